@@ -45,7 +45,6 @@ LOSING: dict[str, Convert] = {
     "np.complex128": lambda y: np.complex128(y[0]),
     "np.asarray": np.asarray,
     "np.array": np.array,
-    "np.sum": lambda y: np.sum(np.stack([y[0], y[1]])),
     "np.array of elements": lambda y: np.array([y[0], y[1]]),
     "numpy": lambda y: y.numpy(),
     "from_dlpack": np.from_dlpack,

@@ -131,6 +131,14 @@ class UnsupportedError(TenferroError, NotImplementedError):
     """
 
 
+class ForeignFunctionError(UnsupportedError, TypeError):
+    """A function of another library was called on a tensor, and has no counterpart that could stand for it.
+
+    NumPy's functions on tensors are those of the namespace. One that the namespace does not have runs on concrete
+    tensors only: a value that is traced, batched or differentiated would be cut off. The message names what to use.
+    """
+
+
 class NumericalError(TenferroError, ArithmeticError):
     """A computation failed numerically: no convergence, a singular matrix, a division by zero.
 

@@ -16,6 +16,7 @@ import numpy as np
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._export import Exported
 from tenferro_tensor._known import Interval, LinearForm
+from tenferro_tensor._numpy_calls import NumpyCalls
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
@@ -35,11 +36,10 @@ from tenferro_tensor_core import (
 )
 
 
-class Array(Exported):
+class Array(Exported, NumpyCalls):
     """Operators, methods and attributes of a value, whatever its kind."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # otherwise ``ndarray * tensor`` loops over the elements
     __hash__ = None  # type: ignore[assignment]
     level: int
     opaque: ClassVar[bool] = False

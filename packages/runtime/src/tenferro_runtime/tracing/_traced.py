@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any, ClassVar, Final, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
@@ -12,21 +10,6 @@ from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._bounds import interval_of, linear_form
 from tenferro_tensor import Array, Interval, LinearForm, Op, Spec
 from tenferro_tensor_core import DimLike, TracingError
-
-OPERATORS: Final = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "power": "pow", "matmul": "matmul",
-    "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor",
-    "left_shift": "lshift", "right_shift": "rshift", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
-    "greater": "gt", "greater_equal": "ge",
-}  # fmt: skip
-"""NumPy's ufuncs behind operators: ``ndarray * traced`` arrives as a call of ``np.multiply``."""
-
-METADATA: Final[dict[Any, Callable[[Any], Any]]] = {
-    np.shape: lambda x: x.shape,
-    np.ndim: lambda x: x.ndim,
-    np.size: lambda x: x.size,
-}
-"""NumPy's functions that ask for no elements."""
 
 
 class OwningBuilder(Protocol):
@@ -107,39 +90,6 @@ class TracedTensor(Array):
         self._no_value(
             "conversion to a NumPy array was asked for",
             "compute with tenferro functions instead of NumPy's, or return the value and convert it outside",
-        )
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        """NumPy's operators with an array on the left come here, and are recorded; other ufuncs are refused."""
-        name = OPERATORS.get(ufunc.__name__) if method == "__call__" and not kwargs and len(inputs) == 2 else None
-        if name is not None:
-            x, y = inputs
-            op = getattr(operator, name)
-            # An array of NumPy's would ask for this method again.
-            return op(self.home.lift(x), y) if isinstance(x, (np.ndarray, np.generic)) else op(x, y)
-        if kwargs.get("out") is not None:
-            self._no_value(
-                f"np.{ufunc.__name__} was asked to write into a NumPy array",
-                "values are immutable while tracing: write a = a + x instead of a += x",
-            )
-        self._no_value(f"np.{ufunc.__name__} was called", self._instead(ufunc.__name__))
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """NumPy's functions want elements; those that ask for metadata only are answered."""
-        if function in METADATA and len(args) == 1 and args[0] is self and not kwargs:
-            return METADATA[function](self)
-        name = function.__name__
-        self._no_value(f"{function.__module__.replace('numpy', 'np')}.{name} was called", self._instead(name))
-
-    def _instead(self, name: str) -> str:
-        name = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "power": "pow", "concatenate": "concat"}.get(
-            name, name
-        )
-        if callable(getattr(Array.namespace, name, None)):
-            return f"use tr.{name} of tenferro instead (import tenferro_runtime as tr)"
-        return (
-            "use a function of tenferro (tr, tr.linalg, tr.fft), pass NumPy's result as an argument, or give the "
-            "function a rule of its own with custom_rule"
         )
 
     def __format__(self, spec: str) -> str:

@@ -1,0 +1,48 @@
+"""`NumpyCalls`: NumPy's functions on values of every kind, by ``__array_ufunc__`` and ``__array_function__``.
+
+``np.sin(x)``, ``np.mean(x)`` and ``ndarray * x`` mean the functions of the namespace: the result is a tensor, and
+derivatives pass. Calls with keywords, and those that were not seen before, go to `_numpy_adapters`, which is imported
+for the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor_core.forks import importing
+
+UFUNCS: Final[dict[np.ufunc, Callable[..., Any]]] = {}
+"""The function of the namespace for each ufunc that was called; bounded by the number of functions."""
+
+_PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, complex, bool})
+"""Classes of most operands beside tensors, which need no closer look."""
+
+
+@cache
+def _adapters() -> Any:
+    with importing():
+        return import_module("tenferro_tensor._numpy_adapters")
+
+
+class NumpyCalls:
+    """The methods that NumPy's functions look for on their operands."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+        function = UFUNCS.get(ufunc)
+        if function is not None and not kwargs and method == "__call__":
+            for x in inputs:
+                if x.__class__ not in _PLAIN and not isinstance(x, (NumpyCalls, np.ndarray, np.generic)):
+                    break
+            else:
+                return function(*inputs)
+        return _adapters().call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _adapters().call_function(function, types, args, kwargs)

@@ -1,0 +1,192 @@
+"""Where NumPy's functions differ from the namespace's: in names, in arguments, or in what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import functions
+from tenferro_tensor._array import Array
+from tenferro_tensor_core import ArgumentError
+
+NAMES: Final = {
+    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "around": "round",
+    "concatenate": "concat", "conjugate": "conj", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
+    "fabs": "abs", "gammaln": "lgamma", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift",
+    "power": "pow", "psi": "digamma", "right_shift": "bitwise_right_shift", "rint": "round",
+}  # fmt: skip
+"""Names of ours for those of NumPy's functions, and of SciPy's ufuncs, that have another here."""
+
+PARAMETERS: Final = {"correction": "ddof", "k": "offset"}
+"""By parameters of ours, another of NumPy's that means the same."""
+
+MISLEADING: Final = frozenset({"compress", "load", "save", "trace", "map", "scan", "convert"})
+"""Names that stand for something else in the namespace."""
+
+REDUCTIONS: Final = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+"""Functions that are ``ufunc.reduce``."""
+
+ACCUMULATIONS: Final = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
+"""Functions that are ``ufunc.accumulate``."""
+
+METADATA: Final[dict[Any, Callable[..., Any]]] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.iscomplexobj: lambda x: x.spec.cplx,
+    np.isrealobj: lambda x: not x.spec.cplx,
+    np.may_share_memory: lambda a, b, max_work=None: _share(np.may_share_memory, a, b),
+    np.shares_memory: lambda a, b, max_work=None: _share(np.shares_memory, a, b),
+}
+"""Functions that ask for no elements."""
+
+
+def _share(function: Any, a: Any, b: Any) -> bool:
+    return bool(function(*[getattr(x, "_data", x) for x in (a, b)]))
+
+
+def masked(name: str, x: Any, options: dict[str, Any], named: dict[str, Any]) -> tuple[Any, Any]:
+    """The arguments ``where`` and ``initial`` of a reduction: what to reduce, and what to do with the result."""
+    where, initial = options.pop("where", None), options.pop("initial", None)
+    function = {"amax": "max", "amin": "min"}.get(name, name)
+    combine = {
+        "sum": functions.add,
+        "prod": functions.multiply,
+        "max": functions.maximum,
+        "min": functions.minimum,
+    }.get(function)
+    after = None if initial is None else lambda result: combine(result, initial)  # type: ignore[misc]
+    if where is None:
+        return x, after
+    neutral = {"sum": 0, "prod": 1, "all": True, "any": False, "mean": 0}.get(function, initial)
+    if neutral is None or function in ("var", "std"):
+        raise ArgumentError(
+            f"np.{name} with where= on tensors needs initial=, or is not known; select the elements first, as x[mask]"
+        )
+    where = functions.asarray(where)
+    if function == "mean":
+        how = {"axis": named.get("axis"), "keepdims": named.get("keepdims", False)}
+        ones = functions.ones_like(x)
+        ratio = functions.sum(ones, **how) / functions.sum(functions.where(where, ones, 0), **how)
+        return functions.where(where, x, 0), lambda mean: mean * ratio
+    return functions.where(where, x, neutral), after
+
+
+# -- functions with another meaning or other arguments --------------------------------------------------------------
+
+
+def _scan(name: str) -> Any:
+    def scan(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+        x = functions.asarray(a)
+        if axis is None:
+            x, axis = functions.ravel(x), 0
+        return getattr(functions, name)(x, axis, dtype=dtype)
+
+    return scan
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    return functions.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    return functions.nonzero(condition) if x is None else functions.where(condition, x, y)
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    if axis is None:
+        axis = tuple(i for i, d in enumerate(a.shape) if d == 1)
+    return functions.squeeze(a, axis)
+
+
+def _take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+    a = functions.asarray(a)
+    return functions.take(functions.ravel(a) if axis is None else a, indices, axis=axis or 0)
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    a = functions.asarray(a)
+    return functions.permute_dims(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    a, b = functions.asarray(a), functions.asarray(b)
+    if not a.ndim or not b.ndim:
+        return functions.multiply(a, b)
+    return functions.tensordot(a, b, axes=((-1,), (-2 if b.ndim > 1 else -1,)))
+
+
+def _inner(a: Any, b: Any) -> Any:
+    a, b = functions.asarray(a), functions.asarray(b)
+    return functions.tensordot(a, b, axes=((-1,), (-1,))) if a.ndim and b.ndim else functions.multiply(a, b)
+
+
+def _vdot(a: Any, b: Any) -> Any:
+    return functions.vecdot(functions.ravel(functions.asarray(a)), functions.ravel(functions.asarray(b)))
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return functions.outer(functions.ravel(functions.asarray(a)), functions.ravel(functions.asarray(b)))
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return functions.sum(functions.diagonal(a, offset=offset, axis1=axis1, axis2=axis2), -1)
+
+
+def _round(a: Any, decimals: int = 0) -> Any:
+    if not decimals:
+        return functions.round(a)
+    scale = 10.0 ** abs(decimals)
+    return functions.round(a * scale) / scale if decimals > 0 else functions.round(a / scale) * scale
+
+
+def _copy(a: Any) -> Any:
+    return functions.asarray(a, copy=True)
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    x, linalg = functions.asarray(x), _linalg()
+    if axis is None and ord is None:
+        return linalg.vector_norm(x, keepdims=keepdims)
+    if x.ndim == 1 or (axis is not None and not isinstance(axis, tuple)):
+        return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+    if axis is not None:
+        x = functions.moveaxis(x, axis, (-2, -1))
+    out = linalg.matrix_norm(x, ord="fro" if ord is None else ord, keepdims=keepdims)
+    return functions.moveaxis(out, (-2, -1), axis) if keepdims and axis is not None else out
+
+
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    linalg = _linalg()
+    return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
+
+
+def _linalg() -> Any:
+    return Array.namespace.linalg
+
+
+DIFFERENT: Final[dict[tuple[str, str], Callable[..., Any]]] = {
+    ("", "cumsum"): _scan("cumulative_sum"),
+    ("", "cumprod"): _scan("cumulative_prod"),
+    ("", "clip"): _clip,
+    ("", "where"): _where,
+    ("", "squeeze"): _squeeze,
+    ("", "take"): _take,
+    ("", "transpose"): _transpose,
+    ("", "dot"): _dot,
+    ("", "inner"): _inner,
+    ("", "vdot"): _vdot,
+    ("", "outer"): _outer,
+    ("", "trace"): _trace,
+    ("", "round"): _round,
+    ("", "around"): _round,
+    ("", "copy"): _copy,
+    ("linalg", "norm"): _norm,
+    ("linalg", "svd"): _svd,
+}
+"""By the part of NumPy and the name: functions that take NumPy's arguments."""
