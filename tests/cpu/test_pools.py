@@ -58,7 +58,7 @@ def test_devices_come_and_go() -> None:
     with CpuPool() as one, CpuPool(index=6) as six, CpuPool() as two:
         assert [p.device for p in open_pools()] == [CPU1, CPU2, ComputeDevice("cpu:6")]
         assert CPU.devices() == (CPU0, one.device, two.device, six.device)
-        assert tr.__array_namespace_info__().devices()[: len(CPU.devices())] == list(CPU.devices())
+        assert tr.__array_namespace_info__().devices()[: len(CPU.devices())] == CPU.devices()
         assert list(tenferro_cpu.info()["pools"]) == ["cpu:1", "cpu:2", "cpu:6"]
         with pytest.raises(PlacementError, match=r"a pool cpu:6 was asked for, but CpuPool\(cpu:6, .* is open; clo"):
             CpuPool(index=6)

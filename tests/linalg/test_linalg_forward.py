@@ -123,6 +123,8 @@ def test_pinv_rank_and_norms_are_numpys(shape, dtype):
     x = numbers(12, shape, dtype)
     t = tensor(x)
     close(la.pinv(t), np.linalg.pinv(x), dtype)
+    cuts = np.linspace(0.05, 0.6, int(np.prod(shape[:-2]))).reshape(shape[:-2]).astype(x.real.dtype)
+    close(la.pinv(t, rtol=tensor(cuts)), np.linalg.pinv(x, rcond=cuts), dtype)
     np.testing.assert_array_equal(la.matrix_rank(t)._concrete(), np.linalg.matrix_rank(x))
     for order in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
         for keepdims in (False, True):

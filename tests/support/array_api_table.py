@@ -1,4 +1,4 @@
-"""The functions of the Array API standard 2024.12 and their parameters, as the standard writes them.
+"""The functions of the Array API standard 2025.12 and their parameters, as the standard writes them.
 
 ``/`` ends the positional-only parameters, ``*`` begins the keyword-only ones, ``*name`` takes any number.
 """
@@ -29,6 +29,7 @@ bitwise_or(x1, x2, /)
 bitwise_right_shift(x1, x2, /)
 bitwise_xor(x1, x2, /)
 broadcast_arrays(*arrays)
+broadcast_shapes(*shapes)
 broadcast_to(x, /, shape)
 can_cast(from_, to, /)
 ceil(x, /)
@@ -47,7 +48,7 @@ empty(shape, *, dtype, device)
 empty_like(x, /, *, dtype, device)
 equal(x1, x2, /)
 exp(x, /)
-expand_dims(x, /, *, axis)
+expand_dims(x, /, axis)
 expm1(x, /)
 eye(n_rows, n_cols, /, *, k, dtype, device)
 finfo(type, /)
@@ -64,6 +65,7 @@ iinfo(type, /)
 imag(x, /)
 isdtype(dtype, kind)
 isfinite(x, /)
+isin(x1, x2, /, *, invert)
 isinf(x, /)
 isnan(x, /)
 less(x1, x2, /)

@@ -15,18 +15,22 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, mm
 from tenferro_linalg._errors import RankError
-from tenferro_linalg._operands import matrices, require_inexact
-from tenferro_runtime.extension import ArgumentError, General, Registry, Spec, primitive
+from tenferro_linalg._operands import matrices, require_inexact, stacked, value
+from tenferro_runtime.extension import ArgumentError, DTypeError, General, Registry, Spec, primitive
+from tenferro_tensor import broadcast_shapes
+from tenferro_tensor.catalog import stop_gradient
+from tenferro_tensor.promotion import brought
 from tenferro_tensor_core import dim_min, real_of
 
 
-def pinv(x: Any, /, *, rtol: float | None = None) -> Any:
+def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Any:
     """Pseudo-inverse (..., n, m) of matrices (..., m, n).
 
     Args:
         x: matrices.
-        rtol: singular values up to `rtol` times the largest count as zero; by default max(m, n) times the rounding
-            unit. Below full rank a gradient needs an explicit one: it is the derivative at constant rank.
+        rtol: singular values up to `rtol` times the largest count as zero; a number, or an array that broadcasts with
+            the batch axes; by default max(m, n) times the rounding unit. Below full rank a gradient needs an explicit
+            one: it is the derivative at constant rank.
 
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
@@ -37,36 +41,43 @@ def pinv(x: Any, /, *, rtol: float | None = None) -> Any:
     Tensor([[0.5, 0. ],
             [0. , 0. ]])
     """
-    if rtol is not None:
-        if not isinstance(rtol, (int, float)) or not 0 <= rtol < float("inf"):
-            raise ArgumentError(f"pinv: rtol={rtol!r} is not a finite non-negative number", rtol=repr(rtol))
-        rtol = float(rtol)
-    return pinv_(matrices("pinv", x), rtol=rtol)[0]
+    x = matrices("pinv", x)
+    if rtol is None:
+        return pinv_(x)[0]
+    if isinstance(rtol, (int, float)) and not 0 <= rtol < float("inf"):
+        raise ArgumentError(f"pinv: rtol={rtol!r} is not a finite non-negative number", rtol=repr(rtol))
+    cut = value(rtol)
+    if cut.spec.cplx:
+        raise DTypeError(f"pinv: rtol is a real number or an array of them, got {cut.spec!r}", rtol=cut.spec)
+    batch = broadcast_shapes(x.spec.shape[:-2], cut.spec.shape)
+    limits = x.spec.with_(shape=batch, dtype=real_of(x.dtype))
+    return pinv_(stacked(x, batch), stop_gradient(brought(cut, limits)))[0]
 
 
 @primitive(family="tenferro-linalg.pinv.v1", extension="linalg")
-def pinv_(x: Spec, *, rtol: float | None) -> tuple[Spec, Spec]:
-    """Pseudo-inverse, and the singular values for the test of the rank."""
+def pinv_(x: Spec, *rtol: Spec) -> tuple[Spec, Spec]:
+    """Pseudo-inverse, and the singular values for the test of the rank; `rtol` has one number for each matrix."""
     require_inexact("pinv", x)
     *batch, m, n = x.shape
     return x.with_(shape=(*batch, n, m)), x.with_(shape=(*batch, dim_min(m, n)), dtype=real_of(x.dtype))
 
 
 @primitive(family="tenferro-linalg.pinv_ranked.v1", extension="linalg")
-def pinv_ranked_(y: Spec, s: Spec, *, rtol: float | None) -> Spec:
+def pinv_ranked_(y: Spec, s: Spec, *rtol: Spec) -> Spec:
     """`y`, after the test that the rank of the matrix is safe; `s` are its singular values."""
     return y
 
 
-def _cut(xp: Any, s: Any, rtol: float | None, extent: int) -> Any:
+def _cut(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> Any:
     """Smallest singular value (..., 1) that counts."""
     if not s.shape[-1]:
         return s
-    return (extent * float(np.finfo(s.dtype).eps) if rtol is None else rtol) * s.max(axis=-1, keepdims=True)
+    factor = xp.asarray(rtol[0])[..., None] if rtol else extent * float(np.finfo(s.dtype).eps)
+    return factor * s.max(axis=-1, keepdims=True)
 
 
-def _pinv_kernel(la: Any, ins: Any, outs: Any, *, rtol: float | None) -> Any:
-    def run(x: Any) -> Any:
+def _pinv_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    def run(x: Any, *rtol: Any) -> Any:
         xp = la.xp
         u, s, vh = la.svd(la.finite("pinv", x), False)
         kept = s > _cut(xp, s, rtol, max(x.shape[-2:]))
@@ -76,15 +87,15 @@ def _pinv_kernel(la: Any, ins: Any, outs: Any, *, rtol: float | None) -> Any:
     return run
 
 
-def _ranked_kernel(la: Any, ins: Any, outs: Any, *, rtol: float | None) -> Any:
-    def run(y: Any, s: Any) -> Any:
+def _ranked_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    def run(y: Any, s: Any, *rtol: Any) -> Any:
         cut = _cut(la.xp, s, rtol, max(y.shape[-2:]))
-        bad = s <= cut if rtol is None else (s > cut / 10) & (s < cut * 10) & (s > 0)
+        bad = (s > cut / 10) & (s < cut * 10) & (s > 0) if rtol else s <= cut
         if bool(bad.any()):
             *batch, i = (int(k) for k in np.argwhere(la.local(bad))[0])
             of = f" of matrix {tuple(batch)} of the stack" if batch else ""
             value, limit = float(la.local(s)[(*batch, i)]), float(la.local(cut)[(*batch, 0)])
-            if rtol is None:
+            if not rtol:
                 seen = f"the singular value S[{i}] = {value:.2e}{of} counts as zero (the cut is {limit:.2e})"
                 advice = (
                     "pinv jumps where the rank changes; pass rtol= for the derivative at constant rank, or use solve"
@@ -98,21 +109,21 @@ def _ranked_kernel(la: Any, ins: Any, outs: Any, *, rtol: float | None) -> Any:
     return run
 
 
-def _jvp(primals: Any, tangents: Any, outs: Any, *, rtol: float | None) -> tuple[Any, None]:
-    (a,), (da,) = primals, tangents
-    y = pinv_ranked_(*outs, rtol=rtol)
+def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None]:
+    (a, *rtol), (da, *_) = primals, tangents
+    y = pinv_ranked_(*outs, *rtol)
     dh, yh = adjoint(da), adjoint(y)
     left, right = mm(y, yh, dh), mm(dh, yh, y)
     return -mm(y, da, y) + left - mm(left, a, y) + right - mm(y, mm(a, right)), None
 
 
-def _vjp(primals: Any, outs: Any, cotangents: Any, *, rtol: float | None) -> tuple[Any]:
-    (a,), g = primals, cotangents[0]
-    y = pinv_ranked_(*outs, rtol=rtol)
+def _vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
+    (a, *rtol), g = primals, cotangents[0]
+    y = pinv_ranked_(*outs, *rtol)
     yh = adjoint(y)
     left, right = mm(y, mm(yh, g)), mm(mm(g, yh), y)
     inner = left - mm(left, a, y) + right - mm(y, mm(a, right))
-    return (-mm(yh, g, yh) + adjoint(inner),)
+    return (-mm(yh, g, yh) + adjoint(inner), *[None] * len(rtol))
 
 
 def register(registry: Registry) -> None:
@@ -123,6 +134,6 @@ def register(registry: Registry) -> None:
     kernels(registry, pinv_ranked_, _ranked_kernel)
     registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(pinv_ranked_, General(
-        jvp=lambda primals, tangents, outs, **_: (tangents[0],),
-        vjp=lambda primals, outs, cotangents, **_: (cotangents[0], None),
+        jvp=lambda primals, tangents, outs: (tangents[0],),
+        vjp=lambda primals, outs, cotangents: (cotangents[0], *[None] * (len(primals) - 1)),
     ))  # fmt: skip

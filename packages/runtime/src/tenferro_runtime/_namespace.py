@@ -26,13 +26,20 @@ from tenferro_tensor_core import (
 )
 from tenferro_tensor_core.forks import importing
 
-ARRAY_API_VERSION: Final = "2024.12"
+ARRAY_API_VERSION: Final = "2025.12"
 
 e: Final = math.e
 inf: Final = math.inf
 nan: Final = math.nan
 newaxis: Final = None
 pi: Final = math.pi
+
+_STANDARD: Final = frozenset(
+    {"bool", "float32", "float64", "complex64", "complex128"}
+    | {f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64)}
+)
+STANDARD_DTYPES: Final = {dt.name: dt for dt in DTYPES if dt.name in _STANDARD}
+"""The dtypes of the standard; there are more."""
 
 FAMILIES: Final = {"fft": "pip install tenferro-fft", "linalg": "pip install tenferro-linalg"}
 """Sub-namespaces of the standard that other distributions bring, and how to get them."""
@@ -57,7 +64,7 @@ class ArrayNamespaceInfo:
         """The dtypes that Python numbers, integers and indices get."""
         return {"real floating": float64, "complex floating": complex128, "integral": int64, "indexing": int64}
 
-    def devices(self) -> list[ComputeDevice]:
+    def devices(self) -> tuple[ComputeDevice, ...]:
         """The devices that can run work now."""
         found: list[ComputeDevice] = []
         for name in available_backends():
@@ -65,12 +72,11 @@ class ArrayNamespaceInfo:
                 found.extend(get_backend(name).devices())
             except (BackendUnavailableError, RegistryError):
                 continue  # installed, but its device or driver is missing, or it does not load: it has no devices here
-        return found
+        return tuple(found)
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The dtypes of a kind, by name; of all kinds by default."""
-        named = {dt.name: dt for dt in DTYPES}
-        return {n: dt for n, dt in named.items() if kind is None or isdtype(dt, kind)}
+        """The dtypes of a kind that the standard knows, by name; of all kinds by default."""
+        return {n: dt for n, dt in STANDARD_DTYPES.items() if kind is None or isdtype(dt, kind)}
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:

@@ -295,9 +295,11 @@ class Array(Exported, NumpyCalls):
                 "the Array API namespace is in tenferro_runtime; pip install tenferro-runtime, and import it"
             )
         known = self.namespace.__array_api_version__
-        if api_version is not None and api_version > known:
+        if api_version is not None and api_version not in [f"{year}.12" for year in range(2021, int(known[:4]) + 1)]:
             raise ArgumentError(
-                f"Array API version {api_version!r} was asked for; this is version {known}", version=api_version
+                f"Array API version {api_version!r} was asked for; this is version {known}, which has the functions of "
+                "those since 2021.12 too",
+                version=api_version,
             )
         return self.namespace
 

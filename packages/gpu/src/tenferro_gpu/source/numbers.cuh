@@ -145,7 +145,7 @@ TF T tf_remainder(T x, T y) {
 TF T tf_floor_divide(T x, T y) {
     T rest = tf_fmod(x, y);
     if constexpr (TF_IS('f')) {
-        if (y == 0 || tf_is_inf(x)) return x / y;
+        if (y == 0 || tf_is_inf(x) || tf_is_inf(y)) return x / y;
         T quotient = (x - rest) / y;
         if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;
         if (quotient == 0) return copysign(quotient, x / y);

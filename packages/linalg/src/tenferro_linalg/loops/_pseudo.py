@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tenferro_linalg.loops._gaps import checked_by_kernel, largest_of, times_size
@@ -14,18 +16,18 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Order, Value
 from tenferro_tensor_core import DimLike, dim_max
 
 
-def _cut(w: LoopWriter, s: Stored, rtol: float | None, size: DimLike) -> Value:
+def _cut(w: LoopWriter, s: Stored, rtol: Sequence[Stored], batch: Batch, size: DimLike) -> Value:
     """The largest singular value that counts as zero."""
     largest = largest_of(w, s)
-    if rtol is None:
+    if not rtol:
         return times_size(w, largest, float(np.finfo(s.dtype).eps), size)
-    return w.let(catalog.mul.op(), s.dtype, largest, Literal(rtol, s.dtype))
+    return w.let(catalog.mul.op(), s.dtype, largest, rtol[0].at(w, batch))
 
 
 def pseudo_inverse(step: Step) -> list[Lowered]:
     """``V diag(1 / s) U*`` over the values that count; BLAS writes it in columns, which in rows is the transpose."""
     la = Lapack(step)
-    (x,), (out, values), w = la.operands, la.results, la.w
+    (x, *rtol), (out, values), w = la.operands, la.results, la.w
     m, n = x.shape[-2:]
     one, zero = (Literal(la.dtype.type(v).item(), la.dtype) for v in (1, 0))
 
@@ -33,7 +35,7 @@ def pseudo_inverse(step: Step) -> list[Lowered]:
         s, to = matrix(values, batch), matrix(out, batch)
         u, vh, info = svd(la, x, batch, "S", s)
         k = s.shape[0]
-        cut = _cut(w, s, step.params["rtol"], dim_max(m, n))
+        cut = _cut(w, s, rtol, batch, dim_max(m, n))
 
         def scale(i: Batch) -> None:
             value = s.at(w, (i[1],))
@@ -61,17 +63,18 @@ def pseudo_inverse(step: Step) -> list[Lowered]:
 
 def ranked(step: Step) -> Lowered:
     """The pseudo-inverse, where every singular value counts, or is far from the cut of the caller."""
-    w, rtol = step.w, step.params["rtol"]
-    values = stored(w, step.operand(1))
-    step.replace(1, values)
+    w = step.w
+    values, *rtol = [stored(w, x) for x in step.operands[1:]]
+    for k, x in enumerate((values, *rtol), 1):
+        step.replace(k, x)
     real, size = values.dtype, dim_max(*step.operand(0).shape[-2:])
 
     def one(batch: Batch) -> Value:
         s = matrix(values, batch)
-        cut = _cut(w, s, rtol, size)
+        cut = _cut(w, s, rtol, batch, size)
 
         def near(x: Value) -> Value:
-            if rtol is None:
+            if not rtol:
                 return w.let(catalog.le.op(), BOOL, x, cut)
             ten = Literal(10.0, real)
             limits = w.let(catalog.div.op(), real, cut, ten), w.let(catalog.mul.op(), real, cut, ten)

@@ -288,7 +288,8 @@ def _checked(item: Any, axis: int, n: DimLike) -> Any:
 
 def _true_positions(mask: Any, extents: tuple[DimLike, ...], axis: int) -> tuple[Any, ...]:
     for i, (have, want) in enumerate(zip(mask.shape, extents, strict=False)):
-        if not ask(have, "==", want):
+        # An extent of 0 fits every axis, by the array API standard as in NumPy: no element is selected.
+        if not ask(have, "==", want) and not ask(have, "==", 0):
             raise AxisError(
                 f"a mask of shape {tuple(mask.shape)} does not fit: its axis {i} has extent {have}, "
                 f"but axis {axis + i} of the array has extent {want}; broadcast the mask first",

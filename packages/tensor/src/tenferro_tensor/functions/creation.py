@@ -432,7 +432,7 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
     return _triangle(x, k, False, "triu")
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Coordinate arrays of the grid that vectors span; ``"xy"`` swaps the first two axes, ``"ij"`` does not.
 
     >>> [g.tolist() for g in tr.meshgrid(tr.asarray([1, 2]), tr.asarray([3, 4, 5]), indexing="ij")]
@@ -451,4 +451,4 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     for v, axis in zip(vectors, axes, strict=True):
         shape[axis] = v.spec.shape[0]
     goal = tuple(shape)
-    return [catalog.broadcast_in_dim(v, shape=goal, dims=(a,)) for v, a in zip(vectors, axes, strict=True)]
+    return tuple([catalog.broadcast_in_dim(v, shape=goal, dims=(a,)) for v, a in zip(vectors, axes, strict=True)])

@@ -256,7 +256,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
     return brought(x, x.spec.with_(shape=goal))
 
 
-def broadcast_arrays(*arrays: Any) -> list[Any]:
+def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """Values repeated to the one shape that they broadcast to.
 
     >>> [a.shape for a in tr.broadcast_arrays(tr.zeros((2, 1)), tr.zeros(3))]
@@ -264,9 +264,9 @@ def broadcast_arrays(*arrays: Any) -> list[Any]:
     """
     values = [value(a) for a in arrays]
     if not values:
-        return []
+        return ()
     goal = broadcast_shapes(*[v.spec.shape for v in values])
-    return [brought(v, v.spec.with_(shape=goal)) for v in values]
+    return tuple([brought(v, v.spec.with_(shape=goal)) for v in values])
 
 
 def flip(x: Any, /, axis: Any = None) -> Any:

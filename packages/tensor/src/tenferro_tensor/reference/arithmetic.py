@@ -50,10 +50,10 @@ def kernels(xp: Any, special: Special) -> Table:
             return xp.floor_divide  # type: ignore[no-any-return]
 
         def run(x: Any, y: Any) -> Any:
-            # NumPy keeps x = y * (x // y) + x % y and makes NaN of an infinite x.
+            # NumPy keeps x = y * (x // y) + x % y: NaN of an infinite x, -1 of an infinite y and another sign.
             with np.errstate(all="ignore"):
                 whole = xp.floor_divide(x, y)
-            return xp.where(xp.isinf(x), x / y, whole)
+            return xp.where(xp.isinf(x) | xp.isinf(y), x / y, whole)
 
         return run
 

@@ -156,8 +156,10 @@ def _divided(e: HloEmitter, x: HloValue, y: HloValue) -> tuple[HloValue, HloValu
     ratio = e.op("divide", (x, y), out)
     q = e.select(e.compare("EQ", q, zero), _copysign(e, (q, ratio), (out,)), q)
     mod = e.select(e.compare("EQ", r, zero), _copysign(e, (r, y), (out,)), mod)
-    infinite = e.compare("EQ", e.op("abs", (x,), out), e.constant(math.inf, out))
-    as_ratio = e.op("or", (by_zero, infinite), by_zero.spec)
+    as_ratio = by_zero
+    for operand in (x, y):
+        infinite = e.compare("EQ", e.op("abs", (operand,), out), e.constant(math.inf, out))
+        as_ratio = e.op("or", (as_ratio, infinite), by_zero.spec)
     return e.select(as_ratio, ratio, q), mod
 
 

@@ -102,7 +102,9 @@ def _floating_floor_divide(x: Vec, y: Vec) -> Vec:
     low = x.block.call("floor", quotient)
     low = where(quotient - low > 0.5, low + 1.0, low)
     low = where(quotient.equals(0.0), _math.with_sign(quotient, ratio), low)
-    return where(y.equals(0.0) | _math.absolute(x).equals(math.inf), ratio, low)
+    # The ratio is its own floor, or has none, where an operand is infinite or the divisor 0.
+    endless = _math.absolute(x).equals(math.inf) | _math.absolute(y).equals(math.inf)
+    return where(y.equals(0.0) | endless, ratio, low)
 
 
 def _either(integer: Rule, floating: Rule) -> Rule:
