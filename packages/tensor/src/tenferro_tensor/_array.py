@@ -21,9 +21,9 @@ from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.calls import SCALARS, item, operator, reflected, unary
+from tenferro_tensor.calls import SCALARS, operator, reflected, unary
 from tenferro_tensor.functions.linear_algebra import MATMUL
-from tenferro_tensor.functions.reading import VIEWS, getitem
+from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import (
@@ -257,7 +257,7 @@ class Array(Exported, NumpyCalls):
     __neg__ = unary(catalog.neg.op())
     __abs__ = unary(catalog.abs.op())
     __invert__ = unary(catalog.bitwise_not.op())
-    __getitem__ = item(VIEWS)
+    __getitem__ = getitem
 
     def _operate(self, op: Any, x: Any, y: Any) -> Any:
         """``op(x, y)`` for an operator of which this value is one operand; `NotImplemented` where the other is none."""
@@ -268,10 +268,6 @@ class Array(Exported, NumpyCalls):
             size = Size(other).as_operand((self,))
             return op(self, size) if x is self else op(size, self)
         return NotImplemented
-
-    def _item(self, key: Any) -> Any:
-        """``self[key]`` for a view that is not known."""
-        return getitem(self, key)
 
     def __pos__(self) -> Any:
         return self

@@ -262,9 +262,11 @@ class State:
         dual: the class of values with tangents, which derives from `DualBase` and adds no fields.
         record: ``record(level, op, operands)`` runs and records an op; some operands are of that level and of class
             `recorded`, and none of a higher level.
+        spec: the class of specs.
+        host: the place main memory, without a compute device.
     """
 
-    __slots__ = ("dual", "open_scopes", "record", "recorded", "recording_scopes", "tensor")
+    __slots__ = ("dual", "host", "open_scopes", "record", "recorded", "recording_scopes", "spec", "tensor")
 
     def __init__(self) -> None:
         self.open_scopes = 0
@@ -273,6 +275,8 @@ class State:
         self.recorded: Any = None
         self.dual: Any = None
         self.record: Any = None
+        self.spec: Any = None
+        self.host: Any = None
 
 
 state: Final = State()
@@ -390,7 +394,7 @@ def _tensor(raw: Any, spec: Spec) -> Any:
     return z
 
 
-# Operators of Python. The class that has them interprets what is not known: ``_operate(op, x, y)``, ``_item(key)``.
+# Operators of Python. The class that has them interprets what is not known: ``_operate(op, x, y)``.
 
 
 def operator(op: OpBase) -> Callable[[Any, Any], Any]:
@@ -470,35 +474,8 @@ def unary(op: OpBase) -> Callable[[Any], Any]:
     return method
 
 
-def item(op: OpBase) -> Callable[[Any, Any], Any]:
-    """The method ``self[key]``: the views that are known are the entries of `op`, by spec and `key_parts`."""
-    find = op.entries.get
-
-    def method(self: Any, key: Any) -> Any:
-        tensor = state.tensor
-        if self.__class__ is tensor and not state.open_scopes:
-            kind = key.__class__
-            if kind is int:
-                entry = find((0, self.spec, key))
-            elif kind is slice:
-                try:
-                    entry = find((0, self.spec, slice, key.start, key.stop, key.step))
-                except TypeError:  # a bound that has no hash
-                    entry = None
-            else:
-                parts = key_parts(key)
-                entry = None if parts is None else find((0, self.spec, *parts))
-            if entry is not None:
-                z = _new(tensor)
-                z._data, z.spec = self._data[key], entry.out
-                return z
-        return self._item(key)
-
-    return method
-
-
 def key_parts(key: Any) -> tuple[Any, ...] | None:
-    """What an index key of integers and slices is in the key of an entry: a slice is its class and its bounds.
+    """What an index key of integers and slices is in the key of a table: a slice is its class and its bounds.
 
     ``None`` for a key of anything else.
     """

@@ -13,9 +13,9 @@ from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
-from tenferro_tensor.calls import SCALARS, Entry, TensorBase, key_parts, state
+from tenferro_tensor.calls import SCALARS, TensorBase, state
 from tenferro_tensor.entries import evaluate
-from tenferro_tensor.functions.reading import VIEWS, getitem
+from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.origins import line_of, made_at, noted
 from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
 from tenferro_tensor.promotion import keep_imaginary
@@ -116,14 +116,7 @@ class Tensor(TensorBase, Array):
             else None
         )
 
-    def _item(self, key: Any) -> Any:
-        z = getitem(self, key)
-        parts = key_parts(key)
-        if parts is not None and self.spec.place is HOST and self.spec.ndim and not state.open_scopes:
-            # One number at a negative distance is rounded otherwise: `getitem` does not reverse it.
-            if z.spec.shape != (1,) or self._data[key].strides[0] >= 0:
-                VIEWS.remember(Entry((0, self.spec, *parts), getattr, z.spec))
-        return z
+    _item = getitem
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.numpy(), self.spec)
@@ -241,4 +234,4 @@ def _stackable(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, Array) else x  # which refuses to drop derivatives, or to transfer
 
 
-state.tensor = Tensor
+state.tensor, state.spec, state.host = Tensor, Spec, HOST

@@ -4,6 +4,8 @@ from tenferro_tensor._interpreted import SCALARS, key_parts
 
 try:
     from tenferro_tensor._accelerated import (
+        DIRECT_MAX_BYTES,
+        DirectFunction,
         DualBase,
         Entry,
         Node,
@@ -14,9 +16,11 @@ try:
         Steps,
         TensorBase,
         backward,
-        item,
+        forget_specs,
+        kept_specs,
         operator,
         reflected,
+        spec_of_raw,
         state,
         unary,
     )
@@ -30,16 +34,24 @@ except ModuleNotFoundError:
         ProgramsBase,
         RecordedBase,
         TensorBase,
-        item,
         operator,
         reflected,
         state,
         unary,
     )
     from tenferro_tensor._interpreted_backward import Steps, backward  # type: ignore[assignment]
+    from tenferro_tensor._interpreted_direct import (  # type: ignore[assignment]
+        DIRECT_MAX_BYTES,
+        DirectFunction,
+        forget_specs,
+        kept_specs,
+        spec_of_raw,
+    )
 
 __all__ = [
+    "DIRECT_MAX_BYTES",
     "SCALARS",
+    "DirectFunction",
     "DualBase",
     "Entry",
     "Node",
@@ -50,10 +62,12 @@ __all__ = [
     "Steps",
     "TensorBase",
     "backward",
-    "item",
+    "forget_specs",
+    "kept_specs",
     "key_parts",
     "operator",
     "reflected",
+    "spec_of_raw",
     "state",
     "unary",
 ]

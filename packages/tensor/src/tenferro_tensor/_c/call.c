@@ -3,7 +3,7 @@
 
 #define FEW 8 /* operands that are kept on the stack */
 
-static PyObject *generic_name, *operate_name, *item_name, *bound_name, *evaluate_name;
+static PyObject *generic_name, *operate_name, *bound_name, *evaluate_name;
 
 /* What the key of an entry has for each operand: its spec, or its class where that is one of Python's scalars. Returns
    1, or 0 where some operand is of another kind. Nothing is held, and nothing runs. */
@@ -310,66 +310,6 @@ static PyObject *unary_call(PyObject *self, PyObject *const *args, size_t nargsf
     return called(((Operator *)self)->op, args, 1);
 }
 
-/* `x[key]`: the entry of a view is under the spec and the parts of the key: integers, None and Ellipsis as they are,
-   a slice of integers as its class and its three bounds. Keys of anything else have no entry. */
-#define KEY_PARTS_MAX 24
-
-static int is_bound(PyObject *o)
-{
-    return PyLong_CheckExact(o) || o == Py_None;
-}
-
-static Py_ssize_t key_parts(PyObject *key, PyObject **parts)
-{
-    int several = PyTuple_CheckExact(key);
-    Py_ssize_t items = several ? PyTuple_GET_SIZE(key) : 1, n = 0;
-    for (Py_ssize_t i = 0; i < items; i++) {
-        PyObject *item = several ? PyTuple_GET_ITEM(key, i) : key;
-        if (n + 4 > KEY_PARTS_MAX) {
-            return -1;
-        }
-        if (PySlice_Check(item)) {
-            PySliceObject *slice = (PySliceObject *)item;
-            if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) {
-                return -1;
-            }
-            parts[n++] = (PyObject *)&PySlice_Type;
-            parts[n++] = slice->start;
-            parts[n++] = slice->stop;
-            parts[n++] = slice->step;
-        } else if (is_bound(item) || item == Py_Ellipsis) {
-            parts[n++] = item;
-        } else {
-            return -1;
-        }
-    }
-    return n;
-}
-
-static PyObject *item_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
-{
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (n != 2 || refuse_keywords(self, names)) {
-        return n == 2 ? NULL : wrong_arguments(self, 2, n);
-    }
-    PyObject *op = ((Operator *)self)->op, *x = args[0], *parts[KEY_PARTS_MAX + 1];
-    if (UNSCOPED && IS_TENSOR(x) && (parts[0] = ((Tensor *)x)->spec) != NULL) {
-        Py_ssize_t count = key_parts(args[1], parts + 1);
-        Entry *entry = count < 0 ? NULL : tenferro_entry((Op *)op, 0, parts, count + 1);
-        PyObject *data = ((Tensor *)x)->data;
-        if (entry != NULL && data != NULL) {
-            Py_INCREF(data);
-            PyObject *view = PyObject_GetItem(data, args[1]);
-            Py_DECREF(data);
-            PyObject *result = view == NULL ? NULL : wrapped(entry, view);
-            Py_DECREF(entry);
-            return result;
-        }
-        Py_XDECREF(entry);
-    }
-    return PyObject_CallMethodOneArg(x, item_name, args[1]);
-}
-
 static int operator_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Operator *)self)->op);
@@ -458,16 +398,10 @@ static PyObject *unary(PyObject *module, PyObject *op)
     return made(op, unary_call);
 }
 
-static PyObject *item(PyObject *module, PyObject *op)
-{
-    return made(op, item_call);
-}
-
 static PyMethodDef functions[] = {
     {"operator", operator, METH_O, "operator($module, op, /)\n--\n\nThe method ``op(self, other)``."},
     {"reflected", reflected, METH_O, "reflected($module, op, /)\n--\n\nThe method ``op(other, self)``."},
     {"unary", unary, METH_O, "unary($module, op, /)\n--\n\nThe method ``op(self)``."},
-    {"item", item, METH_O, "item($module, op, /)\n--\n\nThe method ``self[key]``."},
     {NULL},
 };
 
@@ -475,10 +409,10 @@ int tenferro_add_call(PyObject *module)
 {
     generic_name = PyUnicode_InternFromString("generic");
     operate_name = PyUnicode_InternFromString("_operate");
-    item_name = PyUnicode_InternFromString("_item");
     evaluate_name = PyUnicode_InternFromString("evaluate");
     bound_name = PyUnicode_InternFromString("bound_call");
-    if (generic_name == NULL || evaluate_name == NULL || operate_name == NULL || item_name == NULL || bound_name == NULL || PyType_Ready(&Operator_Type) < 0) {
+    if (generic_name == NULL || evaluate_name == NULL || operate_name == NULL || bound_name == NULL
+        || PyType_Ready(&Operator_Type) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, functions);

@@ -14,6 +14,8 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_state,
     tenferro_add_ops,
     tenferro_add_call,
+    tenferro_add_specs,
+    tenferro_add_direct,
     tenferro_add_steps,
     tenferro_add_backward,
 };

@@ -6,6 +6,7 @@ static PyMemberDef state_members[] = {
      "Scopes open in any thread that select a device, or that are told of decisions."},
     {"recording_scopes", T_PYSSIZET, offsetof(State, recording_scopes), 0,
      "Scopes open in any thread in which recording has to ask more."},
+    {"host", T_OBJECT, offsetof(State, host), 0, "The place main memory, without a compute device."},
     {"record", T_OBJECT, offsetof(State, record), 0, "record(level, op, operands): records in Python what C does not."},
     {NULL},
 };
@@ -45,7 +46,24 @@ static int set_recorded(PyObject *self, PyObject *value, void *offset)
     return set_class(self, value, (size_t)offset, &RecordedBase_Type);
 }
 
+/* The class of specs is written in Python, with slots: C code reads one of them on every call. */
+static int set_spec(PyObject *self, PyObject *value, void *offset)
+{
+    PyObject *slot = value == NULL ? NULL : PyObject_GetAttrString(value, "place");
+    if (slot == NULL || !PyType_Check(value) || !Py_IS_TYPE(slot, &PyMemberDescr_Type)) {
+        Py_XDECREF(slot);
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "a class with a slot `place` is due, got %R", value);
+        return -1;
+    }
+    ((State *)self)->place_offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+    Py_DECREF(slot);
+    Py_XSETREF(((State *)self)->spec, (PyTypeObject *)Py_NewRef(value));
+    return 0;
+}
+
 static PyGetSetDef state_classes[] = {
+    {"spec", get_class, set_spec, "The class of specs.", (void *)offsetof(State, spec)},
     {"tensor", get_class, set_tensor, "The class of concrete tensors.", (void *)offsetof(State, tensor)},
     {"dual", get_class, set_dual, "The class of values with tangents.", (void *)offsetof(State, dual)},
     {"recorded", get_class, set_recorded, "The class of recorded values.", (void *)offsetof(State, recorded)},

@@ -33,8 +33,11 @@ static void tensor_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
+static PyMappingMethods tensor_mapping = {.mp_subscript = tenferro_subscript};
+
 PyTypeObject TensorBase_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_as_mapping = &tensor_mapping,
     .tp_name = "tenferro_tensor._accelerated.TensorBase",
     .tp_doc = "The fields of a concrete tensor.",
     .tp_basicsize = sizeof(Tensor),

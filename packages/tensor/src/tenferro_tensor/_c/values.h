@@ -82,6 +82,9 @@ typedef struct {
     PyTypeObject *recorded;      /* the class of recorded values; NULL before it is defined */
     PyTypeObject *dual;          /* the class of values with tangents; NULL before it is defined */
     PyObject *record;            /* record(level, op, operands), for what is left to Python; NULL before it is set */
+    PyTypeObject *spec;          /* the class of specs; NULL before it is defined */
+    Py_ssize_t place_offset;     /* of the slot `place` in a spec */
+    PyObject *host;              /* the place main memory, without a compute device; NULL before it is set */
 } State;
 
 extern PyTypeObject TensorBase_Type, RecordedBase_Type, DualBase_Type, Node_Type, Steps_Type;
@@ -91,6 +94,8 @@ extern State tenferro_state;
 /* Whether nothing is asked of concrete operations but to be done. */
 #define UNSCOPED (tenferro_state.open_scopes == 0)
 #define IS_TENSOR(o) Py_IS_TYPE(o, tenferro_state.tensor)
+#define ON_HOST(s) (Py_IS_TYPE(s, tenferro_state.spec) \
+                    && *(PyObject **)((char *)(s) + tenferro_state.place_offset) == tenferro_state.host)
 #define IS_SCALAR_TYPE(t) ((t) == &PyFloat_Type || (t) == &PyLong_Type || (t) == &PyComplex_Type || (t) == &PyBool_Type)
 
 /* A concrete tensor of raw data, a reference that is taken over, and a spec. */
@@ -105,6 +110,14 @@ PyObject *tenferro_differentiated(PyTypeObject *type, PyObject *value, PyObject 
 /* The entry of an op for `n` operands that are represented by `parts` (specs, or classes of Python scalars), those of
    `mask` differentiated: a new reference, or NULL without an exception where there is none. */
 Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n);
+
+#define DIRECT_MAX_BYTES (1 << 18) /* of arrays for which NumPy's function is the shortest way */
+
+/* The spec of a NumPy array or scalar in main memory: a new reference. */
+PyObject *tenferro_spec(PyObject *raw);
+
+/* `x[key]` of a concrete tensor. */
+PyObject *tenferro_subscript(PyObject *self, PyObject *key);
 
 /* How an op is called. */
 PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
 from tenferro_tensor.functions.reading import take
@@ -29,6 +31,7 @@ from tenferro_tensor_core import (
 __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
 
 
+@direct(_forms.concat)
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     """Arrays joined along an existing axis, in the dtype that they promote to; with axis ``None``, their elements.
 
@@ -56,6 +59,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
     return alike(*[value(a) for a in found])
 
 
+@direct(_forms.stack)
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     """Arrays of one shape joined along a new axis.
 
@@ -80,6 +84,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     return catalog.concatenate(*[expand_dims(v, axis=axis) for v in values], axis=axis)
 
 
+@direct(_forms.unstack, ANY_SIZE)
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     """The slices of `x` along an axis, which they lack.
 
@@ -121,6 +126,7 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     return [span(x, axis, a, dim_max(a, b)) for a, b in pairwise(cuts)]
 
 
+@direct(_forms.repeat)
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     """Each element repeated along an axis, or, without axis, of the vector of all elements.
 
@@ -162,6 +168,7 @@ def _repeated(x: Any, times: DimLike, axis: int) -> Any:
     return catalog.reshape(wide, shape=(*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
 
 
+@direct(_forms.tile)
 def tile(x: Any, repetitions: Any, /) -> Any:
     """`x` laid side by side, `repetitions` times along each axis.
 
@@ -199,6 +206,7 @@ def _plain(given: Any) -> Any:
     return [_plain(g) for g in given] if isinstance(given, (tuple, list)) else as_size(given)
 
 
+@direct(_forms.pad, ANY_SIZE)
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
     """`x` with constants around it, in the dtype of `x` unless the constant needs a wider one.
 

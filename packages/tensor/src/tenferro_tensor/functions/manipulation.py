@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions._starts import starts_of
 from tenferro_tensor.operands import (
@@ -130,6 +132,7 @@ def ravel(x: Any, /) -> Any:
     return x if x.spec.ndim == 1 else catalog.reshape(x, shape=(x.spec.size,))
 
 
+@direct(_forms.permute_dims, ANY_SIZE)
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
     """The axes in another order: axis ``i`` of the result is axis ``axes[i]`` of `x`.
 
@@ -181,6 +184,7 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Any:
     return permute_dims(x, order)
 
 
+@direct(_forms.moveaxis, ANY_SIZE)
 def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
     """Axes moved to new places; the others keep their order.
 
@@ -199,6 +203,7 @@ def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int
     return permute_dims(x, order)
 
 
+@direct(_forms.squeeze, ANY_SIZE)
 def squeeze(x: Any, /, axis: Any) -> Any:
     """The axes named, of extent 1, dropped.
 
@@ -221,6 +226,7 @@ def squeeze(x: Any, /, axis: Any) -> Any:
     return catalog.reshape(x, shape=tuple([d for i, d in enumerate(x.spec.shape) if i not in axes])) if axes else x
 
 
+@direct(_forms.expand_dims, ANY_SIZE)
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """New axes of extent 1 at the places that `axis` names in the result.
 
@@ -235,6 +241,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     return catalog.reshape(x, shape=tuple([1 if i in new else next(old) for i in range(n)]))
 
 
+@direct(_forms.broadcast_to, ANY_SIZE)
 def broadcast_to(x: Any, /, shape: Any) -> Any:
     """`x` repeated to a shape: aligned at the right, extents equal or 1.
 
@@ -269,6 +276,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     return tuple([brought(v, v.spec.with_(shape=goal)) for v in values])
 
 
+@direct(_forms.flip, ANY_SIZE)
 def flip(x: Any, /, axis: Any = None) -> Any:
     """The elements in reverse order along axes, by default along all.
 
@@ -280,6 +288,7 @@ def flip(x: Any, /, axis: Any = None) -> Any:
     return catalog.reverse(x, axes=axes) if axes else x
 
 
+@direct(_forms.roll, ANY_SIZE)
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     """The elements moved along axes, those that leave at one end coming back at the other; without axes, of the vector.
 

@@ -8,17 +8,16 @@ from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.calls import key_parts
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._keys import Choose, Entry, Gap, Key, New, Pick, Range, Start, resolve
 from tenferro_tensor.functions._starts import counted, is_counted, starts_of
 from tenferro_tensor.operands import axis_of, converted, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
-from tenferro_tensor.tables import EntryTable, Table
+from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, dim_min, int64
 
 __all__ = ["take", "take_along_axis"]
-
-VIEWS: Final = EntryTable("views by keys of integers and slices")
-"""Such a key makes a view of a NumPy array by itself; only its errors and the spec of the result are ours."""
 
 _basic_ops: Final = Table("ops behind keys of integers and slices")
 
@@ -178,6 +177,7 @@ def _column(indices: Any, common: tuple[DimLike, ...]) -> Any:
     return catalog.reshape(wide, shape=(*common, 1))
 
 
+@direct(_forms.take, ANY_SIZE)
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
     """The elements of `x` at integer indices along an axis, which a vector need not name.
 
@@ -205,6 +205,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
     return getitem(x, (slice(None),) * axis + (indices,))
 
 
+@direct(_forms.take_along_axis, ANY_SIZE)
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
     """The elements of `x` at an own index for each line along an axis; the other axes broadcast.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Primitive
+from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.operands import (
     alike,
     axis_of,
@@ -56,6 +57,7 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
     return _located(catalog.argmin, x, axis, keepdims)
 
 
+@direct(np.ndarray.nonzero, ANY_SIZE)
 def nonzero(x: Any, /) -> tuple[Any, ...]:
     """Indices of the nonzero elements, in row-major order: one vector for each axis.
 

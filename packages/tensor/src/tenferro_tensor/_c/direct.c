@@ -1,0 +1,379 @@
+/* `DirectFunction`: a function with a direct form for concrete arrays in main memory, and `x[key]`, which is one.
+
+   The form takes NumPy's arrays in place of tensors. Whatever it raises, or None, means that the function decides. */
+#include "_c/values.h"
+
+#define FEW_ARGUMENTS 12
+#define NESTED 3 /* lists and tuples in arguments */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function; /* what it means, for values of every kind */
+    PyObject *form;     /* the same on raw arrays */
+    Py_ssize_t most;    /* bytes of an array that the form takes */
+    PyObject *dict;
+    PyObject *weak;
+} Direct;
+
+/* A raw array of a tensor in main memory, with no compute device of its own: a borrowed reference, NULL for others. */
+static PyObject *host_raw(PyObject *x, Py_ssize_t most)
+{
+    PyObject *raw = ((Tensor *)x)->data, *spec = ((Tensor *)x)->spec;
+    if (raw == NULL || spec == NULL || !ON_HOST(spec)) {
+        return NULL;
+    }
+    if (PyArray_CheckExact(raw)) {
+        return PyArray_NBYTES((PyArrayObject *)raw) <= most ? raw : NULL;
+    }
+    return PyArray_IsScalar(raw, Generic) ? raw : NULL;
+}
+
+static int is_plain(PyObject *x)
+{
+    return x == Py_None || IS_SCALAR_TYPE(Py_TYPE(x)) || PyUnicode_CheckExact(x) || PyArray_DescrCheck(x);
+}
+
+static PyObject *lowered(PyObject *x, Py_ssize_t most, int *tensors, int depth);
+
+/* A list or tuple: itself where no tensor is inside, else a tuple of raw arrays only, since numbers are weak beside
+   them. */
+static PyObject *lowered_items(PyObject *items, Py_ssize_t most, int *tensors, int depth)
+{
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    int before = *tensors, found = 0;
+    PyObject *all = PyTuple_New(n);
+    for (Py_ssize_t i = 0; i < n && all != NULL; i++) {
+        PyObject *x = i < PySequence_Fast_GET_SIZE(items) ? PySequence_Fast_GET_ITEM(items, i) : NULL;
+        PyObject *raw = x == NULL ? NULL : lowered(x, most, &found, depth + 1);
+        if (raw == NULL || found != (found ? i + 1 : 0)) {
+            Py_XDECREF(raw);
+            Py_CLEAR(all);
+        } else {
+            PyTuple_SET_ITEM(all, i, raw);
+        }
+    }
+    if (all == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    *tensors = before + found;
+    if (found == 0) {
+        Py_SETREF(all, Py_NewRef(items));
+    }
+    return all;
+}
+
+/* What the form takes for an argument: a new reference, or NULL without an exception where the function decides. */
+static PyObject *lowered(PyObject *x, Py_ssize_t most, int *tensors, int depth)
+{
+    if (IS_TENSOR(x)) {
+        PyObject *raw = host_raw(x, most);
+        *tensors += 1;
+        return Py_XNewRef(raw);
+    }
+    if (is_plain(x)) {
+        return Py_NewRef(x);
+    }
+    if (depth < NESTED && (PyTuple_CheckExact(x) || PyList_CheckExact(x))) {
+        return lowered_items(x, most, tensors, depth);
+    }
+    return NULL;
+}
+
+static PyObject *raised(PyObject *raw);
+
+/* A tuple or list of results: one of tensors, of the same class. */
+static PyObject *raised_items(PyObject *items)
+{
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    int listed = PyList_CheckExact(items);
+    PyObject *all = listed ? PyList_New(n) : PyTuple_New(n);
+    for (Py_ssize_t i = 0; i < n && all != NULL; i++) {
+        PyObject *x = raised(Py_NewRef(PySequence_Fast_GET_ITEM(items, i)));
+        if (x == NULL) {
+            Py_CLEAR(all);
+        } else if (listed) {
+            PyList_SET_ITEM(all, i, x);
+        } else {
+            PyTuple_SET_ITEM(all, i, x);
+        }
+    }
+    if (all != NULL && !listed && !PyTuple_CheckExact(items)) { /* a named tuple */
+        Py_SETREF(all, PyObject_CallObject((PyObject *)Py_TYPE(items), all));
+    }
+    return all;
+}
+
+/* The tensors of raw results, which are taken over. */
+static PyObject *raised(PyObject *raw)
+{
+    PyObject *spec, *result = NULL;
+    if (PyTuple_Check(raw) || PyList_CheckExact(raw)) {
+        result = raised_items(raw);
+        Py_DECREF(raw);
+        return result;
+    }
+    if ((spec = tenferro_spec(raw)) == NULL) {
+        Py_DECREF(raw);
+        return NULL;
+    }
+    result = tenferro_tensor(raw, spec);
+    Py_DECREF(spec);
+    return result;
+}
+
+/* Whether there is a result to return, or an error that is nobody's to explain; other errors are cleared. */
+static int decided(PyObject *result)
+{
+    if (result != NULL || !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        return 1;
+    }
+    PyErr_Clear();
+    return 0;
+}
+
+/* The result of the form; NULL without an exception where the function decides. */
+static PyObject *directly(Direct *d, PyObject *const *args, Py_ssize_t n, Py_ssize_t all, PyObject *names)
+{
+    PyObject *room[FEW_ARGUMENTS + 1], **raws = room + 1, *result = NULL;
+    Py_ssize_t count = 0;
+    int tensors = 0;
+    while (count < all && (raws[count] = lowered(args[count], d->most, &tensors, 0)) != NULL) {
+        count++;
+    }
+    if (count == all && tensors) {
+        result = PyObject_Vectorcall(d->form, raws, (size_t)n | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+        if (result == Py_None) {
+            Py_CLEAR(result);
+        } else {
+            result = result == NULL ? NULL : raised(result);
+            decided(result);
+        }
+    }
+    while (count > 0) {
+        Py_DECREF(raws[--count]);
+    }
+    return result;
+}
+
+static PyObject *direct_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Direct *d = (Direct *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), all = n + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
+    if (UNSCOPED && all <= FEW_ARGUMENTS) {
+        PyObject *result = directly(d, args, n, all, names);
+        if (result != NULL || PyErr_Occurred()) {
+            return result;
+        }
+    }
+    return PyObject_Vectorcall(d->function, args, nargsf, names);
+}
+
+static PyObject *direct_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"function", "form", "most", NULL};
+    PyObject *function, *form;
+    Py_ssize_t most;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOn:DirectFunction", names, &function, &form, &most)) {
+        return NULL;
+    }
+    Direct *d = (Direct *)type->tp_alloc(type, 0);
+    if (d != NULL) {
+        d->vectorcall = direct_call;
+        d->function = Py_NewRef(function);
+        d->form = Py_NewRef(form);
+        d->most = most;
+    }
+    return (PyObject *)d;
+}
+
+static int direct_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Direct *)self)->function);
+    Py_VISIT(((Direct *)self)->form);
+    Py_VISIT(((Direct *)self)->dict);
+    return 0;
+}
+
+/* There is no tp_clear for what calls read; cycles through a function are broken at its module. */
+static int direct_clear(PyObject *self)
+{
+    Py_CLEAR(((Direct *)self)->dict);
+    return 0;
+}
+
+static void direct_dealloc(PyObject *self)
+{
+    Direct *d = (Direct *)self;
+    PyObject_GC_UnTrack(self);
+    if (d->weak != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    Py_CLEAR(d->dict);
+    Py_XDECREF(d->function);
+    Py_XDECREF(d->form);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *direct_get(PyObject *self, PyObject *instance, PyObject *owner)
+{
+    return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+
+/* Pickled by name, as functions are. */
+static PyObject *direct_reduce(PyObject *self, PyObject *unused)
+{
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyObject *direct_repr(PyObject *self)
+{
+    return PyObject_Repr(((Direct *)self)->function);
+}
+
+static PyMethodDef direct_methods[] = {
+    {"__reduce__", direct_reduce, METH_NOARGS, NULL},
+    {NULL},
+};
+
+static PyMemberDef direct_members[] = {
+    {"function", T_OBJECT_EX, offsetof(Direct, function), READONLY, "What it means, for values of every kind."},
+    {"form", T_OBJECT_EX, offsetof(Direct, form), READONLY, "The same on raw arrays in main memory."},
+    {"most", T_PYSSIZET, offsetof(Direct, most), READONLY, "Bytes of the largest array that the form takes."},
+    {NULL},
+};
+
+static PyGetSetDef direct_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL},
+};
+
+static PyTypeObject Direct_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.DirectFunction",
+    .tp_basicsize = sizeof(Direct),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(Direct, vectorcall),
+    .tp_dictoffset = offsetof(Direct, dict),
+    .tp_weaklistoffset = offsetof(Direct, weak),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = direct_new,
+    .tp_repr = direct_repr,
+    .tp_descr_get = direct_get,
+    .tp_dealloc = direct_dealloc,
+    .tp_traverse = direct_traverse,
+    .tp_clear = direct_clear,
+    .tp_members = direct_members,
+    .tp_methods = direct_methods,
+    .tp_getset = direct_getset,
+};
+
+/* Index keys. */
+
+static PyObject *item_name;
+
+static int is_bound(PyObject *x)
+{
+    return x == Py_None || PyLong_CheckExact(x);
+}
+
+static int is_basic(PyObject *x)
+{
+    if (PyLong_CheckExact(x) || x == Py_None || x == Py_Ellipsis) {
+        return 1;
+    }
+    PySliceObject *s = (PySliceObject *)x;
+    return PySlice_Check(x) && is_bound(s->start) && is_bound(s->stop) && is_bound(s->step);
+}
+
+#define LISTED 64 /* most elements of a list of indices that are looked at */
+
+static int is_index_list(PyObject *x)
+{
+    if (!PyList_CheckExact(x) || PyList_GET_SIZE(x) > LISTED) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(x); i++) {
+        if (!PyLong_CheckExact(PyList_GET_ITEM(x, i))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* What NumPy takes for a part of a key: a borrowed reference, NULL where there is more to decide. */
+static PyObject *lowered_part(PyObject *x)
+{
+    if (is_basic(x)) {
+        return x;
+    }
+    return IS_TENSOR(x) ? host_raw(x, DIRECT_MAX_BYTES) : is_index_list(x) ? x : NULL;
+}
+
+/* The key that NumPy takes: a new reference, NULL without an exception where there is more to decide. */
+static PyObject *lowered_key(PyObject *key)
+{
+    if (!PyTuple_CheckExact(key)) {
+        return Py_XNewRef(lowered_part(key));
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(key), i = 0;
+    while (i < n && is_basic(PyTuple_GET_ITEM(key, i))) {
+        i++;
+    }
+    if (i == n) {
+        return Py_NewRef(key);
+    }
+    PyObject *all = PyTuple_New(n);
+    for (i = 0; i < n && all != NULL; i++) {
+        PyObject *part = lowered_part(PyTuple_GET_ITEM(key, i));
+        if (part == NULL) {
+            Py_CLEAR(all);
+        } else {
+            PyTuple_SET_ITEM(all, i, Py_NewRef(part));
+        }
+    }
+    PyErr_Clear();
+    return all;
+}
+
+/* A single number at a negative distance is rounded otherwise by kernels; the function does not reverse it. */
+static int is_turned(PyObject *raw)
+{
+    PyArrayObject *a = (PyArrayObject *)raw;
+    return PyArray_CheckExact(raw) && PyArray_NDIM(a) == 1 && PyArray_DIM(a, 0) == 1 && PyArray_STRIDE(a, 0) < 0;
+}
+
+PyObject *tenferro_subscript(PyObject *self, PyObject *key)
+{
+    Tensor *x = (Tensor *)self;
+    if (UNSCOPED && IS_TENSOR(self) && x->data != NULL && x->spec != NULL
+        && ON_HOST(x->spec) && PyArray_CheckExact(x->data)) {
+                PyObject *raw_key = lowered_key(key), *result = NULL;
+        if (raw_key != NULL) {
+            PyObject *data = Py_NewRef(x->data);
+            result = PyObject_GetItem(data, raw_key);
+            Py_DECREF(data);
+            if (result != NULL && is_turned(result)) {
+                Py_CLEAR(result);
+            } else {
+                result = result == NULL ? NULL : raised(result);
+                decided(result);
+            }
+        }
+        Py_XDECREF(raw_key);
+        if (result != NULL || PyErr_Occurred()) {
+            return result;
+        }
+    }
+    return PyObject_CallMethodOneArg(self, item_name, key);
+}
+
+int tenferro_add_direct(PyObject *module)
+{
+    item_name = PyUnicode_InternFromString("_item");
+    if (item_name == NULL || PyModule_AddType(module, &Direct_Type) < 0) {
+        return -1;
+    }
+    return PyModule_AddIntConstant(module, "DIRECT_MAX_BYTES", DIRECT_MAX_BYTES);
+}

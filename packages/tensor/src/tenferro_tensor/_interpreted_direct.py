@@ -1,0 +1,159 @@
+"""Functions with a direct form for concrete arrays in main memory, and ``x[key]``, which is one: in Python.
+
+`_c/direct.c` is the same in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor._interpreted import SCALARS, TensorBase, key_parts, state
+
+DIRECT_MAX_BYTES: Final = 1 << 18
+"""Size in bytes of arrays for which NumPy's function is the shortest way."""
+
+_PLAIN: Final = frozenset({*SCALARS, str, type(None)})
+_NESTED: Final = 3
+
+
+class DirectFunction:
+    """A function with a direct form.
+
+    Attributes:
+        function: what it means, for values of every kind.
+        form: the same on raw arrays in main memory. Whatever it raises, or ``None``, means that the function decides.
+        most: bytes of the largest array that the form takes.
+    """
+
+    __name__: str
+
+    def __init__(self, function: Callable[..., Any], form: Callable[..., Any], most: int) -> None:
+        self.function, self.form, self.most = function, form, most
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if not state.open_scopes:
+            found = _directly(self, args, named)
+            if found is not None:
+                return found
+        return self.function(*args, **named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined, no-any-return]  # pickled by name, as functions are
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+class _Declined(Exception):
+    """The function decides."""
+
+
+def _directly(f: DirectFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The result of the form; ``None`` where the function decides."""
+    found: list[Any] = []
+    try:
+        raws = [_lowered(x, f.most, found, 0) for x in args]
+        raws_named = {name: _lowered(x, f.most, found, 0) for name, x in named.items()}
+        result = f.form(*raws, **raws_named) if found else None
+        return None if result is None else _raised(result)
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def _host_raw(x: Any, most: int) -> Any:
+    raw = x._data
+    if x.spec.place is not state.host or getattr(raw, "nbytes", 0) > most:
+        raise _Declined
+    if raw.__class__ is not np.ndarray and not isinstance(raw, np.generic):
+        raise _Declined
+    return raw
+
+
+def _lowered(x: Any, most: int, found: list[Any], depth: int) -> Any:
+    """What the form takes for an argument."""
+    cls = x.__class__
+    if cls is state.tensor:
+        found.append(x)
+        return _host_raw(x, most)
+    if cls in _PLAIN or isinstance(x, np.dtype):
+        return x
+    if (cls is tuple or cls is list) and depth < _NESTED:
+        inner: list[Any] = []
+        raws = tuple([_lowered(y, most, inner, depth + 1) for y in x])
+        if inner and not all(isinstance(raw, (np.ndarray, np.generic, tuple)) for raw in raws):
+            raise _Declined  # numbers are weak beside arrays
+        found += inner
+        return raws if inner else x
+    raise _Declined
+
+
+def _raised(raw: Any) -> Any:
+    """The tensors of raw results."""
+    if isinstance(raw, (tuple, list)):
+        made = [_raised(r) for r in raw]
+        return made if raw.__class__ is list else tuple(made) if raw.__class__ is tuple else type(raw)(*made)
+    z = object.__new__(state.tensor)
+    z._data, z.spec = raw, spec_of_raw(raw)
+    return z
+
+
+def spec_of_raw(raw: Any, /) -> Any:
+    """The spec of a NumPy array or scalar in main memory."""
+    if raw.__class__ is not np.ndarray and not isinstance(raw, np.generic):
+        raise TypeError(f"an array of NumPy is due, got {raw!r}")
+    return state.spec(raw.shape, raw.dtype)
+
+
+def forget_specs() -> None:
+    """Drop the specs that are kept: none here, where they are looked up among all."""
+
+
+def kept_specs() -> tuple[int, int]:
+    """The number of specs that are kept, and the largest number."""
+    return 0, 0
+
+
+_LISTED: Final = 64
+
+
+def subscript(self: Any, key: Any) -> Any:
+    """``x[key]`` of a concrete tensor."""
+    if self.__class__ is state.tensor and not state.open_scopes and self._data.__class__ is np.ndarray:
+        try:
+            _host_raw(self, self._data.nbytes)
+            raw = self._data[_lowered_key(key)]
+            if not (raw.shape == (1,) and raw.strides[0] < 0):  # kernels round one number at a negative distance
+                return _raised(raw)  # otherwise; the function does not reverse it
+        except MemoryError:
+            raise
+        except Exception:
+            pass
+    return self._item(key)
+
+
+def _lowered_key(key: Any) -> Any:
+    if key_parts(key) is not None:
+        return key
+    return tuple(map(_lowered_part, key)) if key.__class__ is tuple else _lowered_part(key)
+
+
+def _lowered_part(x: Any) -> Any:
+    if x.__class__ is state.tensor:
+        return _host_raw(x, DIRECT_MAX_BYTES)
+    if x.__class__ is list and len(x) <= _LISTED and all(i.__class__ is int for i in x):
+        return x
+    if key_parts(x) is None or x.__class__ is tuple:
+        raise _Declined
+    return x
+
+
+TensorBase.__getitem__ = subscript  # type: ignore[misc]

@@ -1,0 +1,170 @@
+"""Direct forms of functions that move elements: the same on NumPy's arrays; see `tenferro_tensor.direct`.
+
+Each takes the arguments of its function. ``None`` leaves the call to the function, as does whatever NumPy raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+Raw = Any
+_ALL: Final = slice(None)
+_TURNED: Final = slice(None, None, -1)
+
+
+def _are_indices(given: Any) -> bool:
+    """Whether NumPy takes them as positions; it would make numbers of booleans, too."""
+    if given.__class__ is np.ndarray or isinstance(given, np.generic):
+        return given.dtype.kind in "iu"
+    return given.__class__ is int or (given.__class__ is list and set(map(type, given)) == {int})
+
+
+def take(x: Raw, indices: Any, /, axis: int | None = None) -> Raw:
+    if (axis is None and x.ndim != 1) or not _are_indices(indices):
+        return None
+    return x.take(indices, axis)
+
+
+def take_along_axis(x: Raw, indices: Raw, /, axis: int = -1) -> Raw:
+    return np.take_along_axis(x, indices, axis) if indices.dtype.kind in "iu" else None
+
+
+def concat(arrays: Any, /, axis: int | None = 0) -> Raw:
+    return np.concatenate(arrays, axis)
+
+
+def _new_axis(ndim: int, axis: int) -> tuple[Any, ...]:
+    """The key that puts a new axis into an array of `ndim` axes."""
+    if not -ndim - 1 <= axis <= ndim:
+        raise IndexError
+    return (_ALL,) * (axis % (ndim + 1)) + (None,)
+
+
+def stack(arrays: Any, /, axis: int = 0) -> Raw:
+    shape = arrays[0].shape
+    for a in arrays:
+        if a.shape != shape:
+            return None
+    key = _new_axis(len(shape), axis)
+    return np.concatenate([a[key] for a in arrays], axis)
+
+
+def unstack(x: Raw, /, axis: int = 0) -> Any:
+    if axis.__class__ is not int or not -x.ndim <= axis < x.ndim:
+        return None
+    before = (_ALL,) * (axis % x.ndim)
+    return tuple([x[*before, i] for i in range(x.shape[axis])])
+
+
+def repeat(x: Raw, repeats: Any, /, axis: int | None = None) -> Raw:
+    counts = repeats.__class__ is int or (hasattr(repeats, "dtype") and repeats.dtype.kind in "iu" and repeats.ndim < 2)
+    return x.repeat(repeats, axis) if counts and x.size else None  # without elements NumPy looks at no counts
+
+
+def tile(x: Raw, repetitions: Any, /) -> Raw:
+    reps = repetitions if repetitions.__class__ is tuple else (repetitions,)
+    n = max(len(reps), x.ndim)
+    reps = (1,) * (n - len(reps)) + reps
+    shape = (1,) * (n - x.ndim) + x.shape
+    out = np.empty([r * s for r, s in zip(reps, shape, strict=True)], x.dtype)
+    blocks: list[int] = []
+    narrow: list[int] = []
+    for r, s in zip(reps, shape, strict=True):
+        if r < 0:
+            return None
+        blocks += (r, s)
+        narrow += (1, s)
+    out.reshape(blocks)[...] = x.reshape(narrow)
+    return out
+
+
+def flip(x: Raw, /, axis: Any = None) -> Raw:
+    if 1 in x.shape or not x.ndim:  # kernels round one number at a negative distance otherwise
+        return None
+    if axis is None:
+        return x[(_TURNED,) * x.ndim]
+    if axis.__class__ is not int or not -x.ndim <= axis < x.ndim:
+        return None
+    return x[(*(_ALL,) * (axis % x.ndim), _TURNED)]
+
+
+def roll(x: Raw, shift: Any, axis: Any = None) -> Raw:
+    if axis is None:
+        return None if shift.__class__ is not int else _rolled(x.reshape(-1), shift, 0).reshape(x.shape)
+    if axis.__class__ is int and shift.__class__ is int:
+        return _rolled(x, shift, axis) if -x.ndim <= axis < x.ndim else None
+    if axis.__class__ is not tuple or shift.__class__ not in (tuple, int):
+        return None
+    for a in axis:
+        if a.__class__ is not int or not -x.ndim <= a < x.ndim:
+            return None
+    return np.roll(x, shift, axis) if x.ndim > 1 else None
+
+
+def _rolled(x: Raw, shift: int, axis: int) -> Raw:
+    n = x.shape[axis]
+    by = shift % n if n else 0
+    if not by:
+        return x.view()
+    before = (_ALL,) * (axis % x.ndim)
+    return np.concatenate((x[*before, n - by :], x[*before, : n - by]), axis)
+
+
+def squeeze(x: Raw, /, axis: Any) -> Raw:
+    return None if axis is None else x.squeeze(axis)
+
+
+def expand_dims(x: Raw, /, axis: Any = 0) -> Raw:
+    return x[_new_axis(x.ndim, axis)] if axis.__class__ is int else None
+
+
+def permute_dims(x: Raw, /, axes: Any) -> Raw:
+    return x.transpose(axes) if axes.__class__ in (tuple, list) else None
+
+
+def moveaxis(x: Raw, source: Any, destination: Any, /) -> Raw:
+    if source.__class__ is not int or destination.__class__ is not int:
+        return None
+    n = x.ndim
+    if not (-n <= source < n and -n <= destination < n):
+        return None
+    order = [*range(n)]
+    order.insert(destination % n, order.pop(source))
+    return x.transpose(order)
+
+
+def broadcast_to(x: Raw, /, shape: Any) -> Raw:
+    return np.broadcast_to(x, shape) if shape.__class__ is tuple else None
+
+
+def pad(x: Raw, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Raw:
+    cls, kind = constant_values.__class__, x.dtype.kind
+    if mode != "constant" or not (
+        (cls is int and (kind in "ifc" or not constant_values)) or (cls is float and kind in "fc")
+    ):
+        return None
+    if pad_width.__class__ is int:
+        widths: Any = ((pad_width, pad_width),) * x.ndim
+    elif x.ndim and len(pad_width) == x.ndim and set(map(len, pad_width)) == {2}:
+        widths = pad_width
+    else:
+        return None
+    shape, inner = [], []
+    for (before, after), extent in zip(widths, x.shape, strict=True):
+        if before < 0 or after < 0 or before.__class__ is not int or after.__class__ is not int:
+            return None
+        shape.append(before + extent + after)
+        inner.append(slice(before, before + extent))
+    out = np.empty(shape, x.dtype)
+    part = out
+    for axis, within in enumerate(inner):
+        ahead = (_ALL,) * axis
+        if within.start:
+            part[*ahead, : within.start] = constant_values
+        if within.stop < shape[axis]:
+            part[*ahead, within.stop :] = constant_values
+        part = part[*ahead, within]
+    part[...] = x
+    return out

@@ -1,0 +1,255 @@
+"""Functions with a direct form give what they give without it: values, dtypes, shapes and errors."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from tenferro_tensor import Tensor
+from tenferro_tensor.direct import DIRECT
+from tenferro_tensor.dispatch import recording
+
+Call = Callable[..., Any]
+
+IDX, NEG, WRONG = tr.asarray([1, 0, 1]), tr.asarray([-1, 0], dtype=tr.int8), tr.asarray([0, 99])
+COUNTS = tr.asarray([2, 0, 1])
+FLAT = tr.asarray([0, 5, 2])
+
+CALLS: dict[str, list[Call]] = {
+    "take": [
+        lambda x: tr.take(x, IDX, axis=0),
+        lambda x: tr.take(x, NEG, axis=-1),
+        lambda x: tr.take(x, [1, 0], axis=1),
+        lambda x: tr.take(x, tr.asarray([[0, 1]]), axis=1),
+        lambda x: tr.take(x, 1, axis=0),
+        lambda x: tr.take(x, WRONG, axis=0),
+        lambda x: tr.take(x, IDX),
+        lambda x: tr.take(x, IDX, axis=2),
+        lambda x: tr.take(x, tr.asarray([True, False, True]), axis=0),
+        lambda x: tr.take(x, tr.asarray([0.5]), axis=0),
+        lambda x: x.take(IDX, axis=0),
+        lambda x: tr.take(tr.reshape(x, (-1,)), FLAT),
+    ],
+    "take_along_axis": [
+        lambda x: tr.take_along_axis(x, tr.asarray([[1], [0], [1]]), axis=1),
+        lambda x: tr.take_along_axis(x, tr.asarray([[1, 0]]), axis=0),
+        lambda x: tr.take_along_axis(x, tr.asarray([[-1, 0]])),
+        lambda x: tr.take_along_axis(x, IDX),
+        lambda x: tr.take_along_axis(x, tr.asarray([[7]]), axis=0),
+    ],
+    "concat": [
+        lambda x: tr.concat([x, x]),
+        lambda x: tr.concat((x, x), axis=1),
+        lambda x: tr.concat([x, x, x], axis=-1),
+        lambda x: tr.concat([x], axis=0),
+        lambda x: tr.concat([x, x], axis=None),
+        lambda x: tr.concat([x, tr.ones(x.shape, dtype=tr.float32)]),
+        lambda x: tr.concat([x, tr.ones(x.shape, dtype=tr.int16)]),
+        lambda x: tr.concat([x, tr.ones(x.shape, dtype=tr.uint64)]),
+        lambda x: tr.concat([x, tr.ones((2, 7))]),
+        lambda x: tr.concat([x, x], axis=3),
+        lambda x: tr.concat(x),
+        lambda x: tr.concat([x, 1.0]),
+    ],
+    "stack": [
+        lambda x: tr.stack([x, x]),
+        lambda x: tr.stack((x, x), axis=1),
+        lambda x: tr.stack([x, x, x], axis=-1),
+        lambda x: tr.stack([x, x], axis=4),
+        lambda x: tr.stack([x, tr.ones(x.shape, dtype=tr.complex64)]),
+        lambda x: tr.stack([x, tr.ones((4,))]),
+        lambda x: tr.stack(x),
+    ],
+    "unstack": [
+        tr.unstack,
+        lambda x: tr.unstack(x, axis=1),
+        lambda x: tr.unstack(x, axis=-2),
+        lambda x: tr.unstack(x, axis=5),
+    ],
+    "repeat": [
+        lambda x: tr.repeat(x, 2),
+        lambda x: tr.repeat(x, 3, axis=1),
+        lambda x: tr.repeat(x, COUNTS, axis=0),
+        lambda x: tr.repeat(x, tr.asarray(2), axis=-1),
+        lambda x: tr.repeat(x, -1),
+        lambda x: tr.repeat(x, 1.5),
+        lambda x: tr.repeat(x, True),
+        lambda x: tr.repeat(x, tr.asarray([True, False, True]), axis=0),
+        lambda x: tr.repeat(x, COUNTS, axis=1),
+        lambda x: x.repeat(2, axis=0),
+    ],
+    "tile": [
+        lambda x: tr.tile(x, (2,)),
+        lambda x: tr.tile(x, 3),
+        lambda x: tr.tile(x, (2, 1)),
+        lambda x: tr.tile(x, (2, 1, 3)),
+        lambda x: tr.tile(x, (0, 2)),
+        lambda x: tr.tile(x, (-1, 2)),
+        lambda x: tr.tile(x, ()),
+        lambda x: tr.tile(x, [2, 2]),
+    ],
+    "pad": [
+        lambda x: tr.pad(x, 1),
+        lambda x: tr.pad(x, ((1, 0), (2, 3))),
+        lambda x: tr.pad(x, (1, 2)),
+        lambda x: tr.pad(x, 2, constant_values=3),
+        lambda x: tr.pad(x, 2, constant_values=1.5),
+        lambda x: tr.pad(x, 1, constant_values=1000),
+        lambda x: tr.pad(x, -1),
+        lambda x: tr.pad(x, ((1, 0),)),
+        lambda x: tr.pad(x, 1, mode="edge"),
+    ],
+    "permute_dims": [
+        lambda x: tr.permute_dims(x, (1, 0)),
+        lambda x: tr.permute_dims(x, [-1, 0]),
+        lambda x: tr.permute_dims(x, (0, 1)),
+        lambda x: tr.permute_dims(x, (0, 0)),
+        lambda x: tr.permute_dims(x, (0,)),
+        lambda x: tr.permute_dims(x, 1),  # type: ignore[arg-type]
+    ],
+    "moveaxis": [
+        lambda x: tr.moveaxis(x, 0, 1),
+        lambda x: tr.moveaxis(x, -1, 0),
+        lambda x: tr.moveaxis(x, (0, 1), (1, 0)),
+        lambda x: tr.moveaxis(x, 0, 2),
+    ],
+    "squeeze": [
+        lambda x: tr.squeeze(x[None], 0),
+        lambda x: tr.squeeze(x[:, None, :, None], axis=(1, 3)),
+        lambda x: x[..., None].squeeze(-1),
+        lambda x: tr.squeeze(x, axis=()),
+        lambda x: tr.squeeze(x, axis=0),
+        lambda x: tr.squeeze(x[None], axis=(0, 0)),
+    ],
+    "expand_dims": [
+        tr.expand_dims,
+        lambda x: tr.expand_dims(x, axis=2),
+        lambda x: tr.expand_dims(x, axis=-2),
+        lambda x: tr.expand_dims(x, axis=(0, 1)),
+        lambda x: tr.expand_dims(x, axis=7),
+    ],
+    "broadcast_to": [
+        lambda x: tr.broadcast_to(x, (2, *x.shape)),
+        lambda x: tr.broadcast_to(x[:, None], (x.shape[0], 4, x.shape[1])),
+        lambda x: tr.broadcast_to(x, x.shape),
+        lambda x: tr.broadcast_to(x, (5, 5, 5)),
+        lambda x: tr.broadcast_to(x, (-1,)),
+    ],
+    "flip": [tr.flip, lambda x: tr.flip(x, axis=0), lambda x: tr.flip(x, axis=(0, -1)), lambda x: tr.flip(x, axis=9)],
+    "roll": [
+        lambda x: tr.roll(x, 1),
+        lambda x: tr.roll(x, -7),
+        lambda x: tr.roll(x, 1, axis=1),
+        lambda x: tr.roll(x, 5, axis=-2),
+        lambda x: tr.roll(x, (1, -1), axis=(0, 1)),
+        lambda x: tr.roll(x, 2, axis=(0, 1)),
+        lambda x: tr.roll(x, (1, 2), axis=(1, 1)),
+        lambda x: tr.roll(x, tr.asarray(2), axis=0),
+        lambda x: tr.roll(x, 1, axis=3),
+        lambda x: tr.roll(x, 0.5, axis=0),
+    ],
+    "nonzero": [
+        tr.nonzero,
+        lambda x: tr.nonzero(tr.reshape(x, (-1,))),
+        lambda x: tr.nonzero(x > 1),
+        lambda x: tr.nonzero(tr.sum(x)),
+    ],
+}
+"""Calls on a matrix by function; also those that are refused."""
+
+KEYS: list[Any] = [
+    0, -1, 2, 99, slice(None), slice(1, None), slice(None, None, -1), slice(5, 1, -2), None, Ellipsis, (), (..., None),
+    (0, 1), (slice(None), 1), (slice(1, 2), slice(None, None, -1)), (0, 0, 0), slice(None, None, 0), True, (0, False),
+    IDX, NEG, WRONG, [1, 0], [0, -1, 1], [], [True, False, True], [[0, 1]], (IDX, tr.asarray([0, 1, 1])),
+    (slice(None), NEG),
+    (1, NEG), (NEG, slice(1, None)), (NEG, None), (tr.asarray([[0], [1]]), NEG), tr.asarray(1), (tr.asarray(-1), 0),
+    tr.asarray([True, False, True]), (slice(None), tr.asarray([True, False])), (tr.asarray([True, False, True]), 1),
+    tr.asarray([[True, False], [False, True], [True, True]]), tr.asarray(True), tr.asarray([0.5]), 1.5, "a",
+    (NEG, ..., NEG),
+    (..., NEG), np.int64(1), np.asarray([0, 1]), (0, NEG, None),
+]  # fmt: skip
+DTYPES = ("bool", "int8", "uint16", "int64", "float32", "float64", "complex128")
+
+
+def matrices() -> Iterator[Tensor]:
+    """Matrices of three rows and two columns in several layouts, and others of few elements."""
+    for number, dtype in enumerate(DTYPES):
+        base = np.arange(12).reshape(3, 4) % 5 - (dtype.startswith(("i", "f", "c"))) * 2
+        base = np.asarray(base + 1j * base[::-1] if dtype.startswith("c") else base, dtype)
+        yield tr.asarray(base[:, :2].copy())
+        if number % 2:
+            yield tr.asarray(base)[:, ::2]
+            yield tr.asarray(np.asfortranarray(base[:, 1:3]))
+            yield tr.asarray(base[:, :2].copy())[::-1, ::-1]
+        yield tr.asarray(base)[:, :0]
+        yield tr.asarray(base)[:0, :2]
+        yield tr.asarray(base)[:1, 3:]
+    yield tr.broadcast_to(tr.asarray([1.0, 2.0]), (3, 2))
+
+
+def outcome(call: Call, x: Any) -> tuple[Any, ...]:
+    """What a call comes to: results as dtypes, shapes and bytes, or the error."""
+    try:
+        found = call(x)
+    except Exception as error:
+        return type(error), str(error)
+    several = isinstance(found, (tuple, list))
+    results = list(found) if several else [found]
+    assert all(type(r) is Tensor for r in results)
+    return type(found), [(r.dtype, r.shape, r.spec, np.asarray(r).dtype, np.asarray(r).tobytes()) for r in results]
+
+
+def differs(call: Call) -> list[tuple[Any, ...]]:
+    """The matrices for which a call differs from what it is on the slow path."""
+    found = []
+    for x in matrices():
+        seen = outcome(call, x)
+        with recording(lambda decision: None):
+            wanted = outcome(call, x)
+        if seen != wanted:
+            found.append((x, x._data.strides, seen, wanted))
+    return found
+
+
+def test_every_function_with_a_form_is_compared() -> None:
+    assert {f.__name__ for f in DIRECT} == set(CALLS)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_direct_forms_agree_with_the_functions(name: str) -> None:
+    for number, call in enumerate(CALLS[name]):
+        assert not differs(call), f"call {number} of {name}"
+
+
+@pytest.mark.parametrize("number", range(len(KEYS)))
+def test_indexing_agrees_with_the_slow_path(number: int) -> None:
+    assert not differs(lambda x: x[KEYS[number]])
+
+
+@pytest.mark.parametrize("f", DIRECT, ids=lambda f: f.__name__)
+def test_the_form_takes_some_calls(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = [0]
+
+    def form(*args: Any, **named: Any) -> Any:
+        result = f.form(*args, **named)
+        taken[0] += result is not None
+        return result
+
+    watched = type(f)(f.function, form, f.most)
+    monkeypatch.setattr(tr, f.__name__, watched)
+    for call in CALLS[f.__name__]:
+        outcome(call, tr.asarray(np.arange(6.0).reshape(3, 2)))
+    assert taken[0], "no call was left to the direct form"
+
+
+def test_other_values_go_to_the_function() -> None:
+    seen = []
+    compiled: Any = tr.compile(lambda x: tr.concat([tr.flip(x), x]))
+    assert np.array_equal(compiled(tr.arange(3.0)), [2, 1, 0, 0, 1, 2])
+    with recording(seen.append):
+        tr.roll(tr.arange(3.0), 1)
+    assert seen
+    own = tr.arange(3.0).with_compute_device("cpu:0")
+    assert tr.flip(own).spec.place is own.spec.place and own[1:].spec.place is own.spec.place
