@@ -10,10 +10,24 @@ import pytest
 
 import tenferro_linalg as la
 from linalg_checks import numbers
-from tenferro_linalg import _algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd
+from tenferro_linalg import (
+    _algebra,
+    _cholesky,
+    _degeneracy,
+    _det,
+    _eig,
+    _eigh,
+    _nonnormal,
+    _norms,
+    _pinv,
+    _qr,
+    _solve,
+    _spectral,
+    _svd,
+)
 from tenferro_runtime.extension import REGISTRY, Primitive, check_family_id, check_rule
 
-PAGES = (_algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd)
+PAGES = (_algebra, _cholesky, _degeneracy, _det, _eig, _eigh, _nonnormal, _norms, _pinv, _qr, _solve, _spectral, _svd)
 PRIMITIVES = sorted(
     {p for page in PAGES for p in vars(page).values() if isinstance(p, Primitive) and p.extension == "linalg"},
     key=lambda p: p.name,
@@ -74,9 +88,9 @@ def test_the_device_provider_agrees_with_the_host(device, shape):
     h = x @ x.conj().swapaxes(-1, -2)
     b = numbers(2, (*shape[:-1], 2), "complex128")
     calls: list[tuple[Any, ...]] = [
-        ("svd", x, False), ("svd", x, True), ("svdvals", x), ("eigh", h), ("eigvalsh", h), ("qr", x, "reduced"),
-        ("qr", x, "complete"), ("cholesky", h), ("solve", x, b), ("inv", x, "inv"), ("det", x), ("slogdet", x),
-        ("solve_triangular", x, b, True, False, True), ("finite", "svd", x),
+        ("svd", x, False), ("svd", x, True), ("svdvals", x), ("eig", x), ("eigvals", x), ("eigh", h), ("eigvalsh", h),
+        ("qr", x, "reduced"), ("qr", x, "complete"), ("cholesky", h), ("solve", x, b), ("inv", x, "inv"), ("det", x),
+        ("slogdet", x), ("solve_triangular", x, b, True, False, True), ("finite", "svd", x),
     ]  # fmt: skip
     for name, *args in calls:
         got, expected = getattr(device, name)(*args), getattr(host, name)(*args)
@@ -99,9 +113,9 @@ def test_the_device_provider_names_failures(device):
 
 def test_public_names_are_documented_and_complete():
     standard = {
-        "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
-        "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-        "trace", "vecdot", "vector_norm",
+        "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
+        "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
+        "tensordot", "trace", "vecdot", "vector_norm",
     }  # fmt: skip
     assert standard < set(la.__all__)
     for name in la.__all__:

@@ -15,7 +15,9 @@ from tenferro_linalg import (
     _degeneracy,
     _det,
     _divided,
+    _eig,
     _eigh,
+    _nonnormal,
     _norms,
     _pinv,
     _qr,
@@ -144,8 +146,16 @@ def _table() -> list[Case]:
     linalg(_det.adjugate_change_, square, square)
     linalg(_eigh.eigh_, square, basis="generic")
     linalg(_eigh.eigh_adapted_, square, square)
-    linalg(_pinv.pinv_, tall, rtol=None)
-    linalg(_pinv.pinv_ranked_, of(3, M, N), of(3, small), rtol=None)
+    linalg(_eig.eig_, square)
+    linalg(_eig.eigvals_, square)
+    complex_square, complex_stack = (s.with_(dtype=tr.complex128) for s in (square, stack))
+    linalg(_nonnormal.eig_inverse_, complex_square)
+    linalg(_nonnormal.eig_checked_, complex_square, complex_stack, of(3), of(3), role="cotangent")
+    linalg(_nonnormal.eig_quotient_, complex_square, complex_stack, of(3), strict=False)
+    linalg(_nonnormal.eig_certified_, complex_stack, complex_stack, of(3), of(3), vectors=False)
+    for rtol in ((), (of(3),)):
+        linalg(_pinv.pinv_, tall, *rtol)
+        linalg(_pinv.pinv_ranked_, of(3, M, N), of(3, small), *rtol)
     for mode, k in (("reduced", small), ("complete", N)):
         linalg(_qr.qr_, tall, mode=mode, basis="generic")
         q, r = of(3, N, k), of(3, k, M)

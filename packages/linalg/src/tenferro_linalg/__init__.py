@@ -7,8 +7,9 @@ depends on an arbitrary choice of basis, is a typed error that names the values 
 from tenferro_linalg._cholesky import cholesky
 from tenferro_linalg._compositions import cross, matrix_power, matrix_rank
 from tenferro_linalg._det import SlogdetResult, det, slogdet
+from tenferro_linalg._eig import EigResult, eig, eigvals
 from tenferro_linalg._eigh import EighResult, eigh, eigvalsh
-from tenferro_linalg._errors import DegenerateError, GaugeError, RankError
+from tenferro_linalg._errors import DefectiveError, DegenerateError, GaugeError, RankError
 from tenferro_linalg._norms import matrix_norm, vector_norm
 from tenferro_linalg._pinv import pinv
 from tenferro_linalg._qr import QRResult, qr
@@ -19,7 +20,9 @@ from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer,
 from tenferro_tensor.functions import matrix_trace as trace
 
 __all__ = [
+    "DefectiveError",
     "DegenerateError",
+    "EigResult",
     "EighResult",
     "GaugeError",
     "QRResult",
@@ -30,7 +33,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "matmul",

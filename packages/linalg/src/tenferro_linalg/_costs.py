@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_linalg import _det, _eigh, _pinv, _qr, _solve, _svd
+from tenferro_linalg import _det, _eig, _eigh, _pinv, _qr, _solve, _svd
 from tenferro_linalg._cholesky import cholesky_
 from tenferro_runtime.extension import Cost, DimLike, Registry, Spec, dim_min
 
@@ -99,6 +99,8 @@ def register(registry: Registry) -> None:
     table = {
         _svd.svd_: _svd_cost,
         _svd.svdvals_: _svdvals_cost,
+        _eig.eig_: _square(25, 1, 4, more=1),
+        _eig.eigvals_: _square(10, 1, 2),
         _eigh.eigh_: _square(9, 1, 4, more=1),
         _eigh.eigvalsh_: _square(4, 3, 3),
         _qr.qr_: _qr_cost,

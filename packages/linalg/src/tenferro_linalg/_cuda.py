@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import NumericalError
+from tenferro_runtime.extension import NumericalError, UnsupportedError
+from tenferro_tensor_core import complex_of
 
 
 class CudaProvider:
@@ -53,6 +54,23 @@ class CudaProvider:
     def eigvalsh(self, x: Any) -> Any:
         """Eigenvalues."""
         return self._checked("eigvalsh", (self._linalg.eigvalsh(x),))[0]
+
+    def eig(self, x: Any) -> Any:
+        """Eigenvalues and eigenvectors of general matrices, both complex."""
+        found = tuple(self._general("eig")(x))
+        return self._checked("eig", tuple(part.astype(complex_of(x.dtype), copy=False) for part in found))
+
+    def eigvals(self, x: Any) -> Any:
+        """Eigenvalues of general matrices, complex."""
+        found = self._general("eigvals")(x).astype(complex_of(x.dtype), copy=False)
+        return self._checked("eigvals", (found,))[0]
+
+    def _general(self, name: str) -> Any:
+        """A decomposition that CuPy has from version 14 on."""
+        function = getattr(self._linalg, name, None)
+        if function is None:
+            raise UnsupportedError(f"{name} on this device needs CuPy 14; install it, or compute on the CPU")
+        return function
 
     def qr(self, x: Any, mode: str) -> Any:
         """Q and R."""

@@ -21,5 +21,9 @@ class DegenerateError(GradientError):
     """
 
 
+class DefectiveError(GradientError):
+    """A matrix has, up to rounding, fewer eigenvectors than eigenvalues, and derivatives need all of them."""
+
+
 class RankError(GradientError):
     """A factor is not differentiable where the matrix loses rank, and the loss uses it there."""

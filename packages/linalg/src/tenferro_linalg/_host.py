@@ -12,6 +12,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from tenferro_runtime.extension import NumericalError, library
+from tenferro_tensor_core import complex_of
 
 Raw = np.ndarray[Any, Any]
 
@@ -75,6 +76,18 @@ class HostProvider:
     def eigvalsh(self, x: Raw) -> Any:
         """Eigenvalues, by the same attempts as `eigh`."""
         return _ladder("eigvalsh", x, lambda a: (np.linalg.eigvalsh(a),), [lambda a: _syev(a)[:1]])[0]
+
+    def eig(self, x: Raw) -> Any:
+        """Eigenvalues and eigenvectors of general matrices, both complex; by the QR algorithm, else rescaled."""
+        found = _ladder("eig", x, np.linalg.eig, [lambda a: _rescaled(a, np.linalg.eig, 0)])
+        return tuple(part.astype(complex_of(x.dtype), copy=False) for part in found)
+
+    def eigvals(self, x: Raw) -> Any:
+        """Eigenvalues of general matrices, complex, by the same attempts as `eig`."""
+        found = _ladder("eigvals", x, lambda a: (np.linalg.eigvals(a),), [
+            lambda a: _rescaled(a, lambda b: (np.linalg.eigvals(b),), 0),
+        ])  # fmt: skip
+        return found[0].astype(complex_of(x.dtype), copy=False)
 
     def qr(self, x: Raw, mode: Any) -> Any:
         """Q and R."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
-from tenferro_linalg._errors import DegenerateError, GaugeError
+from tenferro_linalg._errors import DefectiveError, DegenerateError, GaugeError
 from tenferro_runtime.extension import GradientError
 
 _NAMES = {
@@ -169,6 +169,54 @@ def report_signs(la: Any, values: Any, bad: Any) -> GaugeError:
         pair=(j, j),
         batch=batch,
         gap=float(v[j]),
+    )
+
+
+def report_defective(batch: tuple[int, ...], kappa: float, limit: float) -> DefectiveError:
+    """Eigenvectors that are dependent up to rounding."""
+    return DefectiveError(
+        f"eig: the eigenvectors{_stack(batch)} are linearly dependent up to rounding: an eigenvalue has the condition "
+        f"{kappa:.1e}, derivatives allow at most {limit:.1e}; the matrix is (nearly) defective: use a function of it "
+        "that needs no eigenvectors (det, trace, matrix_power), or perturb it",
+        batch=batch,
+        condition=kappa,
+        allowed=limit,
+    )
+
+
+def report_eigenvectors(la: Any, numerator: Any, w: Any, bad: Any, role: str) -> GradientError:
+    """A numerator of `eig` that does not vanish between equal eigenvalues, or on the diagonal of a cotangent."""
+    *lead, i, j = _worst(la, abs(numerator), bad)
+    batch, v = tuple(lead), la.local(w)[tuple(lead)]
+    rate = float(abs(la.local(numerator)[(*batch, i, j)]))
+    payload = {"output": "eigenvectors", "pair": (i, j), "batch": batch, "gap": float(abs(v[i] - v[j])), "rate": rate}
+    if i == j:
+        return GaugeError(
+            f"eig: the loss depends on the phase of vector {i} of the eigenvectors for w[{i}] = {v[i]:.6g}"
+            f"{_stack(batch)}: a rotation changes it at the rate {rate:.3g}; {_PHASE}",
+            **payload,
+        )
+    seen = f"the equal eigenvalues {_pair(v, 'w', i, j)}{_stack(batch)}"
+    if role == "tangent":
+        return DegenerateError(f"eig: the perturbation splits {seen}, so no derivative exists there", **payload)
+    return GaugeError(f"eig: the loss depends on the choice of the eigenvectors for {seen}", **payload)
+
+
+def report_eigenvalues(la: Any, w: Any, bad: Any, cotangent: Any) -> DegenerateError:
+    """Equal eigenvalues that leave a derivative of `eig` undetermined."""
+    *lead, i, j = (int(k) for k in np.argwhere(la.local(bad))[0])
+    batch, v = tuple(lead), la.local(w)[tuple(lead)]
+    seen = f"the eigenvalues {_pair(v, 'w', i, j)}{_stack(batch)} are equal"
+    if cotangent is not None:
+        c = la.local(cotangent)[batch]
+        seen += f", and the derivatives of the loss by them are {c[i]:.6g} and {c[j]:.6g}"
+    return DegenerateError(
+        f"eig: {seen}; the vectors of equal eigenvalues do not determine the derivative: use a function of the matrix "
+        "that needs no vectors, eigh where it is Hermitian, or weight equal values equally",
+        output="eigenvalues",
+        pair=(i, j),
+        batch=batch,
+        gap=float(abs(v[i] - v[j])),
     )
 
 

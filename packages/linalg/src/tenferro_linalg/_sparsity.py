@@ -8,7 +8,9 @@ from tenferro_linalg import (
     _degeneracy,
     _det,
     _divided,
+    _eig,
     _eigh,
+    _nonnormal,
     _norms,
     _pinv,
     _qr,
@@ -24,13 +26,14 @@ STACKS = (
     _algebra.part_, _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_, _det.slogdet_, _det.adjugate_,
     _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_, _svd.svd_, _svd.svdvals_,
     _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _pinv.pinv_, _spectral.spectral_value_, _spectral.spectral_term_,
-    _degeneracy.unrotated_,
+    _degeneracy.unrotated_, _eig.eig_, _eig.eigvals_, _nonnormal.eig_inverse_, _nonnormal.eig_checked_,
+    _nonnormal.eig_quotient_,
 )  # fmt: skip
 """Primitives whose first operand is a stack of matrices."""
 
 SPECTRA = {
     _degeneracy.checked_: 1, _degeneracy.quotient_: 1, _degeneracy.certified_: 1, _degeneracy.unsigned_: 2,
-    _degeneracy.cotangent_scale_: 0, _divided.groups_: 0,
+    _degeneracy.cotangent_scale_: 0, _divided.groups_: 0, _nonnormal.eig_certified_: 1,
 }  # fmt: skip
 """Primitives of which an operand is a stack of the eigenvalues or singular values of matrices, and which it is."""
 

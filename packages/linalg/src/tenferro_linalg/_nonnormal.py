@@ -1,0 +1,206 @@
+"""What derivatives of eigenvectors that are not orthogonal need: their inverse, gaps of complex values, and tests.
+
+Rounding moves an eigenvalue by the norm of the matrix times its condition, the product of the norms of its right and
+left vectors. Where one exceeds ``eps^-1/2`` the vectors count as dependent. All limits carry the factor ``kappa``, the
+root of the sum of their squares. Values
+closer than ``8 n eps kappa max|w|`` count as equal. Unlike in `tenferro_linalg._degeneracy` they have no order, and
+no basis of theirs is generic: a loss that uses their vectors is refused.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_linalg._algebra import adjoint, cj, columns, mm, re, rows
+from tenferro_linalg._degeneracy import PASSING, TOLERANCE
+from tenferro_linalg._operands import require_square
+from tenferro_linalg._reports import report_defective, report_eigenvalues, report_eigenvectors
+from tenferro_runtime.extension import General, NumericalError, Registry, Spec, primitive
+from tenferro_tensor.catalog import reduce_sum, sqrt, stop_gradient
+
+
+@primitive(family="tenferro-linalg.eig_inverse.v1", extension="linalg")
+def eig_inverse_(v: Spec) -> Spec:
+    """The inverse of eigenvectors, after the test that they are independent."""
+    require_square("eig", v)
+    return v
+
+
+@primitive(family="tenferro-linalg.eig_checked.v1", extension="linalg")
+def eig_checked_(numerator: Spec, w: Spec, kappa: Spec, scale: Spec, *, role: str) -> Spec:
+    """`numerator`, after the test that it vanishes between equal eigenvalues, and for cotangents on the diagonal."""
+    return numerator
+
+
+@primitive(family="tenferro-linalg.eig_quotient.v1", extension="linalg")
+def eig_quotient_(numerator: Spec, w: Spec, kappa: Spec, *, strict: bool) -> Spec:
+    """`numerator` over ``w_j - w_i``, and 0 where these are equal; where `strict`, only the diagonal may be."""
+    return numerator
+
+
+@primitive(family="tenferro-linalg.eig_certified.v1", extension="linalg")
+def eig_certified_(cotangent: Spec, w: Spec, kappa: Spec, scale: Spec, *, vectors: bool) -> Spec:
+    """`cotangent` of eigenvalues, after the test that it is equal for equal ones; with `vectors`, that none are."""
+    return cotangent
+
+
+def inverse(v: Any) -> Any:
+    """The inverse of eigenvectors."""
+    return eig_inverse_(v)
+
+
+def condition(y: Any) -> Any:
+    """All conditions of eigenvalues together: each is the norm of a row of the inverse, as columns have norm 1."""
+    return norm(y, 2)
+
+
+def norm(g: Any, axes: int) -> Any:
+    """Root of the sum of squares over the last `axes` axes, a constant in derivatives."""
+    g = stop_gradient(g)
+    return sqrt(reduce_sum(re(g * cj(g)), axes=tuple(range(g.ndim - axes, g.ndim))))
+
+
+def checked(numerator: Any, w: Any, kappa: Any, scale: Any, role: str) -> Any:
+    """See `eig_checked_`."""
+    return eig_checked_(numerator, w, kappa, scale, role=role)
+
+
+def quotient(numerator: Any, w: Any, kappa: Any) -> Any:
+    """See `eig_quotient_`."""
+    return eig_quotient_(numerator, w, kappa, strict=False)
+
+
+def certified(cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> Any:
+    """See `eig_certified_`."""
+    return eig_certified_(cotangent, w, kappa, scale, vectors=vectors)
+
+
+def _eps(spec: Spec) -> float:
+    return float(np.finfo(spec.dtype).eps)
+
+
+def _largest(xp: Any, w: Any) -> Any:
+    return xp.asarray(xp.abs(w).max(axis=-1)) if w.shape[-1] else xp.zeros(w.shape[:-1], w.real.dtype)
+
+
+def _gaps(xp: Any, w: Any, kappa: Any, eps: float) -> tuple[Any, Any, Any]:
+    """``w_j - w_i``; which of them count as zero, with those of the diagonal; and the diagonal."""
+    n = w.shape[-1]
+    gaps = w[..., None, :] - w[..., :, None]
+    limit = 8 * n * eps * _largest(xp, w) * xp.asarray(kappa)
+    return gaps, xp.abs(gaps) <= limit[..., None, None], xp.eye(n, dtype=bool)
+
+
+def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    limit = _eps(ins[0]) ** -0.5
+
+    def run(v: Any) -> Any:
+        xp = la.xp
+        try:
+            y = la.inv(v, "eig")
+        except NumericalError as cause:
+            raise report_defective(getattr(cause, "index", ()), float("inf"), limit) from cause
+        with np.errstate(over="ignore"):
+            kappa = xp.linalg.norm(y, axis=-1)
+        bad = ~(kappa <= limit)
+        if bool(bad.any()):
+            *batch, i = (int(k) for k in np.argwhere(la.local(bad))[0])
+            raise report_defective(tuple(batch), float(la.local(kappa)[(*batch, i)]), limit)
+        return y
+
+    return run
+
+
+def _checked_kernel(la: Any, ins: Any, outs: Any, *, role: str) -> Any:
+    eps = _eps(ins[1])
+
+    def run(numerator: Any, w: Any, kappa: Any, scale: Any) -> Any:
+        xp, n = la.xp, w.shape[-1]
+        gaps, equal, diagonal = _gaps(xp, w, kappa, eps)
+        allowed = (TOLERANCE * n * eps * xp.asarray(kappa) * xp.asarray(scale))[..., None, None]
+        bad = equal & ~diagonal & (xp.abs(numerator) > allowed)
+        if role == "cotangent" and n:
+            # Cotangents of second order hold quotients by the smallest gap, whose noise counts as that of phases.
+            least = xp.where(equal, xp.inf, xp.abs(gaps)).min(axis=(-2, -1))
+            noise = (1 + _largest(xp, w) / least)[..., None, None] * allowed
+            bad = bad | diagonal & (xp.abs(numerator) > noise)
+        if bool(bad.any()):
+            raise report_eigenvectors(la, numerator, w, bad, role)
+        return numerator
+
+    return run
+
+
+def _quotient_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
+    eps = _eps(ins[1])
+
+    def run(numerator: Any, w: Any, kappa: Any) -> Any:
+        xp = la.xp
+        gaps, equal, diagonal = _gaps(xp, w, kappa, eps)
+        if strict:
+            # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
+            close = ~diagonal & (equal | (xp.abs(gaps) <= eps**0.5 * _largest(xp, w)[..., None, None]))
+            if bool(close.any()):
+                raise report_eigenvalues(la, w, close, None)
+        equal = equal | diagonal
+        # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
+        return xp.where(equal, numerator.dtype.type(0), numerator / xp.where(equal, gaps.dtype.type(1), gaps))
+
+    return run
+
+
+def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
+    eps = _eps(ins[1])
+
+    def run(cotangent: Any, w: Any, kappa: Any, scale: Any) -> Any:
+        xp = la.xp
+        _, equal, diagonal = _gaps(xp, w, kappa, eps)
+        bad = equal & ~diagonal
+        if not vectors and bool(bad.any()):
+            allowed = TOLERANCE * w.shape[-1] * eps * xp.asarray(kappa) * xp.asarray(scale)
+            spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
+            bad = bad & (spread > allowed[..., None, None])
+        if bool(bad.any()):
+            raise report_eigenvalues(la, w, bad, cotangent)
+        return cotangent
+
+    return run
+
+
+def _inverse_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
+    (y,) = outs
+    return (-mm(y, tangents[0], y),)
+
+
+def _inverse_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
+    yh = adjoint(outs[0])
+    return (-mm(yh, cotangents[0], yh),)
+
+
+def _quotient_jvp(primals: Any, tangents: Any, outs: Any, *, strict: bool) -> tuple[Any]:
+    (_, w, kappa), (change, dw, _), (q,) = primals, tangents, outs
+    if dw is not None:
+        moved = -(q * (columns(dw, q) - rows(dw, q)))
+        change = moved if change is None else change + moved
+    return (None if change is None else eig_quotient_(change, w, kappa, strict=True),)
+
+
+def _quotient_vjp(primals: Any, outs: Any, cotangents: Any, *, strict: bool) -> tuple[Any, Any, None]:
+    (_, w, kappa), (q,) = primals, outs
+    numerator = eig_quotient_(cotangents[0], cj(w), kappa, strict=True)
+    pull = -(cj(q) * numerator)
+    return numerator, reduce_sum(pull, axes=(pull.ndim - 2,)) - reduce_sum(pull, axes=(pull.ndim - 1,)), None
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, eig_inverse_, _inverse_kernel)
+    kernels(registry, eig_checked_, _checked_kernel, blas=False)
+    kernels(registry, eig_quotient_, _quotient_kernel, blas=False)
+    kernels(registry, eig_certified_, _certified_kernel, blas=False)
+    registry.rule(eig_inverse_, General(jvp=_inverse_jvp, vjp=_inverse_vjp))
+    registry.rule(eig_checked_, PASSING)
+    registry.rule(eig_certified_, PASSING)
+    registry.rule(eig_quotient_, General(jvp=_quotient_jvp, vjp=_quotient_vjp))
