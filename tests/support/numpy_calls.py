@@ -18,6 +18,7 @@ NUMBERS: Final = ("float64", "int64", "complex128", "float32")
 INEXACT: Final = ("float64", "complex128", "float32")
 REALS: Final = ("float64", "int64", "float32")
 FLOATS: Final = ("float64", "float32")
+DOUBLE: Final = ("float64", "complex128")
 EVERY: Final = (*NUMBERS, "bool")
 
 
@@ -178,7 +179,77 @@ def places() -> dict[str, Call]:
     return table
 
 
-CALLS: Final = {**joining(), **places()}
+def signals() -> dict[str, Call]:
+    """Convolutions, interpolation, differences, windows."""
+    table = {}
+    for mode in ("full", "same", "valid"):
+        for n, k in ((5, 3), (3, 6), (4, 4), (1, 3), (70, 41), (6, 2), (2, 5)):
+            for name in ("convolve", "correlate"):
+                table[f"{name} {mode} {n} {k}"] = call(
+                    lambda xp, x, y, f=name, m=mode: getattr(xp, f)(x, y, m), (n,), (k,), dtypes=EVERY
+                )
+    places, points, values = fixed([-0.6, 2.2, 0.7], [3.1, 0.1, 1.6]), fixed(0.0, 0.5, 1.25, 2.5), (4,)
+    phases = lambda dtype: (np.cumsum(np.real(spread(9, low=-5.0, high=5.0)(dtype))) % 6).astype(dtype)
+    coordinates = fixed(0.0, 0.3, 1.0, 1.2, 2.0)
+    table |= {
+        "interp": call(lambda xp, x, p, f: xp.interp(x, p, f), places, points, values, dtypes=DOUBLE),
+        "interp ends": call(
+            lambda xp, x, p, f: xp.interp(x, p, f, left=-7.0, right=8.0), places, points, values, dtypes=("float64",)
+        ),
+        "interp period": call(
+            lambda xp, x, p, f: xp.interp(x * 2.9, p, f, period=2.2), places, points, values, dtypes=("float64",)
+        ),
+        "interp at points": call(
+            lambda xp, x, p, f: xp.interp(p, p, f), places, points, values, dtypes=("float64",), smooth=False
+        ),
+        "interp one point": call(
+            lambda xp, x, p, f: xp.interp(x, p[1:2], f[1:2], left=3.0), places, points, values, dtypes=("float64",)
+        ),
+        "interp steps": call(
+            lambda xp, x, p, f: xp.interp(x, p, f), places, fixed(0.0, 1.0, 1.0, 2.0), values,
+            dtypes=("float64",), smooth=False,
+        ),
+        "interp of integers": call(
+            lambda xp, x: xp.interp(x, xp.asarray([1, 3]), xp.asarray([2, 7])), fixed(0, 1, 2, 3, 4),
+            dtypes=("int64",), smooth=False,
+        ),
+        "gradient": call(lambda xp, x: xp.gradient(x), (5,), dtypes=INEXACT),
+        "gradient of integers": call(lambda xp, x: xp.gradient(x), (2, 3), dtypes=("int64",)),
+        "gradient spacing": call(lambda xp, x: xp.gradient(x, 0.5), (3, 4), dtypes=INEXACT),
+        "gradient spacings": call(lambda xp, x: xp.gradient(x, 0.5, 2, axis=(1, 0)), (3, 4), dtypes=INEXACT),
+        "gradient coordinates": call(lambda xp, x, t: xp.gradient(x, t, axis=1), (3, 5), coordinates, dtypes=DOUBLE),
+        "gradient second order": call(lambda xp, x: xp.gradient(x, 2, axis=0, edge_order=2), (3, 4), dtypes=INEXACT),
+        "gradient second order coordinates": call(
+            lambda xp, x, t: xp.gradient(x, t, edge_order=2), (5,), coordinates, dtypes=DOUBLE
+        ),
+        "gradient two samples": call(lambda xp, x: xp.gradient(x, axis=0), (2, 3), dtypes=INEXACT),
+        "trapezoid": call(lambda xp, y: xp.trapezoid(y), (3, 4), dtypes=NUMBERS),
+        "trapezoid x": call(lambda xp, y, x: xp.trapezoid(y, x, axis=0), (5, 2), coordinates, dtypes=("float64",)),
+        "trapezoid x for each": call(lambda xp, y, x: xp.trapezoid(y, x, axis=0), (3, 2), (3, 2), dtypes=INEXACT),
+        "trapezoid dx": call(lambda xp, y: xp.trapezoid(y, dx=0.3), (4,), dtypes=INEXACT),
+        "trapezoid empty": call(lambda xp, y: xp.trapezoid(y), (0,), dtypes=("float64",)),
+        "ediff1d": call(lambda xp, x: xp.ediff1d(x), (2, 3)),
+        "ediff1d ends": call(
+            lambda xp, x: xp.ediff1d(x, to_end=xp.asarray([7, 8]), to_begin=xp.asarray([1])), (4,), dtypes=("int64",)
+        ),
+        "unwrap": call(lambda xp, x: xp.unwrap(x), phases, dtypes=FLOATS),
+        "unwrap period": call(lambda xp, x: xp.unwrap(x, period=4), phases, dtypes=("float64", "int64")),
+        "unwrap odd period": call(lambda xp, x: xp.unwrap(x, period=5), phases, dtypes=("float64", "int64")),
+        "unwrap discont": call(lambda xp, x: xp.unwrap(x, 3.0, axis=0, period=5.0), spread(3, 4), dtypes=("float64",)),
+        "unwrap halves": call(
+            lambda xp, x: xp.unwrap(x, period=4), fixed(0, 2, 4, 2, 0, -2), dtypes=("int64",), smooth=False
+        ),
+        "unwrap empty": call(lambda xp, x: xp.unwrap(x), (0,), dtypes=("float64",)),
+    }  # fmt: skip
+    for name in ("bartlett", "blackman", "hamming", "hanning"):
+        for n in (0, 1, 2, 7):
+            table[f"{name} {n}"] = call(lambda xp, f=name, n=n: getattr(xp, f)(n), dtypes=("float64",), smooth=False)
+    for n in (0, 1, 6):
+        table[f"kaiser {n}"] = call(lambda xp, n=n: xp.kaiser(n, 8.6), dtypes=("float64",), smooth=False)
+    return table
+
+
+CALLS: Final = {**joining(), **places(), **signals()}
 
 
 def of_arrays() -> dict[str, Call]:
@@ -196,5 +267,7 @@ def of_data() -> list[str]:
     return [name for name, each in of_arrays().items() if not each.traced]
 
 
-NO_ARRAYS: Final = frozenset("diag_indices indices mask_indices tri tril_indices triu_indices".split())
+NO_ARRAYS: Final = frozenset(
+    "bartlett blackman diag_indices hamming hanning indices kaiser mask_indices tri tril_indices triu_indices".split()
+)
 """Functions that take shapes and numbers only."""

@@ -198,6 +198,9 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "ptp", lambda x: tr.ptp(x, axis=1), M)
     for f in (tr.max, tr.mean, tr.sum, tr.std):
         put(tr, f"{f.__name__}, all axes", partial(f, keepdims=True), M)
+    put(tr, "cumulative_trapezoid", lambda y, x: tr.cumulative_trapezoid(y, x, axis=1, initial=0), M, N)
+    each(tr, "gelu relu sigmoid silu softplus", between(-2.0, 3.1, 3, 4))
+    put(tr, "one_hot", lambda x: tr.one_hot(_whole(tr.real(x)) % 5, 4, axis=0), M)
     put(tr, "softmax", lambda x: tr.softmax(x, axis=0), M)
     put(tr, "log_softmax", lambda x: tr.log_softmax(x, axis=0), M)
     put(tr, "sort", lambda x: tr.sort(x, axis=0), M)
@@ -373,8 +376,9 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.tree_flatten tenferro_runtime.tree_flatten_with_path tenferro_runtime.tree_leaves
     tenferro_runtime.tree_map tenferro_runtime.tree_map_with_path tenferro_runtime.tree_reduce
     tenferro_runtime.tree_structure tenferro_runtime.tree_transpose tenferro_runtime.tree_unflatten
-    tenferro_runtime.diag_indices tenferro_runtime.indices tenferro_runtime.mask_indices tenferro_runtime.tri
-    tenferro_runtime.tril_indices tenferro_runtime.triu_indices
+    tenferro_runtime.bartlett tenferro_runtime.blackman tenferro_runtime.hamming tenferro_runtime.hanning
+    tenferro_runtime.kaiser tenferro_runtime.diag_indices tenferro_runtime.indices tenferro_runtime.mask_indices
+    tenferro_runtime.tri tenferro_runtime.tril_indices tenferro_runtime.triu_indices
     tenferro_runtime.zeros tenferro_fft.fftfreq tenferro_fft.rfftfreq tenferro_einsum.contract_path
     tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
     """.split()

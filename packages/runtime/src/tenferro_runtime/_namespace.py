@@ -121,6 +121,9 @@ def export(name: str) -> Any:
         return found
     if name in FAMILIES:
         return family(name)
+    if name == "nn":
+        with importing():
+            return import_module("tenferro_runtime.nn")
     raise AttributeError(f"module 'tenferro_runtime' has no attribute {name!r}")
 
 

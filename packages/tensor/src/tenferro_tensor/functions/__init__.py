@@ -33,19 +33,27 @@ from tenferro_tensor_core.deferred import deferred as _deferred
 if typing.TYPE_CHECKING:
     from tenferro_tensor.functions.averages import *
     from tenferro_tensor.functions.diagonals import *
+    from tenferro_tensor.functions.differences import *
     from tenferro_tensor.functions.flat_indices import *
     from tenferro_tensor.functions.index_grids import *
+    from tenferro_tensor.functions.interpolation import *
     from tenferro_tensor.functions.orientation import *
+    from tenferro_tensor.functions.signals import *
     from tenferro_tensor.functions.stacking import *
+    from tenferro_tensor.functions.tapers import *
 
 LATER: typing.Final = {
     "averages": "average corrcoef cov ptp",
     "diagonals": "diag diagflat tri",
+    "differences": "cumulative_trapezoid ediff1d gradient trapezoid unwrap",
     "flat_indices": "argwhere flatnonzero ravel_multi_index unravel_index",
     "index_grids": "diag_indices diag_indices_from indices ix_ mask_indices tril_indices tril_indices_from "
     "triu_indices triu_indices_from",
+    "interpolation": "interp",
     "orientation": "atleast_1d atleast_2d atleast_3d fliplr flipud rollaxis rot90",
+    "signals": "convolve correlate",
     "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
+    "tapers": "bartlett blackman hamming hanning kaiser",
 }
 """Modules that are imported when they are needed, and the names of their functions."""
 

@@ -1,0 +1,65 @@
+"""Functions of neural networks, under the names of ``jax.nn``.
+
+All are differentiable to every order. At a kink the derivative is the one that the function's documentation names; in
+the tails nothing overflows, and neither values nor derivatives are NaN at infinity.
+"""
+
+from tenferro_runtime.nn._layers import glu, logmeanexp, one_hot, standardize
+from tenferro_runtime.nn._rectifiers import (
+    celu,
+    elu,
+    hard_sigmoid,
+    hard_silu,
+    hard_swish,
+    hard_tanh,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    sparse_plus,
+    sparse_sigmoid,
+)
+from tenferro_runtime.nn._sigmoids import (
+    gelu,
+    log_sigmoid,
+    mish,
+    sigmoid,
+    silu,
+    soft_sign,
+    softplus,
+    squareplus,
+    swish,
+)
+from tenferro_tensor.functions import log_softmax, logsumexp, softmax, tanh
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "standardize",
+    "swish",
+    "tanh",
+]

@@ -1,0 +1,14 @@
+"""Operands of the functions of neural networks."""
+
+from typing import Any
+
+from tenferro_tensor.operands import converted, value
+from tenferro_tensor_core import DTypeError, inexact_of
+
+
+def real_floating(name: str, x: Any) -> Any:
+    """A real value, integers and booleans in float64."""
+    x = value(x)
+    if x.spec.cplx:
+        raise DTypeError(f"{name} takes real numbers, got {x.spec!r}; take real(x) first")
+    return converted(x, inexact_of(x.spec.dtype))

@@ -1,0 +1,127 @@
+"""Smooth steps, and what is made of them.
+
+Exponentials are taken of what is not positive, so that none overflows, and steps keep their relative accuracy in
+both tails. Where a step multiplies `x`, `x` is limited to where the step is not 0 yet: minus infinity times 0 is NaN.
+"""
+
+from math import pi, sqrt
+from typing import Any, Final
+
+from tenferro_runtime.nn._operands import real_floating
+from tenferro_tensor import catalog
+
+LEAST_EXPONENT: Final = -800.0
+"""``exp`` of it is 0 in double precision."""
+LEAST_GAUSSIAN: Final = -40.0
+"""The normal distribution function of it is 0 in double precision."""
+
+
+def _at_least(x: Any, bound: float) -> Any:
+    return catalog.select(catalog.lt(x, bound), bound, x)
+
+
+def sigmoid(x: Any, /) -> Any:
+    """The logistic function, ``1 / (1 + exp(-x))``.
+
+    >>> tr.nn.sigmoid(tr.asarray([0.0, 1000.0]))
+    Tensor([0.5, 1. ])
+    """
+    x = real_floating("sigmoid", x)
+    positive = catalog.ge(x, 0)
+    e = catalog.exp(catalog.select(positive, catalog.neg(x), x))
+    return catalog.div(catalog.select(positive, 1, e), catalog.add(1, e))
+
+
+def log_sigmoid(x: Any, /) -> Any:
+    """Logarithm of `sigmoid`, ``-log(1 + exp(-x))``.
+
+    >>> tr.nn.log_sigmoid(tr.asarray([0.0, -1000.0]))
+    Tensor([-6.93147181e-01, -1.00000000e+03])
+    """
+    x = real_floating("log_sigmoid", x)
+    return catalog.neg(catalog.logaddexp(catalog.neg(x), 0))
+
+
+def softplus(x: Any, /) -> Any:
+    """A smooth `relu`: ``log(1 + exp(x))``, whose derivative is `sigmoid`.
+
+    >>> tr.nn.softplus(tr.asarray([0.0, 1000.0]))
+    Tensor([6.93147181e-01, 1.00000000e+03])
+    """
+    return catalog.logaddexp(real_floating("softplus", x), 0)
+
+
+def silu(x: Any, /) -> Any:
+    """``x * sigmoid(x)``, also known as swish.
+
+    >>> tr.nn.silu(tr.asarray([0.0, 1000.0]))
+    Tensor([   0., 1000.])
+    """
+    x = real_floating("silu", x)
+    return catalog.mul(_at_least(x, LEAST_EXPONENT), sigmoid(x))
+
+
+swish = silu
+
+
+def gelu(x: Any, /, approximate: bool = True) -> Any:
+    """`x` times the normal distribution function of `x`.
+
+    Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
+
+    Args:
+        x: the array.
+        approximate: use ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``; else the error function.
+
+    >>> tr.nn.gelu(tr.asarray([0.0, 1.0]), approximate=False)
+    Tensor([0.        , 0.84134475])
+    """
+    x = real_floating("gelu", x)
+    above = _at_least(x, LEAST_GAUSSIAN)
+    if not approximate:
+        return catalog.mul(above, catalog.mul(0.5, catalog.erfc(catalog.mul(x, -sqrt(0.5)))))
+    near = catalog.select(catalog.gt(above, -LEAST_GAUSSIAN), -LEAST_GAUSSIAN, above)
+    cube = catalog.mul(near, catalog.mul(near, near))
+    # (1 + tanh(y)) / 2 is sigmoid(2 y), without its loss of digits in the lower tail.
+    return catalog.mul(above, sigmoid(catalog.mul(2 * sqrt(2 / pi), catalog.add(near, catalog.mul(0.044715, cube)))))
+
+
+def mish(x: Any, /) -> Any:
+    """``x * tanh(softplus(x))``.
+
+    Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
+
+    >>> tr.nn.mish(tr.asarray([0.0, 1000.0]))
+    Tensor([   0., 1000.])
+    """
+    x = real_floating("mish", x)
+    # With e = exp(x), tanh(log(1 + e)) is e (e + 2) / (e (e + 2) + 2), and 1 in double precision from x = 20 on.
+    e = catalog.exp(catalog.select(catalog.gt(x, 20), 20, x))
+    n = catalog.mul(e, catalog.add(e, 2))
+    return catalog.mul(_at_least(x, LEAST_EXPONENT), catalog.div(n, catalog.add(n, 2)))
+
+
+def soft_sign(x: Any, /) -> Any:
+    """``x / (1 + abs(x))``; its derivative at 0 is 1.
+
+    >>> tr.nn.soft_sign(tr.asarray([-1.0, 0.0, 3.0]))
+    Tensor([-0.5 ,  0.  ,  0.75])
+    """
+    x = real_floating("soft_sign", x)
+    infinite = catalog.is_inf(x)
+    finite = catalog.select(infinite, 0, x)
+    return catalog.select(infinite, catalog.sign(x), catalog.div(finite, catalog.add(1, catalog.abs(finite))))
+
+
+def squareplus(x: Any, /, b: Any = 4) -> Any:
+    """``(x + sqrt(x**2 + b)) / 2`` for a positive `b`: a smooth `relu` without exponentials.
+
+    >>> tr.nn.squareplus(tr.asarray([0.0, -1e9]))
+    Tensor([1.e+00, 1.e-09])
+    """
+    x = real_floating("squareplus", x)
+    root = catalog.hypot(x, catalog.sqrt(b) if hasattr(b, "spec") else sqrt(b))
+    positive = catalog.ge(x, 0)
+    # Below 0 the sum cancels; there it is b / (sqrt(x**2 + b) - x).
+    distance = catalog.add(root, catalog.select(positive, x, catalog.neg(x)))
+    return catalog.mul(0.5, catalog.select(positive, distance, catalog.div(b, distance)))
