@@ -21,7 +21,8 @@ from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.calls import SCALARS, operator, reflected, unary
+from tenferro_tensor.calls import SCALARS, operator, reflected, reshaped, swapped, transposed, unary
+from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions.linear_algebra import MATMUL
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
@@ -154,6 +155,7 @@ class Array(Exported, NumpyCalls):
             get_backend(chosen.kind).require(chosen)
         return self if place is self.spec.place else noted(catalog.transfer(self, place=place))
 
+    @direct(reshaped, ANY_SIZE)
     def reshape(self, *shape: Any) -> Any:
         """The same elements in another shape, given as one tuple or as several integers; one may be -1.
 
@@ -172,6 +174,7 @@ class Array(Exported, NumpyCalls):
         return functions.permute_dims(self, range(self.spec.ndim)[::-1] if order is None else order)
 
     @property
+    @direct(transposed, ANY_SIZE)
     def T(self) -> Any:
         """The transpose of a matrix; stacks have `mT`, and other orders `transpose`."""
         if self.spec.ndim != 2:
@@ -183,6 +186,7 @@ class Array(Exported, NumpyCalls):
         return functions.matrix_transpose(self)
 
     @property
+    @direct(swapped, ANY_SIZE)
     def mT(self) -> Any:
         """The transpose of each matrix of a stack."""
         return functions.matrix_transpose(self)
@@ -221,6 +225,7 @@ class Array(Exported, NumpyCalls):
         """
         return catalog.stop_gradient(self)
 
+    @direct(np.ndarray.copy)
     def copy(self) -> Any:
         """The same elements in memory of their own."""
         return functions.asarray(self, copy=True)

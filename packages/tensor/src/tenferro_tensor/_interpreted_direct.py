@@ -30,6 +30,7 @@ class DirectFunction:
     """
 
     __name__: str
+    __qualname__: str
 
     def __init__(self, function: Callable[..., Any], form: Callable[..., Any], most: int) -> None:
         self.function, self.form, self.most = function, form, most
@@ -45,7 +46,7 @@ class DirectFunction:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # type: ignore[attr-defined, no-any-return]  # pickled by name, as functions are
+        return self.__qualname__  # pickled by name, as functions are
 
     def __repr__(self) -> str:
         return repr(self.function)

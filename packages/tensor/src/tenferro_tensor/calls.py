@@ -16,12 +16,17 @@ try:
         Steps,
         TensorBase,
         backward,
+        broadcasted,
+        counted,
         forget_specs,
         kept_specs,
         operator,
         reflected,
+        reshaped,
         spec_of_raw,
         state,
+        swapped,
+        transposed,
         unary,
     )
 except ModuleNotFoundError:
@@ -47,6 +52,13 @@ except ModuleNotFoundError:
         kept_specs,
         spec_of_raw,
     )
+    from tenferro_tensor._interpreted_forms import (
+        broadcasted,
+        counted,
+        reshaped,
+        swapped,
+        transposed,
+    )
 
 __all__ = [
     "DIRECT_MAX_BYTES",
@@ -62,12 +74,17 @@ __all__ = [
     "Steps",
     "TensorBase",
     "backward",
+    "broadcasted",
+    "counted",
     "forget_specs",
     "kept_specs",
     "key_parts",
     "operator",
     "reflected",
+    "reshaped",
     "spec_of_raw",
     "state",
+    "swapped",
+    "transposed",
     "unary",
 ]

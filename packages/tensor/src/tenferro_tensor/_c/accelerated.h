@@ -20,6 +20,7 @@ int tenferro_add_ops(PyObject *module);
 int tenferro_add_call(PyObject *module);
 int tenferro_add_specs(PyObject *module);
 int tenferro_add_direct(PyObject *module);
+int tenferro_add_forms(PyObject *module);
 int tenferro_add_steps(PyObject *module);
 int tenferro_add_backward(PyObject *module);
 

@@ -16,6 +16,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_call,
     tenferro_add_specs,
     tenferro_add_direct,
+    tenferro_add_forms,
     tenferro_add_steps,
     tenferro_add_backward,
 };

@@ -9,6 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_tensor.calls import broadcasted, counted, reshaped
+from tenferro_tensor.tables import Table
+
 Raw = Any
 _ALL: Final = slice(None)
 _TURNED: Final = slice(None, None, -1)
@@ -135,8 +138,13 @@ def moveaxis(x: Raw, source: Any, destination: Any, /) -> Raw:
     return x.transpose(order)
 
 
-def broadcast_to(x: Raw, /, shape: Any) -> Raw:
-    return np.broadcast_to(x, shape) if shape.__class__ is tuple else None
+def ravel(x: Raw, /) -> Raw:
+    return reshaped(x, -1) if x.size else None
+
+
+def broadcast_arrays(*arrays: Raw) -> Any:
+    shape = np.broadcast(*arrays).shape
+    return tuple([broadcasted(a, shape) for a in arrays])
 
 
 def pad(x: Raw, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Raw:
@@ -168,3 +176,30 @@ def pad(x: Raw, pad_width: Any, mode: str = "constant", *, constant_values: Any 
         part = part[*ahead, within]
     part[...] = x
     return out
+
+
+_TRIANGLE_MAX_SIZE: Final = 4096
+_triangles: Final = Table("masks of small triangles", bound=64)
+
+
+def _triangle(x: Raw, k: int) -> Raw:
+    """Where the elements on and below a diagonal are."""
+    key = (*x.shape[-2:], k)
+    mask = _triangles.get(key)
+    if mask is None:
+        mask = np.tri(key[0], key[1], k, np.bool_)
+        if mask.size <= _TRIANGLE_MAX_SIZE:
+            _triangles.remember(key, mask)
+    return mask
+
+
+def tril(x: Raw, /, *, k: int = 0) -> Raw:
+    return np.where(_triangle(x, k), x, x.dtype.type(0)) if k.__class__ is int and x.ndim > 1 else None
+
+
+def triu(x: Raw, /, *, k: int = 0) -> Raw:
+    return np.where(_triangle(x, k - 1), x.dtype.type(0), x) if k.__class__ is int and x.ndim > 1 else None
+
+
+def count_nonzero(x: Raw, /, axis: Any = None, *, keepdims: bool = False) -> Raw:
+    return counted(x) if axis is None and not keepdims else None

@@ -17,7 +17,9 @@ from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.calls import SCALARS, state
+from tenferro_tensor.direct import direct
 from tenferro_tensor.dispatch import explicit
+from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
@@ -412,6 +414,7 @@ def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:
     return catalog.select(inside, x, False if x.spec.dtype is bool_ else 0)
 
 
+@direct(_forms.tril)
 def tril(x: Any, /, *, k: int = 0) -> Any:
     """The elements of (stacks of) matrices on and below diagonal `k`, zeros elsewhere.
 
@@ -422,6 +425,7 @@ def tril(x: Any, /, *, k: int = 0) -> Any:
     return _triangle(x, k, True, "tril")
 
 
+@direct(_forms.triu)
 def triu(x: Any, /, *, k: int = 0) -> Any:
     """The elements of (stacks of) matrices on and above diagonal `k`, zeros elsewhere.
 

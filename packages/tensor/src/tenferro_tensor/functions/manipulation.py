@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import broadcasted, reshaped, swapped
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._span import span
@@ -46,6 +47,7 @@ _RESHAPES: Final = Table("reshapes of known sizes")
 _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 
+@direct(reshaped, ANY_SIZE)
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
@@ -122,6 +124,7 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     return (*extents[: holes[0]], floordiv(spec.size, rest), *extents[holes[0] + 1 :])
 
 
+@direct(_forms.ravel, ANY_SIZE)
 def ravel(x: Any, /) -> Any:
     """The elements in row-major order as a vector.
 
@@ -152,6 +155,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
     return x if permutation == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=permutation)
 
 
+@direct(swapped, ANY_SIZE)
 def matrix_transpose(x: Any, /) -> Any:
     """The last two axes swapped: the transpose of each matrix of a stack.
 
@@ -171,6 +175,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return op(x)
 
 
+@direct(np.ndarray.swapaxes, ANY_SIZE)
 def swapaxes(x: Any, axis1: int, axis2: int, /) -> Any:
     """Two axes swapped.
 
@@ -241,7 +246,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     return catalog.reshape(x, shape=tuple([1 if i in new else next(old) for i in range(n)]))
 
 
-@direct(_forms.broadcast_to, ANY_SIZE)
+@direct(broadcasted, ANY_SIZE)
 def broadcast_to(x: Any, /, shape: Any) -> Any:
     """`x` repeated to a shape: aligned at the right, extents equal or 1.
 
@@ -263,6 +268,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
     return brought(x, x.spec.with_(shape=goal))
 
 
+@direct(_forms.broadcast_arrays, ANY_SIZE)
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """Values repeated to the one shape that they broadcast to.
 

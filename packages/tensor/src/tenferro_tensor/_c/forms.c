@@ -1,0 +1,149 @@
+/* Direct forms that would take longer to call in Python than to do: views of NumPy's arrays. None leaves the call to the
+   function, and so does an exception. */
+#include "_c/values.h"
+
+#define COPY_MAX_BYTES (1 << 16) /* of arrays out of order that NumPy copies into another shape */
+
+static int is_array(PyObject *const *args, Py_ssize_t n, Py_ssize_t due)
+{
+    return n >= due && PyArray_CheckExact(args[0]);
+}
+
+/* Extents given as one tuple or list, or as the arguments themselves: their number, -1 where they are not plain. */
+static int extents_of(PyObject *const *args, Py_ssize_t n, npy_intp *extents)
+{
+    if (n == 1 && (PyTuple_CheckExact(args[0]) || PyList_CheckExact(args[0]))) {
+        n = PySequence_Fast_GET_SIZE(args[0]);
+        args = PySequence_Fast_ITEMS(args[0]);
+    }
+    if (n > NPY_MAXDIMS) {
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!PyLong_CheckExact(args[i])) {
+            return -1;
+        }
+        extents[i] = PyLong_AsSsize_t(args[i]);
+        if (extents[i] == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return -1;
+        }
+    }
+    return (int)n;
+}
+
+PyDoc_STRVAR(reshaped_doc, "reshaped($module, x, /, *shape)\n--\n\nA view in another shape; of a small array perhaps a copy.");
+
+static PyObject *reshaped(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    npy_intp extents[NPY_MAXDIMS];
+    int count, open = 0;
+    if (!is_array(args, n, 2) || (count = extents_of(args + 1, n - 1, extents)) < 0) {
+        Py_RETURN_NONE;
+    }
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    for (int i = 0; i < count; i++) {
+        if (extents[i] < 0 && (extents[i] != -1 || open++)) {
+            Py_RETURN_NONE;
+        }
+    }
+    if (!PyArray_IS_C_CONTIGUOUS(x) && PyArray_NBYTES(x) > COPY_MAX_BYTES) {
+        Py_RETURN_NONE;
+    }
+    PyArray_Dims shape = {extents, count};
+    return PyArray_Newshape(x, &shape, NPY_CORDER);
+}
+
+static PyObject *last_axes_swapped(PyObject *x)
+{
+    int n = PyArray_NDIM((PyArrayObject *)x);
+    npy_intp order[NPY_MAXDIMS];
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    order[n - 2] = n - 1;
+    order[n - 1] = n - 2;
+    PyArray_Dims permutation = {order, n};
+    return PyArray_Transpose((PyArrayObject *)x, &permutation);
+}
+
+PyDoc_STRVAR(swapped_doc, "swapped($module, x, /)\n--\n\nA view with the last two axes swapped.");
+
+static PyObject *swapped(PyObject *module, PyObject *x)
+{
+    if (!PyArray_CheckExact(x) || PyArray_NDIM((PyArrayObject *)x) < 2) {
+        Py_RETURN_NONE;
+    }
+    return last_axes_swapped(x);
+}
+
+PyDoc_STRVAR(transposed_doc, "transposed($module, x, /)\n--\n\nA view of a matrix with its axes swapped.");
+
+static PyObject *transposed(PyObject *module, PyObject *x)
+{
+    if (!PyArray_CheckExact(x) || PyArray_NDIM((PyArrayObject *)x) != 2) {
+        Py_RETURN_NONE;
+    }
+    return PyArray_Transpose((PyArrayObject *)x, NULL);
+}
+
+PyDoc_STRVAR(broadcasted_doc, "broadcasted($module, x, shape, /)\n--\n\nA read-only view that repeats the elements.");
+
+static PyObject *broadcasted(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    npy_intp extents[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    int count;
+    if (n != 2 || !is_array(args, n, 2) || (count = extents_of(args + 1, 1, extents)) < 0) {
+        Py_RETURN_NONE;
+    }
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int ahead = count - PyArray_NDIM(x);
+    for (int i = 0; i < count; i++) {
+        npy_intp have = i < ahead ? 1 : PyArray_DIM(x, i - ahead);
+        if (ahead < 0 || extents[i] < 0 || (have != 1 && have != extents[i])) {
+            Py_RETURN_NONE;
+        }
+        strides[i] = have == 1 ? 0 : PyArray_STRIDE(x, i - ahead);
+    }
+    if (ahead < 0) {
+        Py_RETURN_NONE;
+    }
+    PyArray_Descr *dtype = (PyArray_Descr *)Py_NewRef(PyArray_DESCR(x));
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, count, extents, strides, PyArray_DATA(x), 0, NULL);
+    if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(x)) < 0) {
+        Py_CLEAR(view);
+    }
+    return view;
+}
+
+PyDoc_STRVAR(counted_doc, "counted($module, x, /)\n--\n\nThe number of elements that are not zero.");
+
+static PyObject *counted(PyObject *module, PyObject *x)
+{
+    npy_intp n = PyArray_CheckExact(x) ? PyArray_CountNonzero((PyArrayObject *)x) : -1;
+    if (n < 0) {
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+        Py_RETURN_NONE;
+    }
+    PyArray_Descr *dtype = PyArray_DescrFromType(NPY_INT64);
+    npy_int64 number = n;
+    PyObject *scalar = dtype == NULL ? NULL : PyArray_Scalar(&number, dtype, NULL);
+    Py_XDECREF(dtype);
+    return scalar;
+}
+
+static PyMethodDef functions[] = {
+    {"reshaped", (PyCFunction)(void (*)(void))reshaped, METH_FASTCALL, reshaped_doc},
+    {"swapped", swapped, METH_O, swapped_doc},
+    {"transposed", transposed, METH_O, transposed_doc},
+    {"broadcasted", (PyCFunction)(void (*)(void))broadcasted, METH_FASTCALL, broadcasted_doc},
+    {"counted", counted, METH_O, counted_doc},
+    {NULL},
+};
+
+int tenferro_add_forms(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

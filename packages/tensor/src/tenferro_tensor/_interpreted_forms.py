@@ -1,0 +1,47 @@
+"""Direct forms of views of arrays, in Python; ``None`` leaves the call to the function.
+
+`_c/forms.c` is the same in C.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+COPY_MAX_BYTES: Final = 1 << 16
+"""Size in bytes of arrays out of order that NumPy copies into another shape."""
+
+
+def _extents(shape: Any) -> bool:
+    return shape.__class__ in (tuple, list) and all(d.__class__ is int for d in shape)
+
+
+def reshaped(x: Any, /, *shape: Any) -> Any:
+    """A view in another shape; of a small array perhaps a copy."""
+    extents = shape[0] if len(shape) == 1 and shape[0].__class__ in (tuple, list) else shape
+    if x.__class__ is not np.ndarray or not _extents(extents) or any(d < -1 for d in extents):
+        return None
+    return x.reshape(extents) if x.flags.c_contiguous or x.nbytes <= COPY_MAX_BYTES else None
+
+
+def swapped(x: Any, /) -> Any:
+    """A view with the last two axes swapped."""
+    return x.swapaxes(-1, -2) if x.__class__ is np.ndarray and x.ndim >= 2 else None
+
+
+def transposed(x: Any, /) -> Any:
+    """A view of a matrix with its axes swapped."""
+    return x.T if x.__class__ is np.ndarray and x.ndim == 2 else None
+
+
+def broadcasted(x: Any, shape: Any, /) -> Any:
+    """A read-only view that repeats the elements."""
+    if not _extents(shape) and shape.__class__ is not int:
+        return None
+    return np.broadcast_to(x, shape) if x.__class__ is np.ndarray else None
+
+
+def counted(x: Any, /) -> Any:
+    """The number of elements that are not zero."""
+    return np.int64(np.count_nonzero(x)) if x.__class__ is np.ndarray else None
