@@ -156,17 +156,19 @@ def _of_case(case: Case, i: int) -> Operand:
 def _elementwise(put: Any, each: Any) -> None:
     each(
         tr,
-        "abs abs2 asinh atan cbrt ceil conj cos cosh digamma erf erfc exp exp2 expm1 floor imag isfinite isinf isnan "
-        "lgamma log log10 log1p log2 logical_not nan_to_num negative positive real reciprocal round rsqrt sign signbit "
-        "sin sinh sqrt square stop_gradient tan tanh trunc",
+        "abs abs2 angle asinh atan cbrt ceil conj cos cosh deg2rad digamma erf erfc exp exp2 expm1 fabs floor frexp "
+        "i0 imag iscomplex isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not modf "
+        "nan_to_num negative positive rad2deg real reciprocal rint round rsqrt sign signbit sin sinc sinh "
+        "spacing sqrt square stop_gradient tan tanh trunc",
         M,
     )
     each(tr, "acos asin atanh erfinv", UNIT)
     each(tr, "acosh", LARGE)
     each(
         tr,
-        "add atan2 copysign divide equal floor_divide fmod greater greater_equal hypot less less_equal logaddexp "
-        "logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract",
+        "add allclose array_equal array_equiv atan2 copysign divide divmod equal float_power floor_divide fmax fmin "
+        "fmod greater greater_equal heaviside hypot isclose less less_equal logaddexp logaddexp2 logical_and "
+        "logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract",
         M,
         N,
     )
@@ -174,6 +176,8 @@ def _elementwise(put: Any, each: Any) -> None:
         put(tr, f.__name__, lambda x, y, f=f: f(_whole(x), _whole(y)), M, N)
     put(tr, "bitwise_count", lambda x: tr.bitwise_count(_whole(x)), M)
     put(tr, "bitwise_invert", lambda x: tr.bitwise_invert(_whole(x)), M)
+    put(tr, "real_if_close", lambda x: tr.real_if_close(x + 0j), M)
+    put(tr, "ldexp", lambda x, k: tr.ldexp(x, _whole(tr.real(k))), M, N)
     put(tr, "polygamma", lambda x: tr.polygamma(1, x), M)
     put(tr, "clip", tr.clip, M, between(1.0, 1.4, 4), between(2.0, 3.0, 4))
     put(tr, "where", lambda c, x, y: tr.where(tr.real(c) > 1.5, x, y), M, N, between(0.1, 0.3, 4))
@@ -181,6 +185,7 @@ def _elementwise(put: Any, each: Any) -> None:
     put(tr, "cast", lambda x: tr.cast(x, tr.float32), M)
     put(tr, "convert", lambda x: tr.convert(x, tr.complex128), M)
     put(tr, "to_device", lambda x: tr.to_device(x, "cpu"), M)
+    put(tr, "array", lambda x: tr.array(x, ndmin=3), M)
     put(tr, "asarray", lambda x: tr.asarray(x), M)
     put(tr, "compile", lambda x: tr.compile(lambda x: tr.sin(x) * x)(x), M)
     put(tr, "vmap", tr.vmap(lambda x, y: x * tr.sum(y), (1, None)), M, N)
@@ -195,7 +200,22 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "average", lambda x, w: tr.average(x, axis=1, weights=w), M, between(0.5, 1.0, 4))
     put(tr, "cov", lambda x, w: tr.cov(x, aweights=tr.abs(w)), M, between(0.5, 1.0, 4))
     put(tr, "corrcoef", tr.corrcoef, M)
-    put(tr, "ptp", lambda x: tr.ptp(x, axis=1), M)
+    for f in (
+        tr.cumprod, tr.cumsum, tr.median, tr.nanargmax, tr.nanargmin, tr.nancumprod, tr.nancumsum, tr.nanmax,
+        tr.nanmean, tr.nanmedian, tr.nanmin, tr.nanprod, tr.nanstd, tr.nansum, tr.nanvar, tr.ptp,
+    ):  # fmt: skip
+        put(tr, f.__name__, partial(f, axis=1), M)
+    put(tr, "quantile", lambda x, q: tr.quantile(x, q, axis=1), M, between(0.1, 0.9, 2))
+    put(tr, "nanquantile", lambda x, q: tr.nanquantile(x, q, axis=1), M, between(0.1, 0.9, 2))
+    put(tr, "percentile", lambda x: tr.percentile(x, 30.0, axis=0, method="hazen"), M)
+    put(tr, "nanpercentile", lambda x: tr.nanpercentile(x, 30.0), M)
+    put(tr, "histogram", lambda x, w: tr.histogram(x, 3, weights=w, density=True), M, N)
+    put(tr, "histogram_bin_edges", lambda x: tr.histogram_bin_edges(x, 3), M)
+    put(tr, "histogram2d", lambda x, y: tr.histogram2d(tr.ravel(x), tr.ravel(y), 2), M, N)
+    put(tr, "histogramdd", lambda x, w: tr.histogramdd(x, 2, weights=w), M, VECTOR)
+    put(tr, "bincount", lambda x: tr.bincount(_whole(tr.real(x))), VECTOR)
+    put(tr, "bincount, length", lambda x, w: tr.bincount(_whole(tr.real(x)) % 3, w, length=3), VECTOR, VECTOR)
+    put(tr, "digitize", lambda x, e: tr.digitize(x, e), M, ascending(5))
     for f in (tr.max, tr.mean, tr.sum, tr.std):
         put(tr, f"{f.__name__}, all axes", partial(f, keepdims=True), M)
     put(tr, "cumulative_trapezoid", lambda y, x: tr.cumulative_trapezoid(y, x, axis=1, initial=0), M, N)
@@ -207,7 +227,7 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "argsort", lambda x: tr.argsort(x, axis=0, descending=True), M)
     put(tr, "searchsorted", tr.searchsorted, ascending(5), M)
     put(tr, "isin", tr.isin, M, between(0.6, 4.7, 5))
-    each(tr, "matmul vecdot", SQUARE, OTHER)
+    each(tr, "dot inner matmul vdot vecdot", SQUARE, OTHER)
     put(tr, "matmul, vector", tr.matmul, SQUARE, VECTOR)
     put(tr, "matmul, stack", tr.matmul, between(-1, 1, 2, 1, 3, 4), between(-1, 1, 5, 4, 2))
     put(tr, "tensordot", lambda x, y: tr.tensordot(x, y, axes=([0], [1])), SQUARE, OTHER)
@@ -217,7 +237,7 @@ def _reductions(put: Any, each: Any) -> None:
 
 
 def _structure(put: Any, each: Any) -> None:
-    each(tr, "matrix_transpose ravel diagonal empty_like ones_like zeros_like", M)
+    each(tr, "matrix_transpose ravel transpose diagonal empty_like ones_like zeros_like", M)
     put(tr, "full_like", lambda x, v: tr.full_like(x, v), M, NUMBER)
     put(tr, "full", lambda v: tr.full((2, 3), v), NUMBER)
     put(tr, "linspace", lambda a, b: tr.linspace(a, b, 5), NUMBER, between(3.0, 3.0))
@@ -354,8 +374,8 @@ CALLS: Final = _table()
 OF_DATA: Final = frozenset(
     f"tenferro_runtime.{name}"
     for name in (
-        "compress", "nonzero", "truncate", "repeat, computed", "unique_all", "unique_counts", "unique_inverse",
-        "unique_values", *numpy_calls.of_data(),
+        "bincount", "compress", "nonzero", "real_if_close", "truncate", "repeat, computed", "unique_all",
+        "unique_counts", "unique_inverse", "unique_values", *numpy_calls.of_data(),
     )
 )  # fmt: skip
 """Calls whose results have sizes that depend on data: these would differ between lanes."""
@@ -367,7 +387,10 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.debug_callback
     tenferro_runtime.debug_print tenferro_runtime.dim tenferro_runtime.empty
     tenferro_runtime.explain_dispatch tenferro_runtime.export_library tenferro_runtime.eye tenferro_runtime.find_nan
-    tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.iinfo tenferro_runtime.isdtype
+    tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.identity tenferro_runtime.iinfo
+    tenferro_runtime.iscomplexobj tenferro_runtime.isdtype tenferro_runtime.isrealobj tenferro_runtime.isscalar
+    tenferro_runtime.issubdtype tenferro_runtime.ndim tenferro_runtime.promote_types tenferro_runtime.shape
+    tenferro_runtime.size
     tenferro_runtime.load tenferro_runtime.load_library tenferro_runtime.no_transfers tenferro_runtime.ones
     tenferro_runtime.pure_callback
     tenferro_runtime.register_dataclass tenferro_runtime.register_node tenferro_runtime.result_type

@@ -17,6 +17,7 @@ from tenferro_tensor import catalog, functions
 from tenferro_tensor._export import Exported
 from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._numpy_calls import NumpyCalls
+from tenferro_tensor._numpy_methods import NumpyMethods
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
@@ -37,7 +38,7 @@ from tenferro_tensor_core import (
 )
 
 
-class Array(Exported, NumpyCalls):
+class Array(Exported, NumpyCalls, NumpyMethods):
     """Operators, methods and attributes of a value, whatever its kind."""
 
     __slots__ = ()
@@ -121,8 +122,6 @@ class Array(Exported, NumpyCalls):
     any = functions.any
     argmax = functions.argmax
     argmin = functions.argmin
-    cumsum = functions.cumulative_sum
-    cumprod = functions.cumulative_prod
     argsort = functions.argsort
     sort = functions.sort
     squeeze = functions.squeeze

@@ -257,13 +257,13 @@ def linear_form(x: Any) -> LinearForm | None:
     return None if x.spec.ndim or x.spec.dtype.kind not in "iu" else x._linear_form()
 
 
-def require_concrete(x: Any, name: str, way_out: str) -> None:
-    """Raise where the size of a result depends on elements that are not known yet."""
+def require_concrete(x: Any, name: str, way_out: str, *, what: str = "size") -> None:
+    """Raise where the size (or what else is said) of a result depends on elements that are not known yet."""
     try:
         x._concrete()
     except TracingError as cause:
         raise TracingError(
-            f"{name} has a result whose size depends on the elements, which are not known while tracing or under vmap; "
-            f"{way_out}",
+            f"{name} has a result whose {what} depends on the elements, which are not known while tracing or under "
+            f"vmap; {way_out}",
             function=name,
         ) from cause

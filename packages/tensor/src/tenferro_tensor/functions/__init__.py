@@ -32,26 +32,54 @@ from tenferro_tensor_core.deferred import deferred as _deferred
 
 if typing.TYPE_CHECKING:
     from tenferro_tensor.functions.averages import *
+    from tenferro_tensor.functions.binary import *
+    from tenferro_tensor.functions.closeness import *
+    from tenferro_tensor.functions.counting import *
     from tenferro_tensor.functions.diagonals import *
     from tenferro_tensor.functions.differences import *
+    from tenferro_tensor.functions.elementwise import *
     from tenferro_tensor.functions.flat_indices import *
+    from tenferro_tensor.functions.histograms import *
     from tenferro_tensor.functions.index_grids import *
     from tenferro_tensor.functions.interpolation import *
+    from tenferro_tensor.functions.nan_reductions import *
+    from tenferro_tensor.functions.numpy_forms import *
     from tenferro_tensor.functions.orientation import *
+    from tenferro_tensor.functions.predicates import *
+    from tenferro_tensor.functions.quantiles import *
     from tenferro_tensor.functions.signals import *
+    from tenferro_tensor.functions.spellings import *
     from tenferro_tensor.functions.stacking import *
     from tenferro_tensor.functions.tapers import *
 
 LATER: typing.Final = {
     "averages": "average corrcoef cov ptp",
+    "binary": "frexp ldexp modf spacing",
+    "closeness": "allclose array_equal array_equiv isclose",
+    "counting": "bincount digitize",
     "diagonals": "diag diagflat tri",
     "differences": "cumulative_trapezoid ediff1d gradient trapezoid unwrap",
+    "elementwise": "angle deg2rad divmod fabs float_power fmax fmin heaviside i0 logaddexp2 rad2deg rint sinc",
     "flat_indices": "argwhere flatnonzero ravel_multi_index unravel_index",
-    "index_grids": "diag_indices diag_indices_from indices ix_ mask_indices tril_indices tril_indices_from "
-    "triu_indices triu_indices_from",
+    "histograms": "histogram histogram2d histogram_bin_edges histogramdd",
+    "index_grids": (
+        "diag_indices diag_indices_from indices ix_ mask_indices tril_indices tril_indices_from triu_indices "
+        "triu_indices_from"
+    ),
     "interpolation": "interp",
+    "nan_reductions": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "numpy_forms": "array cumprod cumsum dot identity inner transpose vdot",
     "orientation": "atleast_1d atleast_2d atleast_3d fliplr flipud rollaxis rot90",
+    "predicates": (
+        "iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar issubdtype ndim promote_types "
+        "real_if_close shape size"
+    ),
+    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "signals": "convolve correlate",
+    "spellings": (
+        "absolute amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh around bitwise_not "
+        "concatenate conjugate degrees fix invert left_shift mod power radians right_shift true_divide"
+    ),
     "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
     "tapers": "bartlett blackman hamming hanning kaiser",
 }

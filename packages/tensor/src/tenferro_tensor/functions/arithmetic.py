@@ -1,11 +1,13 @@
 """Arithmetic and extrema, element by element."""
 
+import builtins
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor.operands import value
+from tenferro_tensor.operands import converted, value, whole
+from tenferro_tensor_core import float64
 
 __all__ = [
     "abs",
@@ -191,13 +193,29 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     return _REMAINDER(x1, x2)
 
 
-def round(x: Any, /) -> Any:
-    """Nearest integer, halves to even, in the dtype of `x`; of complex numbers part by part.
+def round(x: Any, /, decimals: int = 0) -> Any:
+    """Nearest number with so many decimals, halves to even, in the dtype of `x`; of complex numbers part by part.
+
+    With negative `decimals`, the nearest multiple of a power of 10.
 
     >>> tr.round(tr.asarray([0.5, 1.5]))
     Tensor([0., 2.])
+    >>> tr.round(tr.asarray([1.25, 17.5]), -1)
+    Tensor([ 0., 20.])
     """
-    return _ROUND(x)
+    if decimals.__class__ is int and decimals == 0:
+        return _ROUND(x)
+    return _rounded(value(x), whole("round", "decimals", decimals))
+
+
+def _rounded(x: Any, decimals: int) -> Any:
+    dtype = x.spec.dtype
+    if dtype.kind in "biu":
+        return _ROUND(x) if decimals >= 0 else converted(_rounded(converted(x, float64), decimals), dtype)
+    scale = 10.0 ** builtins.abs(decimals)
+    if decimals < 0:
+        return _MUL(_ROUND(_DIV(x, scale)), scale)
+    return _DIV(_ROUND(_MUL(x, scale)), scale)
 
 
 def sign(x: Any, /) -> Any:

@@ -43,22 +43,22 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
         n = count(x, axes_of("average", axis, x.spec.ndim))
         return out, broadcast_to(converted(value(n), out.spec.dtype), out.spec.shape)
     x, weights = floating(x), value(weights)
-    weights = _beside(x, weights, axis)
+    weights = beside("average", x, weights, axis)
     x, weights = alike(x, weights)
     scale = _sum(weights, axis, keepdims=keepdims)
     out = catalog.div(_sum(catalog.mul(x, weights), axis, keepdims=keepdims), scale)
     return (out, broadcast_to(scale, out.spec.shape)) if returned else out
 
 
-def _beside(x: Any, weights: Any, axis: Any) -> Any:
+def beside(name: str, x: Any, weights: Any, axis: Any) -> Any:
     """Weights with the axes of `x`, so that they multiply it."""
     shape, given = x.spec.shape, weights.spec.shape
     if len(given) == len(shape) and all(map(_same, given, shape)):
         return weights
-    axes = axes_of("average", axis, len(shape))
+    axes = axes_of(name, axis, len(shape))
     if axis is None or len(given) != len(axes) or not all(_same(d, shape[a]) for d, a in zip(given, axes, strict=True)):
         wanted = "" if axis is None else f", or one weight for each index of axis {axis}"
-        raise ShapeError(f"average needs weights of the shape of the array, {x.spec!r}{wanted}, got {weights.spec!r}")
+        raise ShapeError(f"{name} needs weights of the shape of the array, {x.spec!r}{wanted}, got {weights.spec!r}")
     weights = catalog.transpose(weights, permutation=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
     return catalog.broadcast_in_dim(weights, shape=shape, dims=tuple(sorted(axes)))
 
@@ -121,12 +121,12 @@ def cov(
     x, scaled = alike(x, scaled)
     turned = matrix_transpose(scaled)
     product = matmul(x, catalog.conj(turned) if turned.spec.cplx else turned)
-    return squeeze_all(catalog.div(product, n - correction))
+    return _squeezed(catalog.div(product, n - correction))
 
 
-def squeeze_all(x: Any) -> Any:
+def _squeezed(x: Any) -> Any:
     """A matrix without its axes of extent 1."""
-    axes = tuple([a for a, d in enumerate(x.spec.shape) if d == 1])
+    axes = tuple([a for a, d in enumerate(x.spec.shape) if _same(d, 1)])
     return squeeze(x, axes) if axes else x
 
 

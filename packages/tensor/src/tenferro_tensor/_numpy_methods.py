@@ -1,0 +1,54 @@
+"""Methods of NumPy's arrays whose functions are in modules that are imported when they are first needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_tensor import functions
+from tenferro_tensor._spec import Spec
+
+
+class NumpyMethods:
+    """Methods and attributes for all kinds of values; each means what the function of its name means."""
+
+    __slots__ = ()
+    spec: Spec
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.spec.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """Bytes of all elements: an integer, or a `Size`."""
+        return functions.size(self) * self.spec.dtype.itemsize
+
+    conjugate = functions.conj
+    compress = functions.compress
+    searchsorted = functions.searchsorted
+
+    def cumprod(self, axis: int | None = None, *, dtype: Any = None) -> Any:
+        """Products of the elements up to each one along an axis; without axis, of all elements in row-major order.
+
+        >>> tr.asarray([[1, 2], [3, 4]]).cumprod(axis=1)
+        Tensor([[ 1,  2],
+                [ 3, 12]])
+        """
+        return functions.cumprod(self, axis, dtype=dtype)
+
+    def cumsum(self, axis: int | None = None, *, dtype: Any = None) -> Any:
+        """Sums of the elements up to each one along an axis; without axis, of all elements in row-major order.
+
+        >>> tr.asarray([[1, 2], [3, 4]]).cumsum()
+        Tensor([ 1,  3,  6, 10])
+        """
+        return functions.cumsum(self, axis, dtype=dtype)
+
+    def dot(self, other: Any, /) -> Any:
+        """Sum of products over the last axis and the last but one of `other`, as the function `dot`.
+
+        >>> tr.asarray([1, 2]).dot(tr.asarray([3, 4]))
+        Tensor(11)
+        """
+        return functions.dot(self, other)

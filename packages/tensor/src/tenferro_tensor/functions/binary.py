@@ -1,0 +1,93 @@
+"""The binary form of floating point numbers: mantissas, exponents, and the distance to the next number."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.operands import converted, value
+from tenferro_tensor_core import DTypeError, int32, int64
+
+__all__ = ["frexp", "ldexp", "modf", "spacing"]
+
+
+def _real(name: str, x: Any) -> Any:
+    x = floating(x)
+    if x.spec.cplx:
+        raise DTypeError(f"{name} takes real numbers, got {x.spec!r}; take real(x) and imag(x) apart")
+    return x
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """Mantissas in [0.5, 1) with the sign of `x`, and exponents of 2 as int32, whose product is `x`.
+
+    The mantissa is differentiated as `x` times a constant power of 2. Of 0, infinities and NaN, the mantissa is `x`.
+
+    >>> tr.frexp(tr.asarray([8.0, 0.75]))
+    (Tensor([0.5 , 0.75]), Tensor([4, 0], dtype=int32))
+    """
+    x = _real("frexp", x)
+    size = catalog.abs(catalog.stop_gradient(x))
+    plain = catalog.bitwise_or(catalog.eq(size, 0.0), catalog.bitwise_not(catalog.is_finite(size)))
+    size = catalog.select(plain, 1.0, size)
+    lift = -int(np.finfo(x.spec.dtype).minexp)
+    tiny = catalog.lt(size, float(np.finfo(x.spec.dtype).tiny))
+    size = catalog.select(tiny, catalog.select(tiny, size, 0.0) * 2.0**lift, size)
+    exponent = converted(catalog.floor(catalog.log2(size)), int64)
+    exponent = exponent + converted(catalog.ge(scaled(size, -exponent), 1.0), int64)  # where log2 was rounded down,
+    exponent = exponent - converted(catalog.lt(scaled(size, -exponent), 0.5), int64)  # and where it was rounded up
+    exponent = exponent + converted(catalog.ge(scaled(size, -exponent), 1.0), int64)
+    exponent = catalog.select(plain, 0, catalog.select(tiny, exponent - lift, exponent))
+    return scaled(x, -exponent), converted(exponent, int32)
+
+
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """``x1 * 2**x2`` for integers `x2`, without overflow on the way.
+
+    >>> tr.ldexp(tr.asarray([0.5, 0.75]), tr.asarray([4, 0]))
+    Tensor([8.  , 0.75])
+    """
+    x1, x2 = _real("ldexp", x1), value(x2)
+    if x2.spec.dtype.kind not in "biu":
+        raise DTypeError(f"ldexp takes integers as exponents, got {x2.spec!r}; use x1 * exp2(x2)")
+    return scaled(x1, converted(x2, int64))
+
+
+def scaled(x: Any, exponent: Any) -> Any:
+    """A number times a power of 2, in three steps whose powers are normal numbers."""
+    most = -int(np.finfo(x.spec.dtype).minexp)
+    for _ in range(3):
+        step = catalog.clamp(exponent, -most, most)
+        x = catalog.mul(x, catalog.exp2(converted(step, x.spec.dtype)))
+        exponent = exponent - step
+    return x
+
+
+def modf(x: Any, /) -> tuple[Any, Any]:
+    """Fractional and integer parts, both with the sign of `x`.
+
+    >>> tr.modf(tr.asarray([1.5, -0.25]))
+    (Tensor([ 0.5 , -0.25]), Tensor([ 1., -0.]))
+    """
+    x = _real("modf", x)
+    whole = catalog.trunc(x)
+    part = catalog.sub(x, catalog.select(catalog.is_inf(x), 0.0, whole))
+    part = catalog.select(catalog.is_inf(x), 0.0, part)
+    return catalog.copysign(part, x), whole
+
+
+def spacing(x: Any, /) -> Any:
+    """Distance to the nearest number of larger magnitude, with the sign of `x`; NaN of infinities.
+
+    >>> tr.spacing(tr.asarray([1.0])) == 2.0**-52
+    Tensor([ True])
+    """
+    x = catalog.stop_gradient(_real("spacing", x))
+    infinite = catalog.is_inf(x)
+    # Upwards from the largest number is infinity, so the step is taken from one with the same exponent.
+    most = float(np.finfo(x.spec.dtype).max)
+    start = catalog.select(infinite, 0.0, catalog.clamp(x, -most / 1.5, most / 1.5))
+    step = catalog.sub(catalog.nextafter(start, catalog.select(catalog.lt(x, 0.0), -math.inf, math.inf)), start)
+    return catalog.select(infinite, math.nan, step)

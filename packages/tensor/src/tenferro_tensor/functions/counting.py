@@ -1,0 +1,121 @@
+"""How often small integers occur, and which bin a number is in."""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions.creation import full
+from tenferro_tensor.functions.manipulation import flip
+from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, number, size_of, value
+from tenferro_tensor_core import ArgumentError, DimLike, DTypeError, ShapeError, ask, dim_max, float64, int64
+
+__all__ = ["bincount", "digitize"]
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Any:
+    """How often each integer from 0 on occurs in a vector, or the sum of the weights where it does.
+
+    Without `length`, the result goes up to the largest integer: in a compiled program its extent depends on data.
+    Derivatives pass to the weights.
+
+    Args:
+        x: integers that are at least 0.
+        weights: one for each element of `x`; integers are summed in float64.
+        minlength: least extent of the result.
+        length: the extent of the result; larger integers are not counted.
+
+    Raises:
+        ArgumentError: an integer is known to be negative; one that is not known is not counted.
+        ShapeError: `x` is no vector, or the weights have another length.
+
+    >>> tr.bincount(tr.asarray([1, 3, 1]))
+    Tensor([0, 2, 0, 1])
+    """
+    x = value(x)
+    if x.spec.ndim != 1:
+        raise ShapeError(f"bincount counts the elements of a vector, got {x.spec!r}; ravel it first")
+    if x.spec.dtype.kind not in "biu":
+        raise DTypeError(f"bincount counts integers, got {x.spec!r}; convert them with cast(x, int64)")
+    x = converted(x, int64)
+    known = host_elements(x)
+    if known is not None and known.size and known.min() < 0:
+        raise ArgumentError(f"bincount counts integers from 0 on, got {known.min()}", least=int(known.min()))
+    if weights is not None:
+        weights = value(np.asarray(weights)) if isinstance(weights, (list, tuple)) else value(weights)
+        if weights.spec.ndim != 1 or not ask(weights.spec.shape[0], "==", x.spec.shape[0]):
+            raise ShapeError(f"bincount needs a weight for each element of {x.spec!r}, got {weights.spec!r}")
+        weights = weights if weights.spec.inexact else converted(weights, float64)
+    n = _length(x, known, minlength) if length is None else size_of("bincount", "length", length)
+    return counted_into(catalog.select(catalog.lt(x, 0), number(n, x.spec.place), x), n, weights)
+
+
+def _length(x: Any, known: np.ndarray[Any, Any] | None, minlength: Any) -> DimLike:
+    least = size_of("bincount", "minlength", minlength)
+    if not ask(least, ">=", 0):
+        raise ArgumentError(f"bincount needs a minlength of at least 0, got {least}")
+    if empty_extent(x.spec.shape[0]):
+        return least
+    if known is not None:
+        return dim_max(int(known.max()) + 1, least)
+    top = catalog.maximum(catalog.reduce_max(x, axes=(0,)), -1) + 1
+    return dim_max(top._as_extent(None), least)
+
+
+def counted_into(index: Any, n: DimLike, weights: Any) -> Any:
+    """Numbers of the indices, or the sums of their weights, in a vector of length `n`; indices outside are dropped."""
+    device = index.spec.place.device
+    if weights is None:
+        weights = full(index.spec.shape, 1, dtype=int64, device=device)
+    out = full((n,), 0, dtype=weights.spec.dtype, device=device)
+    if empty_extent(index.spec.shape[0]) or empty_extent(n):
+        return out
+    return catalog.scatter(
+        out,
+        catalog.reshape(index, shape=(*index.spec.shape, 1)),
+        weights,
+        update_window_dims=(),
+        inserted_dims=(0,),
+        scatter_dims=(0,),
+        mode="add",
+    )
+
+
+def digitize(x: Any, bins: Any, /, right: bool = False) -> Any:
+    """The number of the bin of each element: how many edges are below it, or above it where the edges descend.
+
+    Args:
+        x: the numbers.
+        bins: the edges, a vector in ascending or descending order.
+        right: whether a bin holds its upper edge instead of its lower one.
+
+    Raises:
+        ArgumentError: the edges are known and in neither order.
+
+    >>> tr.digitize(tr.asarray([0.2, 6.4, 3.0]), tr.asarray([0.0, 1.0, 2.5, 4.0, 10.0]))
+    Tensor([1, 4, 3])
+    """
+    x, edges = alike(value(x), value(np.asarray(bins)) if isinstance(bins, (list, tuple)) else value(bins))
+    if edges.spec.ndim != 1:
+        raise ShapeError(f"digitize needs edges as a vector, got {edges.spec!r}")
+    x, edges = catalog.stop_gradient(x), catalog.stop_gradient(edges)
+    n = edges.spec.shape[0]
+    known = host_elements(edges)
+    if known is not None:
+        up = bool((known[:-1] <= known[1:]).all())
+        if not up and not (known[:-1] >= known[1:]).all():
+            raise ArgumentError("digitize needs edges in ascending or descending order; sort them first")
+        return _upwards(edges, x, right) if up else _downwards(edges, x, right)
+    if empty_extent(n):
+        return _upwards(edges, x, right)
+    return catalog.select(catalog.le(edges[0], edges[-1]), _upwards(edges, x, right), _downwards(edges, x, right))
+
+
+def _upwards(edges: Any, x: Any, right: bool) -> Any:
+    return catalog.searchsorted(edges, x, side="left" if right else "right")
+
+
+def _downwards(edges: Any, x: Any, right: bool) -> Any:
+    """As NumPy has it, by way of the ascending edges: the side is that of the other order."""
+    found = catalog.searchsorted(flip(edges), x, side="left" if right else "right")
+    return catalog.sub(converted(value(edges.shape[0]), found.spec.dtype), found)

@@ -1,0 +1,233 @@
+"""Histograms in one and several dimensions, counts, and the bins that numbers fall into.
+
+A bin holds its lower edge but not its upper one; the last bin holds both. Numbers outside of all bins, and NaN, are
+not counted. Results are differentiable in the weights, and densities in the edges as well.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions.counting import counted_into
+from tenferro_tensor.functions.creation import linspace
+from tenferro_tensor.functions.manipulation import ravel
+from tenferro_tensor.functions.reductions import max as _max
+from tenferro_tensor.functions.reductions import min as _min
+from tenferro_tensor.functions.scans import diff
+from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, own, require_concrete, value
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, int64
+
+__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+
+def histogram_bin_edges(x: Any, /, bins: Any = 10, range: tuple[Any, Any] | None = None, weights: Any = None) -> Any:
+    """The edges of the bins that `histogram` uses.
+
+    Args:
+        x: the numbers, of any shape.
+        bins: how many bins of equal width; or their edges, in ascending order; or a name of NumPy's rules, such as
+            ``"auto"`` or ``"fd"``, for numbers that are known.
+        range: lower edge of the first and upper edge of the last bin; by default the extremes of the numbers.
+        weights: only checked to be ``None`` where `bins` is a name.
+
+    Raises:
+        ArgumentError: there are no bins, or the edges or the range do not ascend.
+        TracingError: `bins` is a name, but the numbers are not known while tracing.
+
+    >>> tr.histogram_bin_edges(tr.asarray([0.0, 1.0, 4.0]), 2)
+    Tensor([0., 2., 4.])
+    """
+    return _edges("histogram_bin_edges", _numbers("histogram_bin_edges", x), bins, range, weights)
+
+
+def histogram(
+    x: Any,
+    /,
+    bins: Any = 10,
+    range: tuple[Any, Any] | None = None,
+    density: bool | None = None,
+    weights: Any = None,
+) -> tuple[Any, Any]:
+    """How many numbers fall into each bin, or the sum of their weights; and the edges of the bins.
+
+    Args:
+        x: the numbers, of any shape.
+        bins: how many bins, their edges, or a rule, as for `histogram_bin_edges`.
+        range: the edges at the ends.
+        density: divide by the sum and by the widths, so that the integral is 1.
+        weights: of the shape of `x`.
+
+    >>> counts, edges = tr.histogram(tr.asarray([0.0, 1.0, 4.0]), 2)
+    >>> counts, edges
+    (Tensor([2, 1]), Tensor([0., 2., 4.]))
+    """
+    x = _numbers("histogram", x)
+    edges = _edges("histogram", x, bins, range, weights)
+    counts = _filled([ravel(x)], [edges], _each(weights, x.spec.shape))
+    return (_density(counts, [edges]) if density else counts), edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    /,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: Any = None,
+) -> tuple[Any, Any, Any]:
+    """How many points fall into each cell of a grid, or the sum of their weights; and the edges along both axes.
+
+    Args:
+        x: first coordinates, a vector.
+        y: second coordinates.
+        bins: how many bins along both axes, the edges along both axes, or a pair of these.
+        range: a pair of ranges, or ``None``.
+        density: divide by the sum and by the areas, so that the integral is 1.
+        weights: of the length of `x`.
+
+    >>> counts, _, _ = tr.histogram2d(tr.asarray([0.0, 1.0, 1.0]), tr.asarray([0.0, 0.0, 2.0]), 2)
+    >>> counts
+    Tensor([[1., 0.],
+            [1., 1.]])
+    """
+    if (isinstance(bins, (tuple, list)) or getattr(bins, "ndim", False)) and len(bins) != 2:
+        bins = [bins, bins]
+    counts, (first, second) = histogramdd([x, y], bins, range, density, weights)
+    return counts, first, second
+
+
+def histogramdd(
+    sample: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Any, list[Any]]:
+    """How many points fall into each cell of a grid, or the sum of their weights; and the edges along each axis.
+
+    Args:
+        sample: a matrix with a point in each row, or the coordinates of all points as a list of vectors.
+        bins: how many bins along every axis, or a sequence of numbers of bins or edges, one for each axis.
+        range: a sequence of ranges, or ``None``.
+        density: divide by the sum and by the volumes, so that the integral is 1.
+        weights: one for each point.
+
+    >>> counts, edges = tr.histogramdd(tr.asarray([[0.0, 0.0], [1.0, 2.0]]), 2)
+    >>> counts
+    Tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if isinstance(sample, (tuple, list)):
+        points = [_numbers("histogramdd", v) for v in sample]
+    else:
+        sample = _numbers("histogramdd", sample)
+        if sample.spec.ndim != 2 or not isinstance(sample.spec.shape[1], int):
+            raise ShapeError(f"histogramdd takes a matrix with a point in each row, got {sample.spec!r}")
+        points = [sample[:, i] for i in _count(sample.spec.shape[1])]
+    if any(v.spec.ndim != 1 or not ask(v.spec.shape[0], "==", points[0].spec.shape[0]) for v in points):
+        raise ShapeError(f"histogramdd needs coordinates of one length, got {[v.spec for v in points]!r}")
+    each = list(bins) if isinstance(bins, (tuple, list)) else [bins] * len(points)
+    ranges = [None] * len(points) if range is None else list(range)
+    if len(each) != len(points) or len(ranges) != len(points):
+        raise ArgumentError(f"histogramdd needs bins, and ranges if any, for each of {len(points)} axes")
+    edges = [_edges("histogramdd", v, b, r, None) for v, b, r in zip(points, each, ranges, strict=True)]
+    counts = _filled(points, edges, _each(weights, points[0].spec.shape))
+    counts = floating(counts)
+    return (_density(counts, edges) if density else counts), edges
+
+
+_count = range
+
+
+def _numbers(name: str, x: Any) -> Any:
+    x = value(np.asarray(x)) if isinstance(x, (list, tuple)) else value(x)
+    if x.spec.cplx:
+        raise DTypeError(f"{name} orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
+    return converted(x, int64) if x.spec.dtype is bool_ else x
+
+
+def _each(weights: Any, shape: tuple[Any, ...]) -> Any:
+    """Weights as a vector."""
+    if weights is None:
+        return None
+    weights = value(np.asarray(weights)) if isinstance(weights, (list, tuple)) else value(weights)
+    if len(weights.spec.shape) != len(shape) or not all(map(_same, weights.spec.shape, shape)):
+        raise ShapeError(f"a histogram needs weights of the shape of its numbers, {shape}, got {weights.spec!r}")
+    return ravel(weights)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return ask(a, "==", b)
+
+
+def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
+    if isinstance(bins, str):
+        if weights is not None:
+            raise ArgumentError(f"{name} has no rule for bins of weighted numbers; pass their number or edges")
+        require_concrete(x, name, "pass the number of bins, or their edges")
+        return own(np.histogram_bin_edges(x._concrete(), bins, range), x.spec.place)
+    if isinstance(bins, (list, tuple)):
+        bins = np.asarray(bins)
+    if getattr(bins, "ndim", 0):
+        edges = value(bins)
+        known = host_elements(edges)
+        if edges.spec.ndim != 1 or (known is not None and (known[:-1] > known[1:]).any()):
+            raise ArgumentError(f"{name} needs the edges of bins as a vector in ascending order, got {edges.spec!r}")
+        return edges
+    try:
+        n = bins.__index__()
+    except (AttributeError, TypeError):
+        raise ArgumentError(f"{name} takes a number of bins, their edges or the name of a rule, got {bins!r}") from None
+    if n < 1:
+        raise ArgumentError(f"{name} needs at least one bin, got {n}", bins=n)
+    first, last = _ends(name, x, range)
+    dtype = floating(x).spec.dtype
+    low, high = (None if (v := host_elements(end)) is None else float(v) for end in (first, last))
+    if low is not None and high is not None:
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ArgumentError(f"{name} cannot divide the range from {low} to {high} into bins; pass a finite range")
+        if low > high:
+            raise ArgumentError(f"{name} needs a range that ascends, got one from {low} to {high}")
+        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+        if getattr(first, "level", 0) == 0 and getattr(last, "level", 0) == 0:
+            return own(np.linspace(low, high, n + 1, dtype=dtype), x.spec.place)
+    first, last = (converted(value(v), dtype) for v in (first, last))
+    half = catalog.select(catalog.eq(first, last), 0.5, 0.0)
+    return linspace(catalog.sub(first, half), catalog.add(last, half), n + 1)
+
+
+def _ends(name: str, x: Any, range: Any) -> tuple[Any, Any]:
+    if range is not None:
+        first, last = range
+        return first, last
+    if any(empty_extent(d) for d in x.spec.shape):
+        return 0.0, 1.0
+    return _min(x), _max(x)
+
+
+def _filled(points: Sequence[Any], edges: Sequence[Any], weights: Any) -> Any:
+    """Sums of weights over the cells of a grid, or numbers of points."""
+    index: Any = 0
+    inside: Any = True
+    cells = 1
+    for x, e in zip(points, edges, strict=True):
+        n = e.spec.shape[0] - 1
+        x, e = alike(catalog.stop_gradient(x), catalog.stop_gradient(e))
+        at = catalog.searchsorted(e, x, side="right") - 1
+        at = catalog.select(catalog.eq(x, e[-1]), n - 1, at)
+        inside = catalog.bitwise_and(inside, catalog.bitwise_and(catalog.ge(at, 0), catalog.lt(at, n)))
+        index = index * n + at
+        cells = cells * n
+    flat = counted_into(catalog.select(inside, index, cells), cells, weights)
+    return catalog.reshape(flat, shape=tuple([e.spec.shape[0] - 1 for e in edges]))
+
+
+def _density(counts: Any, edges: Sequence[Any]) -> Any:
+    counts = floating(counts)
+    out = catalog.div(counts, catalog.reduce_sum(counts, axes=tuple(_count(counts.spec.ndim))))
+    for axis, e in enumerate(edges):
+        width = floating(diff(e))
+        shape = tuple([width.spec.shape[0] if a == axis else 1 for a in _count(len(edges))])
+        out = catalog.div(out, catalog.reshape(width, shape=shape))
+    return out

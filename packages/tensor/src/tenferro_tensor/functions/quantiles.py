@@ -1,0 +1,254 @@
+"""Medians, percentiles and quantiles over axes, of all elements or of those that are not NaN."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._positions import METHODS, as_float, neighbours
+from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.averages import beside
+from tenferro_tensor.functions.creation import full
+from tenferro_tensor.functions.manipulation import moveaxis
+from tenferro_tensor.functions.reading import take, take_along_axis
+from tenferro_tensor.operands import (
+    alike,
+    axes_of,
+    converted,
+    count,
+    host_elements,
+    value,
+)
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, float64, floordiv, inexact_of, int64
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+
+def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Middle element over axes, the mean of the two middle ones of an even number; NaN if one is NaN, or of none.
+
+    >>> tr.median(tr.asarray([7, 1, 2, 4]))
+    Tensor(3.)
+    """
+    return _median(value(x), axis, keepdims, ignore=False)
+
+
+def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Median over axes of the elements that are not NaN; NaN where there are none.
+
+    >>> tr.nanmedian(tr.asarray([7.0, float("nan"), 2.0]))
+    Tensor(4.5)
+    """
+    x = value(x)
+    return _median(x, axis, keepdims, ignore=x.spec.inexact)
+
+
+def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
+    x = converted(x, float64) if x.spec.dtype is bool_ else x
+    axes = axes_of("median", axis, x.spec.ndim)
+    dtype = inexact_of(x.spec.dtype)
+    rows = _rows(x, axes)
+    n = rows.spec.shape[-1]
+    if ask(n, "==", 0):
+        return _reshaped(full(rows.spec.shape[:-1], math.nan, dtype=dtype), x, axes, keepdims)
+    last = rows.spec.ndim - 1
+    ordered = catalog.sort(rows, axis=last, descending=False)
+    if ignore:
+        ordered, known = _without_nan(ordered)
+        low = catalog.floor_divide(catalog.maximum(known - 1, 0), 2)
+        high = catalog.floor_divide(known, 2)
+        parts = [take_along_axis(ordered, i, axis=last) for i in (low, catalog.maximum(high, low))]
+        unknown = catalog.eq(known, 0)
+    else:
+        starts = [floordiv(n - 1, 2), floordiv(n, 2)]
+        parts = [span(ordered, last, s, s + 1) for s in (starts if starts[0] != starts[1] else starts[:1])]
+        unknown = catalog.is_nan(span(ordered, last, n - 1, n)) if x.spec.inexact else None
+    parts = [converted(p, dtype) for p in parts]
+    out = parts[0] if len(parts) == 1 else catalog.div(catalog.add(*parts), 2.0)
+    out = out if unknown is None else catalog.select(unknown, math.nan, out)
+    return _reshaped(catalog.reshape(out, shape=rows.spec.shape[:-1]), x, axes, keepdims)
+
+
+def quantile(
+    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Any:
+    """Quantiles over axes: the elements that the fraction `q` of all elements does not exceed; NaN if one is NaN.
+
+    Derivatives pass to the neighbouring elements, and to `q` where the method interpolates.
+
+    Args:
+        x: real numbers.
+        q: probabilities between 0 and 1; their axes come first in the result.
+        axis: one axis, a tuple of axes, or ``None`` for all.
+        method: NumPy's name of the rule for a quantile between two elements.
+        keepdims: leave the reduced axes with extent 1.
+        weights: of the shape of `x` or of the extents of the axes; for the method ``"inverted_cdf"``.
+
+    Raises:
+        ArgumentError: a probability is not between 0 and 1, or the method is unknown or takes no weights.
+
+    >>> tr.quantile(tr.asarray([1.0, 2.0, 4.0]), 0.75)
+    Tensor(3.)
+    """
+    return _quantile(x, _probabilities(q, 1.0), axis, method, keepdims, weights, ignore=False)
+
+
+def percentile(
+    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Any:
+    """Percentiles over axes: `quantile` with probabilities between 0 and 100.
+
+    >>> tr.percentile(tr.asarray([1.0, 2.0, 4.0]), 75)
+    Tensor(3.)
+    """
+    return _quantile(x, _probabilities(q, 100.0), axis, method, keepdims, weights, ignore=False)
+
+
+def nanquantile(
+    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Any:
+    """Quantiles over axes of the elements that are not NaN; NaN where there are none.
+
+    >>> tr.nanquantile(tr.asarray([1.0, float("nan"), 2.0]), 0.5)
+    Tensor(1.5)
+    """
+    return _quantile(x, _probabilities(q, 1.0), axis, method, keepdims, weights, ignore=True)
+
+
+def nanpercentile(
+    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Any:
+    """Percentiles over axes of the elements that are not NaN; NaN where there are none.
+
+    >>> tr.nanpercentile(tr.asarray([1.0, float("nan"), 2.0]), 50)
+    Tensor(1.5)
+    """
+    return _quantile(x, _probabilities(q, 100.0), axis, method, keepdims, weights, ignore=True)
+
+
+def _probabilities(q: Any, most: float) -> tuple[Any, bool]:
+    """Probabilities as fractions in float64, and whether they are a Python number, so that they leave dtypes alone."""
+    weak = q.__class__ in (int, float)
+    q = value(np.asarray(q)) if isinstance(q, (list, tuple)) else value(q)
+    if q.spec.cplx:
+        raise DTypeError(f"quantile takes real probabilities, got {q.spec!r}")
+    known = host_elements(q)
+    if known is not None and not ((known >= 0) & (known <= most)).all():
+        raise ArgumentError(f"quantile takes probabilities from 0 to {most:g}, got {known.tolist()}")
+    q = converted(q, float64)
+    return (q if most == 1.0 else catalog.div(q, most)), weak
+
+
+def _quantile(
+    x: Any, probabilities: tuple[Any, bool], axis: Any, method: str, keepdims: bool, weights: Any, ignore: bool
+) -> Any:
+    x, (q, weak) = value(x), probabilities
+    if x.spec.cplx:
+        raise DTypeError(f"quantile orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
+    if method not in METHODS:
+        raise ArgumentError(f"quantile knows the methods {', '.join(METHODS)}, got {method!r}", method=method)
+    if weights is not None and method != "inverted_cdf":
+        raise ArgumentError(f"weights are for the method 'inverted_cdf', got {method!r}", method=method)
+    x = converted(x, float64) if x.spec.dtype is bool_ else x
+    axes = axes_of("quantile", axis, x.spec.ndim)
+    rows = _rows(x, axes)
+    flat = catalog.reshape(q, shape=(q.spec.size,))
+    shape = (*rows.spec.shape[:-1], flat.spec.shape[0])
+    n = rows.spec.shape[-1]
+    if ask(n, "==", 0):
+        if not x.spec.inexact and method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"):
+            raise ShapeError(f"quantile with method {method!r} has no element to choose from in {x.spec!r}")
+        out = full(shape, math.nan, dtype=inexact_of(x.spec.dtype))
+    elif weights is not None:
+        out = _weighted(rows, flat, _rows(beside("quantile", x, value(weights), axis), axes), ignore)
+    else:
+        out = _interpolated(rows, flat, method, weak, ignore)
+    out = moveaxis(out, -1, 0)
+    out = catalog.reshape(out, shape=(*q.spec.shape, *rows.spec.shape[:-1]))
+    return _reshaped(out, x, axes, keepdims, q.spec.shape)
+
+
+def _interpolated(rows: Any, q: Any, method: str, weak: bool, ignore: bool) -> Any:
+    """Quantiles along the last axis, which has one entry for each probability in the result."""
+    last = rows.spec.ndim - 1
+    n = rows.spec.shape[last]
+    ordered = catalog.sort(rows, axis=last, descending=False)
+    unknown = None
+    if ignore and rows.spec.inexact:
+        ordered, known = _without_nan(ordered)
+        unknown = catalog.eq(known, 0)
+        first, second, weight = neighbours(method, converted(known, float64), q)
+        low, high = (take_along_axis(ordered, i, axis=last) for i in (first, second))
+    else:
+        first, second, weight = neighbours(method, as_float(count(rows, (last,))), q)
+        low, high = take(ordered, first, axis=last), take(ordered, second, axis=last)
+        if rows.spec.inexact:
+            unknown = catalog.is_nan(span(ordered, last, n - 1, n))
+            low, high = (catalog.select(catalog.is_nan(v), 0.0, v) for v in (low, high))
+    out = low if weight is None else _between(floating(low), floating(high), weight, weak)
+    return out if unknown is None else catalog.select(unknown, math.nan, out)
+
+
+def _between(low: Any, high: Any, weight: Any, weak: bool) -> Any:
+    """Interpolation that is exact at both ends, also beside infinities and between equal ones."""
+    if weak:
+        weight = converted(weight, low.spec.dtype)
+    else:
+        low, high, weight = alike(low, high, weight)
+    stays = catalog.bitwise_or(catalog.eq(weight, 0.0), catalog.bitwise_and(catalog.is_inf(low), catalog.eq(low, high)))
+    start = catalog.select(stays, 0.0, low)
+    step = catalog.sub(catalog.select(stays, 0.0, high), start)
+    finite = catalog.is_finite(step)
+    upwards = catalog.add(low, catalog.mul(step, weight))
+    downwards = catalog.sub(high, catalog.mul(catalog.select(finite, step, 0.0), catalog.sub(1.0, weight)))
+    return catalog.select(catalog.bitwise_and(catalog.ge(weight, 0.5), finite), downwards, upwards)
+
+
+def _weighted(rows: Any, q: Any, weights: Any, ignore: bool) -> Any:
+    """The first elements up to which the weights are at least the fraction `q` of all weights."""
+    last = rows.spec.ndim - 1
+    n = rows.spec.shape[last]
+    order = catalog.argsort(rows, axis=last, descending=False)
+    ordered = take_along_axis(rows, order, axis=last)
+    weights = converted(take_along_axis(weights, order, axis=last), float64)
+    unknown = None
+    top = value(n - 1) if n.__class__ is int else converted(count(rows, (last,)), int64) - 1
+    if rows.spec.inexact:
+        unknown = catalog.is_nan(span(ordered, last, n - 1, n))
+        if ignore:
+            weights = catalog.select(catalog.is_nan(ordered), 0.0, weights)
+            ordered, known = _without_nan(ordered)
+            unknown, top = catalog.eq(known, 0), catalog.maximum(known - 1, 0)
+    sums = catalog.cumsum(catalog.stop_gradient(weights), axis=last, reverse=False)
+    share = catalog.div(sums, span(sums, last, n - 1, n))
+    share = catalog.select(catalog.eq(share, 0.0), -1.0, share)  # what weighs nothing is not chosen for q = 0 either
+    each = catalog.reshape(share, shape=(*share.spec.shape, 1))
+    below = catalog.reduce_sum(converted(catalog.lt(each, catalog.stop_gradient(q)), int64), axes=(last,))
+    out = take_along_axis(ordered, catalog.minimum(below, top), axis=last)
+    return out if unknown is None else catalog.select(unknown, math.nan, out)
+
+
+def _without_nan(ordered: Any) -> tuple[Any, Any]:
+    """Sorted rows with 0 for the NaNs at their ends, and how many elements of each row are none."""
+    none = catalog.is_nan(ordered)
+    last = ordered.spec.ndim - 1
+    known = catalog.reduce_sum(converted(catalog.bitwise_not(none), int64), axes=(last,))
+    return catalog.select(none, 0.0, ordered), catalog.reshape(known, shape=(*known.spec.shape, 1))
+
+
+def _rows(x: Any, axes: tuple[int, ...]) -> Any:
+    """The axes to reduce as one, which is the last."""
+    rest = [a for a in range(x.spec.ndim) if a not in axes]
+    order = (*rest, *axes)
+    moved = x if order == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=order)
+    shape = moved.spec.shape
+    return catalog.reshape(moved, shape=(*shape[: len(rest)], math.prod(shape[len(rest) :])))
+
+
+def _reshaped(out: Any, x: Any, axes: tuple[int, ...], keepdims: bool, lead: tuple[Any, ...] = ()) -> Any:
+    """A result without the reduced axes, or with extents 1 instead of them."""
+    if not keepdims:
+        return out
+    return catalog.reshape(out, shape=(*lead, *[1 if a in axes else d for a, d in enumerate(x.spec.shape)]))
