@@ -4,6 +4,7 @@ from typing import Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.joining import concat
 from tenferro_tensor.functions.linear_algebra import diagonal, matmul
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, squeeze
@@ -11,7 +12,7 @@ from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import min as _min
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.functions.statistics import converted_like, mean
-from tenferro_tensor.operands import alike, axes_of, converted, count, value
+from tenferro_tensor.operands import alike, axes_of, converted, count
 from tenferro_tensor_core import DTypeError, ShapeError, ask, bool_
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
@@ -35,14 +36,14 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
     >>> tr.average(tr.asarray([1.0, 2.0, 4.0]), weights=tr.asarray([1, 0, 3]))
     Tensor(3.25)
     """
-    x = value(x)
+    x = listed(x)
     if weights is None:
         out = mean(x, axis, keepdims=keepdims)
         if not returned:
             return out
         n = count(x, axes_of("average", axis, x.spec.ndim))
-        return out, broadcast_to(converted(value(n), out.spec.dtype), out.spec.shape)
-    x, weights = floating(x), value(weights)
+        return out, broadcast_to(converted(listed(n), out.spec.dtype), out.spec.shape)
+    x, weights = floating(x), listed(weights)
     weights = beside("average", x, weights, axis)
     x, weights = alike(x, weights)
     scale = _sum(weights, axis, keepdims=keepdims)
@@ -140,7 +141,7 @@ def _variables(name: str, m: Any, rowvar: bool) -> Any:
 
 
 def _weights(name: str, weights: Any, x: Any) -> Any:
-    weights = value(weights)
+    weights = listed(weights)
     if weights.spec.ndim != 1 or not _same(weights.spec.shape[0], x.spec.shape[1]):
         raise ShapeError(f"cov needs one of {name} for each of the observations of {x.spec!r}, got {weights.spec!r}")
     return weights
@@ -172,7 +173,7 @@ def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     >>> tr.ptp(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([4, 5])
     """
-    x = value(x)
+    x = listed(x)
     if x.spec.dtype is bool_:
         raise DTypeError("ptp subtracts elements, which booleans do not allow; convert them with astype first")
     return catalog.sub(_max(x, axis, keepdims=keepdims), _min(x, axis, keepdims=keepdims))

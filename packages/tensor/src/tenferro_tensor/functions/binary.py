@@ -7,7 +7,8 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
-from tenferro_tensor.operands import converted, value
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.operands import converted
 from tenferro_tensor_core import DTypeError, int32, int64
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
@@ -49,7 +50,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     >>> tr.ldexp(tr.asarray([0.5, 0.75]), tr.asarray([4, 0]))
     Tensor([8.  , 0.75])
     """
-    x1, x2 = _real("ldexp", x1), value(x2)
+    x1, x2 = _real("ldexp", x1), listed(x2)
     if x2.spec.dtype.kind not in "biu":
         raise DTypeError(f"ldexp takes integers as exponents, got {x2.spec!r}; use x1 * exp2(x2)")
     return scaled(x1, converted(x2, int64))

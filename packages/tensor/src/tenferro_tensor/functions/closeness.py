@@ -3,8 +3,9 @@
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import full
-from tenferro_tensor.operands import converted, value
+from tenferro_tensor.operands import converted
 from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor_core import ShapeError, ask, bool_, float64
 
@@ -24,7 +25,7 @@ def isclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: 
     >>> tr.isclose(tr.asarray([1.0, 2.0]), tr.asarray([1.0 + 1e-9, 2.1]))
     Tensor([ True, False])
     """
-    x1, x2 = value(x1), value(x2)
+    x1, x2 = listed(x1), listed(x2)
     x1, x2 = (converted(x, float64) if x.spec.dtype.kind in "biu" else x for x in (x1, x2))
     finite = catalog.is_finite(x2)
     centre = catalog.select(finite, x2, 0.0)
@@ -50,7 +51,7 @@ def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> Any:
     >>> tr.array_equal(tr.asarray([1, 2]), tr.asarray([1, 2]))
     Tensor(True)
     """
-    x1, x2 = value(x1), value(x2)
+    x1, x2 = listed(x1), listed(x2)
     s, t = x1.spec.shape, x2.spec.shape
     if len(s) != len(t) or not all(ask(d, "==", e) for d, e in zip(s, t, strict=True)):
         return full((), False, dtype=bool_, device=x1.spec.place.device)
@@ -66,7 +67,7 @@ def array_equiv(x1: Any, x2: Any, /) -> Any:
     >>> tr.array_equiv(tr.asarray([1, 1]), tr.asarray(1))
     Tensor(True)
     """
-    x1, x2 = value(x1), value(x2)
+    x1, x2 = listed(x1), listed(x2)
     try:
         broadcast_shapes(x1.spec.shape, x2.spec.shape)
     except ShapeError:

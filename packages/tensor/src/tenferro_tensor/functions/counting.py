@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import full
 from tenferro_tensor.functions.manipulation import flip
-from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, number, size_of, value
+from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, number, size_of
 from tenferro_tensor_core import ArgumentError, DimLike, DTypeError, ShapeError, ask, dim_max, float64, int64
 
 __all__ = ["bincount", "digitize"]
@@ -32,7 +33,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any 
     >>> tr.bincount(tr.asarray([1, 3, 1]))
     Tensor([0, 2, 0, 1])
     """
-    x = value(x)
+    x = listed(x)
     if x.spec.ndim != 1:
         raise ShapeError(f"bincount counts the elements of a vector, got {x.spec!r}; ravel it first")
     if x.spec.dtype.kind not in "biu":
@@ -42,7 +43,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any 
     if known is not None and known.size and known.min() < 0:
         raise ArgumentError(f"bincount counts integers from 0 on, got {known.min()}", least=int(known.min()))
     if weights is not None:
-        weights = value(np.asarray(weights)) if isinstance(weights, (list, tuple)) else value(weights)
+        weights = listed(weights)
         if weights.spec.ndim != 1 or not ask(weights.spec.shape[0], "==", x.spec.shape[0]):
             raise ShapeError(f"bincount needs a weight for each element of {x.spec!r}, got {weights.spec!r}")
         weights = weights if weights.spec.inexact else converted(weights, float64)
@@ -95,7 +96,7 @@ def digitize(x: Any, bins: Any, /, right: bool = False) -> Any:
     >>> tr.digitize(tr.asarray([0.2, 6.4, 3.0]), tr.asarray([0.0, 1.0, 2.5, 4.0, 10.0]))
     Tensor([1, 4, 3])
     """
-    x, edges = alike(value(x), value(np.asarray(bins)) if isinstance(bins, (list, tuple)) else value(bins))
+    x, edges = alike(listed(x), listed(bins))
     if edges.spec.ndim != 1:
         raise ShapeError(f"digitize needs edges as a vector, got {edges.spec!r}")
     x, edges = catalog.stop_gradient(x), catalog.stop_gradient(edges)
@@ -118,4 +119,4 @@ def _upwards(edges: Any, x: Any, right: bool) -> Any:
 def _downwards(edges: Any, x: Any, right: bool) -> Any:
     """As NumPy has it, by way of the ascending edges: the side is that of the other order."""
     found = catalog.searchsorted(flip(edges), x, side="left" if right else "right")
-    return catalog.sub(converted(value(edges.shape[0]), found.spec.dtype), found)
+    return catalog.sub(converted(listed(edges.shape[0]), found.spec.dtype), found)

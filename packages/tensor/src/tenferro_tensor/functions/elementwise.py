@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
-from tenferro_tensor.operands import alike, converted, value
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.operands import alike, converted
 from tenferro_tensor_core import DTypeError, complex128, float64
 
 __all__ = [
@@ -83,7 +84,7 @@ def float_power(x1: Any, x2: Any, /) -> Any:
     >>> tr.float_power(tr.asarray([2, 4]), -1)
     Tensor([0.5 , 0.25])
     """
-    operands = [value(x1), value(x2)]
+    operands = [listed(x1), listed(x2)]
     dtype = complex128 if any(x.spec.cplx for x in operands) else float64
     return catalog.pow(*[converted(x, dtype) for x in operands])
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.counting import counted_into
 from tenferro_tensor.functions.creation import linspace
 from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import min as _min
 from tenferro_tensor.functions.scans import diff
-from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, own, require_concrete, value
+from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, own, require_concrete
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, int64
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -141,7 +142,7 @@ _count = range
 
 
 def _numbers(name: str, x: Any) -> Any:
-    x = value(np.asarray(x)) if isinstance(x, (list, tuple)) else value(x)
+    x = listed(x)
     if x.spec.cplx:
         raise DTypeError(f"{name} orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
     return converted(x, int64) if x.spec.dtype is bool_ else x
@@ -151,7 +152,7 @@ def _each(weights: Any, shape: tuple[Any, ...]) -> Any:
     """Weights as a vector."""
     if weights is None:
         return None
-    weights = value(np.asarray(weights)) if isinstance(weights, (list, tuple)) else value(weights)
+    weights = listed(weights)
     if len(weights.spec.shape) != len(shape) or not all(map(_same, weights.spec.shape, shape)):
         raise ShapeError(f"a histogram needs weights of the shape of its numbers, {shape}, got {weights.spec!r}")
     return ravel(weights)
@@ -170,7 +171,7 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
     if isinstance(bins, (list, tuple)):
         bins = np.asarray(bins)
     if getattr(bins, "ndim", 0):
-        edges = value(bins)
+        edges = listed(bins)
         known = host_elements(edges)
         if edges.spec.ndim != 1 or (known is not None and (known[:-1] > known[1:]).any()):
             raise ArgumentError(f"{name} needs the edges of bins as a vector in ascending order, got {edges.spec!r}")
@@ -192,7 +193,7 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
         if getattr(first, "level", 0) == 0 and getattr(last, "level", 0) == 0:
             return own(np.linspace(low, high, n + 1, dtype=dtype), x.spec.place)
-    first, last = (converted(value(v), dtype) for v in (first, last))
+    first, last = (converted(listed(v), dtype) for v in (first, last))
     half = catalog.select(catalog.eq(first, last), 0.5, 0.0)
     return linspace(catalog.sub(first, half), catalog.add(last, half), n + 1)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.numpy_forms import cumprod, cumsum
 from tenferro_tensor.functions.reductions import all as _all
@@ -17,7 +18,7 @@ from tenferro_tensor.functions.reductions import prod as _prod
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.functions.searching import argmax, argmin
 from tenferro_tensor.functions.statistics import mean
-from tenferro_tensor.operands import converted, host_elements, value
+from tenferro_tensor.operands import converted, host_elements
 from tenferro_tensor_core import ArgumentError, real_of
 
 __all__ = [
@@ -28,7 +29,7 @@ __all__ = [
 
 def _filled(x: Any, fill: float) -> tuple[Any, Any]:
     """`x` with a number for each NaN, and where NaNs were: ``None`` for a dtype that has none."""
-    x = value(x)
+    x = listed(x)
     if not x.spec.inexact:
         return x, None
     none = catalog.is_nan(x)

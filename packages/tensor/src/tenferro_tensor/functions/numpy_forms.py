@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import asarray, eye
 from tenferro_tensor.functions.linear_algebra import tensordot
 from tenferro_tensor.functions.manipulation import permute_dims, ravel
 from tenferro_tensor.functions.scans import cumulative_prod, cumulative_sum
-from tenferro_tensor.operands import size_of, value, whole
+from tenferro_tensor.operands import size_of, whole
 from tenferro_tensor_core import ShapeError, ask
 
 __all__ = ["array", "cumprod", "cumsum", "dot", "identity", "inner", "transpose", "vdot"]
@@ -62,7 +63,7 @@ def dot(x1: Any, x2: Any, /) -> Any:
     >>> tr.dot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    x, y = value(x1), value(x2)
+    x, y = listed(x1), listed(x2)
     if not x.spec.ndim or not y.spec.ndim:
         return catalog.mul(x, y)
     return _contracted("dot", x, y, max(y.spec.ndim - 2, 0))
@@ -77,7 +78,7 @@ def inner(x1: Any, x2: Any, /) -> Any:
     >>> tr.inner(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    x, y = value(x1), value(x2)
+    x, y = listed(x1), listed(x2)
     if not x.spec.ndim or not y.spec.ndim:
         return catalog.mul(x, y)
     return _contracted("inner", x, y, y.spec.ndim - 1)
@@ -122,5 +123,5 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Any:
     >>> tr.transpose(tr.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
-    x = value(x)
+    x = listed(x)
     return permute_dims(x, range(x.spec.ndim)[::-1] if axes is None else axes)

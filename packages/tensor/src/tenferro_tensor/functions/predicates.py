@@ -6,8 +6,9 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.calls import SCALARS
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.dtypes import result_type
-from tenferro_tensor.operands import axes_of, require_concrete, value
+from tenferro_tensor.operands import axes_of, require_concrete
 from tenferro_tensor_core import DType, DTypeError, isdtype
 from tenferro_tensor_core import dtype as known_dtype
 
@@ -23,7 +24,7 @@ def iscomplex(x: Any, /) -> Any:
     >>> tr.iscomplex(tr.asarray([1 + 0j, 2j]))
     Tensor([False,  True])
     """
-    return catalog.ne(catalog.imag(value(x)), 0)
+    return catalog.ne(catalog.imag(listed(x)), 0)
 
 
 def isreal(x: Any, /) -> Any:
@@ -32,7 +33,7 @@ def isreal(x: Any, /) -> Any:
     >>> tr.isreal(tr.asarray([1 + 0j, 2j]))
     Tensor([ True, False])
     """
-    return catalog.eq(catalog.imag(value(x)), 0)
+    return catalog.eq(catalog.imag(listed(x)), 0)
 
 
 def iscomplexobj(x: Any, /) -> bool:
@@ -74,7 +75,7 @@ def isposinf(x: Any, /) -> Any:
 
 
 def _ordered(name: str, x: Any) -> Any:
-    x = value(x)
+    x = listed(x)
     if x.spec.cplx:
         raise DTypeError(f"{name} is about real numbers, got {x.spec!r}; take real(x) or imag(x) first")
     return x
@@ -168,7 +169,7 @@ def real_if_close(x: Any, /, tol: float = 100) -> Any:
     >>> tr.real_if_close(tr.asarray([2 + 1e-17j]))
     Tensor([2.])
     """
-    x = value(x)
+    x = listed(x)
     if not x.spec.cplx:
         return x[...]
     require_concrete(x, "real_if_close", "take real(x) where that is meant", what="dtype")

@@ -3,10 +3,9 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._positions import METHODS, as_float, neighbours
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.averages import beside
@@ -19,7 +18,6 @@ from tenferro_tensor.operands import (
     converted,
     count,
     host_elements,
-    value,
 )
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, float64, floordiv, inexact_of, int64
 
@@ -32,7 +30,7 @@ def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     >>> tr.median(tr.asarray([7, 1, 2, 4]))
     Tensor(3.)
     """
-    return _median(value(x), axis, keepdims, ignore=False)
+    return _median(listed(x), axis, keepdims, ignore=False)
 
 
 def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -41,7 +39,7 @@ def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     >>> tr.nanmedian(tr.asarray([7.0, float("nan"), 2.0]))
     Tensor(4.5)
     """
-    x = value(x)
+    x = listed(x)
     return _median(x, axis, keepdims, ignore=x.spec.inexact)
 
 
@@ -131,7 +129,7 @@ def nanpercentile(
 def _probabilities(q: Any, most: float) -> tuple[Any, bool]:
     """Probabilities as fractions in float64, and whether they are a Python number, so that they leave dtypes alone."""
     weak = q.__class__ in (int, float)
-    q = value(np.asarray(q)) if isinstance(q, (list, tuple)) else value(q)
+    q = listed(q)
     if q.spec.cplx:
         raise DTypeError(f"quantile takes real probabilities, got {q.spec!r}")
     known = host_elements(q)
@@ -144,7 +142,7 @@ def _probabilities(q: Any, most: float) -> tuple[Any, bool]:
 def _quantile(
     x: Any, probabilities: tuple[Any, bool], axis: Any, method: str, keepdims: bool, weights: Any, ignore: bool
 ) -> Any:
-    x, (q, weak) = value(x), probabilities
+    x, (q, weak) = listed(x), probabilities
     if x.spec.cplx:
         raise DTypeError(f"quantile orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
     if method not in METHODS:
@@ -162,7 +160,7 @@ def _quantile(
             raise ShapeError(f"quantile with method {method!r} has no element to choose from in {x.spec!r}")
         out = full(shape, math.nan, dtype=inexact_of(x.spec.dtype))
     elif weights is not None:
-        out = _weighted(rows, flat, _rows(beside("quantile", x, value(weights), axis), axes), ignore)
+        out = _weighted(rows, flat, _rows(beside("quantile", x, listed(weights), axis), axes), ignore)
     else:
         out = _interpolated(rows, flat, method, weak, ignore)
     out = moveaxis(out, -1, 0)
@@ -214,7 +212,7 @@ def _weighted(rows: Any, q: Any, weights: Any, ignore: bool) -> Any:
     ordered = take_along_axis(rows, order, axis=last)
     weights = converted(take_along_axis(weights, order, axis=last), float64)
     unknown = None
-    top = value(n - 1) if n.__class__ is int else converted(count(rows, (last,)), int64) - 1
+    top = listed(n - 1) if n.__class__ is int else converted(count(rows, (last,)), int64) - 1
     if rows.spec.inexact:
         unknown = catalog.is_nan(span(ordered, last, n - 1, n))
         if ignore:
