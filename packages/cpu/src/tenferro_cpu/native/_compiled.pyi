@@ -207,6 +207,36 @@ class ElementwiseEntry(_Entry):
     ) -> ElementwiseEntry: ...
     def __call__(self, *operands: Any) -> Any: ...
 
+# ordering/along.c
+@final
+class Along:
+    """A callable of one array: a kernel along an axis.
+
+    Args:
+        kernel: ``"sort"``, ``"argsort"`` or ``"argmax"``.
+        dtype: of the array.
+        axis: the axis, counted from 0.
+        reversed: descending order, and smallest instead of largest elements. Only the last axis is sorted so.
+        longest: elements of the longest line that it takes.
+        fallback: called with the same argument for everything else.
+
+    Raises:
+        ValueError: the kernel does not take the dtype.
+    """
+
+    fallback: Final[Callable[..., Any]]
+    def __new__(
+        cls,
+        *,
+        kernel: str,
+        dtype: np.dtype[Any],
+        axis: int,
+        reversed: bool,
+        longest: int,
+        fallback: Callable[..., Any],
+    ) -> Along: ...
+    def __call__(self, *operands: Any) -> Any: ...
+
 # products/product.c
 class Product:
     """Multiplies two arrays that are laid out as stacks of matrices; the fallback takes all other operands."""

@@ -24,6 +24,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_elementwise,
     tenferro_add_contraction,
     tenferro_add_whole,
+    tenferro_add_along,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

@@ -1,0 +1,67 @@
+"""Native kernels of sorting and of positions of extremes, in front of NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.kernels._limits import NEVER
+from tenferro_tensor import Primitive, Spec
+from tenferro_tensor.catalog import reduction, sorting
+
+Kernel = Callable[..., Any]
+Maker = Callable[..., Kernel]
+
+_KEYED: Final = ("float64", "float32", "int64", "int32", "uint64", "uint32")
+"""Types whose elements have keys (ordering/keys.h). NumPy sorts narrower integers by their digits, stably."""
+
+POSITIONS: Final = 1 << 32
+"""Elements of the longest line whose positions fit into a word beside keys of 32 bits."""
+
+
+def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
+    """Makers that put native kernels in front of those of `table`; empty in a pure wheel."""
+    if compiled is None:
+        return {}
+    return {
+        sorting.sort: _sort(table[sorting.sort]),
+        sorting.argsort: _argsort(table[sorting.argsort]),
+        reduction.argmax: _located(table[reduction.argmax], smallest=False),
+        reduction.argmin: _located(table[reduction.argmin], smallest=True),
+    }
+
+
+def _along(kernel: str, dtype: np.dtype[Any], axis: int, reversed: bool, fallback: Kernel, most: int = NEVER) -> Kernel:
+    return compiled.Along(kernel=kernel, dtype=dtype, axis=axis, reversed=reversed, longest=most, fallback=fallback)
+
+
+def _sort(reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, descending: bool) -> Kernel:
+        run, (x,) = reference(ins, outs, axis=axis, descending=descending), ins
+        if not (x.dtype.name in _KEYED or x.dtype.kind in "iu") or (descending and axis != x.ndim - 1):
+            return run
+        return _along("sort", x.dtype, axis, descending, run)
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _argsort(reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, descending: bool) -> Kernel:
+        run, (x,) = reference(ins, outs, axis=axis, descending=descending), ins
+        return _along("argsort", x.dtype, axis, descending, run, POSITIONS) if x.dtype.name in _KEYED else run
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _located(reference: Maker, *, smallest: bool) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int) -> Kernel:
+        run, (x,) = reference(ins, outs, axis=axis), ins
+        return _along("argmax", x.dtype, axis, smallest, run) if x.dtype.name in _KEYED else run
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make

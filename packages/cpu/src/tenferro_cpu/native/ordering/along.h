@@ -1,0 +1,64 @@
+/* Kernels that run along one axis of an array, and what they have in common. */
+#ifndef TENFERRO_ALONG_H
+#define TENFERRO_ALONG_H
+
+#include "operands.h"
+
+/* Each makes a new array, or NULL with an exception set. The operand is an aligned array of a type that the kernel takes,
+ * and the axis counts from 0. */
+
+/* Positions that sort lines; for types that have keys. */
+PyObject *tenferro_argsort(PyArrayObject *x, int axis, int reversed);
+/* Sorted lines, in descending order where `reversed`; for real numbers. */
+PyObject *tenferro_sort(PyArrayObject *x, int axis, int reversed);
+/* Positions of the first largest or, where `reversed`, smallest elements; for lines that are not empty. */
+PyObject *tenferro_argmax(PyArrayObject *x, int axis, int reversed);
+
+/* The type of keys of a dtype, or -1. */
+int tenferro_key_type(PyArray_Descr *descr);
+void tenferro_choose_keys(void);
+void tenferro_choose_extremes(void);
+
+/* The lines of an array along an axis, in row-major order of the other axes. */
+struct lines {
+    int rank; /* of the other axes */
+    int64_t count, length;
+    npy_intp extents[NPY_MAXDIMS], index[NPY_MAXDIMS];
+};
+
+/* The lines of an array of at least one axis. */
+static inline struct lines lines_along(PyArrayObject *x, int axis)
+{
+    struct lines lines = {.count = 1, .length = PyArray_DIM(x, axis)};
+    for (int d = 0; d < PyArray_NDIM(x); d++)
+        if (d != axis) {
+            lines.extents[lines.rank] = PyArray_DIM(x, d);
+            lines.index[lines.rank++] = 0;
+            lines.count *= PyArray_DIM(x, d);
+        }
+    return lines;
+}
+
+/* Step to the next line: move the starts of two arrays, whose strides along the other axes are given. */
+static inline void next_line(struct lines *lines, const npy_intp *left, char **x, const npy_intp *right, char **y)
+{
+    for (int d = lines->rank; d-- > 0;) {
+        *x += left[d];
+        *y += right[d];
+        if (++lines->index[d] < lines->extents[d])
+            return;
+        *x -= left[d] * lines->extents[d];
+        *y -= right[d] * lines->extents[d];
+        lines->index[d] = 0;
+    }
+}
+
+/* The strides of an array along all axes but one. */
+static inline void other_strides(PyArrayObject *x, int axis, npy_intp *strides)
+{
+    for (int d = 0; d < PyArray_NDIM(x); d++)
+        if (d != axis)
+            *strides++ = PyArray_STRIDE(x, d);
+}
+
+#endif

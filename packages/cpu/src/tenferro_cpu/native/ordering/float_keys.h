@@ -1,0 +1,24 @@
+/* Floating-point numbers as integers of the same order. */
+#ifndef TENFERRO_FLOAT_KEYS_H
+#define TENFERRO_FLOAT_KEYS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Numbers of one sign are ordered as their bits are, negative ones the other way round. Adding 0.0 makes -0.0 of one kind
+ * with 0.0. */
+#define FLOAT_KEY(type, T, I, not_a_number)                                                             \
+    INLINE I key_##type(T x, int64_t flip)                                                        \
+    {                                                                                                   \
+        const T sum = x + (T)0.0;                                                                       \
+        I bits;                                                                                         \
+        memcpy(&bits, &sum, sizeof bits);                                                               \
+        bits ^= (I)((bits >> (8 * sizeof(I) - 1)) & ~((I)1 << (8 * sizeof(I) - 1)));                    \
+        return x != x ? (I)(not_a_number) : (I)(bits ^ (I)flip);                                           \
+    }
+FLOAT_KEY(f64, double, int64_t, INT64_C(0x7FF8000000000000))
+FLOAT_KEY(f32, float, int32_t, INT32_C(0x7FC00000))
+
+#endif
