@@ -88,7 +88,7 @@ class Differentiated(Array):
 
     def detach(self) -> Any:
         """The value inside: the same data, and a constant of the differentiation."""
-        return self.value
+        return self.value._alias()
 
     def _export(self, what: str) -> NoReturn:
         name = type(self).__name__

@@ -73,7 +73,7 @@ class EagerTensor(Differentiated, RecordedBase):
                 f"the gradient of a variable {self.spec!r} cannot be set to {getattr(value, 'spec', value)!r}; "
                 "give a value of the same shape and dtype, or None"
             )
-        node.grad = owned(value)
+        node.grad = None if value is None else owned(value)._alias()
 
     def zero_grad(self) -> None:
         """Forget the gradient gathered so far."""
@@ -102,7 +102,18 @@ class EagerTensor(Differentiated, RecordedBase):
         g = seed_of(self.value, gradient, "backward()")
         for node, c in backward_pass([(self.node, g)], release=not retain_graph).items():
             if isinstance(node, Leaf):
-                node.grad = c if node.grad is None else node.grad + c
+                node.grad = c._alias() if node.grad is None else node.grad + c
+
+    def _go_over(self, updated: Any) -> None:
+        if not isinstance(self.node, Leaf):
+            super()._go_over(updated)
+        elif updated.level == 0:  # nothing is recorded now
+            self.value = updated
+        else:
+            raise GradientError(
+                f"the elements of a variable {self.spec!r} were assigned to, and its gradient is that of the value "
+                "before; write y = x.copy() and assign to y, or assign in a scope of no_grad() to change the variable"
+            )
 
     def _copied(self) -> EagerTensor:
         return wrap(self.value._copied(), self.level, self.node)
@@ -128,13 +139,14 @@ def watched(value: Any, level: int) -> EagerTensor:
 
 
 def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
-    """`watched` of each, unrolled: there may be thousands."""
+    """`watched` of each, lent to the function that is differentiated; unrolled: there may be thousands."""
     found = []
     for value in values:
         if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
             owned(value)
         z = _new(EagerTensor)
         z.value, z.spec, z.level, z.node = value, value.spec, level, Node(None, (), None)
+        z.lent = True
         found.append(z)
     return found
 

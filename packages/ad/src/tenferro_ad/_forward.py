@@ -14,6 +14,7 @@ from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
+from tenferro_tensor.identity import lend
 from tenferro_tensor_core import ArgumentError, GradientError
 
 
@@ -73,12 +74,12 @@ def _pushed(
     def lowered(x: Any) -> Any:
         return x.value if x.__class__ is Dual and x.level == level else x
 
-    args = unflatten(tree, [v if t is None else dual(v, t, level) for v, t in zip(values, tangents)])
+    args = unflatten(tree, [lend(v if t is None else dual(v, t, level)) for v, t in zip(values, tangents)])
     out, aux = split_aux(running(level, f, *args), has_aux, "jvp")
     outs, out_tree = flatten(out)
     results = as_values([lowered(o) for o in outs], out_tree, "the result of a function differentiated in forward mode")
     pushed = [
-        o.tangent if o.__class__ is Dual and o.level == level else zeros_like(r) if r.spec.inexact else None
+        o.tangent._alias() if o.__class__ is Dual and o.level == level else zeros_like(r) if r.spec.inexact else None
         for o, r in zip(outs, results)
     ]
     return unflatten(out_tree, results), unflatten(out_tree, pushed), map_tree(lowered, aux)
@@ -100,7 +101,7 @@ def _beside(
         return x.value if x.__class__ is EagerTensor and x.level == level else x
 
     def run() -> tuple[Any, Any]:
-        args = unflatten(tree, [v if t is None else watched(v, level) for v, t in zip(values, tangents)])
+        args = unflatten(tree, [lend(v if t is None else watched(v, level)) for v, t in zip(values, tangents)])
         return split_aux(running(level, f, *args), has_aux, "jvp")
 
     def derivative() -> list[Any]:

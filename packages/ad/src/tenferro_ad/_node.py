@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tenferro_tensor import Tensor
+from tenferro_tensor import Array, Tensor
 from tenferro_tensor.calls import Node
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
@@ -75,11 +76,8 @@ def released(g: Any, saved: Any) -> NoReturn:
 
 
 def owned_all(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Values that a node saves; the concrete ones own their memory from here on."""
-    for x in values:
-        if x.__class__ is Tensor:
-            owned(x)
-    return values
+    """Values that a node saves: nobody assigns to them, and the concrete ones own their memory from here on."""
+    return tuple([aliased(owned(x) if x.__class__ is Tensor else x) if isinstance(x, Array) else x for x in values])
 
 
 def make_node(vjp: Vjp, parents: tuple[Node, ...], saved: tuple[Any, ...]) -> Node:

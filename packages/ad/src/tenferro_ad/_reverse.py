@@ -59,7 +59,7 @@ class Recorded:
         found = []
         for leaf in self.leaves:
             c = reached.get(leaf.node)
-            found.append(zeros_like(leaf.value) if c is None else c)
+            found.append(zeros_like(leaf.value) if c is None else c._alias())
         return found
 
 

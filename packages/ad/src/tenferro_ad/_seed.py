@@ -51,4 +51,4 @@ def fitted(given: Any, spec: Spec, what: str) -> Any:
             expected=repr(spec),
             given=repr(given.spec),
         )
-    return owned(given)  # gradients may be the cotangent itself
+    return owned(given)._alias()  # gradients may be the cotangent itself

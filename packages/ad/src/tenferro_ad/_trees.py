@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.trees import TreeDef, flatten, unflatten
+from tenferro_runtime.trees import TreeDef, flatten, map_tree, unflatten
 from tenferro_tensor import Array, Spec, tensor
+from tenferro_tensor.identity import aliased, lend
 from tenferro_tensor_core import ArgumentError, GradientError, TenferroError
 
 CONVENTIONS = ("tenferro", "jax")
@@ -16,11 +17,11 @@ CONVENTIONS = ("tenferro", "jax")
 
 def as_value(x: Any) -> Any:
     """A leaf as a value: arrays and numbers of the host become tensors."""
-    return x if isinstance(x, Array) else tensor(x)
+    return aliased(x) if isinstance(x, Array) else tensor(x)
 
 
 def as_values(leaves: Sequence[Any], tree: TreeDef, what: str, *, copy: bool = False) -> list[Any]:
-    """The leaves of a tree as values; `copy` keeps arrays of the host from being changed later.
+    """The leaves of a tree as values, which nobody else assigns to; `copy` keeps arrays of the host from being changed.
 
     Raises:
         ArgumentError: one is neither an array nor a number; the message names its path.
@@ -28,7 +29,7 @@ def as_values(leaves: Sequence[Any], tree: TreeDef, what: str, *, copy: bool = F
     found: list[Any] = []
     try:
         for x in leaves:
-            found.append(x if isinstance(x, Array) else tensor(x, copy=True) if copy else tensor(x))
+            found.append(aliased(x) if isinstance(x, Array) else tensor(x, copy=True) if copy else tensor(x))
     except TenferroError as cause:
         x = leaves[len(found)]
         if isinstance(x, (np.ndarray, np.generic)):
@@ -76,10 +77,10 @@ class Picked:
     def call(self, f: Callable[..., Any], leaves: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call the function with other leaves in the chosen arguments."""
         chosen = unflatten(self.tree, leaves)
-        args = list(self.args)
+        args = list(self.args) if len(self.args) == len(self.nums) else [map_tree(lend, x) for x in self.args]
         for n, x in zip(self.nums, (chosen,) if self.single else chosen):
             args[n] = x
-        return f(*args, **kwargs)
+        return f(*args, **map_tree(lend, kwargs)) if kwargs else f(*args)
 
 
 def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:

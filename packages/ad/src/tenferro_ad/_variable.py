@@ -8,6 +8,7 @@ from tenferro_ad._dual import Dual
 from tenferro_ad._eager import EagerTensor, require_inexact, wrap
 from tenferro_ad._node import make_variable_leaf
 from tenferro_tensor import Array, catalog, next_level, tensor
+from tenferro_tensor.identity import aliased
 from tenferro_tensor_core import GradientError
 from tenferro_tensor_core import dtype as dtype_of
 
@@ -50,4 +51,4 @@ def variable(x: Any, *, dtype: Any = None) -> EagerTensor:
     elif dtype is not None:
         x = catalog.convert(x, dtype=dtype_of(dtype))
     require_inexact(x, "variable()")
-    return wrap(x, _level_for(x), make_variable_leaf())
+    return wrap(aliased(x), _level_for(x), make_variable_leaf())

@@ -8,22 +8,44 @@ from typing import Any
 
 from tenferro_tensor._spec import Spec
 
-class TensorBase:
-    _data: Any
+class ValueBase:
     spec: Spec
+    lent: bool
+    @property
+    def _inside(self) -> Any: ...
+    @property
+    def _link(self) -> Any: ...
+    def __setitem__(self, key: Any, values: Any) -> None: ...
+    def _alias(self) -> Any: ...
+    def _stand_for(self, other: ValueBase, /) -> None: ...
+
+class TensorBase(ValueBase):
+    _data: Any
     def __getitem__(self, key: Any) -> Any: ...
 
-class RecordedBase:
+class RecordedBase(ValueBase):
     value: Any
-    spec: Spec
     level: int
     node: Any
 
-class DualBase:
+class DualBase(ValueBase):
     value: Any
-    spec: Spec
     level: int
     tangent: Any
+
+class LanesBase(ValueBase):
+    value: Any
+    level: int
+
+class SeriesBase(ValueBase):
+    value: Any
+    level: int
+    expansion: Any
+
+class TracedBase(ValueBase):
+    level: int
+    home: Any
+    id: int
 
 class Node:
     seq: int

@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from operator import index
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tenferro_tensor import catalog, functions
+from tenferro_tensor._assignment import assign
 from tenferro_tensor._export import Exported
 from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._numpy_calls import NumpyCalls
@@ -22,11 +23,12 @@ from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.calls import SCALARS, operator, reflected, reshaped, swapped, transposed, unary
+from tenferro_tensor.calls import SCALARS, ValueBase, operator, reflected, reshaped, swapped, transposed, unary
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions.linear_algebra import MATMUL
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import (
     ArgumentError,
@@ -34,11 +36,10 @@ from tenferro_tensor_core import (
     Dim,
     DimLike,
     ShapeError,
-    UnsupportedError,
 )
 
 
-class Array(Exported, NumpyCalls, NumpyMethods):
+class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     """Operators, methods and attributes of a value, whatever its kind."""
 
     __slots__ = ()
@@ -152,7 +153,7 @@ class Array(Exported, NumpyCalls, NumpyMethods):
         place = Place(self.spec.place.memory_space, chosen)
         if chosen is not None:
             get_backend(chosen.kind).require(chosen)
-        return self if place is self.spec.place else noted(catalog.transfer(self, place=place))
+        return aliased(self) if place is self.spec.place else noted(catalog.transfer(self, place=place))
 
     @direct(reshaped, ANY_SIZE)
     def reshape(self, *shape: Any) -> Any:
@@ -230,14 +231,16 @@ class Array(Exported, NumpyCalls, NumpyMethods):
         return functions.asarray(self, copy=True)
 
     def _copied(self) -> Any:
-        """The same value in memory of its own; while it has no memory, the value itself."""
-        return self
+        """The same value in memory of its own, where it has memory."""
+        return self._alias()
 
-    def __setitem__(self, key: Any, values: Any) -> NoReturn:
-        raise UnsupportedError(
-            f"values are immutable, so x[{_shown(key)}] = ... is not possible; write x = x.at[{_shown(key)}].set(...), "
-            "or .add, .multiply, .min, .max"
-        )
+    def _assign(self, key: Any, values: Any) -> None:
+        """``self[key] = values`` where there is anything to decide."""
+        assign(self, key, values)
+
+    def _go_over(self, updated: Any) -> None:
+        """Stand for what an assignment to elements made of this value."""
+        self._stand_for(updated)
 
     __add__, __radd__ = operator(catalog.add.op()), reflected(catalog.add.op())
     __sub__, __rsub__ = operator(catalog.sub.op()), reflected(catalog.sub.op())
@@ -274,7 +277,7 @@ class Array(Exported, NumpyCalls, NumpyMethods):
         return NotImplemented
 
     def __pos__(self) -> Any:
-        return self
+        return self._alias()
 
     def __len__(self) -> int:
         if not self.spec.ndim:
@@ -310,15 +313,3 @@ class Array(Exported, NumpyCalls, NumpyMethods):
         extra = "" if known else f", dtype={self.spec.dtype.name}"
         extra += "" if self.spec.size != 0 else f", shape={self.spec.shape}"
         return f"{name}({body}{extra})"
-
-
-def _shown(key: Any) -> str:
-    """An index key as people write it."""
-    if key.__class__ is tuple:
-        return ", ".join(map(_shown, key))
-    if key is Ellipsis:
-        return "..."
-    if isinstance(key, slice):
-        start, stop, step = ("" if v is None else str(v) for v in (key.start, key.stop, key.step))
-        return f"{start}:{stop}{f':{step}' if step else ''}"
-    return repr(key) if isinstance(key, (int, list, type(None))) else "..."

@@ -7,6 +7,7 @@ This is the whole mechanism in Python. `_accelerated` is the same in C, object b
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -21,51 +22,115 @@ ENTRIES_MAX: Final = 512
 """Most entries of an op; tables of other things have bounds of their own."""
 
 
-class TensorBase:
-    """The fields of a concrete tensor.
+_new: Any = object.__new__
+
+
+class ValueBase:
+    """The fields of a value of any kind, each of which has names of its own for them.
+
+    All kinds are laid out alike, so that an object can go over from one to another when its elements are assigned to.
 
     Attributes:
-        _data: the raw array of the backend.
         spec: shape, dtype and place.
+        lent: whether a caller passed the object to a function that cannot change it for him.
     """
 
-    __slots__ = ("__weakref__", "_data", "spec")
-    _data: Any
+    __slots__ = ("__weakref__", "_inside", "_lent", "_level", "_link_", "spec")
     spec: Spec
 
+    @property
+    def lent(self) -> bool:
+        return getattr(self, "_lent", False)
 
-class RecordedBase:
-    """The fields of a value that reverse mode records.
+    @lent.setter
+    def lent(self, lent: bool) -> None:
+        self._lent = lent
 
-    Attributes:
-        value: the value inside, of a lower level.
-        spec: its spec.
-        level: level of the differentiation that it belongs to.
-        node: the record of the operation that made it.
-    """
+    @property
+    def _link(self) -> Any:
+        """What else it is made of; ``None`` where its kind has nothing else."""
+        return getattr(self, "_link_", None)
 
-    __slots__ = ("__weakref__", "level", "node", "spec", "value")
-    value: Any
-    spec: Spec
-    level: int
-    node: Any
+    def __setitem__(self, key: Any, values: Any) -> None:
+        self._assign(key, values)  # type: ignore[attr-defined]
+
+    def _alias(self) -> Any:
+        """Another object for the same value: assigning to one leaves the other."""
+        z = _new(self.__class__)
+        for name in _FIELDS:
+            with suppress(AttributeError):
+                setattr(z, name, getattr(self, name))
+        return z
+
+    def _stand_for(self, other: ValueBase, /) -> None:
+        """From here on this object stands for another value."""
+        if self.__class__ is not other.__class__:
+            self.__class__ = other.__class__
+        for name in _FIELDS:
+            try:
+                setattr(self, name, getattr(other, name))
+            except AttributeError:
+                with suppress(AttributeError):
+                    delattr(self, name)
 
 
-class DualBase:
-    """The fields of a value with a tangent, of forward mode.
+_FIELDS: Final = ("_inside", "spec", "_level", "_link_")
 
-    Attributes:
-        value: the value inside, of a lower level.
-        spec: its spec.
-        level: level of the differentiation that it belongs to.
-        tangent: the tangent, of the same spec.
-    """
+# The slots of `ValueBase`, by the name that a kind of value gives them.
+_inside: Any = ValueBase.__dict__["_inside"]
+_level: Any = ValueBase.__dict__["_level"]
+_link: Any = ValueBase.__dict__["_link_"]
 
-    __slots__ = ("__weakref__", "level", "spec", "tangent", "value")
-    value: Any
-    spec: Spec
-    level: int
-    tangent: Any
+
+class TensorBase(ValueBase):
+    """The fields of a concrete tensor: the raw array of the backend."""
+
+    __slots__ = ()
+    _data: Any = _inside
+
+
+class RecordedBase(ValueBase):
+    """The fields of a value that reverse mode records: the value inside, and the record of the operation."""
+
+    __slots__ = ()
+    value: Any = _inside
+    level: int = _level
+    node: Any = _link
+
+
+class DualBase(ValueBase):
+    """The fields of a value with a tangent, of forward mode."""
+
+    __slots__ = ()
+    value: Any = _inside
+    level: int = _level
+    tangent: Any = _link
+
+
+class LanesBase(ValueBase):
+    """The fields of the lanes of a batch."""
+
+    __slots__ = ()
+    value: Any = _inside
+    level: int = _level
+
+
+class SeriesBase(ValueBase):
+    """The fields of a power series: the value inside, and the coefficients."""
+
+    __slots__ = ()
+    value: Any = _inside
+    level: int = _level
+    expansion: Any = _link
+
+
+class TracedBase(ValueBase):
+    """The fields of a variable of a program: what records the program, and the number of the variable."""
+
+    __slots__ = ()
+    home: Any = _inside
+    level: int = _level
+    id: int = _link
 
 
 _next_seq = count().__next__
@@ -283,9 +348,6 @@ state: Final = State()
 """That of this process; read and set as attributes."""
 
 
-_new: Any = object.__new__
-
-
 def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
     """The result of an op on operands whose entry is known; ``None`` in all other cases."""
     tensor = state.tensor
@@ -372,7 +434,8 @@ def differentiated(op: OpBase, operands: tuple[Any, ...]) -> Any:
     z.spec = out = entry.out
     if entry.vjp is None:
         return z
-    values += (z,)
+    # Somebody may assign to a constant later: the node keeps what it stands for now.
+    values = (*[x._alias() if x.__class__ is tensor and not mask >> i & 1 else x for i, x in enumerate(values)], z)
     node = _new(Node)
     node.seq, node.vjp, node.parents = _next_seq(), entry.vjp, links
     node.saved = entry.kept(values)

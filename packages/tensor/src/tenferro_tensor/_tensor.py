@@ -122,11 +122,11 @@ class Tensor(TensorBase, Array):
         return _rebuild, (self.numpy(), self.spec)
 
     def detach(self) -> Tensor:
-        """This tensor: nothing is being differentiated."""
-        return self
+        """The same data: nothing is being differentiated."""
+        return self._alias()  # type: ignore[no-any-return]
 
     def __copy__(self) -> Tensor:
-        return self
+        return self._alias()  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: object) -> Tensor:
         return self._copied()

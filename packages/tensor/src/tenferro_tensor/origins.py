@@ -76,6 +76,15 @@ def noted(x: Any) -> Any:
     return x
 
 
+def renamed(x: Any, z: Any) -> Any:
+    """`z`, another object for what `x` stands for, made at the same line."""
+    entries = _table.entries
+    entry = entries.get(id(x))
+    if entry is not None and entry[0]() is x:
+        entries[id(z)] = (ref(z), *entry[1:])
+    return z
+
+
 def line_of(x: Any) -> str:
     """The line that a concrete tensor was noted with, ``file.py:12``; empty where it is unknown."""
     entry = _table.entries.get(id(x))

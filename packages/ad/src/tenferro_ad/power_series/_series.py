@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad.power_series._coefficients import Coefficients
 from tenferro_tensor import Op, Spec
+from tenferro_tensor.calls import SeriesBase
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__
@@ -15,13 +16,14 @@ _new = object.__new__
 Collapse = Callable[[Any], Any]
 
 
-class Series(Differentiated):
+class Series(Differentiated, SeriesBase):
     """A value and the higher coefficients of a power series.
 
     Attributes:
         value: the value inside, of a lower level: coefficient 0.
         spec: its spec, and that of every coefficient.
         level: level of the differentiation that it belongs to.
+        expansion: the coefficients, their order and their collapse, which have names of their own:
         coefficients: the coefficients.
         order: the order to which they are all there, in a level that `taylor` opens; ``None`` in a level in which a
             derivative rule is solved, where each is computed when it is asked for.
@@ -29,17 +31,27 @@ class Series(Differentiated):
         interpreter: ``interpreter(level, op, operands)`` runs an op on series.
     """
 
-    __slots__ = ("__weakref__", "coefficients", "collapse", "level", "order", "spec", "value")
+    __slots__ = ()
     value: Any
     spec: Spec
     level: int
-    coefficients: Coefficients
-    order: int | None
-    collapse: Collapse | None
+    expansion: tuple[Coefficients, int | None, Collapse | None]
     interpreter: ClassVar[Callable[[int, Op, tuple[Any, ...]], Any]]
 
     def __init__(self) -> None:
         raise GradientError("a Series is made inside of taylor only")
+
+    @property
+    def coefficients(self) -> Coefficients:
+        return self.expansion[0]
+
+    @property
+    def order(self) -> int | None:
+        return self.expansion[1]
+
+    @property
+    def collapse(self) -> Collapse | None:
+        return self.expansion[2]
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return Series.interpreter(self.level, op, args)
@@ -60,8 +72,7 @@ def series(
     """A value with coefficients; see `Series` for the order and the collapse."""
     z = _new(Series)
     value = coefficients[0]
-    z.value, z.spec, z.level, z.coefficients, z.order = value, value.spec, level, coefficients, order
-    z.collapse = collapse
+    z.value, z.spec, z.level, z.expansion = value, value.spec, level, (coefficients, order, collapse)
     return z
 
 

@@ -17,13 +17,14 @@ from tenferro_runtime.expanding._apply import apply_expansion
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing import _staging
 from tenferro_tensor import SCALARS, Array, Interval, Op, Spec, catalog
+from tenferro_tensor.calls import LanesBase
 from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import DimLike, TracingError
 
 _new = object.__new__
 
 
-class Batched(Array):
+class Batched(LanesBase, Array):
     """The values of all lanes of a batch, which operations see as one.
 
     Attributes:
@@ -32,7 +33,7 @@ class Batched(Array):
         level: level of the batch that it belongs to.
     """
 
-    __slots__ = ("level", "spec", "value")
+    __slots__ = ()
     opaque: ClassVar[bool] = True
     value: Any
     spec: Spec

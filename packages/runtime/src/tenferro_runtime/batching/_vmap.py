@@ -14,6 +14,7 @@ from tenferro_runtime.ir._source import here
 from tenferro_runtime.trees._tree import TreeDef, flatten, parts_like, unflatten
 from tenferro_tensor import SCALARS, next_level
 from tenferro_tensor.functions import asarray, moveaxis
+from tenferro_tensor.identity import lend
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
 
 P = ParamSpec("P")
@@ -75,7 +76,7 @@ def vmap(
         ]
         size = _number_of_lanes(values, axes, path, axis_size)
         level = next_level()
-        inside = [x if axis is None else batched(x, level) for x, axis in zip(values, axes, strict=True)]
+        inside = [lend(x if axis is None else batched(x, level)) for x, axis in zip(values, axes, strict=True)]
         if kwargs:
             result = f(*unflatten(tree, inside[: tree.size]), **unflatten(named_tree, inside[tree.size :]))
         else:
@@ -172,7 +173,7 @@ def _result(x: Any, axis: Axis, level: int, size: DimLike) -> Any:
                 spec=repr(x.spec),
             )
         return _placed(x.value, axis)
-    value = asarray(x)
+    value = asarray(x)._alias()
     return value if axis is None else _placed(with_lanes(size, value), axis)
 
 

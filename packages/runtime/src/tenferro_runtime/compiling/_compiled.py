@@ -34,6 +34,7 @@ from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, dispatch
 from tenferro_tensor.calls import ProgramEntry, state
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.identity import identity
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core.forks import new_lock
 
@@ -354,8 +355,8 @@ class Compiled:
             recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
         if not runtime.deterministic:
             recorded = recorded._replace(program=with_conditions(recorded.program))
-        where_from = {id(v): i for i, v in enumerate(around.outer)}
-        places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
+        where_from = {identity(v): i for i, v in enumerate(around.outer)}
+        places = tuple([where_from.get(identity(v), -1) for v in recorded.captured])
         optimise = partial(runtime.optimise, placement=self.placement)
         given = Donation(self.title, self.signature.given_leaves(key.tree)) if self.signature.donated else None
         return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured

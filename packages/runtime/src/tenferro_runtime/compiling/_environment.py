@@ -18,6 +18,7 @@ import numpy as np
 from tenferro_runtime.compiling._entry import Entrance
 from tenferro_runtime.trees._tree import TreeDef, flatten
 from tenferro_tensor import Array, Primitive, Tensor
+from tenferro_tensor.identity import identity
 from tenferro_tensor_core import key_of
 
 MISSING: Final = object()
@@ -136,10 +137,15 @@ def outer_values(f: Any) -> Iterator[tuple[str, Any]]:
 def same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
     """A function that tells whether all slots still hold what they hold now."""
     pairs = [(slot.read, slot.read()) for slot in slots]
+    # Memory that is held here is not written to: an assignment to elements gives the array other memory.
+    arrays = [(value, value._inside) for _, value in pairs if isinstance(value, Array)]
 
     def fresh() -> bool:
         for read, value in pairs:
             if read() is not value:
+                return False
+        for array, inside in arrays:
+            if array._inside is not inside:
                 return False
         return True
 
@@ -188,8 +194,8 @@ def snapshot(slots: tuple[Slot, ...]) -> Snapshot:
                 outer.append(leaf)
                 parts.append(("outer", leaf.spec))
             else:
-                kept.append(leaf)
-                parts.append(id(leaf))
+                kept.append(leaf._alias())
+                parts.append(identity(leaf))
         keys.append(tuple(parts))
     return Snapshot(tuple(keys), tuple(kept), tuple(outer), plain and not outer)
 

@@ -14,6 +14,7 @@ from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staging import stage
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor import catalog
+from tenferro_tensor.identity import Identity, identity
 from tenferro_tensor_core import TenferroError, UnsupportedError
 
 
@@ -77,7 +78,7 @@ def closed(runs: Sequence[Run], outputs: Sequence[Sequence[Any]]) -> tuple[list[
         raise
     for program in programs:
         _require_known_sizes(program)
-    captured = {id(value): value for run in runs for value, _ in run.builder.captured}
+    captured = {identity(value): value for run in runs for value, _ in run.builder.captured}
     optimise = current_runtime().optimise
     return [
         optimise(_with_leading_inputs(program, run, captured)) for program, run in zip(programs, runs, strict=True)
@@ -96,10 +97,10 @@ def _require_known_sizes(program: Program) -> None:
             )
 
 
-def _with_leading_inputs(program: Program, run: Run, captured: dict[int, Any]) -> Program:
+def _with_leading_inputs(program: Program, run: Run, captured: dict[Identity, Any]) -> Program:
     if not captured:
         return program
-    own = {id(value): v for value, v in run.builder.captured}
+    own = {identity(value): v for value, v in run.builder.captured}
     specs = dict(program.specs)
     fresh = max(specs, default=-1) + 1
     leading = []

@@ -11,9 +11,10 @@ from tenferro_runtime.control_flow._bodies import Run, closed
 from tenferro_runtime.control_flow._values import kind_of, leaf_values, require_functions
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
-from tenferro_runtime.trees._tree import flatten, unflatten
+from tenferro_runtime.trees._tree import flatten, map_tree, unflatten
 from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import asarray
+from tenferro_tensor.identity import lend
 from tenferro_tensor_core import ArgumentError
 
 
@@ -41,7 +42,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     require_functions("cond", true_fun, false_fun)
     p = _single(pred, "cond")
     if not is_traced(p):
-        return _arrays((true_fun if bool(innermost(p)) else false_fun)(*operands), "cond")
+        return _taken("cond", true_fun if bool(innermost(p)) else false_fun, operands)
     if p.spec.dtype.kind != "b":
         p = catalog.ne(p, 0)
     return _recorded("cond", p, (false_fun, true_fun), operands)
@@ -73,7 +74,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise ArgumentError(f"switch takes one integer as index{here()}, got {i.spec!r}; convert it with astype")
     if len(functions) == 1 or not is_traced(i):
         chosen = 0 if len(functions) == 1 else min(max(int(innermost(i)), 0), len(functions) - 1)
-        return _arrays(functions[chosen](*operands), "switch")
+        return _taken("switch", functions[chosen], operands)
     return _recorded("switch", i, functions, operands)
 
 
@@ -88,8 +89,9 @@ def _single(x: Any, name: str) -> Any:
     return value
 
 
-def _arrays(out: Any, name: str) -> Any:
-    leaves, tree = flatten(out)
+def _taken(name: str, branch: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """The result of a branch that is known to be the one."""
+    leaves, tree = flatten(branch(*map_tree(lend, operands)))
     return unflatten(tree, [asarray(x) for x in leaf_values(leaves, tree, f"the result of a function given to {name}")])
 
 
@@ -99,7 +101,7 @@ def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], op
     kinds = [kind_of(v) for v in values]
     runs: list[Run] = []
     for f in functions:
-        runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, xs)), kinds))  # type: ignore[misc]
+        runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, [lend(x) for x in xs])), kinds))  # type: ignore[misc]
         require_tree(name, runs[0].tree, "another branch", runs[-1].tree, f)
     goals = joined_kinds(name, list(runs[0].tree.paths()), [run.leaves for run in runs], functions)
     outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]

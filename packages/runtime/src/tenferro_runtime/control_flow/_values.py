@@ -9,6 +9,7 @@ from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._traced import TracedTensor, innermost
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import SCALARS, Interval, Spec, tensor
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError
 
@@ -32,13 +33,15 @@ class LeafKind(NamedTuple):
 def leaf_values(leaves: Iterable[Any], tree: TreeDef, what: str) -> list[Any]:
     """Leaves as they go into a function: numbers stay numbers, host data and sizes become values.
 
+    What the function assigns to them leaves the caller's as they are.
+
     Raises:
         ArgumentError: one is neither; the message names its path.
     """
     found: list[Any] = []
     for x in leaves:
         try:
-            found.append(x if x.__class__ in SCALARS else value(x))
+            found.append(x if x.__class__ in SCALARS else aliased(value(x)))
         except ArgumentError as cause:
             path = list(tree.paths())[len(found)]
             raise ArgumentError(

@@ -32,6 +32,7 @@ from tenferro_tensor import (
 )
 from tenferro_tensor.calls import state
 from tenferro_tensor.dispatch import common_place, decide, scoped_device
+from tenferro_tensor.identity import Identity, aliased, identity
 from tenferro_tensor.origins import made_at
 from tenferro_tensor.ownership import owned
 from tenferro_tensor.promotion import common_dtype, materialised, normalised
@@ -103,7 +104,7 @@ class Builder:
         self._constants: dict[int, Tensor] = {}
         self._equations: list[Equation] = []
         self._names: dict[int, str] = {}
-        self._lifted: dict[int, TracedTensor] = {}
+        self._lifted: dict[Identity, TracedTensor] = {}
         self._weak: dict[int, type] = {}
         self._size_values: dict[Op, TracedTensor] = {}
         self._defined: dict[int, Dim] = {}
@@ -161,13 +162,13 @@ class Builder:
     def constant(self, value: Tensor) -> TracedTensor:
         """A concrete tensor, which owns its memory from here on, as a constant of the program.
 
-        The same tensor is one constant.
+        The same value is one constant, whatever is assigned to the tensor later.
         """
         self.require_open(None)
-        known = self._lifted.get(id(value))
+        known = self._lifted.get(identity(owned(value)))
         if known is None:
-            known = self._lifted[id(value)] = self._variable(value.spec)
-            self._constants[known.id] = owned(value)  # also keeps the id of the tensor from being reused
+            known = self._lifted[identity(value)] = self._variable(value.spec)
+            self._constants[known.id] = aliased(value)  # also keeps the identity from being that of another value
         return known
 
     def lift(self, value: Any) -> TracedTensor:
@@ -200,11 +201,11 @@ class Builder:
                 "return it from the inner function instead of storing it elsewhere",
                 spec=repr(value.spec),
             )
-        known = self._lifted.get(id(value))
+        known = self._lifted.get(identity(value))
         if known is None:
             self.require_open(None)
-            known = self._lifted[id(value)] = self._variable(value.spec)
-            self.captured.append((value, known.id))
+            known = self._lifted[identity(value)] = self._variable(value.spec)
+            self.captured.append((aliased(value), known.id))
             if value.__class__ is TracedTensor and value.id in value.home._weak:
                 self._weak[known.id] = value.home._weak[value.id]
         return known

@@ -9,6 +9,7 @@ import numpy as np
 from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._bounds import interval_of, linear_form
 from tenferro_tensor import Array, Interval, LinearForm, Op, Spec
+from tenferro_tensor.calls import TracedBase
 from tenferro_tensor_core import DimLike, TracingError
 
 
@@ -31,7 +32,7 @@ class OwningBuilder(Protocol):
         """Raise unless the program is being recorded still."""
 
 
-class TracedTensor(Array):
+class TracedTensor(TracedBase, Array):
     """A variable of a program that is being recorded: it has a spec, but no elements yet.
 
     Attributes:
@@ -41,7 +42,7 @@ class TracedTensor(Array):
         level: level of the trace.
     """
 
-    __slots__ = ("__weakref__", "home", "id", "level", "spec")
+    __slots__ = ()
     opaque: ClassVar[bool] = True
     spec: Spec
     level: int
@@ -55,6 +56,17 @@ class TracedTensor(Array):
         if x.__class__ is TracedTensor is y.__class__ and x.home is y.home and isinstance(op, Op):
             return self.home.bind_alike(op, (x, y))  # of one trace: of one spec, they need no normalisation
         return super()._operate(op, x, y)
+
+    def _go_over(self, updated: Any) -> None:
+        inner = innermost(updated)
+        if inner.__class__ is TracedTensor and inner.home is not self.home and inner.level > self.level:
+            raise TracingError(
+                f"the elements of a {self.spec!r} from outside were assigned to{here()}, in a function that is "
+                "recorded by itself, as a branch or the body of a loop is: outside nothing would change; let the "
+                "function return the value, or make it a part of the carry of the loop",
+                spec=repr(self.spec),
+            )
+        super()._go_over(updated)
 
     def _origin(self) -> str:
         return self.home.origin(self.id)  # type: ignore[no-any-return]

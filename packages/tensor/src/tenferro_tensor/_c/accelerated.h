@@ -14,6 +14,7 @@
 #include <numpy/arrayobject.h>
 
 /* Each file adds its types and functions to the module: 0, or -1 with an exception set. */
+int tenferro_add_assign(PyObject *module);
 int tenferro_add_values(PyObject *module);
 int tenferro_add_state(PyObject *module);
 int tenferro_add_ops(PyObject *module);

@@ -12,7 +12,7 @@ static int parts_of(PyObject *const *operands, Py_ssize_t n, PyObject **parts)
     for (Py_ssize_t i = 0; i < n; i++) {
         PyTypeObject *type = Py_TYPE(operands[i]);
         if (type == tenferro_state.tensor) {
-            parts[i] = ((Tensor *)operands[i])->spec;
+            parts[i] = ((Value *)operands[i])->spec;
             if (parts[i] == NULL) {
                 return 0;
             }
@@ -32,7 +32,7 @@ static Py_ssize_t raws_of(PyObject *const *operands, Py_ssize_t n, PyObject **ra
     Py_ssize_t i = 0;
     for (; i < n; i++) {
         PyObject *x = operands[i];
-        PyObject *raw = IS_TENSOR(x) ? ((Tensor *)x)->data : x;
+        PyObject *raw = IS_TENSOR(x) ? ((Value *)x)->inside : x;
         if (raw == NULL) {
             break;
         }

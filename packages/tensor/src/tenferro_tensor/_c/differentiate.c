@@ -32,7 +32,7 @@ static int look_at(Operands *o, Py_ssize_t i, PyObject *x)
         return 1;
     }
     if (Py_IS_TYPE(x, tenferro_state.recorded) || Py_IS_TYPE(x, tenferro_state.dual)) {
-        Differentiated *d = (Differentiated *)x;
+        Value *d = (Value *)x;
         if (d->level == NULL || d->link == NULL
             || (o->level != NULL && !(Py_IS_TYPE(x, o->type) && same_level(o->level, d->level)))) {
             return 0;
@@ -42,15 +42,15 @@ static int look_at(Operands *o, Py_ssize_t i, PyObject *x)
         o->links[i] = d->link;
         o->mask |= 1L << i;
         o->parts[i] = d->spec;
-        x = d->value;
+        x = d->inside;
     } else {
-        o->parts[i] = IS_TENSOR(x) ? ((Tensor *)x)->spec : NULL;
+        o->parts[i] = IS_TENSOR(x) ? ((Value *)x)->spec : NULL;
     }
     if (o->parts[i] == NULL || x == NULL || !IS_TENSOR(x)) {
         return 0;
     }
     o->lower[i] = x;
-    o->raws[i + 1] = ((Tensor *)x)->data;
+    o->raws[i + 1] = ((Value *)x)->inside;
     return o->raws[i + 1] != NULL;
 }
 
@@ -120,7 +120,14 @@ static PyObject *saved_of(Operands *o, Entry *entry, PyObject *result)
     PyObject *saved = PyTuple_New(n);
     for (Py_ssize_t k = 0; saved != NULL && k < n; k++) {
         Py_ssize_t i = PyLong_AsSsize_t(PyTuple_GET_ITEM(entry->save, k));
-        PyTuple_SET_ITEM(saved, k, Py_NewRef(i < o->count ? o->lower[i] : result));
+        PyObject *x = i < o->count ? o->lower[i] : result;
+        /* Somebody may assign to a constant later: the node keeps what it stands for now. */
+        x = i < o->count && o->links[i] == NULL && IS_TENSOR(x) ? tenferro_alias(x) : Py_NewRef(x);
+        if (x == NULL) {
+            Py_CLEAR(saved);
+        } else {
+            PyTuple_SET_ITEM(saved, k, x);
+        }
     }
     return saved;
 }
@@ -165,7 +172,7 @@ static PyObject *dual(Operands *o, PyObject *both)
     if (tangent == Py_None) {
         return Py_NewRef(value);
     }
-    PyObject *spec = IS_TENSOR(value) ? ((Tensor *)value)->spec : NULL;
+    PyObject *spec = IS_TENSOR(value) ? ((Value *)value)->spec : NULL;
     if (spec == NULL) {
         return PyErr_Format(PyExc_TypeError, "a concrete value is due, got %R", value);
     }

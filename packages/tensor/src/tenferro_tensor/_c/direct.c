@@ -19,7 +19,7 @@ typedef struct {
 /* A raw array of a tensor in main memory, with no compute device of its own: a borrowed reference, NULL for others. */
 static PyObject *host_raw(PyObject *x, Py_ssize_t most)
 {
-    PyObject *raw = ((Tensor *)x)->data, *spec = ((Tensor *)x)->spec;
+    PyObject *raw = ((Value *)x)->inside, *spec = ((Value *)x)->spec;
     if (raw == NULL || spec == NULL || !ON_HOST(spec)) {
         return NULL;
     }
@@ -346,12 +346,12 @@ static int is_turned(PyObject *raw)
 
 PyObject *tenferro_subscript(PyObject *self, PyObject *key)
 {
-    Tensor *x = (Tensor *)self;
-    if (UNSCOPED && IS_TENSOR(self) && x->data != NULL && x->spec != NULL
-        && ON_HOST(x->spec) && PyArray_CheckExact(x->data)) {
+    Value *x = (Value *)self;
+    if (UNSCOPED && IS_TENSOR(self) && x->inside != NULL && x->spec != NULL
+        && ON_HOST(x->spec) && PyArray_CheckExact(x->inside)) {
                 PyObject *raw_key = lowered_key(key), *result = NULL;
         if (raw_key != NULL) {
-            PyObject *data = Py_NewRef(x->data);
+            PyObject *data = Py_NewRef(x->inside);
             result = PyObject_GetItem(data, raw_key);
             Py_DECREF(data);
             if (result != NULL && is_turned(result)) {

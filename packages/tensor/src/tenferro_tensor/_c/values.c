@@ -1,147 +1,192 @@
 /* The types of values: concrete tensors, recorded values, and their nodes. */
 #include "_c/values.h"
 
-static PyMemberDef tensor_members[] = {
-    {"_data", T_OBJECT_EX, offsetof(Tensor, data), 0, "The raw array of the backend."},
-    {"spec", T_OBJECT_EX, offsetof(Tensor, spec), 0, "Shape, dtype and place."},
+static PyMemberDef value_members[] = {
+    {"_inside", T_OBJECT_EX, offsetof(Value, inside), READONLY, "What the value is made of, of any kind."},
+    {"_link", T_OBJECT, offsetof(Value, link), READONLY, "What else it is made of; None where its kind has none."},
+    {"spec", T_OBJECT_EX, offsetof(Value, spec), 0, "Shape, dtype and place."},
+    {"lent", T_BOOL, offsetof(Value, lent), 0, "Whether a caller passed it to a function that cannot change it for him."},
     {NULL},
 };
 
-static int tensor_traverse(PyObject *self, visitproc visit, void *arg)
+static int value_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Tensor *x = (Tensor *)self;
-    Py_VISIT(x->data);
-    Py_VISIT(x->spec);
-    return 0;
-}
-
-static int tensor_clear(PyObject *self)
-{
-    Tensor *x = (Tensor *)self;
-    Py_CLEAR(x->data);
-    Py_CLEAR(x->spec);
-    return 0;
-}
-
-static void tensor_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    if (((Tensor *)self)->weak != NULL) {
-        PyObject_ClearWeakRefs(self);
-    }
-    tensor_clear(self);
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyMappingMethods tensor_mapping = {.mp_subscript = tenferro_subscript};
-
-PyTypeObject TensorBase_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_as_mapping = &tensor_mapping,
-    .tp_name = "tenferro_tensor._accelerated.TensorBase",
-    .tp_doc = "The fields of a concrete tensor.",
-    .tp_basicsize = sizeof(Tensor),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .tp_dealloc = tensor_dealloc,
-    .tp_traverse = tensor_traverse,
-    .tp_clear = tensor_clear,
-    .tp_weaklistoffset = offsetof(Tensor, weak),
-    .tp_members = tensor_members,
-};
-
-PyObject *tenferro_tensor(PyObject *data, PyObject *spec)
-{
-    PyTypeObject *type = tenferro_state.tensor;
-    Py_INCREF(spec); /* first: allocation may run code */
-    Tensor *x = (Tensor *)type->tp_alloc(type, 0);
-    if (x == NULL) {
-        Py_DECREF(data);
-        Py_DECREF(spec);
-        return NULL;
-    }
-    x->data = data;
-    x->spec = spec;
-    return (PyObject *)x;
-}
-
-#define MEMBERS_OF_DIFFERENTIATED \
-    {"value", T_OBJECT_EX, offsetof(Differentiated, value), 0, "The value inside, of a lower level."}, \
-    {"spec", T_OBJECT_EX, offsetof(Differentiated, spec), 0, "Shape, dtype and place."}, \
-    {"level", T_OBJECT_EX, offsetof(Differentiated, level), 0, "The level of differentiation that it belongs to."}
-
-static PyMemberDef recorded_members[] = {
-    MEMBERS_OF_DIFFERENTIATED,
-    {"node", T_OBJECT_EX, offsetof(Differentiated, link), 0, "The record of the operation that made it."},
-    {NULL},
-};
-
-static PyMemberDef dual_members[] = {
-    MEMBERS_OF_DIFFERENTIATED,
-    {"tangent", T_OBJECT_EX, offsetof(Differentiated, link), 0, "The tangent, of the same spec."},
-    {NULL},
-};
-
-static int differentiated_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Differentiated *x = (Differentiated *)self;
-    Py_VISIT(x->value);
+    Value *x = (Value *)self;
+    Py_VISIT(x->inside);
     Py_VISIT(x->spec);
     Py_VISIT(x->level);
     Py_VISIT(x->link);
     return 0;
 }
 
-static int differentiated_clear(PyObject *self)
+static int value_clear(PyObject *self)
 {
-    Differentiated *x = (Differentiated *)self;
-    Py_CLEAR(x->value);
+    Value *x = (Value *)self;
+    Py_CLEAR(x->inside);
     Py_CLEAR(x->spec);
     Py_CLEAR(x->level);
     Py_CLEAR(x->link);
     return 0;
 }
 
-static void differentiated_dealloc(PyObject *self)
+static void value_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    Py_TRASHCAN_BEGIN(self, differentiated_dealloc)
-    if (((Differentiated *)self)->weak != NULL) {
+    Py_TRASHCAN_BEGIN(self, value_dealloc)
+    if (((Value *)self)->weak != NULL) {
         PyObject_ClearWeakRefs(self);
     }
-    differentiated_clear(self);
+    value_clear(self);
     Py_TYPE(self)->tp_free(self);
     Py_TRASHCAN_END
 }
 
-PyTypeObject RecordedBase_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "tenferro_tensor._accelerated.RecordedBase",
-    .tp_doc = "The fields of a value that reverse mode records.",
-    .tp_basicsize = sizeof(Differentiated),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .tp_dealloc = differentiated_dealloc,
-    .tp_traverse = differentiated_traverse,
-    .tp_clear = differentiated_clear,
-    .tp_weaklistoffset = offsetof(Differentiated, weak),
-    .tp_members = recorded_members,
+PyObject *tenferro_alias(PyObject *value)
+{
+    Value *x = (Value *)value, *z = (Value *)Py_TYPE(value)->tp_alloc(Py_TYPE(value), 0);
+    if (z != NULL) {
+        z->inside = Py_XNewRef(x->inside);
+        z->spec = Py_XNewRef(x->spec);
+        z->level = Py_XNewRef(x->level);
+        z->link = Py_XNewRef(x->link);
+    }
+    return (PyObject *)z;
+}
+
+PyDoc_STRVAR(alias_doc, "_alias($self, /)\n--\n\nAnother object for the same value: assigning to one leaves the other.");
+
+static PyObject *value_alias(PyObject *self, PyObject *unused)
+{
+    return tenferro_alias(self);
+}
+
+PyDoc_STRVAR(stand_for_doc, "_stand_for($self, other, /)\n--\n\nFrom here on this object stands for another value.");
+
+static PyObject *value_stand_for(PyObject *self, PyObject *other)
+{
+    if (!PyObject_TypeCheck(other, &ValueBase_Type)) {
+        return PyErr_Format(PyExc_TypeError, "a value is due, got %R", other);
+    }
+    if (Py_TYPE(self) != Py_TYPE(other) && PyObject_SetAttrString(self, "__class__", (PyObject *)Py_TYPE(other)) < 0) {
+        return NULL;
+    }
+    Value *x = (Value *)self, *y = (Value *)other;
+    PyObject *old[] = {x->inside, x->spec, x->level, x->link};
+    x->inside = Py_XNewRef(y->inside);
+    x->spec = Py_XNewRef(y->spec);
+    x->level = Py_XNewRef(y->level);
+    x->link = Py_XNewRef(y->link);
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        Py_XDECREF(old[i]); /* last: it may run code */
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef value_methods[] = {
+    {"_alias", value_alias, METH_NOARGS, alias_doc},
+    {"_stand_for", value_stand_for, METH_O, stand_for_doc},
+    {NULL},
 };
 
-PyTypeObject DualBase_Type = {
+static PyMappingMethods value_mapping = {.mp_ass_subscript = tenferro_assign};
+
+PyTypeObject ValueBase_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "tenferro_tensor._accelerated.DualBase",
-    .tp_doc = "The fields of a value with a tangent, of forward mode.",
-    .tp_basicsize = sizeof(Differentiated),
+    .tp_name = "tenferro_tensor._accelerated.ValueBase",
+    .tp_doc = "The fields of a value of any kind.",
+    .tp_basicsize = sizeof(Value),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .tp_dealloc = differentiated_dealloc,
-    .tp_traverse = differentiated_traverse,
-    .tp_clear = differentiated_clear,
-    .tp_weaklistoffset = offsetof(Differentiated, weak),
-    .tp_members = dual_members,
+    .tp_dealloc = value_dealloc,
+    .tp_traverse = value_traverse,
+    .tp_clear = value_clear,
+    .tp_weaklistoffset = offsetof(Value, weak),
+    .tp_members = value_members,
+    .tp_as_mapping = &value_mapping,
+    .tp_methods = value_methods,
 };
+
+/* A kind of value: a name for its fields, and no more. */
+#define KIND_OF_VALUE(name, doc, members, mapping) \
+    { \
+        PyVarObject_HEAD_INIT(NULL, 0) \
+        .tp_name = "tenferro_tensor._accelerated." name, \
+        .tp_doc = doc, \
+        .tp_basicsize = sizeof(Value), \
+        .tp_base = &ValueBase_Type, \
+        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, \
+        .tp_dealloc = value_dealloc, \
+        .tp_traverse = value_traverse, \
+        .tp_clear = value_clear, \
+        .tp_weaklistoffset = offsetof(Value, weak), \
+        .tp_members = members, \
+        .tp_as_mapping = mapping, \
+    }
+
+#define LEVEL {"level", T_OBJECT_EX, offsetof(Value, level), 0, "The level that it belongs to."}
+#define VALUE {"value", T_OBJECT_EX, offsetof(Value, inside), 0, "The value inside, of a lower level."}
+
+static PyMappingMethods tensor_mapping = {.mp_subscript = tenferro_subscript, .mp_ass_subscript = tenferro_assign};
+
+static PyMemberDef tensor_members[] = {
+    {"_data", T_OBJECT_EX, offsetof(Value, inside), 0, "The raw array of the backend."},
+    {NULL},
+};
+
+static PyMemberDef recorded_members[] = {
+    VALUE, LEVEL,
+    {"node", T_OBJECT_EX, offsetof(Value, link), 0, "The record of the operation that made it."},
+    {NULL},
+};
+
+static PyMemberDef dual_members[] = {
+    VALUE, LEVEL,
+    {"tangent", T_OBJECT_EX, offsetof(Value, link), 0, "The tangent, of the same spec."},
+    {NULL},
+};
+
+static PyMemberDef lanes_members[] = {VALUE, LEVEL, {NULL}};
+
+static PyMemberDef series_members[] = {
+    VALUE, LEVEL,
+    {"expansion", T_OBJECT_EX, offsetof(Value, link), 0, "The coefficients, and what is known of all of them."},
+    {NULL},
+};
+
+static PyMemberDef traced_members[] = {
+    LEVEL,
+    {"home", T_OBJECT_EX, offsetof(Value, inside), 0, "What records the program."},
+    {"id", T_OBJECT_EX, offsetof(Value, link), 0, "The variable of the program."},
+    {NULL},
+};
+
+PyTypeObject TensorBase_Type = KIND_OF_VALUE("TensorBase", "The fields of a concrete tensor.", tensor_members,
+                                              &tensor_mapping);
+PyTypeObject RecordedBase_Type =
+    KIND_OF_VALUE("RecordedBase", "The fields of a value that reverse mode records.", recorded_members, &value_mapping);
+PyTypeObject DualBase_Type = KIND_OF_VALUE("DualBase", "The fields of a value with a tangent.", dual_members, &value_mapping);
+static PyTypeObject LanesBase_Type = KIND_OF_VALUE("LanesBase", "The fields of the lanes of a batch.", lanes_members, &value_mapping);
+static PyTypeObject SeriesBase_Type = KIND_OF_VALUE("SeriesBase", "The fields of a power series.", series_members, &value_mapping);
+static PyTypeObject TracedBase_Type =
+    KIND_OF_VALUE("TracedBase", "The fields of a variable of a program.", traced_members, &value_mapping);
+
+PyObject *tenferro_tensor(PyObject *data, PyObject *spec)
+{
+    PyTypeObject *type = tenferro_state.tensor;
+    Py_INCREF(spec); /* first: allocation may run code */
+    Value *x = (Value *)type->tp_alloc(type, 0);
+    if (x == NULL) {
+        Py_DECREF(data);
+        Py_DECREF(spec);
+        return NULL;
+    }
+    x->inside = data;
+    x->spec = spec;
+    return (PyObject *)x;
+}
 
 PyObject *tenferro_differentiated(PyTypeObject *type, PyObject *value, PyObject *spec, PyObject *level, PyObject *link)
 {
-    Differentiated *x = (Differentiated *)type->tp_alloc(type, 0);
+    Value *x = (Value *)type->tp_alloc(type, 0);
     if (x == NULL) {
         Py_DECREF(value);
         Py_DECREF(spec);
@@ -149,7 +194,7 @@ PyObject *tenferro_differentiated(PyTypeObject *type, PyObject *value, PyObject 
         Py_DECREF(link);
         return NULL;
     }
-    x->value = value;
+    x->inside = value;
     x->spec = spec;
     x->level = level;
     x->link = link;
@@ -241,7 +286,8 @@ PyObject *tenferro_node(PyObject *vjp, PyObject *parents, PyObject *saved)
 
 int tenferro_add_values(PyObject *module)
 {
-    PyTypeObject *types[] = {&TensorBase_Type, &RecordedBase_Type, &DualBase_Type, &Node_Type};
+    PyTypeObject *types[] = {&ValueBase_Type,  &TensorBase_Type, &RecordedBase_Type, &DualBase_Type,
+                             &LanesBase_Type,  &SeriesBase_Type, &TracedBase_Type,   &Node_Type};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i]->tp_new == NULL) { /* `object.__new__` makes them, as it makes their twins */
             types[i]->tp_new = PyBaseObject_Type.tp_new;

@@ -5,24 +5,19 @@
 
 #include "_c/accelerated.h"
 
-/* A concrete tensor; `Tensor` derives from it. */
+/* A value of any kind. All kinds are laid out alike, so that an object can go over from one to another when its elements
+   are assigned to: see `stand_for`. `Tensor` derives from TensorBase, and has neither level nor link; `EagerTensor`
+   from RecordedBase, `Dual` from DualBase. A field is NULL while the value is being made, where its kind has none, and
+   where somebody deleted it. */
 typedef struct {
     PyObject_HEAD
-    PyObject *data; /* the raw array of the backend; NULL while it is being made, and where somebody deleted it */
-    PyObject *spec; /* its Spec; NULL as `data` */
+    PyObject *inside; /* the raw array of a tensor; of others the value inside, of a lower level */
+    PyObject *spec;   /* its Spec */
+    PyObject *level;  /* an int: the level of differentiation */
+    PyObject *link;   /* the Node that recorded it; of a dual value the tangent */
     PyObject *weak;
-} Tensor;
-
-/* A value that a derivative passes through: `EagerTensor` derives from RecordedBase, `Dual` from DualBase. All fields
-   are NULL while it is being made, and where somebody deleted them. */
-typedef struct {
-    PyObject_HEAD
-    PyObject *value; /* the value inside, of a lower level */
-    PyObject *spec;  /* its Spec */
-    PyObject *level; /* an int: the level of differentiation */
-    PyObject *link;  /* the Node that recorded it; of a dual value the tangent */
-    PyObject *weak;
-} Differentiated;
+    char lent; /* whether a caller passed the object to a function that cannot change it for him */
+} Value;
 
 /* What reverse mode remembers of one operation. Objects are NULL once the collector or somebody cleared them. */
 typedef struct {
@@ -87,7 +82,7 @@ typedef struct {
     PyObject *host;              /* the place main memory, without a compute device; NULL before it is set */
 } State;
 
-extern PyTypeObject TensorBase_Type, RecordedBase_Type, DualBase_Type, Node_Type, Steps_Type;
+extern PyTypeObject ValueBase_Type, TensorBase_Type, RecordedBase_Type, DualBase_Type, Node_Type, Steps_Type;
 extern PyTypeObject Entry_Type, ProgramEntry_Type, OpBase_Type;
 extern State tenferro_state;
 
@@ -100,6 +95,12 @@ extern State tenferro_state;
 
 /* A concrete tensor of raw data, a reference that is taken over, and a spec. */
 PyObject *tenferro_tensor(PyObject *data, PyObject *spec);
+
+/* ``self[key] = values``, also of values that are no tensors. */
+int tenferro_assign(PyObject *self, PyObject *key, PyObject *values);
+
+/* Another object that stands for what a value stands for. */
+PyObject *tenferro_alias(PyObject *value);
 
 /* A node at the next place in the order; takes the references over, also where it fails. */
 PyObject *tenferro_node(PyObject *vjp, PyObject *parents, PyObject *saved);

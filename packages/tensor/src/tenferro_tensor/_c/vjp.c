@@ -193,7 +193,7 @@ static int raw_inputs(Steps *s, PyObject **objects, PyObject **registers)
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->inputs); i++) {
         PyObject *due = PyTuple_GET_ITEM(s->inputs, i), *x = objects[i];
         if (due == Py_None) {
-            x = IS_TENSOR(x) ? ((Tensor *)x)->data : NULL;
+            x = IS_TENSOR(x) ? ((Value *)x)->inside : NULL;
         } else if (due != (PyObject *)&PyBaseObject_Type && !is_number(x, due)) {
             x = NULL;
         }

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import converted, value, whole
 from tenferro_tensor_core import float64
 
@@ -269,7 +270,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     x = value(x)
     min, max = _binding(min, x, below=True), _binding(max, x, below=False)
     if min is None:
-        return x if max is None else _MINIMUM(x, max)
+        return aliased(x) if max is None else _MINIMUM(x, max)
     return _MAXIMUM(x, min) if max is None else catalog.clamp(x, min, max)
 
 
@@ -292,7 +293,7 @@ def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, negi
     """
     x = value(x)
     if not x.spec.inexact:
-        return x
+        return aliased(x)
     if x.spec.cplx:
         parts = [nan_to_num(p, nan=nan, posinf=posinf, neginf=neginf) for p in (catalog.real(x), catalog.imag(x))]
         return catalog.complex(*parts)
@@ -310,7 +311,7 @@ def positive(x: Any, /) -> Any:
     >>> tr.positive(tr.asarray([-1]))
     Tensor([-1])
     """
-    return value(x)
+    return aliased(value(x))
 
 
 def reciprocal(x: Any, /) -> Any:

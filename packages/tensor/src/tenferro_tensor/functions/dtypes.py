@@ -6,6 +6,7 @@ import numpy as np
 
 from tenferro_tensor.dispatch import explicit
 from tenferro_tensor.functions.placement import to_device
+from tenferro_tensor.identity import apart
 from tenferro_tensor.operands import converted, copied, value
 from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor_core import DType, DTypeError, FloatLimits, IntLimits, can_convert
@@ -53,7 +54,7 @@ def convert(x: Any, dtype: Any, /) -> Any:
             source=x.spec.dtype.name,
             target=dtype.name,
         )
-    return converted(x, dtype)
+    return apart(x, converted(x, dtype))
 
 
 def cast(x: Any, dtype: Any, /) -> Any:
@@ -62,7 +63,8 @@ def cast(x: Any, dtype: Any, /) -> Any:
     >>> tr.cast(tr.asarray([1.5 + 2j]), tr.float64)
     Tensor([1.5])
     """
-    return converted(value(x), known_dtype(dtype))
+    x = value(x)
+    return apart(x, converted(x, known_dtype(dtype)))
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

@@ -12,6 +12,7 @@ from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
 from tenferro_tensor.functions.reading import take
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import alike, axis_of, host_elements, shape_of, size_of, value
 from tenferro_tensor_core import (
     ArgumentError,
@@ -46,7 +47,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
         values, axis = [ravel(v) for v in values], 0
     if len(values) == 1:
         axis_of("concat", axis, values[0].spec.ndim)
-        return values[0]
+        return aliased(values[0])
     return catalog.concatenate(*values, axis=axis_of("concat", axis, values[0].spec.ndim))
 
 

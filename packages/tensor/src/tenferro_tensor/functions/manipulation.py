@@ -12,6 +12,7 @@ from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions._starts import starts_of
+from tenferro_tensor.identity import aliased, apart
 from tenferro_tensor.operands import (
     axes_of,
     axis_of,
@@ -79,7 +80,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
                 return op(x)
     extents = shape_of(shape)
     if extents == spec.shape:
-        return x
+        return aliased(x)
     op = catalog.reshape.op(shape=_solved(spec, extents))
     out = op(x)
     if plain:
@@ -132,7 +133,7 @@ def ravel(x: Any, /) -> Any:
     Tensor([1, 2, 3, 4])
     """
     x = value(x)
-    return x if x.spec.ndim == 1 else catalog.reshape(x, shape=(x.spec.size,))
+    return aliased(x) if x.spec.ndim == 1 else catalog.reshape(x, shape=(x.spec.size,))
 
 
 @direct(_forms.permute_dims, ANY_SIZE)
@@ -152,7 +153,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
         raise ArgumentError(
             f"permute_dims needs each of the {x.spec.ndim} axes of {x.spec!r} once, got {tuple(axes)}", axes=tuple(axes)
         )
-    return x if permutation == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=permutation)
+    return aliased(x) if permutation == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=permutation)
 
 
 @direct(swapped, ANY_SIZE)
@@ -228,7 +229,9 @@ def squeeze(x: Any, /, axis: Any) -> Any:
                 shape=x.spec.shape,
                 axis=a,
             )
-    return catalog.reshape(x, shape=tuple([d for i, d in enumerate(x.spec.shape) if i not in axes])) if axes else x
+    if not axes:
+        return aliased(x)
+    return catalog.reshape(x, shape=tuple([d for i, d in enumerate(x.spec.shape) if i not in axes]))
 
 
 @direct(_forms.expand_dims, ANY_SIZE)
@@ -265,7 +268,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
             shape=x.spec.shape,
             wanted=goal,
         )
-    return brought(x, x.spec.with_(shape=goal))
+    return apart(x, brought(x, x.spec.with_(shape=goal)))
 
 
 @direct(_forms.broadcast_arrays, ANY_SIZE)
@@ -279,7 +282,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     if not values:
         return ()
     goal = broadcast_shapes(*[v.spec.shape for v in values])
-    return tuple([brought(v, v.spec.with_(shape=goal)) for v in values])
+    return tuple([apart(v, brought(v, v.spec.with_(shape=goal))) for v in values])
 
 
 @direct(_forms.flip, ANY_SIZE)
@@ -291,7 +294,7 @@ def flip(x: Any, /, axis: Any = None) -> Any:
     """
     x = value(x)
     axes = axes_of("flip", axis, x.spec.ndim)
-    return catalog.reverse(x, axes=axes) if axes else x
+    return catalog.reverse(x, axes=axes) if axes else aliased(x)
 
 
 @direct(_forms.roll, ANY_SIZE)
@@ -310,11 +313,15 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll needs one shift for each axis, got shift {shift} and axis {axis}")
+    out = x
     for by, a in zip(shifts, axes, strict=True):
         axis = axis_of("roll", a, x.spec.ndim)
         by = known_integer(by)
-        x = _rolled_by_value(x, by, axis) if hasattr(by, "spec") else _rolled(x, size_of("roll", "shift", by), axis)
-    return x
+        if hasattr(by, "spec"):
+            out = _rolled_by_value(out, by, axis)
+        else:
+            out = _rolled(out, size_of("roll", "shift", by), axis)
+    return apart(x, out)
 
 
 def _rolled_by_value(x: Any, by: Any, axis: int) -> Any:

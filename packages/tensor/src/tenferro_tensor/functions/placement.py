@@ -5,6 +5,7 @@ from typing import Any
 from tenferro_tensor import catalog
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor.backends import place_of
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import value
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import ArgumentError
@@ -26,4 +27,4 @@ def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> 
             f"to_device takes no stream, got {stream!r}; enter a compute context that owns it", stream=repr(stream)
         )
     x, place = value(x), place_of(device)
-    return x if x.spec.place is place else noted(catalog.transfer(x, place=place))
+    return aliased(x) if x.spec.place is place else noted(catalog.transfer(x, place=place))

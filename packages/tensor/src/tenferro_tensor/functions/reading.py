@@ -12,6 +12,7 @@ from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._keys import Choose, Entry, Gap, Key, New, Pick, Range, Start, resolve
 from tenferro_tensor.functions._starts import counted, is_counted, starts_of
+from tenferro_tensor.identity import aliased, apart
 from tenferro_tensor.operands import axis_of, converted, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor.tables import Table
@@ -29,7 +30,7 @@ def getitem(x: Any, key: Any) -> Any:
     clamped to the axis, and a slice ``i : i + k`` between such bounds is moved inside: only the running kernel sees
     them, and that raises nothing.
     """
-    spec = x.spec
+    given, spec = x, x.spec
     token = None if spec.symbolic else key_parts(key)
     if token is not None:
         ops = _basic_ops.get((spec, token))
@@ -37,7 +38,7 @@ def getitem(x: Any, key: Any) -> Any:
             ops = _basic_ops.remember((spec, token), tuple(basic_ops(spec, resolve(spec.shape, key))))
         for op in ops:
             x = op(x)
-        return x
+        return x if ops else aliased(x)
     resolved = resolve(spec.shape, key)
     if resolved.shape != spec.shape:
         x = catalog.reshape(x, shape=resolved.shape)
@@ -46,7 +47,7 @@ def getitem(x: Any, key: Any) -> Any:
     for op in basic_ops(x.spec, resolved):
         x = op(x)
     chosen = [e for e in resolved.entries if isinstance(e, Choose)]
-    return _gathered(x, resolved) if chosen else x
+    return _gathered(x, resolved) if chosen else apart(given, x)
 
 
 def _block(x: Any, key: Key) -> tuple[Any, Key]:

@@ -7,6 +7,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
 from tenferro_tensor_core import ArgumentError, inexact_of
 
@@ -126,7 +127,7 @@ def softmax(x: Any, /, axis: Any = -1) -> Any:
     x = _floating_real(x, "softmax")
     axes = axes_of("softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
-        return x
+        return aliased(x)
     e = catalog.exp(_below_peak(x, axes))
     return e / _sum(e, axes, keepdims=True)
 
@@ -142,6 +143,6 @@ def log_softmax(x: Any, /, axis: Any = -1) -> Any:
     x = _floating_real(x, "log_softmax")
     axes = axes_of("log_softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
-        return x
+        return aliased(x)
     shifted = _below_peak(x, axes)
     return shifted - catalog.log(_sum(catalog.exp(shifted), axes, keepdims=True))

@@ -13,11 +13,12 @@ from tenferro_tensor import catalog
 from tenferro_tensor.calls import SCALARS, key_parts
 from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, Start, resolve
 from tenferro_tensor.functions._starts import is_inside, starts_of
+from tenferro_tensor.functions.comparison import where
 from tenferro_tensor.functions.reading import getitem, index_vectors
-from tenferro_tensor.operands import converted, number, own, value
+from tenferro_tensor.operands import converted, host_elements, number, own, value
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, common_dtype
 from tenferro_tensor.tables import Table
-from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert, int64
+from tenferro_tensor_core import DimLike, DTypeError, ShapeError, ask, bool_, can_convert, int64
 
 __all__ = ["At", "IndexUpdate"]
 
@@ -132,6 +133,9 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         whole = (0, *key) if isinstance(key, tuple) else (0, key)
         return catalog.reshape(_updated(catalog.reshape(x, shape=(1,)), whole, values, mode), shape=())
     values = admitted(x, values)
+    masked = _masked(x, key, values, mode)
+    if masked is not None:
+        return masked
     shape = x.spec.shape
     token = None if x.spec.symbolic else key_parts(key)
     plan = None if token is None else _basic_plans.get((x.spec, token, mode))
@@ -152,6 +156,21 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         part = catalog.reshape(part, shape=plan.update_shape)
     out = plan.written(x, part, mode)
     return catalog.reshape(out, shape=shape) if out.spec.shape != shape else out
+
+
+def _masked(x: Any, mask: Any, values: Any, mode: str) -> Any:
+    """An update with one value for all true elements of a mask, of which only the running kernel sees the elements.
+
+    ``None`` for any other key or values.
+    """
+    if getattr(mask, "spec", None) is None or mask.spec.dtype is not bool_ or host_elements(mask) is not None:
+        return None
+    shape, leading = x.spec.shape, mask.spec.ndim
+    fits = leading <= len(shape) and all(ask(n, "==", m) for n, m in zip(mask.spec.shape, shape))
+    if not fits or not broadcasts_to(values.spec.shape, shape[leading:]):
+        return None
+    wide = catalog.reshape(mask, shape=(*mask.spec.shape, *(1,) * (len(shape) - leading)))
+    return where(wide, values if mode == "set" else _COMBINED[mode](x, values), x)
 
 
 def _block_updated(x: Any, key: Key, values: Any, mode: str) -> Any:
@@ -187,6 +206,10 @@ def _block_updated(x: Any, key: Key, values: Any, mode: str) -> Any:
 
 def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any) -> Any:
     shape = values.spec.shape
+    extra = len(shape) - len(part)
+    if extra > 0 and shape[:extra] == (1,) * extra:  # as NumPy has it
+        values = catalog.reshape(values, shape=shape[extra:])
+        shape = shape[extra:]
     if not broadcasts_to(shape, part):
         raise ShapeError(
             f"values of shape {shape} do not broadcast to the indexed part, of shape {part}, of {x.spec!r}; "

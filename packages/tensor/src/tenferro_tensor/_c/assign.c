@@ -1,0 +1,123 @@
+/* `x[key] = values` where nothing has to be decided: the memory of a tensor that nobody else holds is written to. */
+#include "_c/values.h"
+
+static PyObject *assign_name;
+
+/* Whether all parts of a key are integers, slices, None and Ellipsis. */
+static int is_basic(PyObject *key)
+{
+    int several = PyTuple_CheckExact(key);
+    Py_ssize_t items = several ? PyTuple_GET_SIZE(key) : 1;
+    for (Py_ssize_t i = 0; i < items; i++) {
+        PyObject *item = several ? PyTuple_GET_ITEM(key, i) : key;
+        if (!(PyLong_CheckExact(item) || item == Py_None || item == Py_Ellipsis)) {
+            PySliceObject *s = (PySliceObject *)item;
+            if (!PySlice_Check(item) || !(PyLong_CheckExact(s->start) || s->start == Py_None)
+                || !(PyLong_CheckExact(s->stop) || s->stop == Py_None)
+                || !(PyLong_CheckExact(s->step) || s->step == Py_None)) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static int on_host(Value *x)
+{
+    return x->spec != NULL && ON_HOST(x->spec);
+}
+
+/* The key as NumPy takes it, borrowed; NULL where it is for Python to judge. */
+static PyObject *host_key(PyObject *key)
+{
+    if (is_basic(key)) {
+        return key;
+    }
+    if (IS_TENSOR(key) && on_host((Value *)key)) {
+        key = ((Value *)key)->inside;
+    }
+    if (key == NULL || !PyArray_CheckExact(key)) {
+        return NULL;
+    }
+    PyArrayObject *indices = (PyArrayObject *)key;
+    return PyArray_ISBOOL(indices) || PyArray_ISINTEGER(indices) ? key : NULL;
+}
+
+/* Values that an array takes as they are, borrowed; NULL where it is for Python to judge. */
+static PyObject *host_values(PyArrayObject *raw, PyObject *values)
+{
+    int type = PyArray_TYPE(raw), is_complex = type == NPY_CDOUBLE || type == NPY_CFLOAT;
+    int inexact = is_complex || type == NPY_DOUBLE || type == NPY_FLOAT;
+    if (PyFloat_CheckExact(values)) {
+        return inexact ? values : NULL;
+    }
+    if (PyLong_CheckExact(values)) {
+        return type != NPY_BOOL ? values : NULL;
+    }
+    if (PyBool_Check(values)) {
+        return values;
+    }
+    if (PyComplex_CheckExact(values)) {
+        return is_complex ? values : NULL;
+    }
+    if (IS_TENSOR(values)) {
+        values = on_host((Value *)values) ? ((Value *)values)->inside : NULL;
+    }
+    if (values == NULL) {
+        return NULL;
+    }
+    if (PyArray_CheckExact(values)) {
+        return PyArray_TYPE((PyArrayObject *)values) == type ? values : NULL;
+    }
+    return Py_IS_TYPE(values, PyArray_DESCR(raw)->typeobj) ? values : NULL;
+}
+
+/* Write to the memory of a tensor: 1, or 0 where that is for Python to do, or to refuse, and nothing has been changed;
+   -1 with an exception. NumPy looks for mistakes before it writes. */
+static int write_to(PyObject *self, PyObject *key, PyObject *values)
+{
+    Value *x = (Value *)self;
+    PyObject *raw = x->inside;
+    if (!IS_TENSOR(self) || !UNSCOPED || x->lent || raw == NULL || !PyArray_CheckExact(raw) || Py_REFCNT(raw) != 1
+        || !on_host(x)) {
+        return 0;
+    }
+    int flags = PyArray_FLAGS((PyArrayObject *)raw);
+    PyObject *at = host_key(key), *from = host_values((PyArrayObject *)raw, values);
+    if (at == NULL || from == NULL || !(flags & NPY_ARRAY_OWNDATA) || !(flags & NPY_ARRAY_WRITEABLE)) {
+        return 0;
+    }
+    Py_INCREF(raw);
+    Py_INCREF(at);
+    Py_INCREF(from);
+    int done = PyObject_SetItem(raw, at, from) == 0;
+    Py_DECREF(raw);
+    Py_DECREF(at);
+    Py_DECREF(from);
+    if (!done && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return -1;
+    }
+    PyErr_Clear(); /* Python words the error */
+    return done;
+}
+
+int tenferro_assign(PyObject *self, PyObject *key, PyObject *values)
+{
+    if (values == NULL) {
+        PyErr_SetString(PyExc_TypeError, "elements of arrays cannot be deleted");
+        return -1;
+    }
+    int done = write_to(self, key, values);
+    if (done != 0) {
+        return done < 0 ? -1 : 0;
+    }
+    PyObject *result = PyObject_CallMethodObjArgs(self, assign_name, key, values, NULL);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+int tenferro_add_assign(PyObject *module)
+{
+    assign_name = PyUnicode_InternFromString("_assign");
+    return assign_name == NULL ? -1 : 0;
+}
