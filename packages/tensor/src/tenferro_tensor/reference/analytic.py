@@ -36,6 +36,18 @@ def kernels(xp: Any, special: Special) -> Table:
         less.real, less.imag = xp.where(xp.abs(z.real) < 1, near, whole.real - 1), whole.imag
         return less
 
+    def _at_infinity(ufunc: Any, turned: bool) -> KernelMaker:
+        """The tangents: at infinity their zero has the sign of the operand, by the array API standard."""
+
+        def run(z: Any) -> Any:
+            found = xp.asarray(ufunc(z))
+            far, near = (z.imag, z.real) if turned else (z.real, z.imag)
+            zero = found.real if turned else found.imag
+            zero[...] = xp.where(xp.isinf(far) & xp.isfinite(near), xp.copysign(0, near), zero)
+            return found
+
+        return any_size(lambda ins, outs: run if ins[0].cplx else ufunc)
+
     def from_special(name: str) -> KernelMaker:
         @any_size
         def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
@@ -61,15 +73,17 @@ def kernels(xp: Any, special: Special) -> Table:
         ops.sqrt: xp.sqrt, ops.rsqrt: rsqrt, ops.cbrt: xp.cbrt,
         ops.exp: xp.exp, ops.exp2: xp.exp2,
         ops.log: xp.log, ops.log1p: xp.log1p, ops.log2: xp.log2, ops.log10: xp.log10,
-        ops.sin: xp.sin, ops.cos: xp.cos, ops.tan: xp.tan,
+        ops.sin: xp.sin, ops.cos: xp.cos,
         ops.asin: xp.arcsin, ops.acos: xp.arccos, ops.atan: xp.arctan,
-        ops.sinh: xp.sinh, ops.cosh: xp.cosh, ops.tanh: xp.tanh,
+        ops.sinh: xp.sinh, ops.cosh: xp.cosh,
         ops.asinh: xp.arcsinh, ops.acosh: xp.arccosh, ops.atanh: xp.arctanh,
         ops.atan2: xp.arctan2, ops.hypot: xp.hypot, ops.logaddexp: xp.logaddexp,
     }  # fmt: skip
     return {
         **{primitive: always(ufunc) for primitive, ufunc in plain.items()},
         ops.expm1: expm1,
+        ops.tan: _at_infinity(xp.tan, True),
+        ops.tanh: _at_infinity(xp.tanh, False),
         ops.erf: from_special("erf"),
         ops.erfc: from_special("erfc"),
         ops.erfinv: from_special("erfinv"),

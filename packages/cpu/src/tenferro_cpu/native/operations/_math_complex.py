@@ -129,8 +129,8 @@ def tanh(z: Pair) -> Pair:
     re = where(far & _finite(z.re) & ~_finite(z.im), turn, re)
     re = where(z.re.is_nan | z.re.equals(0.0), z.re, re)
     im = where(z.im.equals(0.0), z.im, im)
-    # An infinity that points nowhere has a limit all the same.
-    return Pair(re, where(_infinite(z.re) & ~_finite(z.im), with_sign(z.im.like(0.0), z.im), im))
+    # At infinity the zero has the sign of the operand, by the array API standard, whatever sin(2y) has.
+    return Pair(re, where(_infinite(z.re), with_sign(z.im.like(0.0), z.im), im))
 
 
 def _turned(z: Pair) -> Pair:
