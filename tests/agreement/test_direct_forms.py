@@ -80,6 +80,15 @@ CALLS: dict[str, list[Call]] = {
         lambda x: tr.repeat(x, COUNTS, axis=1),
         lambda x: x.repeat(2, axis=0),
     ],
+    "split": [
+        lambda x: tr.split(x, 2),
+        lambda x: tr.split(x, 3),
+        lambda x: tr.split(x, 2, axis=1),
+        lambda x: tr.split(x, 1, axis=-1),
+        lambda x: tr.split(x, 0),
+        lambda x: tr.split(x, [1, 2]),
+        lambda x: tr.split(x, 2, axis=2),
+    ],
     "tile": [
         lambda x: tr.tile(x, (2,)),
         lambda x: tr.tile(x, 3),
@@ -299,6 +308,35 @@ def test_the_form_takes_some_calls(f: Any, monkeypatch: pytest.MonkeyPatch) -> N
     for call in CALLS[f.__name__]:
         outcome(call, tr.asarray(np.arange(6.0).reshape(3, 2)))
     assert taken[0], "no call was left to the direct form"
+
+
+LONG = tr.asarray(np.random.default_rng(0).standard_normal((40, 40)))
+FAR = tr.asarray(np.random.default_rng(1).integers(-1600, 1600, (1600,)))
+FLAT_LONG = tr.reshape(LONG, (-1,))
+
+
+LONGER: list[Call] = [
+    lambda x: FLAT_LONG[FAR],
+    lambda x: FLAT_LONG[::-1][FAR],
+    lambda x: FLAT_LONG[FAR + 1],
+    lambda x: LONG[FAR[:300] // 40],
+    lambda x: LONG[:, tr.asarray([[3, -1], [0, 2]])],
+    lambda x: LONG[FLAT_LONG[:40] > 0],
+    lambda x: LONG[LONG > 0],
+    lambda x: LONG.T[LONG > 0],
+    lambda x: LONG[LONG.T > 0],
+    lambda x: FLAT_LONG[FLAT_LONG > 0],
+    lambda x: FLAT_LONG[::-1][FLAT_LONG > 0],
+    lambda x: FLAT_LONG[FLAT_LONG[1:] > 0],
+    lambda x: LONG[:, :30][LONG[:, :30] > 0],
+]
+
+
+@pytest.mark.parametrize("number", range(len(LONGER)))
+def test_longer_arrays_are_indexed_alike(number: int) -> None:
+    seen = outcome(LONGER[number], LONG)
+    with recording(lambda decision: None):
+        assert seen == outcome(LONGER[number], LONG)
 
 
 def test_other_values_go_to_the_function() -> None:

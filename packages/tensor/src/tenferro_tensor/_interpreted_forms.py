@@ -45,3 +45,8 @@ def broadcasted(x: Any, shape: Any, /) -> Any:
 def counted(x: Any, /) -> Any:
     """The number of elements that are not zero."""
     return np.int64(np.count_nonzero(x)) if x.__class__ is np.ndarray else None
+
+
+def joined(arrays: Any, /, axis: Any = 0) -> Any:
+    """Arrays joined along an axis."""
+    return np.concatenate(arrays, axis) if axis is None or axis.__class__ is int else None

@@ -23,6 +23,7 @@ try:
         broadcasted,
         counted,
         forget_specs,
+        joined,
         kept_specs,
         operator,
         reflected,
@@ -63,6 +64,7 @@ except ModuleNotFoundError:
     from tenferro_tensor._interpreted_forms import (
         broadcasted,
         counted,
+        joined,
         reshaped,
         swapped,
         transposed,
@@ -89,6 +91,7 @@ __all__ = [
     "broadcasted",
     "counted",
     "forget_specs",
+    "joined",
     "kept_specs",
     "key_parts",
     "operator",

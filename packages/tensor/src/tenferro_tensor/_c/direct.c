@@ -308,7 +308,7 @@ static PyObject *lowered_part(PyObject *x)
     if (is_basic(x)) {
         return x;
     }
-    return IS_TENSOR(x) ? host_raw(x, DIRECT_MAX_BYTES) : is_index_list(x) ? x : NULL;
+    return IS_TENSOR(x) ? host_raw(x, PY_SSIZE_T_MAX) : is_index_list(x) ? x : NULL;
 }
 
 /* The key that NumPy takes: a new reference, NULL without an exception where there is more to decide. */
@@ -344,15 +344,63 @@ static int is_turned(PyObject *raw)
     return PyArray_CheckExact(raw) && PyArray_NDIM(a) == 1 && PyArray_DIM(a, 0) == 1 && PyArray_STRIDE(a, 0) < 0;
 }
 
+#define FAR_MIN_SIZE 1000 /* elements of a vector, from which NumPy takes faster than it indexes */
+#define ACROSS_MAX_BYTES (1 << 16) /* of an array, up to which it takes along inner axes faster than it indexes */
+
+/* The elements at the true positions of a mask for all axes; NULL without an exception where NumPy's way is as good. */
+static PyObject *compressed(PyArrayObject *x, PyArrayObject *mask)
+{
+    int n = PyArray_NDIM(x);
+    if (PyArray_SIZE(mask) < FAR_MIN_SIZE || n != PyArray_NDIM(mask) || !PyArray_IS_C_CONTIGUOUS(mask)
+        || !(n == 1 || PyArray_IS_C_CONTIGUOUS(x)) || !PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(mask), n)) {
+        return NULL;
+    }
+    PyObject *row = PyArray_Ravel(x, NPY_CORDER), *flat = row == NULL ? NULL : PyArray_Ravel(mask, NPY_CORDER);
+    PyObject *found = flat == NULL ? NULL : PyArray_Compress((PyArrayObject *)row, flat, 0, NULL);
+    Py_XDECREF(row);
+    Py_XDECREF(flat);
+    return found;
+}
+
+static int is_whole(PyObject *x)
+{
+    PySliceObject *s = (PySliceObject *)x;
+    return x == Py_Ellipsis
+        || (PySlice_Check(x) && s->start == Py_None && s->stop == Py_None && (s->step == Py_None));
+}
+
+static int are_indices(PyObject *x)
+{
+    return PyArray_CheckExact(x) && PyArray_NDIM((PyArrayObject *)x) > 0 && PyArray_TYPE((PyArrayObject *)x) == NPY_INTP;
+}
+
+/* `x[key]` in NumPy, by the shortest of its ways. */
+static PyObject *picked(PyArrayObject *x, PyObject *key)
+{
+    PyObject *found = NULL;
+    if (PyArray_CheckExact(key) && PyArray_TYPE((PyArrayObject *)key) == NPY_BOOL) {
+        found = compressed(x, (PyArrayObject *)key);
+    } else if (are_indices(key)) {
+        if (PyArray_NDIM(x) > 1 || PyArray_SIZE((PyArrayObject *)key) >= FAR_MIN_SIZE) {
+            found = PyArray_TakeFrom(x, key, 0, NULL, NPY_RAISE);
+        }
+    } else if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2 && PyArray_NDIM(x) == 2
+               && is_whole(PyTuple_GET_ITEM(key, 0)) && are_indices(PyTuple_GET_ITEM(key, 1))
+               && PyArray_NBYTES(x) <= ACROSS_MAX_BYTES) {
+        found = PyArray_TakeFrom(x, PyTuple_GET_ITEM(key, 1), 1, NULL, NPY_RAISE);
+    }
+    return found != NULL || PyErr_Occurred() ? found : PyObject_GetItem((PyObject *)x, key);
+}
+
 PyObject *tenferro_subscript(PyObject *self, PyObject *key)
 {
     Value *x = (Value *)self;
-    if (UNSCOPED && IS_TENSOR(self) && x->inside != NULL && x->spec != NULL
-        && ON_HOST(x->spec) && PyArray_CheckExact(x->inside)) {
-                PyObject *raw_key = lowered_key(key), *result = NULL;
+    if (UNSCOPED && IS_TENSOR(self) && x->inside != NULL && x->spec != NULL && ON_HOST(x->spec)
+        && PyArray_CheckExact(x->inside)) {
+        PyObject *raw_key = lowered_key(key), *result = NULL;
         if (raw_key != NULL) {
             PyObject *data = Py_NewRef(x->inside);
-            result = PyObject_GetItem(data, raw_key);
+            result = picked((PyArrayObject *)data, raw_key);
             Py_DECREF(data);
             if (result != NULL && is_turned(result)) {
                 Py_CLEAR(result);

@@ -134,7 +134,30 @@ static PyObject *counted(PyObject *module, PyObject *x)
     return scalar;
 }
 
+PyDoc_STRVAR(joined_doc, "joined($module, arrays, /, axis=0)\n--\n\nArrays joined along an axis.");
+
+static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    if (n < 1 || n + named > 2 || (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axis"))) {
+        Py_RETURN_NONE;
+    }
+    int axis = 0;
+    if (n + named == 2 && args[1] == Py_None) {
+        axis = NPY_RAVEL_AXIS;
+    } else if (n + named == 2) {
+        int far = 1;
+        long given = PyLong_CheckExact(args[1]) ? PyLong_AsLongAndOverflow(args[1], &far) : 0;
+        if (far || given < -NPY_MAXDIMS || given >= NPY_MAXDIMS) {
+            Py_RETURN_NONE;
+        }
+        axis = (int)given;
+    }
+    return PyArray_Concatenate(args[0], axis);
+}
+
 static PyMethodDef functions[] = {
+    {"joined", (PyCFunction)(void (*)(void))joined, METH_FASTCALL | METH_KEYWORDS, joined_doc},
     {"reshaped", (PyCFunction)(void (*)(void))reshaped, METH_FASTCALL, reshaped_doc},
     {"swapped", swapped, METH_O, swapped_doc},
     {"transposed", transposed, METH_O, transposed_doc},

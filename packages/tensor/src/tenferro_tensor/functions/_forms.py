@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor.calls import broadcasted, counted, reshaped
+from tenferro_tensor.calls import DIRECT_MAX_BYTES, broadcasted, counted, joined, reshaped
 from tenferro_tensor.tables import Table
 
 Raw = Any
@@ -34,10 +34,6 @@ def take_along_axis(x: Raw, indices: Raw, /, axis: int = -1) -> Raw:
     return np.take_along_axis(x, indices, axis) if indices.dtype.kind in "iu" else None
 
 
-def concat(arrays: Any, /, axis: int | None = 0) -> Raw:
-    return np.concatenate(arrays, axis)
-
-
 def _new_axis(ndim: int, axis: int) -> tuple[Any, ...]:
     """The key that puts a new axis into an array of `ndim` axes."""
     if not -ndim - 1 <= axis <= ndim:
@@ -51,7 +47,7 @@ def stack(arrays: Any, /, axis: int = 0) -> Raw:
         if a.shape != shape:
             return None
     key = _new_axis(len(shape), axis)
-    return np.concatenate([a[key] for a in arrays], axis)
+    return joined([a[key] for a in arrays], axis)
 
 
 def unstack(x: Raw, /, axis: int = 0) -> Any:
@@ -62,8 +58,21 @@ def unstack(x: Raw, /, axis: int = 0) -> Any:
 
 
 def repeat(x: Raw, repeats: Any, /, axis: int | None = None) -> Raw:
-    counts = repeats.__class__ is int or (hasattr(repeats, "dtype") and repeats.dtype.kind in "iu" and repeats.ndim < 2)
+    if repeats.__class__ is int:
+        return x.repeat(repeats, axis) if 0 < x.nbytes <= DIRECT_MAX_BYTES else None
+    counts = hasattr(repeats, "dtype") and repeats.dtype.kind in "iu" and repeats.ndim < 2
     return x.repeat(repeats, axis) if counts and x.size else None  # without elements NumPy looks at no counts
+
+
+def split(x: Raw, indices_or_sections: Any, /, axis: int = 0) -> Any:
+    parts = indices_or_sections
+    if parts.__class__ is not int or parts < 1 or axis.__class__ is not int or not -x.ndim <= axis < x.ndim:
+        return None
+    each, rest = divmod(x.shape[axis], parts)
+    if rest:
+        return None
+    before = (_ALL,) * (axis % x.ndim)
+    return [x[*before, i * each : (i + 1) * each] for i in range(parts)]
 
 
 def tile(x: Raw, repetitions: Any, /) -> Raw:
@@ -112,7 +121,7 @@ def _rolled(x: Raw, shift: int, axis: int) -> Raw:
     if not by:
         return x.view()
     before = (_ALL,) * (axis % x.ndim)
-    return np.concatenate((x[*before, n - by :], x[*before, : n - by]), axis)
+    return joined((x[*before, n - by :], x[*before, : n - by]), axis)
 
 
 def squeeze(x: Raw, /, axis: Any) -> Raw:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import joined
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._span import span
@@ -32,7 +33,7 @@ from tenferro_tensor_core import (
 __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
 
 
-@direct(_forms.concat)
+@direct(joined)
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     """Arrays joined along an existing axis, in the dtype that they promote to; with axis ``None``, their elements.
 
@@ -99,6 +100,7 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     return tuple([catalog.reshape(span(x, axis, i, i + 1), shape=rest) for i in range(n)])
 
 
+@direct(_forms.split, ANY_SIZE)
 def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     """`x` cut along an axis into a number of equal parts, or before each of the given indices.
 
@@ -127,7 +129,7 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     return [span(x, axis, a, dim_max(a, b)) for a, b in pairwise(cuts)]
 
 
-@direct(_forms.repeat)
+@direct(_forms.repeat, ANY_SIZE)
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     """Each element repeated along an axis, or, without axis, of the vector of all elements.
 

@@ -6,7 +6,7 @@
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor.direct import direct
+from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.operands import AxisOps, converted, truth, value
 from tenferro_tensor_core import DType, int64, uint64
@@ -94,7 +94,7 @@ def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _ANY.reduce(truth(value(x)), axis, keepdims)
 
 
-@direct(_forms.count_nonzero)
+@direct(_forms.count_nonzero, ANY_SIZE)
 def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Number of elements over axes that are not zero, as int64.
 
