@@ -59,7 +59,7 @@ MISTAKES = {
     "complex steps": (lambda: tr.linspace(0, 1j, 3, dtype=tr.float64), DTypeError, "linspace from complex128 to"),
     "object": (lambda: tr.asarray([{}]), DTypeError, "is not supported"),
     "text": (lambda: tr.asarray(["a"]), DTypeError, "is not supported"),
-    "half": (lambda: tr.zeros(2, dtype=np.float16), DTypeError, "float16"),
+    "extended": (lambda: tr.zeros(2, dtype=np.longdouble), DTypeError, "is not supported"),
     "mask": (lambda: tr.asarray(np.ma.masked_array([1.0], [True])), HostAdapterError, "fill it with a.filled(value)"),
     "None": (lambda: tr.sum(None), ArgumentError, "a NoneType is neither a tensor, a NumPy array nor a number"),
     "device": (lambda: tr.asarray(1.0, device="cpu:9"), PlacementError, "or use one of cpu:0"),

@@ -2,6 +2,8 @@
 
 import itertools
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from tenferro_tensor_core import (
     complex64,
     complex128,
     complex_of,
+    computing_type,
     dtype,
     finfo,
+    float16,
     float32,
     float64,
     iinfo,
@@ -28,9 +32,11 @@ from tenferro_tensor_core import (
     is_complex,
     is_inexact,
     is_integer,
+    is_narrow,
     is_real_floating,
     is_signed,
     isdtype,
+    kind_of,
     promote,
     real_of,
     result_type,
@@ -125,8 +131,97 @@ def test_convert_and_cast_legality():
             assert can_cast(source, target)
 
 
+NARROW = """
+bool    float16  bfloat16
+int8    float16  bfloat16
+uint8   float16  bfloat16
+int16   float32  float32
+uint16  float32  float32
+int32   float64  float64
+uint32  float64  float64
+int64   float64  float64
+uint64  float64  float64
+float16 float16  float32
+float32 float32  float32
+float64 float64  float64
+complex64  complex64  complex64
+complex128 complex128 complex128
+"""
+
+
+def test_narrow_floats_promote_as_float16_does_in_numpy():
+    for line in NARROW.strip().splitlines():
+        other, beside_float16, beside_bfloat16 = line.split()
+        assert promote(other, float16) is promote(float16, other) is dtype(beside_float16)
+        assert promote(other, "bfloat16") is promote("bfloat16", other) is dtype(beside_bfloat16)
+        assert dtype(beside_float16) == np.promote_types(other, float16)
+    for triple in itertools.product([*DTYPES, float16], repeat=3):
+        assert promote(*triple) == np.result_type(*triple), triple
+
+
+def test_narrow_floats_promote_alike_in_every_order():
+    every = [*DTYPES, float16, dtype("bfloat16")]
+    for triple in itertools.combinations(every, 3):
+        assert len({promote(*order) for order in itertools.permutations(triple)}) == 1, triple
+    assert promote("bfloat16", float16, int8) is float32
+    assert promote("bfloat16", "int16") is float32
+
+
+def test_numbers_are_weak_beside_narrow_floats():
+    for narrow in (float16, dtype("bfloat16")):
+        assert [weak(cls, narrow) for cls in (bool, int, float)] == [narrow] * 3
+        assert weak(complex, narrow) is complex64
+        assert result_type(narrow, 1.5) is narrow
+        assert is_narrow(narrow)
+        assert is_inexact(narrow)
+        assert is_real_floating(narrow)
+        assert is_signed(narrow)
+        assert computing_type(narrow) is float32
+        assert inexact_of(narrow) is real_of(narrow) is narrow
+        assert complex_of(narrow) is complex64
+        assert kind_of(narrow) == "f"
+        assert isdtype(narrow, "real floating")
+        assert isdtype(narrow, "numeric")
+        assert not isdtype(narrow, ("integral", float32))
+        assert can_convert(narrow, float32)
+        assert not can_convert(float32, narrow)
+    assert not can_convert(float16, dtype("bfloat16"))
+
+
+def test_limits_of_narrow_floats():
+    half, brain = finfo(float16), finfo("bfloat16")
+    assert (half.bits, half.eps, half.max, half.smallest_normal) == (16, 2.0**-10, 65504.0, 2.0**-14)
+    assert (brain.bits, brain.eps, brain.max) == (16, 2.0**-7, (2 - 2.0**-7) * 2.0**127)
+    assert (brain.smallest_normal, brain.min, brain.dtype) == (2.0**-126, -brain.max, dtype("bfloat16"))
+
+
+def test_bfloat16_without_its_package_says_what_to_install():
+    script = (
+        "import sys; sys.modules['ml_dtypes'] = None\n"
+        "from tenferro_tensor_core import MissingDTypeError, dtype, promote\n"
+        "import tenferro_runtime as tr\n"
+        "for ask in (lambda: dtype('bfloat16'), lambda: tr.bfloat16, lambda: tr.zeros(2, dtype='bfloat16')):\n"
+        "    try: ask()\n"
+        "    except MissingDTypeError as error: print(error)\n"
+        "print(hasattr(tr, 'bfloat16'), promote('float16', 'int8'))\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.count("pip install ml_dtypes") == 3
+    assert "False float16" in said
+
+
+def test_bfloat16_is_imported_when_it_is_asked_for():
+    script = (
+        "import sys, numpy as np, tenferro_runtime as tr\n"
+        "x = tr.asarray([1.0], dtype='float16') + 1; print('ml_dtypes' in sys.modules)\n"
+        "x = x.astype(tr.bfloat16); print('ml_dtypes' in sys.modules)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.split()[:2] == ["False", "True"]
+
+
 def test_cast_is_undefined_outside_the_set():
-    assert not can_cast("float16", float32)
+    assert not can_cast(np.longdouble, float32)
     assert not can_cast(float32, object)
 
 
@@ -142,7 +237,6 @@ def test_dtype_canonicalises():
     ("given", "text"),
     [
         (object, "element type 'object' is not supported; convert to one of bool, int8"),
-        ("float16", "element type 'float16' is not supported"),
         (np.longdouble, "is not supported; convert to one of"),
         ("M8[s]", "element type 'datetime64[s]' is not supported"),
         ("U3", "element type '<U3' is not supported"),

@@ -19,6 +19,7 @@ from tenferro_tensor_core import (
     column_major,
     dim,
     dtype,
+    exported_bfloat16,
     from_buffer,
     from_dlpack,
     from_numpy,
@@ -240,9 +241,25 @@ def test_dlpack_needs_the_protocol():
         from_numpy([1, 2])  # type: ignore[arg-type]
 
 
-def test_dlpack_half_precision_is_refused():
-    with pytest.raises(DTypeError, match=r"float16"):
-        through_dlpack(np.zeros(2, np.float16))
+def test_dlpack_has_narrow_floats():
+    for name in ("float16", "bfloat16"):
+        x = np.array([1.5, -2.0, np.inf], dtype(name))
+        out = from_dlpack(Exporting(x))
+        assert out.dtype == x.dtype
+        assert out.tolist() == x.tolist()
+
+
+class Exporting:
+    """A producer of bfloat16 or of what NumPy exports by itself; it has no `dtype` that could be looked at."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return exported_bfloat16(self.x, **options) if self.x.dtype.kind == "V" else self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return 1, 0
 
 
 @pytest.mark.parametrize(

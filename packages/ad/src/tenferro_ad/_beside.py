@@ -26,7 +26,7 @@ from tenferro_runtime.compiling import RECOURSES, Recourse
 from tenferro_runtime.extension import REGISTRY, General, Spec, catalog, primitive
 from tenferro_runtime.ir import ProgramPrimitive, named, replayed, sizes_for
 from tenferro_tensor import Op, next_level
-from tenferro_tensor_core import DimLike, GradientError
+from tenferro_tensor_core import DimLike, GradientError, computing_type
 
 R = TypeVar("R")
 
@@ -265,7 +265,7 @@ def smooth_(
 
 
 def _smooth_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, kind: Any, reason: str) -> Callable[..., Any]:
-    tolerance = TOLERANCE[outs[0].dtype.char]
+    tolerance = TOLERANCE[computing_type(outs[0].dtype).char]
 
     def run(x: Any, fewer: Any, other: Any, bent: Any, size: Any, *values: Any) -> Any:
         allowed = tolerance * max(FLOOR * float(size), *[float(abs(v).max()) for v in values if v.size])

@@ -13,12 +13,14 @@ from tenferro_ad._reverse import vjp
 from tenferro_ad._trees import as_value
 from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import tensor
-from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core import ArgumentError, GradientError, computing_type, finfo, real_of
 
 _STEP: Final = {4: 2e-3, 8: 6e-6}
 """Step of the differences by size of a real number: about the cube root of the rounding error."""
 _RTOL: Final = {4: 2e-2, 8: 1e-6}
 _ATOL: Final = {4: 2e-2, 8: 1e-6}
+_NARROW_UNITS: Final = 24
+"""Rounding units of a narrow type that its derivatives may be off, in both numbers."""
 MODES: Final = ("fwd", "rev")
 
 Floats = np.ndarray[Any, Any]
@@ -46,7 +48,8 @@ def check_grads(
         args: tuple of the arguments; integers and booleans among the leaves are held fixed.
         order: highest order of derivatives to check.
         modes: ``"fwd"``, ``"rev"`` or both.
-        rtol: allowed difference relative to the largest entry; by default 1e-6, or 2e-2 in single precision.
+        rtol: allowed difference relative to the largest entry; by default 1e-6, or 2e-2 in single precision, and 24
+            rounding units of float16 and bfloat16, whose differences are taken in float32.
         atol: allowed absolute difference; by default the same numbers.
         step: step of the differences; by default about the cube root of the rounding error.
         seed: seed of the random directions.
@@ -84,10 +87,11 @@ class _Check:
             raise GradientError("check_grads was given no real or complex floating-point argument to differentiate")
         self.f, self.modes, self.limits, self.rng, self.trail = f, modes, limits, rng, trail
         self.points = [self.all[i] for i in self.at]
-        size = min(x.dtype.type(0).real.itemsize for x in self.points)
+        size = min(real_of(computing_type(x.dtype)).itemsize for x in self.points)
+        coarsest = max(_NARROW_UNITS * finfo(x.dtype).eps if x.spec.narrow else 0.0 for x in self.points)
         given_rtol, given_atol, given_step = limits
-        self.rtol = _RTOL[size] if given_rtol is None else given_rtol
-        self.atol = _ATOL[size] if given_atol is None else given_atol
+        self.rtol = max(_RTOL[size], coarsest) if given_rtol is None else given_rtol
+        self.atol = max(_ATOL[size], coarsest) if given_atol is None else given_atol
         self.step = _STEP[size] if given_step is None else given_step
 
     def call(self, *points: Any) -> tuple[Any, ...]:
@@ -110,9 +114,10 @@ class _Check:
         return found
 
     def differences(self, t: Sequence[Any]) -> list[Floats]:
-        """Central differences along `t`."""
-        ahead = self.call(*[x + self.step * d for x, d in zip(self.points, t)])
-        behind = self.call(*[x - self.step * d for x, d in zip(self.points, t)])
+        """Central differences along `t`; narrow arguments move in float32, where a step is more than rounding."""
+        moved = [(_widened(x), self.step * _widened(d)) for x, d in zip(self.points, t)]
+        ahead = self.call(*[x + d for x, d in moved])
+        behind = self.call(*[x - d for x, d in moved])
         return [(host(a) - host(b)) / (2 * self.step) for a, b in zip(ahead, behind)]
 
     def run(self, order: int) -> None:
@@ -175,8 +180,12 @@ class _Check:
 
 def host(x: Any) -> Floats:
     """The elements of a concrete value."""
-    found: Floats = x._concrete()
+    found: Floats = _widened(x)._concrete()
     return found
+
+
+def _widened(x: Any) -> Any:
+    return x.astype(computing_type(x.dtype)) if x.spec.narrow else x
 
 
 def _pair(a: Floats, b: Floats) -> float:

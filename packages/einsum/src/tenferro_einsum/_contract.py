@@ -26,7 +26,7 @@ from tenferro_runtime.extension import (
 from tenferro_tensor.device_model import ContractionKernel
 
 
-@primitive(family="tenferro-einsum.contract.v1", extension="einsum")
+@primitive(family="tenferro-einsum.contract.v1", extension="einsum", widens=True)
 def contract(*xs: Spec, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
     """Sum of products over numbered labels: operand ``i`` has the labels ``inputs[i]``, the result those of `output`.
 

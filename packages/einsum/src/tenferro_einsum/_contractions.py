@@ -35,7 +35,7 @@ OPS: BoundedCache[Any, tuple[Op | None, Numbers]] = BoundedCache("tenferro_einsu
 """Derivatives of graphs, and which of the operands or outputs they are there for."""
 
 
-@primitive(family="tenferro-einsum.contractions.v1", extension="einsum")
+@primitive(family="tenferro-einsum.contractions.v1", extension="einsum", widens=True)
 def contractions(
     *xs: Spec, inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
 ) -> tuple[Spec, ...]:

@@ -21,7 +21,7 @@ from tenferro_runtime import trace
 from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, primitive
 
 
-@primitive(family="tenferro-einsum.contract_slices.v1", extension="einsum")
+@primitive(family="tenferro-einsum.contract_slices.v1", extension="einsum", widens=True)
 def contract_slices(
     *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, once: Numbers = (), branches: bool = False
 ) -> Spec:
@@ -33,7 +33,7 @@ def contract_slices(
     return contract.infer(*xs, inputs=inputs, output=output, steps=steps, kept=())  # type: ignore[return-value]
 
 
-@primitive(family="tenferro-einsum.contract_slices_pull.v1", extension="einsum")
+@primitive(family="tenferro-einsum.contract_slices_pull.v1", extension="einsum", widens=True)
 def contract_slices_pull(
     g: Spec,
     *xs: Spec,

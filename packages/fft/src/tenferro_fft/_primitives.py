@@ -55,7 +55,7 @@ def c2c(x: Spec, *, axes: tuple[int, ...], sign: int) -> Spec:
 @primitive(family="tenferro-fft.r2c.v1", extension="fft")
 def r2c(x: Spec, *, axis: int) -> Spec:
     """First half (``n // 2 + 1`` coefficients) of the forward transform of real input along `axis`, unscaled."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind != "f" or x.narrow:
         raise DTypeError(
             f"r2c needs real floating-point input, got {x!r}; use fft for complex input", dtype=str(x.dtype)
         )

@@ -153,6 +153,11 @@ def _floating(x: Any) -> Any:
         if not isinstance(x, (np.ndarray, np.generic, list, tuple)) and x.__class__ not in SCALARS:
             raise ArgumentError(f"a Fourier transform takes an array, got a {type(x).__name__}")
         x = tensor(x)
+    if x.spec.narrow:
+        raise DTypeError(
+            f"a Fourier transform is not computed in {x.spec.dtype.name}; convert the array first, x.astype(float32)",
+            dtype=x.spec.dtype.name,
+        )
     return x if x.spec.inexact else catalog.convert(x, dtype=inexact_of(x.dtype))
 
 

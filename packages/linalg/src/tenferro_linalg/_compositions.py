@@ -13,7 +13,7 @@ from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
 from tenferro_tensor.functions import matmul
 from tenferro_tensor.operands import number
-from tenferro_tensor_core import ask, dim_max, int64
+from tenferro_tensor_core import ask, dim_max, finfo, int64
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -96,7 +96,7 @@ def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Any:
     if ask(s.spec.shape[-1], "==", 0):
         return reduce_sum(convert(s, dtype=int64), axes=(s.ndim - 1,))
     if rtol is None:
-        rtol = number(dim_max(*x.spec.shape[-2:]), x.spec.place) * float(np.finfo(s.dtype).eps)
+        rtol = number(dim_max(*x.spec.shape[-2:]), x.spec.place) * finfo(s.dtype).eps
     largest = reduce_max(s, axes=(s.ndim - 1,))
     cut = reshape(largest * rtol, shape=(*largest.spec.shape, 1))
     return reduce_sum(convert(gt(s, cut), dtype=int64), axes=(s.ndim - 1,))

@@ -134,7 +134,7 @@ def _kept(out: Any, x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(out, shape=tuple(1 if i in axes else d for i, d in enumerate(x.spec.shape)))
 
 
-@primitive(family="tenferro-linalg.power_norm.v1", extension="linalg")
+@primitive(family="tenferro-linalg.power_norm.v1", extension="linalg", widens=True)
 def power_norm_(x: Spec, *, axes: tuple[int, ...], p: float) -> Spec:
     """``(sum |x|^p)^(1/p)`` over `axes`, without overflow."""
     if not x.inexact:

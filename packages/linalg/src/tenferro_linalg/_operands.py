@@ -3,14 +3,12 @@
 import operator
 from typing import Any
 
-import numpy as np
-
 from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError, TracedTensor
 from tenferro_tensor import tensor
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
 from tenferro_tensor.promotion import stretched
-from tenferro_tensor_core import inexact_of, require_equal
+from tenferro_tensor_core import DTypeError, inexact_of, promote, require_equal
 
 
 def value(x: Any) -> Any:
@@ -45,6 +43,12 @@ def require_square(what: str, x: Spec) -> None:
 def require_inexact(what: str, *specs: Spec) -> None:
     """Inference: matrices of one floating point or complex dtype."""
     for s in specs:
+        if s.narrow:
+            raise DTypeError(
+                f"{what} is not computed in {s.dtype.name}, which LAPACK does not have; convert the matrices first, "
+                "x.astype(float32)",
+                dtype=s.dtype.name,
+            )
         if s.ndim < 2 or not s.inexact or s.dtype != specs[0].dtype:
             raise ArgumentError(
                 f"{what} takes matrices of one floating point or complex dtype, got {', '.join(map(repr, specs))}; "
@@ -54,7 +58,7 @@ def require_inexact(what: str, *specs: Spec) -> None:
 
 def common(*xs: Any) -> tuple[Any, ...]:
     """Values brought to their common dtype."""
-    dtype = np.result_type(*[x.dtype for x in xs])
+    dtype = promote(*[x.dtype for x in xs])
     return tuple(x if x.dtype == dtype else convert(x, dtype=dtype) for x in xs)
 
 

@@ -60,6 +60,7 @@ from tenferro_tensor_core import (
     complex64,
     complex128,
     dim,
+    float16,
     float32,
     float64,
     int8,
@@ -75,6 +76,9 @@ from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
     from tenferro_runtime import nn
+    from tenferro_tensor_core import DType
+
+    bfloat16: DType
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
@@ -258,6 +262,7 @@ __all__ = [
     "flip",
     "fliplr",
     "flipud",
+    "float16",
     "float32",
     "float64",
     "float_power",
@@ -509,4 +514,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "bfloat16"})

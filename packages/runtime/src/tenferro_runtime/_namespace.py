@@ -23,6 +23,7 @@ from tenferro_tensor_core import (
     float64,
     int64,
     isdtype,
+    load_bfloat16,
 )
 from tenferro_tensor_core.forks import importing
 
@@ -114,11 +115,19 @@ def family(name: str) -> Any:
 
 
 def export(name: str) -> Any:
-    """Resolve a name that the namespace does not hold: a function whose module waits, a family, or an error."""
+    """Resolve a name that the namespace does not hold: a function whose module waits, bfloat16, a family, or an error.
+
+    Raises:
+        MissingFamilyError: the family is not installed.
+        MissingDTypeError: the package that brings bfloat16 is not.
+        AttributeError: there is no such name.
+    """
     if name in functions.DEFERRED:
         found = getattr(functions, name)
         setattr(Array.namespace, name, found)
         return found
+    if name == "bfloat16":
+        return load_bfloat16()
     if name in FAMILIES:
         return family(name)
     if name == "nn":

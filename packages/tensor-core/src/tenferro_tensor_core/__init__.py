@@ -1,5 +1,7 @@
 """Dtypes, symbolic dimensions, layouts, host adapters and errors: the ground that every tenferro package stands on."""
 
+from typing import TYPE_CHECKING, Any
+
 from ._decide import decide
 from ._decisions import Decisions, Guard
 from ._dims import DIM_MEMO, Dim, DimLike, as_size, dim, dim_max, dim_min, evaluate, floordiv
@@ -8,12 +10,12 @@ from ._dtypes import (
     DType,
     Scalar,
     bool_,
-    can_cast,
-    can_convert,
     complex64,
     complex128,
     complex_of,
+    computing_type,
     dtype,
+    float16,
     float32,
     float64,
     inexact_of,
@@ -25,17 +27,17 @@ from ._dtypes import (
     is_complex,
     is_inexact,
     is_integer,
+    is_narrow,
     is_real_floating,
     is_signed,
     isdtype,
-    promote,
+    kind_of,
+    load_bfloat16,
     real_of,
-    result_type,
     uint8,
     uint16,
     uint32,
     uint64,
-    weak,
 )
 from ._errors import (
     AmbiguousPlacementError,
@@ -48,6 +50,7 @@ from ._errors import (
     HostAdapterError,
     InconclusiveDimError,
     LayoutError,
+    MissingDTypeError,
     MissingRuleError,
     NumericalError,
     PlacementError,
@@ -76,6 +79,10 @@ from ._key_of import key_of
 from ._layout import Layout
 from ._limits import FloatLimits, IntLimits, finfo, iinfo
 from ._poly import Atom
+from ._promotion import can_cast, can_convert, promote, result_type, weak
+
+if TYPE_CHECKING:
+    from ._dlpack import exported_bfloat16
 
 __all__ = [
     "AmbiguousPlacementError",
@@ -101,6 +108,7 @@ __all__ = [
     "IntLimits",
     "Layout",
     "LayoutError",
+    "MissingDTypeError",
     "MissingRuleError",
     "NumericalError",
     "PlacementError",
@@ -120,6 +128,7 @@ __all__ = [
     "complex64",
     "complex128",
     "complex_of",
+    "computing_type",
     "decide",
     "decisions",
     "dim",
@@ -128,7 +137,9 @@ __all__ = [
     "dtype",
     "evaluate",
     "example_of",
+    "exported_bfloat16",
     "finfo",
+    "float16",
     "float32",
     "float64",
     "floordiv",
@@ -146,12 +157,15 @@ __all__ = [
     "is_complex",
     "is_inexact",
     "is_integer",
+    "is_narrow",
     "is_real_floating",
     "is_signed",
     "isdtype",
     "key_of",
+    "kind_of",
     "learned",
     "likely",
+    "load_bfloat16",
     "new_size",
     "promote",
     "reached",
@@ -167,3 +181,11 @@ __all__ = [
     "uint64",
     "weak",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "exported_bfloat16":  # it loads ctypes
+        from ._dlpack import exported_bfloat16
+
+        return exported_bfloat16
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,15 +1,20 @@
-"""Element types: the thirteen numeric types of the Array API and their promotion lattice.
+"""Element types: the thirteen numeric types of the Array API, and two narrow ones.
 
 A dtype is a `numpy.dtype`, always the canonical instance: identity is equality for what
-`dtype()` returns. One order explains the module: `a` converts to `b` when `promote(a, b)` is `b`.
+`dtype()` returns.
+
+float16 and bfloat16 are narrow: arrays are stored in them, and every step computes in float32 and
+rounds its results to them once. bfloat16 comes from `ml_dtypes`, which is imported when the type is
+first asked for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ._errors import ArgumentError, DTypeError
+from ._errors import ArgumentError, DTypeError, MissingDTypeError
+from .forks import importing, new_lock
 
 DType: TypeAlias = np.dtype[Any]
 """NumPy's objects are the dtypes."""
@@ -26,6 +31,7 @@ uint8: Final[DType] = np.dtype(np.uint8)
 uint16: Final[DType] = np.dtype(np.uint16)
 uint32: Final[DType] = np.dtype(np.uint32)
 uint64: Final[DType] = np.dtype(np.uint64)
+float16: Final[DType] = np.dtype(np.float16)
 float32: Final[DType] = np.dtype(np.float32)
 float64: Final[DType] = np.dtype(np.float64)
 complex64: Final[DType] = np.dtype(np.complex64)
@@ -35,10 +41,15 @@ DTYPES: Final[tuple[DType, ...]] = (
     *(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
     *(float32, float64, complex64, complex128),
 )
-"""Every dtype that tensors can have."""
+"""The dtypes of the Array API standard. Tensors can have float16 and `bfloat16` besides."""
 
-_CANONICAL: Final[dict[DType, DType]] = {dt: dt for dt in DTYPES}
-_NAMES: Final = ", ".join(dt.name for dt in DTYPES)
+_CANONICAL: Final[dict[DType, DType]] = {dt: dt for dt in (*DTYPES, float16)}
+_NAMES: Final = ", ".join([*[dt.name for dt in (*DTYPES, float16)], "bfloat16"])
+_NARROW: Final[set[DType]] = {float16}
+_lock: Final = new_lock()
+
+ADDED: Final[list[Callable[[DType], None]]] = []
+"""Called with bfloat16 before anybody is given it: tables over all dtypes make room for it."""
 
 
 def dtype(x: Any) -> DType:
@@ -55,6 +66,8 @@ def dtype(x: Any) -> DType:
     """
     if x is None:
         raise DTypeError(f"None is not an element type; use one of {_NAMES}", given=None)
+    if x.__class__ is str and x == "bfloat16":
+        return load_bfloat16()
     try:
         # Python's int means int64 on every platform; NumPy 2 agrees, the law is stated here.
         found = int64 if x is int else np.dtype(x)
@@ -63,8 +76,64 @@ def dtype(x: Any) -> DType:
         raise DTypeError(f"{x!r} is not an element type; use one of {_NAMES}", given=x) from None
     canonical = _CANONICAL.get(found)
     if canonical is None:
+        if found.type.__module__ == "ml_dtypes" and found.type.__name__ == "bfloat16":
+            return load_bfloat16()
         raise DTypeError(_unsupported(found), given=found)
     return canonical
+
+
+def load_bfloat16() -> DType:
+    """Return the type of 16 bits with the exponents of float32, which `ml_dtypes` adds to NumPy.
+
+    Raises:
+        MissingDTypeError: `ml_dtypes` is not installed.
+
+    >>> load_bfloat16()
+    dtype(bfloat16)
+    """
+    try:
+        with importing():
+            from ml_dtypes import bfloat16 as scalar
+    except ImportError as cause:
+        raise MissingDTypeError(
+            "bfloat16 needs the package ml_dtypes, which cannot be imported here; pip install ml_dtypes"
+        ) from cause
+    found = np.dtype(scalar)
+    if found not in _CANONICAL:
+        with _lock:
+            _NARROW.add(found)
+            for enter in ADDED:
+                enter(found)
+            _CANONICAL[found] = found
+    return found
+
+
+def kind_of(dt: DType) -> str:
+    """Return NumPy's letter for the kind of `dt`; bfloat16 is of kind `"f"`, though NumPy says void.
+
+    >>> kind_of(float32), kind_of(dtype("bfloat16"))
+    ('f', 'f')
+    """
+    kind = dt.kind
+    return "f" if kind == "V" else kind
+
+
+def is_narrow(dt: DType) -> bool:
+    """Tell whether `dt` is float16 or bfloat16, in which arrays are stored but nothing is computed.
+
+    >>> is_narrow(float16), is_narrow(float32)
+    (True, False)
+    """
+    return dt in _NARROW
+
+
+def computing_type(dt: DType) -> DType:
+    """Return the type in which steps on `dt` compute: float32 for the narrow ones, else `dt`.
+
+    >>> computing_type(float16), computing_type(int8)
+    (dtype('float32'), dtype('int8'))
+    """
+    return float32 if dt in _NARROW else dtype(dt)
 
 
 def _unsupported(found: DType) -> str:
@@ -101,16 +170,16 @@ def is_signed(dt: DType) -> bool:
     >>> is_signed(int8), is_signed(float32), is_signed(uint8)
     (True, True, False)
     """
-    return dt.kind in "ifc"
+    return kind_of(dt) in "ifc"
 
 
 def is_real_floating(dt: DType) -> bool:
-    """Tell whether `dt` is float32 or float64.
+    """Tell whether `dt` is real floating point, narrow or not.
 
     >>> is_real_floating(float32), is_real_floating(complex64)
     (True, False)
     """
-    return dt.kind == "f"
+    return kind_of(dt) == "f"
 
 
 def is_complex(dt: DType) -> bool:
@@ -128,7 +197,7 @@ def is_inexact(dt: DType) -> bool:
     >>> is_inexact(complex64), is_inexact(int64)
     (True, False)
     """
-    return dt.kind in "fc"
+    return kind_of(dt) in "fc"
 
 
 def real_of(dt: DType) -> DType:
@@ -148,186 +217,19 @@ def inexact_of(dt: DType) -> DType:
     >>> inexact_of(int8), inexact_of(complex64)
     (dtype('float64'), dtype('complex64'))
     """
-    return dtype(dt) if dt.kind in "fc" else float64
+    return dtype(dt) if kind_of(dt) in "fc" else float64
 
 
 def complex_of(dt: DType) -> DType:
-    """Return the complex type whose parts are `inexact_of(dt)`.
+    """Return the complex type whose parts hold `inexact_of(dt)`: complex64 for the narrow types.
 
-    >>> complex_of(float32), complex_of(int8)
-    (dtype('complex64'), dtype('complex128'))
+    >>> complex_of(float32), complex_of(int8), complex_of(float16)
+    (dtype('complex64'), dtype('complex128'), dtype('complex64'))
     """
     inexact = inexact_of(dt)
     if inexact.kind == "c":
         return inexact
-    return complex64 if inexact is float32 else complex128
-
-
-def _join(a: DType, b: DType) -> DType:
-    """Least upper bound of two types in NumPy's lattice, derived from kinds and sizes."""
-    if a is b or b.kind == "b":
-        return a
-    if a.kind == "b":
-        return b
-    if a.kind in "fc" or b.kind in "fc":
-        # float32 holds the integers up to 16 bits; wider ones ask for float64.
-        wide = any(d.itemsize > (2 if d.kind in "iu" else 4) for d in map(_part, (a, b)))
-        real = float64 if wide else float32
-        return complex_of(real) if "c" in (a.kind, b.kind) else real
-    if a.kind == b.kind:
-        return a if a.itemsize >= b.itemsize else b
-    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
-    if signed.itemsize > unsigned.itemsize:
-        return signed
-    # No signed type holds uint64: NumPy goes to float64, which rounds above 2**53.
-    return {1: int16, 2: int32, 4: int64, 8: float64}[unsigned.itemsize]
-
-
-def _part(dt: DType) -> DType:
-    return real_of(dt) if dt.kind == "c" else dt
-
-
-_PROMOTED: Final[dict[Any, DType]] = {(a, b): _join(a, b) for a in DTYPES for b in DTYPES}
-
-
-def promote(*dtypes: Any) -> DType:
-    """Return the smallest type to which all of `dtypes` convert: NumPy's lattice.
-
-    Raises:
-        DTypeError: one of them is unsupported.
-        ArgumentError: nothing was given.
-
-    >>> promote(int8, uint8), promote(int32, float32), promote(float64, "complex64")
-    (dtype('int16'), dtype('float64'), dtype('complex128'))
-    """
-    try:
-        return _PROMOTED[dtypes]
-    except (KeyError, TypeError):
-        pass  # not a pair of canonical dtypes
-    if not dtypes:
-        raise ArgumentError("promote needs at least one dtype, got none; pass the operands' dtypes")
-    # The joins do not associate: int16 with uint16 first is int32, and then float64 beside float32.
-    # NumPy lets the highest kind meet each of the others; so does this order, whatever the input's.
-    found = sorted({dtype(x) for x in dtypes}, key=_RANK.__getitem__)
-    out = found[-1]
-    for dt in found[:-1]:
-        out = _PROMOTED[out, dt]
-    return out
-
-
-_RANK: Final = {dt: i for i, dt in enumerate(DTYPES)}
-_WEAK_RANK: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
-_WEAK_DEFAULT: Final[dict[type, DType]] = {
-    bool: bool_,
-    int: int64,
-    float: float64,
-    complex: complex128,
-}
-
-
-def weak(scalar_cls: type, dt: DType) -> DType:
-    """Return the type of `array op scalar` for an array of type `dt` and a Python scalar.
-
-    A Python scalar only decides the kind, never the precision: a float beside float32 stays
-    float32, beside an integer it gives float64.
-
-    Raises:
-        DTypeError: `scalar_cls` is not bool, int, float or complex.
-
-    >>> weak(float, float32), weak(complex, float32), weak(float, int8), weak(int, int8)
-    (dtype('float32'), dtype('complex64'), dtype('float64'), dtype('int8'))
-    """
-    try:
-        return _WEAK[scalar_cls, dt]
-    except (KeyError, TypeError):
-        return _weak(scalar_cls, dt)
-
-
-def _weak(scalar_cls: type, dt: Any) -> DType:
-    default = _WEAK_DEFAULT.get(scalar_cls)
-    if default is None:
-        raise DTypeError(
-            f"{scalar_cls!r} is not a Python scalar type; weak scalars are bool, int, float and "
-            "complex; convert the value to one of them",
-            given=scalar_cls,
-        )
-    found = dtype(dt)
-    if _WEAK_RANK[found.kind] >= _WEAK_RANK[default.kind]:
-        return found
-    return complex_of(found) if found.kind == "f" else default
-
-
-_WEAK: Final[dict[Any, DType]] = {(cls, dt): _weak(cls, dt) for cls in _WEAK_DEFAULT for dt in DTYPES}
-
-
-def result_type(*operands: Any) -> DType:
-    """Return the type in which `operands` meet: dtypes, NumPy values, weak Python scalars.
-
-    Dtypes are promoted first; a Python scalar then raises the kind if it must. Scalars alone
-    count as bool, int64, float64 and complex128.
-
-    Raises:
-        DTypeError: an operand is neither.
-        ArgumentError: nothing was given.
-
-    >>> result_type(float32, 2.0), result_type("int8", 2.0), result_type(1, 1j)
-    (dtype('float32'), dtype('float64'), dtype('complex128'))
-    """
-    if not operands:
-        raise ArgumentError("result_type needs at least one dtype or scalar, got none; pass one")
-    strong: list[Any] = []
-    scalars: list[type] = []
-    for x in operands:
-        if type(x) in _WEAK_DEFAULT:
-            scalars.append(type(x))
-        # np.float64 and np.complex128 subclass Python's types and are strong all the same.
-        elif isinstance(x, np.generic | np.ndarray):
-            strong.append(x.dtype)
-        elif isinstance(x, bool | int | float | complex):
-            scalars.append(_scalar_class(x))
-        else:
-            strong.append(x)
-    if not scalars:
-        return promote(*strong)
-    top = scalars[0]
-    if len(scalars) > 1:
-        top = max(scalars, key=lambda cls: _WEAK_RANK[_WEAK_DEFAULT[cls].kind])
-    if not strong:
-        return _WEAK_DEFAULT[top]
-    return weak(top, strong[0] if len(strong) == 1 else promote(*strong))
-
-
-def _scalar_class(x: Scalar) -> type:
-    return next(cls for cls in (bool, int, float, complex) if isinstance(x, cls))
-
-
-def can_convert(src: DType, dst: DType) -> bool:
-    """Tell whether `convert` accepts this step: upwards in the promotion lattice.
-
-    Kind and range are kept. As everywhere in NumPy's lattice, 64-bit integers count as fitting
-    float64, which rounds them above 2**53.
-
-    >>> can_convert(int16, float32), can_convert(int32, float32), can_convert(complex64, float32)
-    (True, False, False)
-    """
-    dst = dtype(dst)
-    return _PROMOTED[dtype(src), dst] is dst
-
-
-def can_cast(src: Any, dst: Any) -> bool:
-    """Tell whether the explicit, lossy `cast` is defined: between any two supported types.
-
-    Float to integer truncates, complex to real takes the real part, anything to bool tests
-    against zero.
-
-    >>> can_cast(complex128, int8), can_cast("float16", "float32")
-    (True, False)
-    """
-    try:
-        dtype(src), dtype(dst)
-    except DTypeError:
-        return False
-    return True
+    return complex128 if inexact is float64 else complex64
 
 
 _KINDS: Final[dict[str, str]] = {
@@ -361,7 +263,7 @@ def isdtype(dt: Any, kind: Any) -> bool:
                 f"isdtype knows no kind {kind!r}; use a dtype, or one of {_quoted(_KINDS)}",
                 kind=kind,
             )
-        return dt.kind in letters
+        return kind_of(dt) in letters
     return dt is dtype(kind)
 
 

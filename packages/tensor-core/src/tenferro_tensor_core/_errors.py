@@ -47,8 +47,15 @@ class ShapeError(TenferroError, ValueError):
 class DTypeError(TenferroError, TypeError):
     """An element type is not supported, or cannot take part in this operation.
 
-    Raised for types outside the supported set (objects, strings, dates, half precision) and for
+    Raised for types outside the supported set (objects, strings, dates) and for
     implicit conversions that would lose information. Convert explicitly to a supported type.
+    """
+
+
+class MissingDTypeError(DTypeError, AttributeError):
+    """An element type needs a package that is not installed; the message names it.
+
+    It is an `AttributeError`, so that ``hasattr(namespace, "bfloat16")`` asks whether the type is there.
     """
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ._dtypes import dtype
-from ._errors import DTypeError, HostAdapterError, LayoutError, ShapeError
+from ._errors import DTypeError, HostAdapterError, LayoutError, MissingDTypeError, ShapeError
 from ._layout import Layout
 
 HostArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -141,8 +141,24 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
         # NumPy 2.0 knows no copy argument; it is passed only where it decides something.
         found = np.from_dlpack(x) if copy is not False else np.from_dlpack(x, copy=False)
     except Exception as error:
-        raise _refused(x, error) from error
+        bits = _bfloat16_of(x)
+        if bits is None:
+            raise _refused(x, error) from error
+        found = bits
     return from_numpy(found, copy=copy)
+
+
+def _bfloat16_of(x: Any) -> HostArray | None:
+    """The data of a DLPack producer whose element type NumPy refused, where it is bfloat16."""
+    from ._dlpack import Bits  # rare, and it loads ctypes
+
+    bits = Bits(x)
+    try:
+        return bits.read(np.from_dlpack(bits))
+    except MissingDTypeError:
+        raise
+    except Exception:
+        return None  # the first error says why
 
 
 def _refused(x: Any, error: Exception) -> HostAdapterError:

@@ -39,13 +39,21 @@ def finfo(dt: Any) -> FloatLimits:
 
     >>> finfo("float64").eps, finfo("complex64").bits
     (2.220446049250313e-16, 32)
+    >>> finfo("bfloat16").eps
+    0.0078125
     """
     found = dtype(dt)
     if not is_inexact(found):
         raise DTypeError(f"finfo needs a floating or complex type, got {found.name}; use iinfo for integers", given=dt)
-    info = np.finfo(real_of(found))
+    part = real_of(found)
+    if part.kind == "V":
+        from ml_dtypes import finfo as limits_of  # it is imported already: the type comes from there
+
+        info = limits_of(part)
+    else:
+        info = np.finfo(part)
     low, high, tiny = float(info.min), float(info.max), float(info.smallest_normal)
-    return FloatLimits(info.bits, float(info.eps), high, low, tiny, real_of(found))
+    return FloatLimits(info.bits, float(info.eps), high, low, tiny, part)
 
 
 def iinfo(dt: Any) -> IntLimits:

@@ -99,7 +99,12 @@ class Exported:
                     strides=host.strides,
                 )
             host = host.copy()
-        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        wanted: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        if host.dtype.kind != "V":
+            return host.__dlpack__(**wanted)
+        from tenferro_tensor_core import exported_bfloat16  # rare, and it loads ctypes
+
+        return exported_bfloat16(host, **wanted)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.spec.place.on_host:

@@ -27,7 +27,7 @@ from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor.calls import SCALARS, OpBase, state
 from tenferro_tensor.families import claim
-from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of
+from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of, kind_of
 from tenferro_tensor_core.forks import new_lock
 
 DOMAINS: Final = {
@@ -147,6 +147,8 @@ class Primitive:
         chooser: index of a boolean operand that takes no part in promotion, or ``None``.
         family: ``"<distribution>.<op>.v<major>"`` for a primitive of an operation family, else ``None``.
         extension: entry-point name in ``tenferro.extensions`` that brings its kernels and rules, or ``None``.
+        widens: whether narrow operands (float16, bfloat16) are converted to float32 before its kernels see them, and
+            the results back; by default that of element-wise primitives. Others only move elements, or run programs.
     """
 
     anywhere: ClassVar[bool] = False
@@ -166,6 +168,7 @@ class Primitive:
         chooser: int | None = None,
         family: str | None = None,
         extension: str | None = None,
+        widens: bool | None = None,
     ) -> None:
         if domain not in DOMAINS:
             raise ArgumentError(f"there is no domain {domain!r}; use one of {', '.join(DOMAINS)}", domain=domain)
@@ -181,6 +184,7 @@ class Primitive:
         self._rule = infer
         self.elementwise, self.domain, self.chooser = elementwise, domain, chooser
         self.family, self.extension = family, extension
+        self.widens = elementwise if widens is None else widens
         if family is not None:
             claim(self)
         self._interned: WeakValueDictionary[Any, Op] = WeakValueDictionary()
@@ -321,7 +325,7 @@ def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
             dtypes=tuple(str(s.dtype) for s in specs),
         )
     kinds, takes = DOMAINS[p.domain]
-    if ruled[0].dtype.kind not in kinds:
+    if kind_of(ruled[0].dtype) not in kinds:
         raise DTypeError(
             f"{p.name} is not defined for {ruled[0].dtype.name}; it takes {takes}",
             dtype=str(ruled[0].dtype),
@@ -360,13 +364,14 @@ def primitive(
     chooser: int | None = ...,
     family: str | None = ...,
     extension: str | None = ...,
+    widens: bool | None = ...,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 def primitive(infer: Callable[..., Any] | None = None, /, **kind: Any) -> Any:
     """Make a `Primitive` of an inference function; see the module's text.
 
     Args:
         infer: maps operand specs and metadata to an output spec, or to a tuple of them.
-        kind: ``elementwise``, ``domain``, ``chooser``, ``family``, ``extension`` of `Primitive`.
+        kind: ``elementwise``, ``domain``, ``chooser``, ``family``, ``extension``, ``widens`` of `Primitive`.
     """
     if infer is not None:
         return Primitive(infer)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._refusal import refuse, spec_of
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size, is_inexact, is_narrow
 from tenferro_tensor_core import dtype as known_dtype
 from tenferro_tensor_core.forks import new_lock
 
@@ -76,19 +76,21 @@ class Spec:
         ndim: number of axes.
         inexact: whether the dtype is real or complex floating point, hence differentiable.
         cplx: whether the dtype is complex.
+        narrow: whether the dtype is float16 or bfloat16: for storage, while steps compute in float32.
         symbolic: whether some extent is not an integer.
 
     >>> Spec((2, 3), np.dtype("float64")) is Spec((2, 3), np.dtype("float64"))
     True
     """
 
-    __slots__ = ("__weakref__", "cplx", "dtype", "inexact", "ndim", "place", "shape", "symbolic")
+    __slots__ = ("__weakref__", "cplx", "dtype", "inexact", "narrow", "ndim", "place", "shape", "symbolic")
     shape: tuple[DimLike, ...]
     dtype: np.dtype[Any]
     place: Place
     ndim: int
     inexact: bool
     cplx: bool
+    narrow: bool
     symbolic: bool
 
     def __new__(cls, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place = HOST) -> Spec:
@@ -115,7 +117,8 @@ class Spec:
                 self.shape, self.dtype, self.place = shape, dtype, place
                 self.ndim = len(shape)
                 self.cplx = dtype.kind == "c"
-                self.inexact = dtype.kind in "fc"
+                self.inexact = is_inexact(dtype)
+                self.narrow = is_narrow(dtype)
                 self.symbolic = symbolic
                 self = _interned.setdefault((shape, dtype, place), self)
         return self

@@ -18,6 +18,7 @@ from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError
 from tenferro_tensor.device_runtimes._registry import PROCESS
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.entry_points import BACKENDS
+from tenferro_tensor.narrow import widened_kernel, widens
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
@@ -203,6 +204,8 @@ class Backend(ABC):
         if self.name != "cpu":
             PROCESS.pair(self.name)
         self.require(device)
+        if widens(op, (*ins, *outs)):
+            return widened_kernel(lambda op, ins, outs: self.kernel(op, ins, outs, device), op, ins, outs)
         make = REGISTRY.find("kernel", op.primitive, self.name)
         if make is None:
             have = ", ".join(REGISTRY.backends_of(op.primitive)) or "no backend"
@@ -286,7 +289,7 @@ class Backend(ABC):
     ) -> OpenKernel | None:
         """A kernel for symbolic specs, or ``None`` where kernels of the op are made for numbers only."""
         make = REGISTRY.find("kernel", op.primitive, self.name)
-        if make is None:
+        if make is None or widens(op, (*ins, *outs)):
             return None
         sizes: tuple[Any, ...] | None = () if getattr(make, "any_size", False) else None
         if sizes is None and hasattr(make, "sizes"):

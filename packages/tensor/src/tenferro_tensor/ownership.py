@@ -37,6 +37,8 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def borrowed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A read-only view of memory that somebody else may write to; attributes set on `array` do not reach it."""
+    if array.dtype.kind == "V":  # bfloat16, which the buffer protocol has no format for
+        return borrowed(array.view(np.uint16)).view(array.dtype)
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 

@@ -27,6 +27,7 @@ from tenferro_tensor_core import (
     float64,
     inexact_of,
     int64,
+    is_inexact,
     likely,
     promote,
     require_equal,
@@ -104,7 +105,7 @@ def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
         if first.inexact or p.domain not in ("inexact", "floating"):
             return operands  # type: ignore[return-value]  # one spec, and nothing to promote
     dtype = common_dtype([o for i, o in enumerate(operands) if i != p.chooser])
-    if p.domain in ("inexact", "floating") and dtype.kind not in "fc":
+    if p.domain in ("inexact", "floating") and not is_inexact(dtype):
         dtype = inexact_of(dtype)
     specs = [o for o in operands if isinstance(o, Spec)]
     shape = broadcast_shapes(*[s.shape for s in specs])

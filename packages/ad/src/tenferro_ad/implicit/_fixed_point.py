@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import tenferro_runtime as tr
 from tenferro_ad.implicit._custom_root import custom_root
 from tenferro_ad.implicit._real_space import RealSpace
@@ -15,7 +13,7 @@ from tenferro_runtime.batching import inner_array
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import map_tree, unflatten
 from tenferro_tensor import Tensor
-from tenferro_tensor_core import ArgumentError, NumericalError
+from tenferro_tensor_core import ArgumentError, NumericalError, finfo
 
 
 class FixedPointStatus(NamedTuple):
@@ -77,7 +75,7 @@ def fixed_point(
     values, tree = unknowns(init, "fixed_point: the start x", lambda x: f(x, *args))
     start, specs = unflatten(tree, values), [v.spec for v in values]
     space = RealSpace(start)
-    limit = float(np.finfo(space.dtype).eps) ** 0.75 if tol is None else tol
+    limit = finfo(space.dtype).eps ** 0.75 if tol is None else tol
 
     def residual(x: Any) -> Any:
         after = unflatten(tree, matched(f(x, *args), tree, specs, "the function of fixed_point", "the start"))

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 import tenferro_runtime as tr
 from tenferro_ad.implicit._real_space import Parts, RealSpace, added, dot, norm, scaled
 from tenferro_runtime.trees import flatten
 from tenferro_tensor import Tensor
-from tenferro_tensor_core import DimLike, ask, likely
+from tenferro_tensor_core import DimLike, ask, finfo, likely
 
 MAX_FULL: Final = 256
 """Up to this number of real unknowns all vectors are kept orthogonal, and the last step is exact but for rounding."""
@@ -79,7 +77,7 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
         slope = space.parts(g(space.tree_of([tr.ones_like(p) for p in b])))
         return space.tree_of([p / q for p, q in zip(b, slope, strict=True)])
     scale = space.norm(b)
-    eps = float(np.finfo(space.dtype).eps)
+    eps = finfo(space.dtype).eps
     n = space.dimension
     steps = n if likely(n, "<=", MAX_FULL) and ask(n, "<=", MAX_FULL) else RESTART
 
@@ -134,7 +132,7 @@ def _extended(c: _Cycle, w: Parts) -> _Cycle:
     again = dot(c.basis, w, dtype)
     w = [p - tr.astype(again, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
     length = norm(w, dtype)
-    length = tr.where(length > float(np.finfo(dtype).eps) * size, length, 0.0)  # else it is rounding alone
+    length = tr.where(length > finfo(dtype).eps * size, length, 0.0)  # else it is rounding alone
     vector = scaled(tr.where(length > 0, 1 / tr.where(length > 0, length, 1.0), 0.0), w)
     basis = [v.at[c.k + 1].set(p) for v, p in zip(c.basis, vector, strict=True)]
     rotation, column = _rotated(c.rotation, c.rotation @ (h + again).at[c.k + 1].set(length), c.k)
@@ -159,7 +157,7 @@ def _combined(c: _Cycle) -> Parts:
     steps, dtype = c.triangle.shape[0], c.rotation.dtype
     rhs = c.first * c.rotation[:, 0]
     rows = tr.matrix_transpose(c.triangle)
-    least = float(np.finfo(dtype).eps) * tr.sqrt(tr.sum(c.triangle**2))
+    least = finfo(dtype).eps * tr.sqrt(tr.sum(c.triangle**2))
 
     def solve(j: Any, z: Any) -> Any:
         i = steps - 1 - j

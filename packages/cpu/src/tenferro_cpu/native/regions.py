@@ -14,7 +14,7 @@ from tenferro_tensor import Op, catalog
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.device_model import Later, Literal, Region, expansion, in_rows
 from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, For, Let, Load, LoopFunction, Order, Reg, Role, Store
-from tenferro_tensor_core import Dim, DimLike, UnsupportedError, dim
+from tenferro_tensor_core import Dim, DimLike, UnsupportedError, dim, is_inexact
 
 
 class Native(Protocol):
@@ -32,7 +32,7 @@ def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtyp
     if not compiles_programs() or not op.primitive.elementwise:
         return False
     dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
-    if op.primitive is catalog.convert and dtypes[0].kind in "fc" and result.kind in "iu":
+    if op.primitive is catalog.convert and is_inexact(dtypes[0]) and result.kind in "iu":
         return False  # out of range NumPy's own conversion decides, which differs between sizes and processors
     return rule_for(op.primitive, dtypes, True) is not None or expansion(op, *operands) is not None
 

@@ -8,6 +8,7 @@ from typing import Any
 from tenferro_runtime.expanding._apply import has_expansion
 from tenferro_runtime.expanding._trace import conditions_of, expansion_of, specs_of, stays
 from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.ir._widen import widened
 from tenferro_runtime.passes.inline import inlined
 from tenferro_runtime.runtime import how_of, optimised_like
 from tenferro_tensor import Op, Primitive, Spec
@@ -16,6 +17,8 @@ from tenferro_tensor_core import Guard
 
 def expand(program: Program) -> Program:
     """Replace what has an expansion by it; its equations come from the line of the one that they replace.
+
+    Steps on narrow floats become steps on float32 with conversions around them first.
 
     An op stays where a kernel of it took the place of another one, where its expansion was registered with ``keep``
     and its backend has a kernel, and where its expansion asks more about open sizes than the program knows. A
@@ -26,6 +29,7 @@ def expand(program: Program) -> Program:
 
 def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> Program:
     exact = how_of(program).exact
+    program = widened(program)
     having = _having(program)
 
     def expansion(eq: Equation, specs: Mapping[int, Spec]) -> Program | None:
@@ -40,7 +44,7 @@ def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str
         found = _expanded(inner, guards, examples)
         return inner if found is inner else optimised_like(found, inner)
 
-    return _with_bodies(inlined(program, expansion, keep_lines=False) if having else program, body)
+    return _with_bodies(widened(inlined(program, expansion, keep_lines=False)) if having else program, body)
 
 
 def with_conditions(program: Program) -> Program:

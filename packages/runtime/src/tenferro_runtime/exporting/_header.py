@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from tenferro_runtime.exporting._description import ArrayArgument, Described
 
-_TYPES = {"bool": "uint8_t", "float32": "float", "float64": "double", "complex64": "float", "complex128": "double"}
+_TYPES = {
+    "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double",
+    "complex64": "float", "complex128": "double",
+}  # fmt: skip
 
 
 def header(guard: str, functions: Sequence[Described]) -> str:
@@ -23,7 +26,8 @@ def header(guard: str, functions: Sequence[Described]) -> str:
         "#include <stdint.h>",
         "",
         "/* Arrays lie row-major and without gaps; complex numbers are pairs of a real and an imaginary part. Results",
-        " * share no memory with anything else. A function returns 0, or a code that its _error function words. */",
+        " * share no memory with anything else. Of float16 and bfloat16 the bits are passed. A function returns 0, or",
+        " * a code that its _error function words. */",
         "",
         "#ifdef __cplusplus",
         'extern "C" {',

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from tenferro_runtime.files._encode import canonical, hash_elements
+from tenferro_runtime.files._encode import canonical, hash_elements, stored
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
 from tenferro_tensor import HOST, Spec, Tensor, tensor
 
@@ -36,7 +36,7 @@ def write(path: Path, texts: dict[str, str], arrays: Sequence[np.ndarray[Any, An
             archive.writestr(_member(name, zipfile.ZIP_DEFLATED), text)
         for i, array in enumerate(arrays):
             with archive.open(_member(constant_name(i), zipfile.ZIP_STORED), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+                np.lib.format.write_array(member, stored(array), version=(1, 0), allow_pickle=False)
         archive.comment = SEAL + b"0" * _DIGEST
     data = buffer.getvalue()[:-_DIGEST]
     if not path.parent.is_dir():
@@ -109,7 +109,7 @@ class Archive:
             if version != (1, 0):
                 raise ValueError(f"constant {index} has the .npy version {version}")
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
-            if (shape, fortran, dtype) != (spec.shape, False, spec.dtype):
+            if (shape, fortran, dtype) != (spec.shape, False, stored(np.empty(0, spec.dtype)).dtype):
                 raise ValueError(f"constant {index} is {dtype}{list(shape)}, but the program says {spec!r}")
             data = member.read(size + 1)
         if len(data) != size:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
-import numpy as np
-
 from tenferro_runtime.files._encode import TABLES
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
 from tenferro_runtime.files._trees import decode_tree
@@ -106,7 +104,7 @@ class Decoder:
         if kind == "set":
             return frozenset([self.value(v) for v in inner])
         make = {
-            "dtype": lambda name: dtype(np.dtype(str(name))),
+            "dtype": lambda name: dtype(str(name)),
             "dim": lambda i: self._get("dims", i),
             "program": self.program,
             "spec": self.spec,
@@ -123,9 +121,7 @@ class Decoder:
 
     def _spec(self, entry: Any) -> Spec:
         shape, name, place = entry
-        return Spec(
-            tuple([self._size(d) for d in shape]), dtype(np.dtype(str(name))), _entry(self._read["places"], place)
-        )
+        return Spec(tuple([self._size(d) for d in shape]), dtype(str(name)), _entry(self._read["places"], place))
 
     def _size(self, data: Any) -> DimLike:
         if data.__class__ is list:

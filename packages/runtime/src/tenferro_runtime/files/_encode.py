@@ -208,7 +208,13 @@ def canonical(data: Any) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def stored(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array as ``.npy`` files know it: of bfloat16 the bits."""
+    return array.view(np.uint16) if array.dtype.kind == "V" else array
+
+
 def hash_elements(array: np.ndarray[Any, Any]) -> str:
     """SHA-256 of the elements of an array in row-major order, little-endian."""
+    array = stored(array)
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return hashlib.sha256(little.tobytes()).hexdigest()

@@ -17,6 +17,7 @@ from tenferro_runtime.trees._tree import flatten
 from tenferro_runtime.trees._tree_code import wrapped
 from tenferro_runtime.whole._cost import has_loops
 from tenferro_tensor import REGISTRY, Array, Tensor
+from tenferro_tensor_core import is_inexact
 
 
 def find_nan(f: Program | Callable[..., Any], /, *args: Any, infinities: bool = True, **kwargs: Any) -> BadStep | None:
@@ -166,14 +167,14 @@ def _host(x: Any) -> np.ndarray[Any, Any]:
 
 def _bad(x: Any, infinities: bool) -> bool:
     array = _host(x)
-    if array.dtype.kind not in "fc":
+    if not is_inexact(array.dtype):
         return False
     return not np.isfinite(array).all() if infinities else bool(np.isnan(array).any())
 
 
 def _statistics(name: str, x: Any) -> Statistics:
     array = _host(x)
-    exact = array.dtype.kind not in "fc"
+    exact = not is_inexact(array.dtype)
     finite = array.ravel() if exact else array[np.isfinite(array)]
     sizes = np.abs(finite) if array.dtype.kind == "c" else finite
     return Statistics(

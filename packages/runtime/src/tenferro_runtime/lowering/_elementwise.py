@@ -10,6 +10,7 @@ from tenferro_runtime.lowering._values import Formula, Index, Lowered, Numbers
 from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import INDEX, Affine, Value
+from tenferro_tensor_core import is_real_floating
 
 SLOW: Final = frozenset(
     {
@@ -35,7 +36,7 @@ def elementwise(step: Step) -> Lowered:
     operands = step.operands
     scalars = [isinstance(v, Literal) for v in step.eq.operands]
     cost = COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
-    if p is catalog.convert and dtype.kind in "iu" and operands[0].dtype.kind == "f":
+    if p is catalog.convert and dtype.kind in "iu" and is_real_floating(operands[0].dtype):
         cost = COST_TO_INTEGER
     if p is catalog.pow and isinstance(step.eq.operands[1], Literal) and step.eq.operands[1].value == 2:
         operands, scalars, op, cost = [operands[0]] * 2, [scalars[0]] * 2, catalog.mul.op(), 1

@@ -7,6 +7,7 @@ from functools import update_wrapper
 from typing import ClassVar, Final
 
 from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._widen import computes_narrow
 
 Pass = Callable[[Program], Program]
 
@@ -32,9 +33,13 @@ class Rounding(_Marked):
     """A pass that may change how results are rounded: the order of a sum, or a product instead of a power.
 
     All other passes keep every bit of what they rewrite (NaN payloads aside); a deterministic runtime leaves these out.
+    They wait until the steps on narrow floats are widened, for each of these rounds its result.
     """
 
     kind = "rounding"
+
+    def __call__(self, program: Program) -> Program:
+        return program if computes_narrow(program) else self.run(program)
 
 
 class Rearranging(_Marked):

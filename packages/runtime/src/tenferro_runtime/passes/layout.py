@@ -12,6 +12,7 @@ from tenferro_runtime.passes._kinds import Rearranging
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor import catalog as c
+from tenferro_tensor_core import finfo, is_inexact, is_narrow
 
 SINKS: Final[frozenset[Primitive]] = frozenset(
     {
@@ -168,10 +169,12 @@ def _is_exact(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
     """Whether b holds every number of a."""
     if a.kind == "b" or a == b:
         return True
-    if b.kind in "fc" and a.kind in "iu":
-        digits = np.finfo(b).nmant + 1
+    if is_inexact(b) and a.kind in "iu":
+        digits = round(1 - np.log2(finfo(b).eps))
         return a.itemsize * 8 - (a.kind == "i") <= digits
-    return np.can_cast(a, b, "safe")
+    if is_narrow(a):
+        return is_inexact(b) and not is_narrow(b)
+    return not is_narrow(b) and np.can_cast(a, b, "safe")
 
 
 def _sunk(work: Rewriting, eq: Equation) -> int | None:

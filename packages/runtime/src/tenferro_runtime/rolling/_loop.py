@@ -14,6 +14,7 @@ from tenferro_runtime.rolling._body import CannotRollError, GroupBody
 from tenferro_runtime.rolling._flow import Flow, Listing
 from tenferro_runtime.rolling._rows import RowOf, Surroundings
 from tenferro_tensor import HOST, Spec, catalog, tensor
+from tenferro_tensor_core import kind_of
 
 ROLLED: Final = "rolled"
 """Under this name the body of such a loop remembers that Python wrote it out."""
@@ -123,7 +124,7 @@ class _Scan:
     def _hand_out(self, v: int, inner: int, spec: Spec) -> None:
         """Let a value of the last group leave the loop as a carry that nobody reads."""
         around = self.around
-        if spec.place is not HOST or spec.dtype.kind not in "biufc":
+        if spec.place is not HOST or kind_of(spec.dtype) not in "biufc":
             raise CannotRollError(self.flow)
         zero = around.constant(tensor(np.zeros((), dtype=spec.dtype)))
         if spec.shape:

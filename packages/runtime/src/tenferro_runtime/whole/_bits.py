@@ -8,6 +8,7 @@ from tenferro_runtime.fusion._candidates import EXACT, EXACT_REAL
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.whole._cost import inside
 from tenferro_tensor import REGISTRY, catalog
+from tenferro_tensor_core import kind_of
 
 ROUNDING: Final = frozenset({
     catalog.reduce_sum, catalog.reduce_prod, catalog.cumsum, catalog.cumprod, catalog.cumlogsumexp,
@@ -23,7 +24,7 @@ def keeps_bits(program: Program) -> bool:
 
 def _keeps(program: Program, eq: Equation) -> bool:
     p = eq.op.primitive
-    kinds = {program.specs[v].dtype.kind for v in (*eq.variables, *eq.results)}
+    kinds = {kind_of(program.specs[v].dtype) for v in (*eq.variables, *eq.results)}
     if kinds.isdisjoint("fc"):
         return True
     if p.elementwise:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_tensor._spec import Spec
-from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, DTypeError, ShapeError, ask
+from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, DTypeError, ShapeError, ask, kind_of
 
 
 def same(a: DimLike, b: DimLike) -> bool:
@@ -78,7 +78,7 @@ def require_same_dtype(name: str, *specs: Spec) -> None:
 
 def require_kind(name: str, x: Spec, kinds: str, takes: str) -> None:
     """A dtype among the given NumPy kind letters."""
-    if x.dtype.kind not in kinds:
+    if kind_of(x.dtype) not in kinds:
         raise DTypeError(
             f"{name} is not defined for {x.dtype.name}; it takes {takes}", dtype=str(x.dtype), primitive=name
         )

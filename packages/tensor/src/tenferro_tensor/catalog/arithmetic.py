@@ -122,7 +122,7 @@ def copysign(x: Spec, y: Spec) -> Spec:
     return x
 
 
-@primitive(elementwise=True, domain="floating")
+@primitive(elementwise=True, domain="floating", widens=False)
 def nextafter(x: Spec, y: Spec) -> Spec:
     """Next representable number after `x` in the direction of `y`."""
     return x

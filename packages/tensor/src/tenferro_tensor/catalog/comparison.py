@@ -79,7 +79,7 @@ def signbit(x: Spec) -> Spec:
     return x.with_(dtype=bool_)
 
 
-@primitive(elementwise=True, chooser=0)
+@primitive(elementwise=True, chooser=0, widens=False)
 def select(pred: Spec, x: Spec, y: Spec) -> Spec:
     """`x` where `pred` is true, `y` elsewhere."""
     if pred.dtype != bool_:

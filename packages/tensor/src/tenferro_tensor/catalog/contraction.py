@@ -12,7 +12,7 @@ __all__ = ["dot_general"]
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-@primitive
+@primitive(widens=True)
 def dot_general(x: Spec, y: Spec, *, contract: Pair, batch: Pair) -> Spec:
     """Sum of products over paired axes, for each index of the batch axes.
 

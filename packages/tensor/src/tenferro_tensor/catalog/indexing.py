@@ -59,7 +59,7 @@ def gather(
     return x.with_(shape=tuple(shape))
 
 
-@primitive
+@primitive(widens=True)
 def scatter(
     x: Spec,
     indices: Spec,

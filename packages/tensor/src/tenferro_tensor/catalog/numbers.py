@@ -12,19 +12,19 @@ from tenferro_tensor_core import dtype as known_dtype
 __all__ = ["complex", "conj", "convert", "imag", "real", "stop_gradient"]
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, widens=False)
 def conj(x: Spec) -> Spec:
     """Complex conjugate; real numbers are unchanged."""
     return x
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, widens=False)
 def real(x: Spec) -> Spec:
     """Real part; real numbers are unchanged."""
     return x.with_(dtype=real_of(x.dtype)) if x.cplx else x
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, widens=False)
 def imag(x: Spec) -> Spec:
     """Imaginary part; 0 for real numbers."""
     return x.with_(dtype=real_of(x.dtype)) if x.cplx else x
@@ -32,11 +32,16 @@ def imag(x: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="floating")
 def complex(re: Spec, im: Spec) -> Spec:
-    """Complex number with the given real and imaginary parts."""
+    """Complex number with the given real and imaginary parts, which are not narrow."""
+    if re.narrow:
+        raise DTypeError(
+            f"complex is not defined for {re.dtype.name}, which has no complex type; convert to float32 first",
+            dtype=str(re.dtype),
+        )
     return re.with_(dtype=complex_of(re.dtype))
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, widens=False)
 def convert(x: Spec, *, dtype: np.dtype[Any]) -> Spec:
     """`x` in another dtype, whatever is lost on the way.
 
@@ -48,7 +53,7 @@ def convert(x: Spec, *, dtype: np.dtype[Any]) -> Spec:
     return x.with_(dtype=dtype)
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, widens=False)
 def stop_gradient(x: Spec) -> Spec:
     """`x` itself, but no derivative passes."""
     return x

@@ -35,19 +35,19 @@ def _require_elements(name: str, x: Spec, axes: tuple[int, ...]) -> None:
             )
 
 
-@primitive
+@primitive(widens=True)
 def reduce_sum(x: Spec, *, axes: tuple[int, ...]) -> Spec:
     """Sum over `axes`, in the dtype of `x`: integers wrap, of booleans it is the logical or; 0 of no elements."""
     return _reduced("reduce_sum", x, axes)
 
 
-@primitive
+@primitive(widens=True)
 def reduce_prod(x: Spec, *, axes: tuple[int, ...]) -> Spec:
     """Product over `axes`, in the dtype of `x`: integers wrap, of booleans it is the logical and; 1 of no elements."""
     return _reduced("reduce_prod", x, axes)
 
 
-@primitive
+@primitive(widens=True)
 def reduce_max(x: Spec, *, axes: tuple[int, ...]) -> Spec:
     """Largest element over `axes`; NaN if one is NaN. The axes must not be empty."""
     require_kind("reduce_max", x, "biuf", _ORDERED)
@@ -56,7 +56,7 @@ def reduce_max(x: Spec, *, axes: tuple[int, ...]) -> Spec:
     return out
 
 
-@primitive
+@primitive(widens=True)
 def reduce_min(x: Spec, *, axes: tuple[int, ...]) -> Spec:
     """Smallest element over `axes`; NaN if one is NaN. The axes must not be empty."""
     require_kind("reduce_min", x, "biuf", _ORDERED)
@@ -86,13 +86,13 @@ def _located(name: str, x: Spec, axis: int) -> Spec:
     return x.with_(shape=(*x.shape[:axis], *x.shape[axis + 1 :]), dtype=int64)
 
 
-@primitive
+@primitive(widens=True)
 def argmax(x: Spec, *, axis: int) -> Spec:
     """Index along `axis` of the largest element, the first of several; the first NaN wins over every number."""
     return _located("argmax", x, axis)
 
 
-@primitive
+@primitive(widens=True)
 def argmin(x: Spec, *, axis: int) -> Spec:
     """Index along `axis` of the smallest element, the first of several; the first NaN wins over every number."""
     return _located("argmin", x, axis)

@@ -14,21 +14,21 @@ def _require_line(name: str, x: Spec, axis: int, reverse: bool) -> None:
     require_flag(name, reverse, "reverse")
 
 
-@primitive
+@primitive(widens=True)
 def cumsum(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Sums of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
     _require_line("cumsum", x, axis, reverse)
     return x
 
 
-@primitive
+@primitive(widens=True)
 def cumprod(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Products of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
     _require_line("cumprod", x, axis, reverse)
     return x
 
 
-@primitive
+@primitive(widens=True)
 def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Largest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
     require_kind("cummax", x, "biuf", _ORDERED)
@@ -36,7 +36,7 @@ def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
     return x
 
 
-@primitive
+@primitive(widens=True)
 def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Smallest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
     require_kind("cummin", x, "biuf", _ORDERED)
@@ -44,7 +44,7 @@ def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
     return x
 
 
-@primitive
+@primitive(widens=True)
 def cumlogsumexp(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """``log(cumsum(exp(x)))`` along `axis`, without overflow on the way; from each element on if `reverse`."""
     require_kind("cumlogsumexp", x, "f", "real floating point")

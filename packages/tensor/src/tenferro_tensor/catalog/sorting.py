@@ -8,7 +8,7 @@ from tenferro_tensor_core import ArgumentError, ShapeError, int64
 __all__ = ["argsort", "searchsorted", "sort"]
 
 
-@primitive
+@primitive(widens=True)
 def sort(x: Spec, *, axis: int, descending: bool) -> Spec:
     """Elements in order along `axis`; NaN is last in both orders."""
     require_axis("sort", axis, x)
@@ -16,7 +16,7 @@ def sort(x: Spec, *, axis: int, descending: bool) -> Spec:
     return x
 
 
-@primitive
+@primitive(widens=True)
 def argsort(x: Spec, *, axis: int, descending: bool) -> Spec:
     """Indices along `axis` that sort `x`; equal elements keep their order, NaN is last, in both orders."""
     require_axis("argsort", axis, x)
@@ -24,7 +24,7 @@ def argsort(x: Spec, *, axis: int, descending: bool) -> Spec:
     return x.with_(dtype=int64)
 
 
-@primitive
+@primitive(widens=True)
 def searchsorted(sorted1d: Spec, values: Spec, *, side: str) -> Spec:
     """Where to insert each value into an ascending vector: before (``"left"``) or after (``"right"``) its equals."""
     if side not in ("left", "right"):

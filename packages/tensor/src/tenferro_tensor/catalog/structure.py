@@ -143,7 +143,7 @@ def slice_(x: Spec, *, start: tuple[DimLike, ...], limit: tuple[DimLike, ...], s
     return x.with_(shape=tuple(shape))
 
 
-@primitive
+@primitive(widens=True)
 def update_slice(x: Spec, update: Spec, *, start: tuple[DimLike, ...], stride: tuple[int, ...], mode: str) -> Spec:
     """`x` with its elements ``start, start + stride, ...`` of each axis, as many as `update` has, set or added to.
 

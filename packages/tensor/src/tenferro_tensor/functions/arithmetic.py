@@ -3,12 +3,10 @@
 import builtins
 from typing import Any, Final
 
-import numpy as np
-
 from tenferro_tensor import catalog
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import converted, value, whole
-from tenferro_tensor_core import float64
+from tenferro_tensor_core import finfo, float64
 
 __all__ = [
     "abs",
@@ -297,7 +295,7 @@ def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, negi
     if x.spec.cplx:
         parts = [nan_to_num(p, nan=nan, posinf=posinf, neginf=neginf) for p in (catalog.real(x), catalog.imag(x))]
         return catalog.complex(*parts)
-    most = float(np.finfo(x.spec.dtype).max)
+    most = finfo(x.spec.dtype).max
     above = most if posinf is None else posinf
     under = -most if neginf is None else neginf
     out = catalog.select(catalog.is_nan(x), nan, x)

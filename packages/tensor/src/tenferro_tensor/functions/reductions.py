@@ -27,7 +27,7 @@ def accumulated(x: Any, dtype: Any) -> Any:
     if dtype is not None:
         return converted(x, known_dtype(dtype))
     have: DType = x.spec.dtype
-    return x if have.kind in "fc" else converted(x, uint64 if have.kind == "u" else int64)
+    return x if x.spec.inexact else converted(x, uint64 if have.kind == "u" else int64)
 
 
 def sum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:

@@ -1,5 +1,6 @@
-"""Means and variances over axes, and exponentials that are normalised over axes."""
+"""Means and variances over axes, and exponentials that are normalised over axes; of narrow floats in float32."""
 
+from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
@@ -9,7 +10,7 @@ from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
-from tenferro_tensor_core import ArgumentError, inexact_of
+from tenferro_tensor_core import ArgumentError, float32, inexact_of
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
 
@@ -17,6 +18,11 @@ __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
 def _floating(x: Any) -> Any:
     x = value(x)
     return converted(x, inexact_of(x.spec.dtype))
+
+
+def _in_float32(f: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """`f` of a narrow array, with all of its steps in float32 and a single rounding at the end."""
+    return converted(f(converted(x, float32), *args, **options), x.spec.dtype)
 
 
 def _divided(total: Any, x: Any, axis: Any, correction: float = 0.0) -> Any:
@@ -37,6 +43,8 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     Tensor([2., 3.])
     """
     x = _floating(x)
+    if x.spec.narrow:
+        return _in_float32(mean, x, axis, keepdims=keepdims)
     return _divided(_sum(x, axis, keepdims=keepdims), x, axis)
 
 
@@ -49,6 +57,8 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     Tensor(1.)
     """
     x = _floating(x)
+    if x.spec.narrow:
+        return _in_float32(var, x, axis, correction=correction, keepdims=keepdims)
     spread = abs2(x - mean(x, axis, keepdims=True))
     return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, correction)
 
@@ -61,6 +71,9 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     >>> tr.std(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
     """
+    x = _floating(x)
+    if x.spec.narrow:
+        return _in_float32(std, x, axis, correction=correction, keepdims=keepdims)
     spread = var(x, axis, correction=correction, keepdims=keepdims)
     equal = catalog.eq(spread, 0.0)
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
@@ -98,6 +111,8 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     Tensor(1000.69314718)
     """
     x = _floating_real(x, "logsumexp")
+    if x.spec.narrow:
+        return _in_float32(logsumexp, x, axis, keepdims=keepdims)
     axes = axes_of("logsumexp", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return catalog.log(_sum(x, axes, keepdims=keepdims))
@@ -125,6 +140,8 @@ def softmax(x: Any, /, axis: Any = -1) -> Any:
     Tensor([0.5, 0.5])
     """
     x = _floating_real(x, "softmax")
+    if x.spec.narrow:
+        return _in_float32(softmax, x, axis)
     axes = axes_of("softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return aliased(x)
@@ -141,6 +158,8 @@ def log_softmax(x: Any, /, axis: Any = -1) -> Any:
     Tensor([-0.69314718, -0.69314718])
     """
     x = _floating_real(x, "log_softmax")
+    if x.spec.narrow:
+        return _in_float32(log_softmax, x, axis)
     axes = axes_of("log_softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return aliased(x)

@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.catalog import arithmetic as ops
+from tenferro_tensor.narrow import rounded
 from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size, scalar_or, unchanged
 from tenferro_tensor_core import ArgumentError
 
@@ -54,6 +55,20 @@ def kernels(xp: Any, special: Special) -> Table:
             with np.errstate(all="ignore"):
                 whole = xp.floor_divide(x, y)
             return xp.where(xp.isinf(x) | xp.isinf(y), x / y, whole)
+
+        return run
+
+    @any_size
+    def nextafter(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        if not ins[0].narrow:
+            return xp.nextafter  # type: ignore[no-any-return]
+        # From a zero to one of the other sign it leads to that one, as C has it.
+        dtype = ins[0].dtype
+
+        def run(x: Any, y: Any) -> Any:
+            x, y = (rounded(v, dtype) if v.__class__ in SCALARS else v for v in (x, y))
+            x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
+            return xp.where(x == y, y, xp.nextafter(x, y))
 
         return run
 
@@ -116,7 +131,7 @@ def kernels(xp: Any, special: Special) -> Table:
         ops.maximum: always(xp.maximum),
         ops.minimum: always(xp.minimum),
         ops.copysign: always(xp.copysign),
-        ops.nextafter: always(xp.nextafter),
+        ops.nextafter: nextafter,
         ops.floor: rounding(xp.floor),
         ops.ceil: rounding(xp.ceil),
         ops.trunc: rounding(xp.trunc),

@@ -40,7 +40,7 @@ def kernels(xp: Any, special: Special) -> Table:
     def convert(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, dtype: np.dtype[Any]) -> Kernel:
         if ins[0].dtype == dtype:
             return unchanged
-        if ins[0].cplx and dtype.kind in "iuf":
+        if ins[0].cplx and dtype.kind not in "bc":
             return lambda x: x.real.astype(dtype)
         return lambda x: x.astype(dtype)
 

@@ -3,8 +3,9 @@
 import struct
 from typing import Final
 
-LLVM_TYPES: Final = {"f64": "double", "f32": "float"} | {f"i{bits}": f"i{bits}" for bits in (1, 8, 16, 32, 64)}
-BITS: Final = {"f64": 64, "f32": 32, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+_FLOATS: Final = {"f64": "double", "f32": "float", "f16": "half"}
+LLVM_TYPES: Final = _FLOATS | {f"i{bits}": f"i{bits}" for bits in (1, 8, 16, 32, 64)}
+BITS: Final = {"f64": 64, "f32": 32, "f16": 16, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
 
 def number(kind: str, value: float) -> str:

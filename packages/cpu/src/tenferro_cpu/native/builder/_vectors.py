@@ -127,7 +127,7 @@ class Block(Emitter):
 
 
 class Vec:
-    """Interleaved SSA vectors of one kind of element: ``f64 f32 i1 i8 i16 i32 i64``."""
+    """Interleaved SSA vectors of one kind of element: ``f64 f32 f16 i1 i8 i16 i32 i64``."""
 
     __slots__ = ("block", "kind", "names")
     __hash__ = None  # type: ignore[assignment]

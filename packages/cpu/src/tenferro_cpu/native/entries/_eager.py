@@ -25,6 +25,7 @@ from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
+from tenferro_tensor_core import is_inexact
 from tenferro_tensor_core.forks import new_lock
 
 Kernel = Callable[..., Any]
@@ -290,7 +291,7 @@ def _warns(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[bool, bool]:
 def _rounds(primitive: Primitive, dtype: np.dtype[Any], out: np.dtype[Any]) -> bool:
     """Whether loops may differ in the last place, or out of range."""
     if primitive is numbers.convert:
-        return dtype.kind in "fc" and out.kind in "iu"
+        return is_inexact(dtype) and out.kind in "iu"
     return dtype.kind in "fc" and primitive not in (_ONE_ANSWER if dtype.kind == "c" else _ONE_REAL_ANSWER)
 
 

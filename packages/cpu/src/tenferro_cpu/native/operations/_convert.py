@@ -2,7 +2,7 @@
 
 Integers wrap. Floating-point numbers beyond the range of an integer dtype become what NumPy makes of them on x86: they
 wrap if they fit into 32 bits, or 64 for wider dtypes, and else become the lowest of these. NumPy warns of them, so the
-conversion raises the processor's flag for invalid operations.
+conversion raises the processor's flag for invalid operations. Whatever becomes bfloat16 becomes float32 on the way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.builder import BITS, Vec
+from tenferro_cpu.native.operations._narrow import rounded, to_odd, widened
 from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of
+from tenferro_tensor_core import float16, float32, float64, is_narrow
 
 
 def resized(x: Vec, kind: str, signed: bool) -> Vec:
@@ -29,6 +31,14 @@ def resized_float(x: Vec, kind: str) -> Vec:
 
 def converted(x: Value, source: np.dtype[Any], target: np.dtype[Any]) -> Value:
     """`x` in another dtype, whatever is lost on the way."""
+    if is_narrow(source):
+        return converted(widened(x, source), float32, target)  # type: ignore[arg-type]
+    if is_narrow(target):
+        if isinstance(x, Pair):
+            return converted(x.re, np.dtype(f"f{source.itemsize // 2}"), target)
+        if source is float64 and target is float16:
+            return rounded(to_odd(x), target)
+        return rounded(converted(x, source, float32), target)  # type: ignore[arg-type]
     if isinstance(x, Pair):
         if target.kind == "b":
             return x.re.differs(0.0) | x.im.differs(0.0)

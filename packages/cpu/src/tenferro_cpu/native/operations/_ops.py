@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.builder import Block
+from tenferro_cpu.native.builder import Block, Vec
 from tenferro_cpu.native.operations import (
     _arithmetic,
     _bits,
@@ -22,10 +22,12 @@ from tenferro_cpu.native.operations import (
     _math_complex,
     _math_erf,
     _math_power,
+    _narrow,
 )
 from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value, real
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
+from tenferro_tensor_core import is_narrow
 
 
 def _conj(site: Site, x: Value) -> Value:
@@ -44,7 +46,11 @@ def _same(site: Site, x: Value) -> Value:
     return x
 
 
-# Kinds of dtype for which a rule holds, as NumPy's letters, and the rule.
+def _nextafter(site: Site, x: Vec, y: Vec) -> Value:
+    return (_narrow if is_narrow(site.dtype) else _arithmetic).nextafter(site, x, y)
+
+
+# Kinds of dtype for which a rule holds, as NumPy's letters and "n" for narrow floats, and the rule.
 RULES: dict[Primitive, tuple[str, Rule]] = {
     arithmetic.add: ("biufc", _arithmetic.logical_or(_arithmetic.parts(lambda x, y: x + y), lambda x, y: x | y)),
     arithmetic.sub: ("iufc", _arithmetic.parts(lambda x, y: x - y)),
@@ -61,17 +67,17 @@ RULES: dict[Primitive, tuple[str, Rule]] = {
     arithmetic.minimum: ("biuf", _arithmetic.smaller),
     arithmetic.clamp: ("biuf", _arithmetic.clamp),
     arithmetic.copysign: ("f", real(_math.with_sign)),
-    arithmetic.nextafter: ("f", _arithmetic.nextafter),
+    arithmetic.nextafter: ("fn", _nextafter),
     arithmetic.floor: ("biuf", _arithmetic.whole("floor")),
     arithmetic.ceil: ("biuf", _arithmetic.whole("ceil")),
     arithmetic.trunc: ("biuf", _arithmetic.whole("trunc")),
     arithmetic.round: ("biufc", _arithmetic.whole("roundeven")),
-    numbers.conj: ("biufc", _conj),
-    numbers.real: ("biufc", _real_part),
-    numbers.imag: ("biufc", _imaginary_part),
+    numbers.conj: ("biufcn", _conj),
+    numbers.real: ("biufcn", _real_part),
+    numbers.imag: ("biufcn", _imaginary_part),
     numbers.complex: ("f", lambda site, re, im: Pair(re, im)),
-    numbers.convert: ("biufc", _convert.convert),
-    numbers.stop_gradient: ("biufc", _same),
+    numbers.convert: ("biufcn", _convert.convert),
+    numbers.stop_gradient: ("biufcn", _same),
     comparison.eq: ("biufc", _comparison.eq),
     comparison.ne: ("biufc", _comparison.ne),
     comparison.lt: ("biuf", _comparison.comparison("olt", "slt")),
@@ -82,7 +88,7 @@ RULES: dict[Primitive, tuple[str, Rule]] = {
     comparison.is_inf: ("biufc", _comparison.is_inf),
     comparison.is_finite: ("biufc", _comparison.is_finite),
     comparison.signbit: ("f", _comparison.signbit),
-    comparison.select: ("biufc", _comparison.select),
+    comparison.select: ("biufcn", _comparison.select),
     bits.bitwise_and: ("biu", real(lambda x, y: x & y)),
     bits.bitwise_or: ("biu", real(lambda x, y: x | y)),
     bits.bitwise_xor: ("biu", real(lambda x, y: x ^ y)),
@@ -155,7 +161,7 @@ def rule_for(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], fused: boo
     ruled = next((d for i, d in enumerate(dtypes) if i != primitive.chooser), None)
     for table in (RULES, FUSED_RULES, COMPLEX_RULES) if fused else (RULES,):
         kinds, rule = table.get(primitive, ("", None))
-        if ruled is not None and ruled.kind in kinds:
+        if ruled is not None and ("n" if is_narrow(ruled) else ruled.kind) in kinds:
             return rule
     return None
 

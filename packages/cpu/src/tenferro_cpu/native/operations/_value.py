@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tenferro_cpu.native.builder import Block, Vec
+from tenferro_tensor_core import is_narrow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,13 +40,15 @@ Rule: TypeAlias = Callable[..., Value]
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """Element kind of a dtype; of a complex one that of its parts.
+    """Element kind of a dtype; of a complex one that of its parts, of a narrow one that of its bits.
 
     >>> kind_of(np.dtype("complex64")), kind_of(np.dtype("uint8")), kind_of(np.dtype("bool"))
     ('f32', 'i8', 'i1')
     """
     if dtype.kind == "c":
         return f"f{dtype.itemsize * 4}"
+    if is_narrow(dtype):
+        return "i16"
     return "i1" if dtype.kind == "b" else ("f" if dtype.kind == "f" else "i") + str(dtype.itemsize * 8)
 
 
@@ -55,6 +58,8 @@ def literal(block: Block, value: Any, dtype: np.dtype[Any]) -> Value:
     if dtype.kind == "c":
         z = complex(value)
         return Pair(block.splat(kind, z.real), block.splat(kind, z.imag))
+    if is_narrow(dtype):
+        value = np.asarray(value, dtype).view(np.int16).item()
     return block.splat(kind, value)
 
 

@@ -1,0 +1,91 @@
+"""Steps on narrow floats: their operands are widened to float32, and their results rounded back, once.
+
+float16 and bfloat16 are types to store arrays in. Steps that only move elements do so in the type itself. Every other
+step means: convert the narrow operands to float32, compute, convert the results. That is the law in every mode: a
+compiled program rounds after each of its steps, as eager work does, however its steps are fused. A Python number beside
+a narrow operand is rounded to the narrow type first, like any number that takes the dtype of the arrays beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._primitive import Op
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import SCALARS
+from tenferro_tensor_core import ArgumentError, DType, float32, is_narrow
+
+__all__ = ["rounded", "wide", "widened_kernel", "widens"]
+
+Kernel = Callable[..., Any]
+Makes = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Kernel]
+"""Makes the kernel of an op for specs of its operands and results."""
+
+
+def widens(op: Op, specs: Sequence[Spec]) -> bool:
+    """Whether an op on operands and results of these specs computes in float32 what is stored in fewer bits."""
+    for s in specs:
+        if s.narrow:
+            return op.primitive.widens and op.params.get("mode") != "set"
+    return False
+
+
+def wide(spec: Spec) -> Spec:
+    """The spec in which a step computes: float32 in place of a narrow type."""
+    return spec.with_(dtype=float32) if spec.narrow else spec
+
+
+def rounded(x: Any, dtype: DType) -> Any:
+    """A Python number as it is beside an array of this dtype: rounded to a narrow one, else itself.
+
+    Raises:
+        ArgumentError: it is an integer that no float can hold.
+
+    >>> rounded(0.1, np.dtype("float16")), rounded(3, np.dtype("float16")), rounded(0.1, np.dtype("float32"))
+    (0.0999755859375, 3, 0.1)
+    """
+    if x.__class__ is bool or not is_narrow(dtype):
+        return x
+    try:
+        near = np.asarray(float(x), dtype).item()
+    except OverflowError as cause:
+        raise ArgumentError(f"{x} does not fit {dtype.name}, the dtype of the arrays beside it", value=x) from cause
+    return x if near == x else near
+
+
+def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+    """The kernel of an op that `widens`: conversions around the kernel for float32.
+
+    Args:
+        make: makes the kernels.
+        op: the op.
+        ins: specs of the operands.
+        outs: specs of the results.
+    """
+    run = make(op, tuple(map(wide, ins)), tuple(map(wide, outs)))
+    widen = [_conversion(make, s, wide(s)) for s in ins]
+    narrow = [_conversion(make, wide(s), s) for s in outs]
+    dtypes = [s.dtype for s in ins]
+    several = len(outs) != 1 or op.infer(*ins).__class__ is tuple
+
+    def widened(*raws: Any) -> Any:
+        given = [
+            rounded(x, dtype) if x.__class__ in SCALARS else x if to is None else to(x)
+            for x, to, dtype in zip(raws, widen, dtypes)
+        ]
+        found = run(*given, *raws[len(given) :])
+        if several:
+            return tuple([x if to is None else to(x) for x, to in zip(found, narrow, strict=True)])
+        return found if narrow[0] is None else narrow[0](found)
+
+    return widened
+
+
+def _conversion(make: Makes, x: Spec, goal: Spec) -> Kernel | None:
+    if x is goal:
+        return None
+    return make(catalog.convert.op(dtype=goal.dtype), (x,), (goal,))
