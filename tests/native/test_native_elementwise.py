@@ -13,7 +13,7 @@ from tenferro_tensor import Primitive, catalog
 from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, comparison, numbers
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, Reduction
-from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, finfo, is_inexact, is_narrow, load_bfloat16
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -24,6 +24,7 @@ DTYPES = {
     "u": ["uint8", "uint16", "uint32", "uint64"],
     "f": ["float32", "float64"],
     "c": ["complex64", "complex128"],
+    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
 }
 DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
 
@@ -52,7 +53,9 @@ def require_same(got, expected, dtype, scale=1.0):
         np.testing.assert_array_equal(got, expected)
         return
     # Bounds of the library are in test_native_math; here, that it is the right function of the right operands.
-    eps = float(np.finfo(expected.dtype).eps)
+    eps = finfo(expected.dtype).eps
+    if is_narrow(expected.dtype):
+        got, expected = (x.astype("float32") for x in (got, expected))
     np.testing.assert_allclose(got, expected, rtol=16 * eps * scale, atol=16 * eps * scale)
 
 
@@ -81,7 +84,7 @@ def test_every_elementwise_primitive_is_native_or_reserved_with_a_reason():
     catalogued = [p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise]
     assert len(catalogued) > 60
     for primitive in catalogued:
-        kinds = DOMAINS[primitive.domain][0]
+        kinds = DOMAINS[primitive.domain][0] + ("" if primitive.widens else "n")  # else it is given float32
         native = "".join(table[primitive][0] for table in (RULES, FUSED_RULES, COMPLEX_RULES) if primitive in table)
         reserved = "".join(RESERVED.get(primitive, {}))
         assert sorted(native + reserved) == sorted(kinds), primitive
@@ -102,15 +105,20 @@ def test_numbers_beyond_an_integer_dtype_wrap_within_a_wider_one(source, target)
         np.testing.assert_array_equal(run(far), lowest.astype(target))
 
 
-@pytest.mark.parametrize("source", ["bool", "int8", "uint16", "int64", "uint64", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("target", ["bool", "int8", "uint8", "int32", "uint64", "float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "source", ["bool", "int8", "uint16", "int64", "uint64", "float32", "float64", "complex64", *DTYPES["n"]]
+)
+@pytest.mark.parametrize(
+    "target", ["bool", "int8", "uint8", "int32", "uint64", "float32", "float64", "complex128", *DTYPES["n"]]
+)
 def test_conversions(source, target):
     kernel = one_op(numbers.convert.op(dtype=np.dtype(target)), source)
     x = values(np.random.default_rng(5), source, 77)
-    if np.dtype(source).kind in "fc" and np.dtype(target).kind == "u":
+    if is_inexact(np.dtype(source)) and np.dtype(target).kind == "u":
         x = np.abs(x).astype(source)  # NumPy leaves the others open
     (expected,) = meaning(kernel, x)
-    np.testing.assert_array_equal(fused(kernel)(x), expected)
+    got, comparable = fused(kernel)(x), "float32" if is_narrow(np.dtype(target)) else target
+    np.testing.assert_array_equal(got.astype(comparable), expected.astype(comparable))
 
 
 def muladd(dtype="float64"):

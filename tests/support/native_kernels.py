@@ -11,6 +11,7 @@ from tenferro_cpu.native.kernels._render import supported
 from tenferro_tensor import Op, Primitive, Spec, catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels
+from tenferro_tensor_core import finfo
 
 _REFERENCE = kernels(np, lambda: import_module("scipy.special"))
 LONG = np.longdouble
@@ -70,8 +71,9 @@ def values(rng: np.random.Generator, dtype: Any, shape: Any, special: bool = Fal
         return z
     x = np.asarray(rng.standard_normal(shape) * 3).astype(dtype)
     if special and x.size:
-        tiny = np.finfo(dtype).tiny
-        odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, tiny, -tiny / 4, np.finfo(dtype).max], dtype)
+        limits = finfo(dtype)
+        tiny = limits.smallest_normal
+        odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, tiny, -tiny / 4, limits.max], dtype)
         flat = x.reshape(-1)
         chosen = rng.random(flat.size) < 0.3
         flat[chosen] = rng.choice(odd, chosen.sum())

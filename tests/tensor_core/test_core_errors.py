@@ -10,6 +10,7 @@ import tenferro_tensor_core as core
 BUILTINS = {
     "ShapeError": ValueError,
     "DTypeError": TypeError,
+    "MissingDTypeError": AttributeError,
     "AxisError": IndexError,
     "ArgumentError": ValueError,
     "LayoutError": ValueError,
@@ -20,6 +21,7 @@ BUILTINS = {
     "TransferForbiddenError": RuntimeError,
     "BackendUnavailableError": ImportError,
     "UnsupportedError": NotImplementedError,
+    "ForeignFunctionError": TypeError,
     "NumericalError": ArithmeticError,
     "RegistryError": RuntimeError,
     "TracingError": TypeError,

@@ -125,7 +125,7 @@ def test_subclasses_lose_their_class_but_not_silently_their_mask():
 
 
 @pytest.mark.parametrize(
-    "given_", [np.array([{}, None]), np.array(["a"]), np.array(["2020"], "M8[D]"), np.array([1], "e")]
+    "given_", [np.array([{}, None]), np.array(["a"]), np.array(["2020"], "M8[D]"), np.array([1], "g")]
 )
 @pytest.mark.parametrize("adapt", [from_numpy, to_numpy])
 def test_unsupported_element_types(adapt, given_):
@@ -192,7 +192,7 @@ def test_objects_without_a_buffer(wrong):
 
 @pytest.mark.parametrize(
     "wrong",
-    [memoryview(b"ab").cast("c"), memoryview(np.array([1], "e")), memoryview(np.zeros(1, "S3"))],  # type: ignore[arg-type]
+    [memoryview(b"ab").cast("c"), memoryview(np.array([1], "g")), memoryview(np.zeros(1, "S3"))],  # type: ignore[arg-type]
 )
 def test_buffers_of_unsupported_formats(wrong):
     with pytest.raises((DTypeError, HostAdapterError), match=r"not supported|cannot read"):
