@@ -98,7 +98,7 @@ def load_bfloat16() -> DType:
         raise MissingDTypeError(
             "bfloat16 needs the package ml_dtypes, which cannot be imported here; pip install ml_dtypes"
         ) from cause
-    found = np.dtype(scalar)
+    found: DType = np.dtype(scalar)
     if found not in _CANONICAL:
         with _lock:
             _NARROW.add(found)

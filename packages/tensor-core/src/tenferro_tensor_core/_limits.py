@@ -45,13 +45,12 @@ def finfo(dt: Any) -> FloatLimits:
     found = dtype(dt)
     if not is_inexact(found):
         raise DTypeError(f"finfo needs a floating or complex type, got {found.name}; use iinfo for integers", given=dt)
-    part = real_of(found)
+    part, limits_of = real_of(found), np.finfo
     if part.kind == "V":
-        from ml_dtypes import finfo as limits_of  # it is imported already: the type comes from there
+        import ml_dtypes  # it is imported already: the type comes from there
 
-        info = limits_of(part)
-    else:
-        info = np.finfo(part)
+        limits_of = ml_dtypes.finfo  # type: ignore[assignment]
+    info = limits_of(part)
     low, high, tiny = float(info.min), float(info.max), float(info.smallest_normal)
     return FloatLimits(info.bits, float(info.eps), high, low, tiny, part)
 

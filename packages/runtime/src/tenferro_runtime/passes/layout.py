@@ -171,7 +171,7 @@ def _is_exact(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
         return True
     if is_inexact(b) and a.kind in "iu":
         digits = round(1 - np.log2(finfo(b).eps))
-        return a.itemsize * 8 - (a.kind == "i") <= digits
+        return bool(a.itemsize * 8 - (a.kind == "i") <= digits)
     if is_narrow(a):
         return is_inexact(b) and not is_narrow(b)
     return not is_narrow(b) and np.can_cast(a, b, "safe")

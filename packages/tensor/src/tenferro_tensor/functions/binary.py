@@ -3,13 +3,11 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.operands import converted
-from tenferro_tensor_core import DTypeError, int32, int64
+from tenferro_tensor_core import DTypeError, finfo, float32, int32, int64
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
 
@@ -30,11 +28,14 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     (Tensor([0.5 , 0.75]), Tensor([4, 0], dtype=int32))
     """
     x = _real("frexp", x)
+    if x.spec.narrow:
+        mantissa, exponent = frexp(converted(x, float32))
+        return converted(mantissa, x.spec.dtype), exponent
     size = catalog.abs(catalog.stop_gradient(x))
     plain = catalog.bitwise_or(catalog.eq(size, 0.0), catalog.bitwise_not(catalog.is_finite(size)))
     size = catalog.select(plain, 1.0, size)
-    lift = -int(np.finfo(x.spec.dtype).minexp)
-    tiny = catalog.lt(size, float(np.finfo(x.spec.dtype).tiny))
+    lift = _lift(x)
+    tiny = catalog.lt(size, finfo(x.spec.dtype).smallest_normal)
     size = catalog.select(tiny, catalog.select(tiny, size, 0.0) * 2.0**lift, size)
     exponent = converted(catalog.floor(catalog.log2(size)), int64)
     exponent = exponent + converted(catalog.ge(scaled(size, -exponent), 1.0), int64)  # where log2 was rounded down,
@@ -53,12 +54,19 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     x1, x2 = _real("ldexp", x1), listed(x2)
     if x2.spec.dtype.kind not in "biu":
         raise DTypeError(f"ldexp takes integers as exponents, got {x2.spec!r}; use x1 * exp2(x2)")
+    if x1.spec.narrow:
+        return converted(scaled(converted(x1, float32), converted(x2, int64)), x1.spec.dtype)
     return scaled(x1, converted(x2, int64))
+
+
+def _lift(x: Any) -> int:
+    """The exponent of 2 that makes 1 of the smallest normal number."""
+    return round(-math.log2(finfo(x.spec.dtype).smallest_normal))
 
 
 def scaled(x: Any, exponent: Any) -> Any:
     """A number times a power of 2, in three steps whose powers are normal numbers."""
-    most = -int(np.finfo(x.spec.dtype).minexp)
+    most = _lift(x)
     for _ in range(3):
         step = catalog.clamp(exponent, -most, most)
         x = catalog.mul(x, catalog.exp2(converted(step, x.spec.dtype)))
@@ -88,7 +96,7 @@ def spacing(x: Any, /) -> Any:
     x = catalog.stop_gradient(_real("spacing", x))
     infinite = catalog.is_inf(x)
     # Upwards from the largest number is infinity, so the step is taken from one with the same exponent.
-    most = float(np.finfo(x.spec.dtype).max)
+    most = finfo(x.spec.dtype).max
     start = catalog.select(infinite, 0.0, catalog.clamp(x, -most / 1.5, most / 1.5))
     step = catalog.sub(catalog.nextafter(start, catalog.select(catalog.lt(x, 0.0), -math.inf, math.inf)), start)
     return catalog.select(infinite, math.nan, step)

@@ -20,7 +20,7 @@ from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import min as _min
 from tenferro_tensor.functions.scans import diff
 from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, own, require_concrete
-from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, int64
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, computing_type, int64
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
@@ -167,7 +167,9 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
         if weights is not None:
             raise ArgumentError(f"{name} has no rule for bins of weighted numbers; pass their number or edges")
         require_concrete(x, name, "pass the number of bins, or their edges")
-        return own(np.histogram_bin_edges(x._concrete(), bins, range), x.spec.place)
+        wide = converted(x, computing_type(x.spec.dtype))
+        edges = own(np.histogram_bin_edges(wide._concrete(), bins, range), x.spec.place)
+        return converted(edges, x.spec.dtype) if x.spec.narrow else edges
     if isinstance(bins, (list, tuple)):
         bins = np.asarray(bins)
     if getattr(bins, "ndim", 0):
@@ -195,7 +197,7 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
             return own(np.linspace(low, high, n + 1, dtype=dtype), x.spec.place)
     first, last = (converted(listed(v), dtype) for v in (first, last))
     half = catalog.select(catalog.eq(first, last), 0.5, 0.0)
-    return linspace(catalog.sub(first, half), catalog.add(last, half), n + 1)
+    return linspace(catalog.sub(first, half), catalog.add(last, half), n + 1, dtype=dtype)
 
 
 def _ends(name: str, x: Any, range: Any) -> tuple[Any, Any]:

@@ -47,7 +47,7 @@ def _same(site: Site, x: Value) -> Value:
 
 
 def _nextafter(site: Site, x: Vec, y: Vec) -> Value:
-    return (_narrow if is_narrow(site.dtype) else _arithmetic).nextafter(site, x, y)
+    return _narrow.nextafter(site, x, y) if is_narrow(site.dtype) else _arithmetic.nextafter(site, x, y)
 
 
 # Kinds of dtype for which a rule holds, as NumPy's letters and "n" for narrow floats, and the rule.
