@@ -1,6 +1,7 @@
 """Functions with NumPy's names against NumPy: on concrete, traced and batched values, and their derivatives."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from array_oracles import assert_same
 from numpy_calls import CALLS
 from tenferro_ad import check_grads, grad
 from tenferro_tensor import Spec
-from tenferro_tensor_core import ArgumentError, AxisError, ShapeError, TracingError
+from tenferro_tensor.dispatch import recording
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, HostAdapterError, ShapeError, TracingError
 
 BOTH = [(name, dtype) for name, call in CALLS.items() for dtype in call.dtypes]
 IDS = [f"{name}-{dtype}" for name, dtype in BOTH]
@@ -32,6 +34,8 @@ def test_values(name, dtype):
     assert_same(result, wanted(call, xs))
     for leaf in tr.tree_leaves(result):
         assert all(leaf is not x for x in given), "an argument itself is returned"
+    with recording(lambda decision: None):  # no direct form
+        assert_same(call.f(tr, *given), wanted(call, xs))
     for x, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(x.numpy(), before)
 
@@ -116,6 +120,126 @@ def test_operands_that_do_not_fit_are_named():
         (lambda: tr.ravel_multi_index((tr.asarray([2]), tr.asarray([0])), (2, 3)), AxisError, "an index of axis 0"),
         (lambda: tr.rollaxis(x, 0, 3), AxisError, "start 3 is out of range"),
         (lambda: tr.rot90(x), ShapeError, "rot90 needs an array with at least 2 axes"),
+    ):
+        with pytest.raises(kind, match=text):
+            f()
+
+
+def test_ranges_on_logarithmic_scales():
+    pairs: Any = (tr.logspace, np.logspace), (tr.geomspace, np.geomspace)
+    kinds: Any = {}, {"num": 5}, {"num": 4, "endpoint": False}, {"num": 1}, {"num": 0}
+    for f, g in pairs:
+        for kind in kinds:
+            assert_same(f(2, 3.5, **kind), g(2, 3.5, **kind))
+        assert_same(f(2.0, 7.0, 4, dtype="float32"), g(2.0, 7.0, 4, dtype="float32"))
+        ends = np.asarray([1.0, 2.0]), np.asarray([[3.0], [4.0], [5.0]])
+        assert_same(f(tr.asarray(ends[0]), tr.asarray(ends[1]), 6, axis=-1), g(ends[0], ends[1], 6, axis=-1))
+        check_grads(lambda a, b, f=f: f(a, b, 4), ends)
+        run = tr.compile(lambda x, a, f=f: f(a, 9.0, x.shape[0]))
+        assert_same(run(tr.ones(3), tr.asarray(2.0)), g(2.0, 9.0, 3))
+    assert_same(tr.logspace(0, 3, 4, base=2), np.logspace(0, 3, 4, base=2))
+    assert_same(tr.geomspace(-8, -1, 4), np.geomspace(-8, -1, 4))
+    assert_same(tr.geomspace(1, 1j, 5), np.geomspace(1, 1j, 5))
+    with pytest.raises(ArgumentError, match="cannot start or end at 0"):
+        tr.geomspace(0, 1)
+
+
+def test_functions_buffers_and_iterables():
+    assert_same(tr.fromfunction(lambda i, j: i + 2 * j, (2, 3)), np.fromfunction(lambda i, j: i + 2 * j, (2, 3)))
+    raw = np.arange(5, dtype="int16").tobytes()
+    assert_same(tr.frombuffer(raw, "int16", 3, 2), np.frombuffer(raw, "int16", 3, 2))
+    assert_same(tr.fromiter(range(4), "float32"), np.arange(4, dtype="float32"))
+    x = tr.ones(3)
+    assert tr.copy(x) is not x and not np.shares_memory(np.asarray(tr.copy(x)), np.asarray(x))
+    with pytest.raises(HostAdapterError, match="frombuffer: "):
+        tr.frombuffer(b"abc", "int64")
+    with pytest.raises(HostAdapterError, match="fromiter: "):
+        tr.fromiter([1], "int64", 2)
+
+
+def test_sizes_given_for_distinct_elements_and_extracts():
+    x = tr.asarray([[3, 1, 3], [2, 1, 7]])
+    every: Any = {"return_index": True, "return_inverse": True, "return_counts": True}
+    for size in (2, 4, 6):
+        run = tr.compile(lambda x, size=size: tr.unique(x, size=size, fill_value=-1, **every))
+        values, index, inverse, counts = run(x)
+        want = np.unique(x.numpy(), **every)
+        n = min(size, 4)
+        assert values.tolist() == [*want[0].tolist()[:n], *[-1] * (size - n)]
+        assert (index[:n].tolist(), counts.tolist()) == (
+            want[1][:n].tolist(),
+            [*want[3][:n].tolist(), *[0] * (size - n)],
+        )
+        np.testing.assert_array_equal(inverse.numpy(), want[2])
+    assert tr.vmap(lambda x: tr.unique(x, size=3))(x).tolist() == [[1, 3, 1], [1, 2, 7]]
+    nans = tr.asarray([np.nan, 2.0, np.nan])
+    np.testing.assert_array_equal(tr.unique(nans, size=2).numpy(), [2.0, np.nan])
+    np.testing.assert_array_equal(tr.unique(nans, size=3, equal_nan=False).numpy(), [2.0, np.nan, np.nan])
+    assert tr.unique(tr.ones(0), size=2).tolist() == [0.0, 0.0]
+    assert tr.union1d(x, tr.asarray([9]), size=3).tolist() == [1, 2, 3]
+    cut = tr.compile(lambda x: tr.extract(x > 2, x, size=4, fill_value=-1))
+    assert cut(x).tolist() == [3, 3, 7, -1]
+    open_ended = tr.compile(lambda x: tr.sum(tr.extract(x > 2, x) ** 2))
+    assert float(open_ended(x)) == 9 + 9 + 49
+    assert grad(lambda x: tr.sum(tr.unique(x) ** 2))(tr.asarray([3.0, 1.0, 3.0])).tolist() == [6.0, 2.0, 0.0]
+    both = grad(lambda x, y: tr.sum(tr.intersect1d(x, y) ** 2 + tr.setdiff1d(x, y)), (0, 1))
+    assert [g.tolist() for g in both(tr.asarray([1.0, 2.0]), tr.asarray([2.0]))] == [[1.0, 4.0], [0.0]]
+
+
+def test_top_k():
+    x = np.asarray([[3.0, 9.0, 5.0, 9.0], [1.0, 0.0, 2.0, -1.0]])
+    values, indices = tr.top_k(tr.asarray(x), 2)
+    assert values.tolist() == [[9.0, 9.0], [2.0, 1.0]] and indices.tolist() == [[1, 3], [2, 0]]
+    assert tr.top_k(tr.asarray(x), 1, axis=0).indices.tolist() == [[0, 0, 0, 0]]
+    assert tr.compile(lambda x: tr.top_k(x, x.shape[0]))(tr.asarray(x)).values.tolist() == values.tolist()
+    check_grads(lambda x: tr.top_k(x, 3).values ** 2, (x[1],))
+    with pytest.raises(ArgumentError, match="from 0 to 4 elements along axis 1"):
+        tr.top_k(tr.asarray(x), 5)
+
+
+def test_values_put_along_an_axis():
+    x = np.zeros((2, 3))
+    at, values = np.asarray([[2], [0]]), np.asarray([[7.0], [8.0]])
+    want = x.copy()
+    np.put_along_axis(want, at, values, 1)
+    put = lambda x, i, v: tr.put_along_axis(x, i, v, 1)
+    given = [tr.asarray(v) for v in (x, at, values)]
+    assert_same(put(*given), want)
+    assert_same(tr.compile(put)(*given), want)
+    assert_same(given[0], x)
+    check_grads(lambda x, v: tr.put_along_axis(x, at, v, 1) ** 2, (x, values))
+    assert tr.put_along_axis(tr.ones((2, 2)), [3], 5.0, None).tolist() == [[1.0, 1.0], [1.0, 5.0]]
+
+
+def test_a_traced_index_may_be_deleted():
+    x = tr.arange(4)
+    drop = tr.compile(lambda x, i: tr.delete(x, i))
+    assert [drop(x, tr.asarray(i)).tolist() for i in (0, 2, -1)] == [[1, 2, 3], [0, 1, 3], [0, 1, 2]]
+
+
+def test_further_operands_that_do_not_fit_are_named():
+    x = tr.ones(4)
+    for f, kind, text in (
+        (lambda: tr.select([x > 0], []), ArgumentError, "one choice for each condition"),
+        (lambda: tr.select([x], [x]), ArgumentError, "condition 0 is float64"),
+        (lambda: tr.piecewise(x, [x > 0], [1, 2, 3]), ArgumentError, "for each of the 1 conditions"),
+        (lambda: tr.choose(tr.asarray([2]), [x, x]), AxisError, "outside of the 2 choices"),
+        (lambda: tr.extract(x > 0, tr.ones(3)), ShapeError, "a condition for each element"),
+        (lambda: tr.put_along_axis(x, [[0]], 1.0, 0), ShapeError, "indices with the 1 axes"),
+        (lambda: tr.delete(x, 4), AxisError, "index 4 is out of bounds for axis 0 with extent 4"),
+        (lambda: tr.delete(x, [7]), AxisError, "index 7 is out of bounds"),
+        (lambda: tr.insert(x, 5, 0.0), AxisError, "index 5 is out of bounds"),
+        (lambda: tr.insert(tr.asarray([1]), 0, 0.5), DTypeError, "does not fit into"),
+        (lambda: tr.resize(x, (-1,)), ArgumentError, "extents of at least 0"),
+        (lambda: tr.trim_zeros(x, "x"), ArgumentError, "trim 'f', 'b' or 'fb'"),
+        (lambda: tr.partition(x, 4), AxisError, "place 4 is out of bounds"),
+        (lambda: tr.lexsort(()), ShapeError, "at least one key"),
+        (lambda: tr.polyval(tr.ones((2, 2)), x), ShapeError, "polyval takes a vector of coefficients"),
+        (lambda: tr.polyder(x, -1), ArgumentError, "an order of at least 0, got -1"),
+        (lambda: tr.polyint(x, 3, [1, 2]), ArgumentError, "for each of 3 times, got 2"),
+        (lambda: tr.vander(tr.ones((2, 2))), ShapeError, "vander takes a vector"),
+        (lambda: tr.compile(lambda x: tr.delete(x, x > 0))(x), TracingError, "not known while tracing"),
+        (lambda: tr.compile(lambda p: tr.polymul(p, p, trim_leading_zeros=True))(x), TracingError, "are known"),
     ):
         with pytest.raises(kind, match=text):
             f()

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+import numpy_call
 import numpy_calls
 import tenferro_einsum as te
 import tenferro_fft as tf
@@ -113,7 +114,7 @@ def _table() -> dict[str, Call]:
     return table
 
 
-def _shaped(operand: numpy_calls.Operand, seed: int) -> Operand:
+def _shaped(operand: numpy_call.Operand, seed: int) -> Operand:
     """An operand in the dtype that is asked for, also where it stands for indices or a mask."""
 
     def make(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -122,7 +123,7 @@ def _shaped(operand: numpy_calls.Operand, seed: int) -> Operand:
     return make
 
 
-def _of_numbers(found: numpy_calls.Call) -> Callable[..., Any]:
+def _of_numbers(found: numpy_call.Call) -> Callable[..., Any]:
     """The call with its indices and masks made of numbers, which differ between lanes."""
     kinds = [x.dtype.kind for x in found.arrays("float64")]
 
@@ -218,6 +219,14 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "digitize", lambda x, e: tr.digitize(x, e), M, ascending(5))
     for f in (tr.max, tr.mean, tr.sum, tr.std):
         put(tr, f"{f.__name__}, all axes", partial(f, keepdims=True), M)
+    put(tr, "top_k", lambda x: tr.top_k(x, 2, axis=0), M)
+    put(tr, "logspace", lambda a, b: tr.logspace(a, b, 4), VECTOR, NUMBER)
+    put(tr, "geomspace", lambda a, b: tr.geomspace(a, b, 4, axis=1), VECTOR, NUMBER)
+    put(tr, "copy", tr.copy, M)
+    put(
+        tr, "put_along_axis",
+        lambda x, i, v: tr.put_along_axis(x, _whole(tr.real(i)) % 3, v, 0), M, between(0.1, 2.0, 1, 4), NUMBER,
+    )  # fmt: skip
     put(tr, "cumulative_trapezoid", lambda y, x: tr.cumulative_trapezoid(y, x, axis=1, initial=0), M, N)
     each(tr, "gelu relu sigmoid silu softplus", between(-2.0, 3.1, 3, 4))
     put(tr, "one_hot", lambda x: tr.one_hot(_whole(tr.real(x)) % 5, 4, axis=0), M)
@@ -399,6 +408,7 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.tree_flatten tenferro_runtime.tree_flatten_with_path tenferro_runtime.tree_leaves
     tenferro_runtime.tree_map tenferro_runtime.tree_map_with_path tenferro_runtime.tree_reduce
     tenferro_runtime.tree_structure tenferro_runtime.tree_transpose tenferro_runtime.tree_unflatten
+    tenferro_runtime.frombuffer tenferro_runtime.fromfunction tenferro_runtime.fromiter
     tenferro_runtime.bartlett tenferro_runtime.blackman tenferro_runtime.hamming tenferro_runtime.hanning
     tenferro_runtime.kaiser tenferro_runtime.diag_indices tenferro_runtime.indices tenferro_runtime.mask_indices
     tenferro_runtime.tri tenferro_runtime.tril_indices tenferro_runtime.triu_indices

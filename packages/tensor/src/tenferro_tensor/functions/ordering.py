@@ -1,0 +1,115 @@
+"""Sorting by several keys, and the elements on one side of a place in the order."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.manipulation import ravel
+from tenferro_tensor.functions.reading import take_along_axis
+from tenferro_tensor.operands import axis_of, size_of, whole
+from tenferro_tensor_core import ArgumentError, AxisError, Dim, ShapeError, ask
+
+__all__ = ["argpartition", "lexsort", "partition", "top_k"]
+
+
+class TopK(NamedTuple):
+    """The result of `top_k`."""
+
+    values: Any
+    indices: Any
+
+
+def lexsort(keys: Any, /, axis: int = -1) -> Any:
+    """The indices along an axis that sort by the last key, where that is equal by the one before it, and so on.
+
+    Args:
+        keys: a sequence of arrays of one shape, or an array whose first axis counts them.
+        axis: the axis along which to sort.
+
+    Raises:
+        ShapeError: there is no key, or they differ in shape.
+
+    >>> tr.lexsort((tr.asarray([1, 2, 0]), tr.asarray([5, 3, 3])))
+    Tensor([2, 1, 0])
+    """
+    values = [listed(k) for k in keys]
+    if not values:
+        raise ShapeError("lexsort needs at least one key, got none")
+    first = values[0].spec
+    if any(v.spec.ndim != first.ndim or not all(map(_same, v.spec.shape, first.shape)) for v in values):
+        raise ShapeError(f"lexsort needs keys of one shape, got {[v.spec for v in values]!r}")
+    values = [catalog.reshape(v, shape=(1,)) if not v.spec.ndim else v for v in values]
+    axis = axis_of("lexsort", axis, values[0].spec.ndim)
+    order = catalog.argsort(values[0], axis=axis, descending=False)
+    for v in values[1:]:
+        again = catalog.argsort(take_along_axis(v, order, axis=axis), axis=axis, descending=False)
+        order = take_along_axis(order, again, axis=axis)
+    return order if first.ndim else catalog.reshape(order, shape=())
+
+
+def _same(a: Any, b: Any) -> bool:
+    return ask(a, "==", b)
+
+
+def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Any:
+    """The elements so arranged along an axis that those with the numbers `kth` stand where sorting puts them.
+
+    Before each of them are elements that are not larger, after it elements that are not smaller, in no order to rely
+    on.
+
+    Args:
+        x: the array.
+        kth: one place or several, which may count from the end.
+        axis: the axis; ``None`` for the vector of all elements.
+
+    Raises:
+        AxisError: a place is out of bounds.
+
+    >>> tr.partition(tr.asarray([3, 1, 2]), 1)[1]
+    Tensor(2)
+    """
+    x, axis = _line("partition", x, axis, kth)
+    return catalog.sort(x, axis=axis, descending=False)
+
+
+def argpartition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Any:
+    """The indices along an axis that arrange the elements as `partition` does.
+
+    >>> tr.argpartition(tr.asarray([3, 1, 2]), 0)[0]
+    Tensor(1)
+    """
+    x, axis = _line("argpartition", x, axis, kth)
+    return catalog.argsort(x, axis=axis, descending=False)
+
+
+def _line(name: str, x: Any, axis: int | None, kth: Any) -> tuple[Any, int]:
+    x = listed(x)
+    x, axis = (ravel(x), 0) if axis is None else (x, axis_of(name, axis, x.spec.ndim))
+    n = x.spec.shape[axis]
+    for k in kth if isinstance(kth, (tuple, list)) else (kth,):
+        k = whole(name, "kth", k)
+        if not isinstance(n, Dim) and not -n <= k < n:
+            raise AxisError(f"{name}: place {k} is out of bounds for axis {axis} with extent {n}", axis=axis)
+    return x, axis
+
+
+def top_k(x: Any, k: Any, /, *, axis: int = -1) -> TopK:
+    """The `k` largest elements along an axis in descending order, and their indices; of equal ones the first first.
+
+    The derivative passes to the elements that are chosen.
+
+    Raises:
+        ArgumentError: there are fewer than `k` elements.
+
+    >>> tr.top_k(tr.asarray([3, 9, 5]), 2)
+    TopK(values=Tensor([9, 5]), indices=Tensor([1, 2]))
+    """
+    x = listed(x)
+    axis = axis_of("top_k", axis, x.spec.ndim)
+    k, n = size_of("top_k", "k", k), x.spec.shape[axis]
+    if not (ask(k, ">=", 0) and ask(k, "<=", n)):
+        raise ArgumentError(f"top_k finds from 0 to {n} elements along axis {axis} of {x.spec!r}, got k={k}", k=str(k))
+    indices = span(catalog.argsort(x, axis=axis, descending=True), axis, 0, k)
+    return TopK(take_along_axis(x, indices, axis=axis), indices)

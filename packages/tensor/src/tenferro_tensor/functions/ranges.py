@@ -1,0 +1,146 @@
+"""Arrays from ranges on logarithmic scales, functions of indices, buffers and iterables."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions.creation import asarray, linspace
+from tenferro_tensor.functions.dtypes import astype
+from tenferro_tensor.functions.index_grids import indices
+from tenferro_tensor.functions.manipulation import moveaxis
+from tenferro_tensor.operands import axis_of, host_elements, positions, value, whole
+from tenferro_tensor.promotion import broadcast_shapes
+from tenferro_tensor_core import ArgumentError, HostAdapterError
+from tenferro_tensor_core import dtype as known_dtype
+
+__all__ = ["copy", "frombuffer", "fromfunction", "fromiter", "geomspace", "logspace"]
+
+
+def copy(x: Any, /) -> Any:
+    """The same elements in memory of their own.
+
+    >>> tr.copy(tr.asarray([1, 2]))
+    Tensor([1, 2])
+    """
+    return asarray(x, copy=True)
+
+
+def _spaced(name: str, start: Any, stop: Any, num: Any, endpoint: bool) -> tuple[Any, Any, Any]:
+    """Steps from 0 to 1 along a first axis beside the axes of both ends, and the ends."""
+    start, stop = floating(listed(start)), floating(listed(stop))
+    shape = broadcast_shapes(start.spec.shape, stop.spec.shape)
+    steps = linspace(0.0, 1.0, num, endpoint=endpoint)
+    return catalog.reshape(steps, shape=(*steps.spec.shape, *(1,) * len(shape))), start, stop
+
+
+def _placed(name: str, x: Any, axis: int, dtype: Any) -> Any:
+    axis = axis_of(name, axis, x.spec.ndim)
+    x = moveaxis(x, 0, axis) if axis else x
+    return x if dtype is None else astype(x, dtype, copy=False)
+
+
+def logspace(
+    start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """`num` powers ``base**start`` to ``base**stop``, whose exponents are evenly spaced.
+
+    Both bounds and the base may be values, through which derivatives pass; bounds broadcast.
+
+    >>> tr.logspace(0, 2, 3)
+    Tensor([  1.,  10., 100.])
+    """
+    t, first, last = _spaced("logspace", start, stop, num, endpoint)
+    exponents = catalog.add(catalog.mul(catalog.sub(1.0, t), first), catalog.mul(t, last))
+    base = base if base.__class__ in (int, float, complex) else listed(base)
+    return _placed(
+        "logspace", catalog.pow(value(float(base)) if base.__class__ is int else base, exponents), axis, dtype
+    )
+
+
+def geomspace(start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """`num` numbers from `start` to `stop`, each the one before times a constant.
+
+    Both bounds may be values, through which derivatives pass, and broadcast. Complex numbers lie on a spiral.
+
+    Raises:
+        ArgumentError: a bound is known to be 0.
+
+    >>> tr.geomspace(1, 1000, 4)
+    Tensor([   1.,   10.,  100., 1000.])
+    """
+    t, first, last = _spaced("geomspace", start, stop, num, endpoint)
+    for bound in (first, last):
+        known = host_elements(bound)
+        if known is not None and not known.all():
+            raise ArgumentError("geomspace cannot start or end at 0, which no constant factor leads to or from")
+    ratio = catalog.div(last, first)
+    power = catalog.exp(catalog.mul(t, catalog.log(ratio)))
+    out = catalog.mul(first, power)
+    if endpoint:  # exactly, as at the other end
+        n = out.spec.shape[0]
+        at = positions(out, 0)
+        final = catalog.bitwise_and(catalog.eq(at, value(n - 1) if isinstance(n, int) else n - 1), catalog.gt(at, 0))
+        out = catalog.select(final, last, out)
+    return _placed("geomspace", out, axis, dtype)
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, /, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """The values of a function of indices: it is called once, with the index of every element along each axis.
+
+    Args:
+        function: a function of as many arrays of the shape as that has axes.
+        shape: the shape.
+        dtype: dtype of the indices.
+        kwargs: passed to the function.
+
+    >>> tr.fromfunction(lambda i, j: 10 * i + j, (2, 2), dtype=int)
+    Tensor([[ 0,  1],
+            [10, 11]])
+    """
+    return function(*list(indices(shape, dtype=dtype)), **kwargs)
+
+
+def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """A vector of the numbers whose bytes are in a buffer, such as ``bytes``; they are copied.
+
+    Args:
+        buffer: bytes, or an object with the buffer protocol.
+        dtype: of the numbers.
+        count: how many to read, -1 for all.
+        offset: how many bytes to skip.
+
+    Raises:
+        HostAdapterError: the buffer is too short, or its length is no multiple of the numbers' size.
+
+    >>> tr.frombuffer(bytes([1, 2, 3]), dtype="uint8")
+    Tensor([1, 2, 3], dtype=uint8)
+    """
+    try:
+        host = np.frombuffer(buffer, known_dtype(dtype), whole("frombuffer", "count", count), offset)
+    except (TypeError, ValueError, BufferError) as cause:
+        raise HostAdapterError(f"frombuffer: {cause}; check dtype, count and offset") from cause
+    return asarray(host, copy=True)
+
+
+def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1) -> Any:
+    """A vector of the numbers that an iterable gives.
+
+    Args:
+        iterable: gives the numbers.
+        dtype: of the result.
+        count: how many to take, -1 for all.
+
+    Raises:
+        HostAdapterError: there are fewer than `count`, or one does not fit the dtype.
+
+    >>> tr.fromiter((i * i for i in range(4)), dtype="int64")
+    Tensor([0, 1, 4, 9])
+    """
+    try:
+        return asarray(np.fromiter(iterable, known_dtype(dtype), whole("fromiter", "count", count)))
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise HostAdapterError(f"fromiter: {cause}; check dtype and count") from cause

@@ -1,0 +1,181 @@
+"""Elements chosen by conditions and by index, from several arrays or from one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions.flat_indices import first_true
+from tenferro_tensor.functions.manipulation import broadcast_arrays, ravel
+from tenferro_tensor.functions.reading import take
+from tenferro_tensor.functions.truncation import compress
+from tenferro_tensor.functions.updating import IndexUpdate
+from tenferro_tensor.operands import alike, axis_of, converted, host_elements, positions, truth
+from tenferro_tensor.promotion import broadcast_shapes, brought
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError, ask, bool_, int64
+
+__all__ = ["choose", "extract", "piecewise", "put_along_axis", "select"]
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """For each element, that of the first choice whose condition is true, and `default` where none is.
+
+    Conditions, choices and the default broadcast; no derivative passes into what is not chosen.
+
+    Raises:
+        ArgumentError: there is not one choice for each condition, or a condition is not boolean.
+
+    >>> x = tr.arange(5)
+    >>> tr.select([x < 2, x > 3], [x, x * 10], -1)
+    Tensor([ 0,  1, -1, -1, 40])
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ArgumentError(
+            f"select needs one choice for each condition, at least one, got {len(condlist)} conditions and "
+            f"{len(choicelist)} choices"
+        )
+    conditions = [listed(c) for c in condlist]
+    for i, c in enumerate(conditions):
+        if c.spec.dtype is not bool_:
+            raise ArgumentError(f"select takes booleans as conditions, but condition {i} is {c.spec!r}; compare first")
+    *choices, out = alike(
+        *[x if x.__class__ in (int, float, complex, bool) else listed(x) for x in choicelist], default
+    )
+    shape = broadcast_shapes(*[v.spec.shape for v in (*conditions, *choices, out)])
+    for c, choice in zip(conditions[::-1], choices[::-1], strict=True):
+        out = catalog.select(c, choice, out)
+    return brought(out, out.spec.with_(shape=shape))
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    """A function given by pieces: where several conditions hold, the last one counts, and 0 stands where none does.
+
+    Unlike NumPy's, every function is called with all of `x`, so that it may be traced, and the result has the dtype
+    that the pieces promote to, so that nothing is rounded.
+
+    Args:
+        x: the array.
+        condlist: boolean arrays of the shape of `x`, or one of them.
+        funclist: a function or a number for each condition, and perhaps one more for where none holds.
+        args: passed to every function after `x`.
+        kwargs: passed to every function.
+
+    Raises:
+        ArgumentError: the numbers of conditions and functions do not fit.
+
+    >>> x = tr.asarray([-2.0, 0.5, 3.0])
+    >>> tr.piecewise(x, [x < 0, x > 1], [lambda x: -x, lambda x: x * x, 0.0])
+    Tensor([2., 0., 9.])
+    """
+    x = listed(x)
+    several = isinstance(condlist, (list, tuple)) and len(condlist) and not isinstance(condlist[0], (bool, int))
+    if not several:
+        condition = listed(condlist)
+        rows = condition.spec.ndim > x.spec.ndim
+        several, condlist = True, list(condition) if rows else [condition]
+    conditions = [truth(listed(c)) for c in condlist]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        raise ArgumentError(
+            f"piecewise needs a function for each of the {len(conditions)} conditions, and may have one more, got "
+            f"{len(funclist)}"
+        )
+    found = [f(x, *args, **kwargs) if callable(f) else f for f in funclist]
+    zero = catalog.convert(catalog.ne(x, x), dtype=x.spec.dtype) if x.spec.dtype.kind in "fc" else catalog.sub(x, x)
+    otherwise = found.pop() if len(found) > len(conditions) else catalog.select(catalog.eq(zero, zero), 0, zero)
+    *pieces, out, _ = alike(*[f if f.__class__ in (int, float, complex) else listed(f) for f in found], otherwise, x)
+    out = brought(out, out.spec.with_(shape=broadcast_shapes(out.spec.shape, x.spec.shape)))
+    for c, piece in zip(conditions, pieces, strict=True):
+        out = catalog.select(c, piece, out)
+    return out
+
+
+def choose(x: Any, choices: Any, /, mode: str = "raise") -> Any:
+    """For each element of an integer array, the element at its place of the choice with that number.
+
+    Args:
+        x: the numbers of the choices.
+        choices: a sequence of arrays, or one whose first axis counts them; they broadcast with `x`.
+        mode: for numbers outside: ``"raise"`` an error where they are known (else they are moved inside), ``"wrap"``
+            around, or ``"clip"``.
+
+    Raises:
+        AxisError: a known number is outside.
+
+    >>> tr.choose(tr.asarray([1, 0, 1]), [tr.asarray([1, 2, 3]), tr.asarray([10, 20, 30])])
+    Tensor([10,  2, 30])
+    """
+    x = listed(x)
+    if x.spec.dtype.kind not in "iu":
+        raise ArgumentError(f"choose takes the numbers of choices as integers, got {x.spec!r}")
+    if mode not in ("raise", "wrap", "clip"):
+        raise ArgumentError(f"choose takes mode 'raise', 'wrap' or 'clip', got {mode!r}", mode=mode)
+    values = alike(*[listed(c) for c in choices])
+    n = len(values)
+    x = converted(x, int64)
+    known = host_elements(x)
+    if mode == "raise" and known is not None and known.size and (known.min() < 0 or known.max() >= n):
+        raise AxisError(f"choose: a number is outside of the {n} choices, which count from 0", choices=n)
+    x = catalog.remainder(x, n) if mode == "wrap" else catalog.clamp(x, 0, n - 1)
+    x, *values = broadcast_arrays(x, *values)
+    out = values[0]
+    for i in range(1, n):
+        out = catalog.select(catalog.eq(x, i), values[i], out)
+    return out if n > 1 else catalog.reshape(out, shape=out.spec.shape)
+
+
+def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0) -> Any:
+    """The elements where a condition is true, in row-major order.
+
+    Args:
+        condition: numbers or booleans, of as many elements as `x`.
+        x: the array.
+        size: how many elements to give; by default as many as there are, which in a trace is a new size.
+        fill_value: stands after too few of them.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+
+    >>> x = tr.arange(6)
+    >>> tr.extract(x % 3 == 0, x)
+    Tensor([0, 3])
+    """
+    mask, flat = ravel(truth(listed(condition))), ravel(listed(x))
+    if not ask(mask.spec.shape[0], "==", flat.spec.shape[0]):
+        raise ShapeError(f"extract needs a condition for each element, got {mask.spec!r} for {flat.spec!r}")
+    if size is None:
+        return compress(flat, mask)
+    at = first_true(mask, size, -1)
+    missing = catalog.lt(at, 0)
+    if flat.spec.shape[0] == 0:
+        return catalog.select(missing, *alike(fill_value, catalog.convert(at, dtype=flat.spec.dtype)))
+    return catalog.select(missing, *alike(fill_value, take(flat, catalog.select(missing, 0, at))))
+
+
+def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> Any:
+    """`x` with values put at an own index for each line along an axis; the argument does not change.
+
+    Args:
+        x: the array.
+        indices: integers with the axes of `x`; the other axes broadcast.
+        values: broadcast to the indices.
+        axis: the axis; ``None`` for the vector of all elements.
+
+    Raises:
+        ShapeError: the indices have not the axes of `x`.
+
+    >>> tr.put_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), 9, 1)
+    Tensor([[1, 9],
+            [9, 4]])
+    """
+    x, indices = listed(x), listed(indices)
+    if axis is None:
+        flat = put_along_axis(ravel(x), ravel(indices), values, 0)
+        return catalog.reshape(flat, shape=x.spec.shape)
+    n = x.spec.ndim
+    if indices.spec.ndim != n:
+        raise ShapeError(f"put_along_axis needs indices with the {n} axes of {x.spec!r}, got {indices.spec!r}")
+    if indices.spec.dtype.kind not in "iu":
+        raise DTypeError(f"put_along_axis takes integers as indices, got {indices.spec!r}; convert with astype(int64)")
+    axis = axis_of("put_along_axis", axis, n)
+    key = tuple([indices if a == axis else positions(x, a) for a in range(n)])
+    return IndexUpdate(x, key).set(values)
