@@ -6,6 +6,7 @@ import pytest
 import tenferro_linalg as la
 from linalg_checks import DTYPES, numbers
 from tenferro_tensor import tensor
+from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
 SHAPES = [(4, 4), (5, 3), (3, 5), (1, 1), (2, 3, 4, 4), (2, 5, 3)]
 SQUARE = [(4, 4), (1, 1), (2, 3, 3, 3)]
@@ -238,3 +239,24 @@ def test_extreme_scales_stay_finite(scale):
     )
     h = x + x.T
     np.testing.assert_allclose(la.eigvalsh(tensor(h * scale))._concrete(), scale * np.linalg.eigvalsh(h), rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), (2, 0), (-1, 1)])
+def test_norm_has_numpys_arguments(axis):
+    x = numbers(3, (2, 3, 4), np.float64)
+    orders: list = [None, 1, -1, 2, np.inf] + (["fro", "nuc", -2] if isinstance(axis, tuple) else [0, 3])
+    for order in orders if axis is not None else [None]:
+        for keepdims in (False, True):
+            expected = np.linalg.norm(x, order, axis, keepdims)
+            close(la.norm(tensor(x), order, axis, keepdims), expected, np.float64)
+    close(la.norm(tensor(x[0]), 1), np.linalg.norm(x[0], 1), np.float64)
+    close(la.norm(tensor(x[0, 0]), 3), np.linalg.norm(x[0, 0], 3), np.float64)
+
+
+def test_norm_refuses_what_numpy_refuses():
+    with pytest.raises(ShapeError, match="name the axes"):
+        la.norm(tensor(np.ones((2, 2, 2))), 2)
+    with pytest.raises(ArgumentError, match="one axis is of vectors"):
+        la.norm(tensor(np.ones((2, 2))), "fro", 0)
+    with pytest.raises(AxisError, match="one axis, of vectors, or two"):
+        la.norm(tensor(np.ones((2, 2, 2))), None, (0, 1, 2))

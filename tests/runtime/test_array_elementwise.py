@@ -46,6 +46,7 @@ BINARY = {
     "less_equal": (np.less_equal, REALS), "greater": (np.greater, REALS), "greater_equal": (np.greater_equal, REALS),
     "logical_and": (np.logical_and, ALL), "logical_or": (np.logical_or, ALL), "logical_xor": (np.logical_xor, ALL),
     "atan2": (np.arctan2, FLOATS), "hypot": (np.hypot, FLOATS), "logaddexp": (np.logaddexp, FLOATS),
+    "complex": (lambda re, im: re + 1j * im, FLOATS),
     "copysign": (np.copysign, FLOATS), "nextafter": (np.nextafter, FLOATS),
     "bitwise_and": (np.bitwise_and, BITS), "bitwise_or": (np.bitwise_or, BITS), "bitwise_xor": (np.bitwise_xor, BITS),
 }  # fmt: skip

@@ -240,3 +240,10 @@ def test_a_traced_function_may_start_threads() -> None:
     a, b = tensor([1.0, 2.0, 3.0]), tensor([0.5, 0.25, 0.125])
     np.testing.assert_array_equal(program.run(a, b)[0].data, f(a, b).data)
     assert len(program.equations) == 8 * 100 + 7
+
+
+def test_the_trace_of_an_array_is_the_sum_of_its_diagonal() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(np.asarray(tr.trace(tensor(x))), np.trace(x))
+    np.testing.assert_array_equal(np.asarray(tr.trace(tensor(x), 1, 2, 1)), np.trace(x, 1, 2, 1))
+    assert tr.compile(tr.trace)(tr.ones((3, 3))).item() == 3.0

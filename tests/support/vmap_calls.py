@@ -167,9 +167,9 @@ def _elementwise(put: Any, each: Any) -> None:
     each(tr, "acosh", LARGE)
     each(
         tr,
-        "add allclose array_equal array_equiv atan2 copysign divide divmod equal float_power floor_divide fmax fmin "
-        "fmod greater greater_equal heaviside hypot isclose less less_equal logaddexp logaddexp2 logical_and "
-        "logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract",
+        "add allclose array_equal array_equiv atan2 complex copysign divide divmod equal float_power floor_divide fmax "
+        "fmin fmod greater greater_equal heaviside hypot isclose less less_equal logaddexp logaddexp2 "
+        "logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract",
         M,
         N,
     )
@@ -324,6 +324,7 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "matrix_power", lambda x: tl.matrix_power(x, 3), SQUARE)
     put(tl, "matrix_norm", tl.matrix_norm, M)
     put(tl, "matrix_norm, nuclear", lambda x: tl.matrix_norm(x, ord="nuc"), M)
+    put(tl, "norm", lambda x: tl.norm(x, 1, 1), M)
     put(tl, "vector_norm", lambda x: tl.vector_norm(x, axis=1), M)
     put(tl, "vector_norm, third power", lambda x: tl.vector_norm(x, ord=3), M)
     put(tl, "cholesky", lambda x: tl.cholesky(_positive(x)), SQUARE)

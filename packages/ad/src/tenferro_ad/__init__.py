@@ -23,6 +23,7 @@ from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._saving import checkpoint_name
 from tenferro_ad._variable import variable
+from tenferro_tensor.class_home import class_home
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ else:
             "primitive_checks": "PrimitiveError PrimitiveReport check_primitive",
             "sparse": "Sparsity sparse_hessian sparse_jacobian sparsity",
         },
+        class_home(__name__),
     )
 
 __all__ = [

@@ -10,7 +10,7 @@ from tenferro_linalg._det import SlogdetResult, det, slogdet
 from tenferro_linalg._eig import EigResult, eig, eigvals
 from tenferro_linalg._eigh import EighResult, eigh, eigvalsh
 from tenferro_linalg._errors import DefectiveError, DegenerateError, GaugeError, RankError
-from tenferro_linalg._norms import matrix_norm, vector_norm
+from tenferro_linalg._norms import matrix_norm, norm, vector_norm
 from tenferro_linalg._pinv import pinv
 from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
@@ -43,6 +43,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "norm",
     "outer",
     "pinv",
     "qr",

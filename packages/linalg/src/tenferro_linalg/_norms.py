@@ -29,7 +29,7 @@ from tenferro_tensor.catalog import (
     sign,
     slice_,
 )
-from tenferro_tensor.functions import abs2
+from tenferro_tensor.functions import abs2, moveaxis
 from tenferro_tensor_core import real_of
 
 inf = float("inf")
@@ -98,6 +98,48 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
             ord=repr(ord),
         )
     return _kept(out, x, (m, n)) if keepdims else out
+
+
+def norm(
+    x: Any, /, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Any:
+    """Norm of vectors or matrices, by NumPy's rules.
+
+    Args:
+        x: the array.
+        ord: by default the Euclidean norm of all elements, of the vectors or of the matrices. Another is that of
+            `vector_norm` over one axis and of `matrix_norm` over two.
+        axis: the axis of vectors, or the two axes of matrices; by default all axes, of which there are at most two
+            where `ord` is given.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ArgumentError: an `ord` that the norm does not have.
+        AxisError: `axis` names other than one or two axes, or one is out of range.
+        ShapeError: `ord` is given for an array of more than two axes, and no `axis`.
+
+    >>> norm([[3.0, 0.0], [0.0, 4.0]]), norm([[3.0, 0.0], [0.0, 4.0]], axis=0), norm([[3.0, 0.0], [0.0, 4.0]], 1)
+    (Tensor(5.), Tensor([3., 4.]), Tensor(4.))
+    """
+    x = inexact(x)
+    if axis is None and ord is None:
+        return vector_norm(x, keepdims=keepdims)
+    axes = _axes("norm", x, axis)
+    if axis is None and len(axes) > 2:
+        raise ShapeError(
+            f"norm: ord={ord!r} is that of a vector or a matrix, got an array of shape {x.spec.shape}; "
+            "name the axes of the vectors or matrices by axis=",
+            shape=x.spec.shape,
+        )
+    if len(axes) == 1:
+        power = 2 if ord is None else ord
+        if isinstance(power, str):
+            raise ArgumentError(f"norm: ord={ord!r} is of matrices, but one axis is of vectors", ord=repr(ord))
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=power)
+    if len(axes) != 2:
+        raise AxisError(f"norm: axis={axis} must be one axis, of vectors, or two, of matrices", axis=axis)
+    out = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
+    return _kept(out, x, axes) if keepdims else out
 
 
 def _vector_norm(x: Any, axes: tuple[int, ...], ord: float) -> Any:

@@ -203,6 +203,7 @@ __all__ = [
     "choose",
     "clip",
     "column_stack",
+    "complex",
     "complex128",
     "complex64",
     "compress",
@@ -526,6 +527,8 @@ __all__ = [
 ]
 
 _namespace.register(sys.modules[__name__])
+if "einops" in sys.modules:
+    from tenferro_runtime.adapters import einops as _einops  # noqa: F401 - registers
 
 
 _deferred = deferred(

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from importlib import import_module
 from typing import Any, Final
 
@@ -42,8 +43,8 @@ _STANDARD: Final = frozenset(
 STANDARD_DTYPES: Final = {dt.name: dt for dt in DTYPES if dt.name in _STANDARD}
 """The dtypes of the standard; there are more."""
 
-FAMILIES: Final = {"fft": "pip install tenferro-fft", "linalg": "pip install tenferro-linalg"}
-"""Sub-namespaces of the standard that other distributions bring, and how to get them."""
+FAMILIES: Final = {name: f"pip install tenferro-{name}" for name in ("einsum", "fft", "linalg")}
+"""Families whose functions the namespace has where their distributions are installed, and how to get these."""
 
 
 class ArrayNamespaceInfo:
@@ -129,7 +130,10 @@ def export(name: str) -> Any:
     if name == "bfloat16":
         return load_bfloat16()
     if name in FAMILIES:
-        return family(name)
+        if "autoray" in sys.modules:  # which may be asking: it looks for functions here, and then for conventions
+            import_module("tenferro_runtime.adapters.autoray")
+        module = family(name)
+        return module.einsum if name == "einsum" else module
     if name == "nn":
         with importing():
             return import_module("tenferro_runtime.nn")

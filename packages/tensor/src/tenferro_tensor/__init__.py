@@ -1,5 +1,7 @@
 """The concrete tensor, the primitive catalog, places and devices, and the contract that backends fulfil."""
 
+from typing import TYPE_CHECKING
+
 from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
@@ -18,6 +20,7 @@ from tenferro_tensor._synchronize import synchronize, synchronize_all
 from tenferro_tensor._tensor import Tensor, tensor
 from tenferro_tensor.backends import Backend, OpenKernel, available_backends, get_backend
 from tenferro_tensor.calls import SCALARS
+from tenferro_tensor.class_home import class_home
 from tenferro_tensor.device_runtimes import (
     AcceleratorMismatchError,
     AsynchronousError,
@@ -38,6 +41,9 @@ from tenferro_tensor.dispatch import ComputeContext, compute_context, compute_de
 from tenferro_tensor.entries import clear_plans, plan_stats
 from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor.transfers import no_transfers
+
+if not TYPE_CHECKING:
+    __getattr__ = class_home(__name__)
 
 __all__ = [
     "HOST",

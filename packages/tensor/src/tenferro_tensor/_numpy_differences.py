@@ -149,18 +149,6 @@ def _copy(a: Any) -> Any:
     return functions.asarray(a, copy=True)
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    x, linalg = functions.asarray(x), _linalg()
-    if axis is None and ord is None:
-        return linalg.vector_norm(x, keepdims=keepdims)
-    if x.ndim == 1 or (axis is not None and not isinstance(axis, tuple)):
-        return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
-    if axis is not None:
-        x = functions.moveaxis(x, axis, (-2, -1))
-    out = linalg.matrix_norm(x, ord="fro" if ord is None else ord, keepdims=keepdims)
-    return functions.moveaxis(out, (-2, -1), axis) if keepdims and axis is not None else out
-
-
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     linalg = _linalg()
     return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
@@ -186,7 +174,6 @@ DIFFERENT: Final[dict[tuple[str, str], Callable[..., Any]]] = {
     ("", "round"): _round,
     ("", "around"): _round,
     ("", "copy"): _copy,
-    ("linalg", "norm"): _norm,
     ("linalg", "svd"): _svd,
 }
 """By the part of NumPy and the name: functions that take NumPy's arguments."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.functions import matrix_trace
 from tenferro_tensor.identity import lend
 from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
 from tenferro_tensor_core import decisions as active
@@ -98,8 +99,17 @@ def _require_arrays(leaves: list[Any], tree: TreeDef) -> None:
             )
 
 
-def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Program:
+@overload
+def trace(
+    f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any
+) -> Program: ...
+@overload
+def trace(f: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Any: ...
+def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
     """Record `f` as a `Program`, without running it on any data.
+
+    An array in the place of a function has NumPy's meaning of the name: ``trace(x)`` is the sum of its diagonal,
+    ``trace(x, offset, axis1, axis2)`` with NumPy's axes. `matrix_trace` is the standard's function.
 
     Args:
         f: the function; it gets traced values where `args` and `kwargs` hold arrays, numbers or specs.
@@ -121,7 +131,11 @@ def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | No
     (float64[n],)
     >>> program.run(np.arange(3.0))
     (Tensor([1., 2., 5.]),)
+    >>> tr.trace(tr.eye(3))
+    Tensor(3.)
     """
+    if isinstance(f, Array):
+        return _diagonal_sum(f, *args, **kwargs)
     leaves, treedef = flatten((args, kwargs))
     inputs: list[tuple[Spec, str | None, type | None]] = []
     for leaf, path in zip(leaves, treedef.paths(), strict=True):
@@ -156,6 +170,10 @@ def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | No
             "on its arguments; return asarray() of it to make it a constant of the program"
         )
     return recorded.program
+
+
+def _diagonal_sum(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Any:
+    return matrix_trace(x, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype)
 
 
 def leaf_spec(leaf: Any, path: str) -> tuple[Spec, type | None]:

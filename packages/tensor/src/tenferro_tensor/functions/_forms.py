@@ -124,7 +124,7 @@ def _rolled(x: Raw, shift: int, axis: int) -> Raw:
     return joined((x[*before, n - by :], x[*before, : n - by]), axis)
 
 
-def squeeze(x: Raw, /, axis: Any) -> Raw:
+def squeeze(x: Raw, /, axis: Any = None) -> Raw:
     return None if axis is None else x.squeeze(axis)
 
 

@@ -152,7 +152,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return catalog.reshape(out, shape=out.spec.shape[:-2])
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
     """Sum of products over pairs of axes; the result has the other axes of `x1`, then those of `x2`.
 
     Args:

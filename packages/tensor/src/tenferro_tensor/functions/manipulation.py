@@ -210,8 +210,8 @@ def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int
 
 
 @direct(_forms.squeeze, ANY_SIZE)
-def squeeze(x: Any, /, axis: Any) -> Any:
-    """The axes named, of extent 1, dropped.
+def squeeze(x: Any, /, axis: Any = None) -> Any:
+    """The axes named, of extent 1, dropped; by default all axes of extent 1.
 
     Raises:
         ShapeError: an axis has another extent.
@@ -220,6 +220,8 @@ def squeeze(x: Any, /, axis: Any) -> Any:
     (3,)
     """
     x = value(x)
+    if axis is None:
+        axis = tuple([a for a, d in enumerate(x.spec.shape) if ask(d, "==", 1)])
     axes = axes_of("squeeze", (axis,) if not isinstance(axis, (tuple, list)) else axis, x.spec.ndim)
     for a in axes:
         if not ask(x.spec.shape[a], "==", 1):

@@ -5,16 +5,29 @@ from typing import Any, Final
 from tenferro_tensor import catalog
 
 __all__ = [
+    "complex",
     "conj",
     "imag",
     "real",
     "stop_gradient",
 ]
 
+_COMPLEX: Final = catalog.complex.op()
 _CONJ: Final = catalog.conj.op()
 _IMAG: Final = catalog.imag.op()
 _REAL: Final = catalog.real.op()
 _STOP_GRADIENT: Final = catalog.stop_gradient.op()
+
+
+def complex(x1: Any, x2: Any, /) -> Any:
+    """The complex numbers ``x1 + 1j * x2`` of real parts `x1` and imaginary parts `x2`.
+
+    Signs of zeros and infinities stay as they are, which the sum of products would not keep.
+
+    >>> tr.complex(tr.asarray([1.0, 2.0]), -1)
+    Tensor([1.-1.j, 2.-1.j])
+    """
+    return _COMPLEX(x1, x2)
 
 
 def conj(x: Any, /) -> Any:

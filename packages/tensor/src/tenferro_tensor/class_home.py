@@ -1,0 +1,38 @@
+"""Array functions under the package of a value's class.
+
+Libraries without a list of array libraries, such as opt_einsum and autoray, import the package that defines the class
+of an array and look there for ``einsum`` or ``linalg.svd``. Each package that defines a kind of value answers with
+the functions of the namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_tensor._array import Array
+
+__all__ = ["class_home"]
+
+
+def class_home(package: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` that answers the public names of the array namespace, where that is imported.
+
+    Args:
+        package: ``__name__`` of the package, for errors.
+
+    >>> import tenferro_tensor
+    >>> tenferro_tensor.sin is tr.sin
+    True
+    """
+
+    def get(name: str) -> Any:
+        namespace = Array.namespace
+        if namespace is not None and not name.startswith("_"):
+            try:
+                return getattr(namespace, name)
+            except AttributeError:
+                pass
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return get
