@@ -1,6 +1,7 @@
 """Native sorting, searching and positions of extremes against NumPy's stable ones."""
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ native = pytest.mark.skipif(compiled is None, reason="a pure wheel")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="guard pages are made by Linux calls")
 
 TYPES = ("float64", "float32", "int64", "int32", "uint64", "uint32")
+NARROW = ("int16", "int8", "uint16", "uint8", "bool")
 REFERENCE = kernels(np, lambda: __import__("scipy.special").special)
 
 
@@ -30,6 +32,8 @@ def kernel(primitive: Any, x: np.ndarray, **params: Any) -> Any:
 
 def inputs(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> list[np.ndarray]:
     """Arrays with few and with many ties, with a wide and with a narrow range of values, and special ones."""
+    if dtype == "bool":
+        return [rng.random(shape) < 0.5]
     if np.dtype(dtype).kind in "iu":
         info = np.iinfo(dtype)
         wide = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
@@ -64,7 +68,7 @@ def stable_argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 
 
 @native
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", TYPES + NARROW)
 def test_argsort_is_stable(dtype: str) -> None:
     rng = np.random.default_rng(0)
     for shape in ((0,), (1,), (9,), (24,), (25,), (700,), (5000,), (3, 40), (40, 3), (2, 30, 3), (3, 0), (0, 3)):
@@ -79,7 +83,7 @@ def test_argsort_is_stable(dtype: str) -> None:
 
 
 @native
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", TYPES + NARROW)
 def test_sort_is_that_of_the_reference(dtype: str) -> None:
     rng = np.random.default_rng(1)
     for shape in ((0,), (1,), (9,), (700,), (3, 40), (40, 3), (2, 0)):
@@ -116,6 +120,30 @@ def test_extremes_of_rising_and_falling_numbers_and_late_nan() -> None:
             assert kernel(primitive, array, axis=0)(array) == expected(array)
 
 
+def outcome(run: Any, x: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        return run(x), [str(w.message) for w in seen]
+
+
+@native
+@pytest.mark.parametrize("dtype", TYPES)
+def test_cumulative_sums_and_products_have_the_bits_and_the_warnings_of_numpy(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    for shape in ((0,), (1,), (9,), (700,), (3, 40), (40, 3), (2, 30, 3), (2, 0), (0, 2)):
+        for array in inputs(dtype, shape, rng):
+            for x in layouts(array):
+                for axis in range(x.ndim):
+                    for primitive in (catalog.cumsum, catalog.cumprod):
+                        for reverse in (False, True):
+                            params = {"axis": axis, "reverse": reverse}
+                            spec = Spec(x.shape, x.dtype)
+                            expected, said = outcome(REFERENCE[primitive]((spec,), (spec,), **params), x)
+                            found, heard = outcome(kernel(primitive, x, **params), x)
+                            assert (found.dtype, found.shape, heard) == (expected.dtype, expected.shape, said)
+                            np.testing.assert_array_equal(found, expected)
+
+
 @native
 def test_other_arrays_are_passed_on() -> None:
     run: Any = compiled.Along(
@@ -130,7 +158,8 @@ def test_other_arrays_are_passed_on() -> None:
 
 @native
 @pytest.mark.parametrize(
-    ("name", "dtype", "axis"), [("argsort", "int8", 0), ("median", "float64", 0), ("sort", "f8", -1)]
+    ("name", "dtype", "axis"),
+    [("argsort", "complex64", 0), ("cumsum", "int8", 0), ("median", "float64", 0), ("sort", "f8", -1)],
 )
 def test_kernels_that_are_not_there(name: str, dtype: str, axis: int) -> None:
     with pytest.raises(ValueError, match="there is no kernel"):
@@ -142,7 +171,7 @@ import numpy as np
 from tenferro_cpu.native._extension import compiled
 
 rng = np.random.default_rng(0)
-for name in ("sort", "argsort", "argmax"):
+for name in ("sort", "argsort", "argmax", "cumsum", "cumprod"):
     for dtype in ("float64", "float32", "int64", "int32", "uint64", "uint32"):
         for n in (1, 15, 16, 17, 25, 63, 65, 513, 1000):
             for at_end in (False, True):
@@ -150,7 +179,7 @@ for name in ("sort", "argsort", "argmax"):
                     run = compiled.Along(
                         kernel=name, dtype=np.dtype(dtype), axis=0, reversed=reversed, longest=1 << 20, fallback=None
                     )
-                    x = guarded(rng.integers(0, 100, n).astype(dtype), at_end)
+                    x = guarded(rng.integers(0, 3, n).astype(dtype), at_end)
                     np.testing.assert_array_equal(run(x), run(x.copy()))
 """
 

@@ -34,7 +34,7 @@ from tenferro_tensor_core import (
 )
 
 __all__ = [
-    "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent",
+    "AlongOps", "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent",
     "host_elements", "kept", "known_integer", "linear_form", "number", "own", "positions", "require_concrete",
     "shape_of", "size_of", "truth", "value", "whole",
 ]  # fmt: skip
@@ -198,9 +198,37 @@ class AxisOps(Table):
         return kept(out, spec, op.params["axes"]) if keepdims else out
 
 
+class AlongOps(Table):
+    """The ops of a primitive along one axis by (number of axes, axis argument): one look-up finds a known one.
+
+    Called with a value and the argument `axis`, it applies the primitive.
+    """
+
+    def __init__(self, name: str, primitive: Primitive, **params: Any) -> None:
+        super().__init__(name)
+        self.primitive, self.params = primitive, params
+
+    def __missing__(self, key: tuple[int, Any]) -> Any:
+        return self.remember(key, self.primitive.op(axis=axis_of(self.name, key[1], key[0]), **self.params))
+
+    def __call__(self, x: Any, axis: Any) -> Any:
+        if axis.__class__ is not int:  # 1.0 and True would find the entry of 1
+            axis = axis_of(self.name, axis, x.spec.ndim)
+        return self[x.spec.ndim, axis](x)
+
+
+_KEPT: Final = Table("axes that are kept")
+
+
 def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
     """A reduced value with the reduced axes put back, with extent 1."""
-    return catalog.reshape(reduced, shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
+    key = spec.shape, axes
+    op = None if spec.symbolic else _KEPT.get(key)
+    if op is None:
+        op = catalog.reshape.op(shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
+        if not spec.symbolic:
+            _KEPT.remember(key, op)
+    return op(reduced)
 
 
 def count(x: Any, axes: Sequence[int]) -> Any:

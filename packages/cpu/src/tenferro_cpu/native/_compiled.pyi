@@ -213,10 +213,11 @@ class Along:
     """A callable of one array: a kernel along an axis.
 
     Args:
-        kernel: ``"sort"``, ``"argsort"`` or ``"argmax"``.
+        kernel: ``"sort"``, ``"argsort"``, ``"argmax"``, ``"cumsum"`` or ``"cumprod"``.
         dtype: of the array.
         axis: the axis, counted from 0.
-        reversed: descending order, and smallest instead of largest elements. Only the last axis is sorted so.
+        reversed: descending order, the smallest instead of the largest elements, and sums from the end. Only the last
+            axis is sorted so.
         longest: elements of the longest line that it takes.
         fallback: called with the same argument for everything else.
 

@@ -1,31 +1,37 @@
 """Cumulative sums and products, and differences, along an axis."""
 
-from typing import Any
+from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor._primitive import Primitive
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.reductions import accumulated
-from tenferro_tensor.operands import alike, axis_of, kept, value, whole
+from tenferro_tensor.operands import AlongOps, alike, axis_of, kept, value, whole
 from tenferro_tensor_core import ArgumentError, dim_min
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
 
-def _cumulative(name: str, primitive: Primitive, start: int, x: Any, axis: Any, dtype: Any, include: bool) -> Any:
-    x = accumulated(value(x), dtype)
+_SUMS: Final = AlongOps("cumulative_sum", catalog.cumsum, reverse=False)
+_PRODUCTS: Final = AlongOps("cumulative_prod", catalog.cumprod, reverse=False)
+
+
+def _cumulative(ops: AlongOps, start: int, x: Any, axis: Any, dtype: Any, include: bool) -> Any:
+    if not hasattr(x, "spec"):
+        x = value(x)
+    if dtype is not None or not x.spec.inexact:
+        x = accumulated(x, dtype)
     if axis is None:
         if x.spec.ndim != 1:
             raise ArgumentError(
-                f"{name} needs an axis for an array with {x.spec.ndim} axes; pass axis=, or a vector (ravel)",
+                f"{ops.name} needs an axis for an array with {x.spec.ndim} axes; pass axis=, or a vector (ravel)",
                 ndim=x.spec.ndim,
             )
         axis = 0
-    axis = axis_of(name, axis, x.spec.ndim)
-    out = primitive(x, axis=axis, reverse=False)
+    out = ops(x, axis)
     if not include:
         return out
+    axis = axis_of(ops.name, axis, x.spec.ndim)
     edge = kept(catalog.reduce_any(catalog.ne(x, x), axes=(axis,)), x.spec, (axis,))
     return catalog.concatenate(full_like(edge, start, dtype=out.spec.dtype), out, axis=axis)
 
@@ -38,7 +44,7 @@ def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_in
     >>> tr.cumulative_sum(tr.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6])
     """
-    return _cumulative("cumulative_sum", catalog.cumsum, 0, x, axis, dtype, include_initial)
+    return _cumulative(_SUMS, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
@@ -49,7 +55,7 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
     >>> tr.cumulative_prod(tr.asarray([1, 2, 3]))
     Tensor([1, 2, 6])
     """
-    return _cumulative("cumulative_prod", catalog.cumprod, 1, x, axis, dtype, include_initial)
+    return _cumulative(_PRODUCTS, 1, x, axis, dtype, include_initial)
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:

@@ -1,13 +1,13 @@
 """Where things are: positions of extrema, of nonzero elements, and in sorted order."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._primitive import Primitive
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.operands import (
+    AlongOps,
     alike,
     axis_of,
     host_elements,
@@ -22,15 +22,19 @@ from tenferro_tensor_core import ArgumentError, ShapeError, int64
 __all__ = ["argmax", "argmin", "nonzero", "searchsorted"]
 
 
-def _located(primitive: Primitive, x: Any, axis: int | None, keepdims: bool) -> Any:
-    x = value(x)
+_ARGMAX: Final = AlongOps("argmax", catalog.argmax)
+_ARGMIN: Final = AlongOps("argmin", catalog.argmin)
+
+
+def _located(ops: AlongOps, x: Any, axis: int | None, keepdims: bool) -> Any:
+    if not hasattr(x, "spec"):
+        x = value(x)
     spec = x.spec
     if axis is None:
-        out = primitive(x if spec.ndim == 1 else catalog.reshape(x, shape=(spec.size,)), axis=0)
-        return kept(out, spec, range(spec.ndim)) if keepdims else out
-    axis = axis_of(primitive.name, axis, spec.ndim)
-    out = primitive(x, axis=axis)
-    return kept(out, spec, (axis,)) if keepdims else out
+        out = ops(x if spec.ndim == 1 else catalog.reshape(x, shape=(spec.size,)), 0)
+        return kept(out, spec, tuple(range(spec.ndim))) if keepdims else out
+    out = ops(x, axis)
+    return kept(out, spec, (axis_of(ops.name, axis, spec.ndim),)) if keepdims else out
 
 
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
@@ -42,7 +46,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
     >>> tr.argmax(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([1, 0])
     """
-    return _located(catalog.argmax, x, axis, keepdims)
+    return _located(_ARGMAX, x, axis, keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
@@ -54,7 +58,7 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
     >>> tr.argmin(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([0, 1])
     """
-    return _located(catalog.argmin, x, axis, keepdims)
+    return _located(_ARGMIN, x, axis, keepdims)
 
 
 @direct(np.ndarray.nonzero, ANY_SIZE)

@@ -1,11 +1,14 @@
 """Sorting along an axis. Complex numbers are ordered by real part, then by imaginary part; NaN comes last."""
 
-from typing import Any
+from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor.operands import axis_of, value
+from tenferro_tensor.operands import AlongOps, value
 
 __all__ = ["argsort", "sort"]
+
+_SORT: Final = [AlongOps("sort", catalog.sort, descending=descending) for descending in (False, True)]
+_ARGSORT: Final = [AlongOps("argsort", catalog.argsort, descending=descending) for descending in (False, True)]
 
 
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
@@ -14,8 +17,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     >>> tr.sort(tr.asarray([3, 1, 2]), descending=True)
     Tensor([3, 2, 1])
     """
-    x = value(x)
-    return catalog.sort(x, axis=axis_of("sort", axis, x.spec.ndim), descending=bool(descending))
+    return _SORT[bool(descending)](x if hasattr(x, "spec") else value(x), axis)
 
 
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
@@ -24,5 +26,4 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     >>> tr.argsort(tr.asarray([3, 1, 2]))
     Tensor([1, 2, 0])
     """
-    x = value(x)
-    return catalog.argsort(x, axis=axis_of("argsort", axis, x.spec.ndim), descending=bool(descending))
+    return _ARGSORT[bool(descending)](x if hasattr(x, "spec") else value(x), axis)

@@ -7,6 +7,8 @@
 #include "status.h"
 #include "threads/team.h"
 
+enum { FEW_ROWS = 16 }; /* that are reduced one by one however short they are */
+
 typedef struct {
     struct entry entry;
     row_kernel *kernel, *rest;  /* `rest` combines the partial results of chunks of rows */
@@ -181,7 +183,7 @@ static int measure(struct call *c, PyArrayObject *whole)
         /* Many rows of less than half a vector are read along their columns, by the fallback. */
         if (c->many < 1 || c->many > self->longest || (c->width < 4 && c->total > UNLOCKED_ELEMENTS))
             return 0;
-    } else if (c->width < self->shortest || c->width > self->longest) {
+    } else if (c->width > self->longest || c->width < (c->many <= FEW_ROWS ? least(self->shortest, 1) : self->shortest)) {
         return 0;
     }
     return c->width <= self->widest && (c->width > self->paired || c->total <= self->few);

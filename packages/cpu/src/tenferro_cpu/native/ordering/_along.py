@@ -1,4 +1,4 @@
-"""Native kernels of sorting and of positions of extremes, in front of NumPy's."""
+"""Native kernels of sorting, of positions of extremes and of cumulative sums, in front of NumPy's."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._limits import NEVER
 from tenferro_tensor import Primitive, Spec
-from tenferro_tensor.catalog import reduction, sorting
+from tenferro_tensor.catalog import reduction, scan, sorting
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]
 
-_KEYED: Final = ("float64", "float32", "int64", "int32", "uint64", "uint32")
-"""Types whose elements have keys (ordering/keys.h). NumPy sorts narrower integers by their digits, stably."""
+_WIDE: Final = ("float64", "float32", "int64", "int32", "uint64", "uint32")
+_NARROW: Final = ("int16", "int8", "uint16", "uint8", "bool")
+"""Types whose elements have keys (ordering/keys.h)."""
+
+SHORT_LINE: Final = 24
+"""Elements of the longest line that is sorted by insertion. NumPy sorts long ones of narrow types by their digits."""
 
 POSITIONS: Final = 1 << 32
 """Elements of the longest line whose positions fit into a word beside keys of 32 bits."""
@@ -31,6 +35,8 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
         sorting.argsort: _argsort(table[sorting.argsort]),
         reduction.argmax: _located(table[reduction.argmax], smallest=False),
         reduction.argmin: _located(table[reduction.argmin], smallest=True),
+        scan.cumsum: _cumulative("cumsum", table[scan.cumsum]),
+        scan.cumprod: _cumulative("cumprod", table[scan.cumprod]),
     }
 
 
@@ -41,7 +47,7 @@ def _along(kernel: str, dtype: np.dtype[Any], axis: int, reversed: bool, fallbac
 def _sort(reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, descending: bool) -> Kernel:
         run, (x,) = reference(ins, outs, axis=axis, descending=descending), ins
-        if not (x.dtype.name in _KEYED or x.dtype.kind in "iu") or (descending and axis != x.ndim - 1):
+        if x.dtype.name not in _WIDE + _NARROW or (descending and axis != x.ndim - 1):
             return run
         return _along("sort", x.dtype, axis, descending, run)
 
@@ -52,7 +58,8 @@ def _sort(reference: Maker) -> Maker:
 def _argsort(reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, descending: bool) -> Kernel:
         run, (x,) = reference(ins, outs, axis=axis, descending=descending), ins
-        return _along("argsort", x.dtype, axis, descending, run, POSITIONS) if x.dtype.name in _KEYED else run
+        most = POSITIONS if x.dtype.name in _WIDE else SHORT_LINE if x.dtype.name in _NARROW else 0
+        return _along("argsort", x.dtype, axis, descending, run, most) if most else run
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -61,7 +68,16 @@ def _argsort(reference: Maker) -> Maker:
 def _located(reference: Maker, *, smallest: bool) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int) -> Kernel:
         run, (x,) = reference(ins, outs, axis=axis), ins
-        return _along("argmax", x.dtype, axis, smallest, run) if x.dtype.name in _KEYED else run
+        return _along("argmax", x.dtype, axis, smallest, run) if x.dtype.name in _WIDE else run
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _cumulative(kernel: str, reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, reverse: bool) -> Kernel:
+        run, (x,) = reference(ins, outs, axis=axis, reverse=reverse), ins
+        return _along(kernel, x.dtype, axis, reverse, run) if x.dtype.name in _WIDE else run
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make

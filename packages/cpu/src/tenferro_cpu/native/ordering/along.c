@@ -21,20 +21,33 @@ static PyObject *along_call(PyObject *callable, PyObject *const *args, size_t fl
     const Along *self = (Along *)callable;
     if (names == NULL && PyVectorcall_NARGS(flags) == 1 && is_array_of(args[0], self->descr, NPY_ARRAY_ALIGNED)) {
         PyArrayObject *x = (PyArrayObject *)args[0];
-        if (self->axis < PyArray_NDIM(x) && PyArray_DIM(x, self->axis) <= self->longest)
-            return self->kernel(x, self->axis, self->reversed);
+        const int fits = self->axis < PyArray_NDIM(x) && PyArray_DIM(x, self->axis) <= self->longest;
+        PyObject *made = fits ? self->kernel(x, self->axis, self->reversed) : NULL;
+        if (made != NULL || PyErr_Occurred())
+            return made;
     }
     return pass_on(self->fallback, args, flags, names);
 }
 
+static const struct {
+    const char *name;
+    along_kernel *kernel;
+    int narrow; /* whether it takes types without wide keys */
+} kernels[] = {
+    {"sort", tenferro_sort, 1},
+    {"argsort", tenferro_argsort, 1},
+    {"argmax", tenferro_argmax, 0},
+    {"cumsum", tenferro_cumsum, 0},
+    {"cumprod", tenferro_cumprod, 0},
+};
+
 static along_kernel *kernel_named(const char *name, PyArray_Descr *descr)
 {
-    const int keys = tenferro_key_type(descr) >= 0;
-    if (keys && strcmp(name, "argsort") == 0)
-        return tenferro_argsort;
-    if (keys && strcmp(name, "argmax") == 0)
-        return tenferro_argmax;
-    return (keys || PyTypeNum_ISINTEGER(descr->type_num)) && strcmp(name, "sort") == 0 ? tenferro_sort : NULL;
+    const int keys = tenferro_key_type(descr) >= 0, wide = has_wide_keys(descr);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(name, kernels[i].name) == 0)
+            return wide || (keys && kernels[i].narrow) ? kernels[i].kernel : NULL;
+    return NULL;
 }
 
 static PyObject *along_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -108,5 +121,6 @@ int tenferro_add_along(PyObject *module)
 {
     tenferro_choose_keys();
     tenferro_choose_extremes();
+    tenferro_choose_scans();
     return PyModule_AddType(module, &along_type);
 }

@@ -3,21 +3,38 @@
 #define TENFERRO_ALONG_H
 
 #include "operands.h"
+#include "ordering/keys.h"
 
-/* Each makes a new array, or NULL with an exception set. The operand is an aligned array of a type that the kernel takes,
+/* Each makes a new array, or NULL: with an exception set, or without one where it leaves the operand to NumPy. The operand is an aligned array of a type that the kernel takes,
  * and the axis counts from 0. */
 
 /* Positions that sort lines; for types that have keys. */
 PyObject *tenferro_argsort(PyArrayObject *x, int axis, int reversed);
 /* Sorted lines, in descending order where `reversed`; for real numbers. */
 PyObject *tenferro_sort(PyArrayObject *x, int axis, int reversed);
-/* Positions of the first largest or, where `reversed`, smallest elements; for lines that are not empty. */
+/* The same of lines of up to `SHORT_LINE` elements, which are sorted by insertion; for types with wide keys. */
+enum { SHORT_LINE = 24 };
+PyObject *tenferro_sort_short(PyArrayObject *x, int axis, int reversed);
+/* Positions of the first largest or, where `reversed`, smallest elements, of lines that are not empty; for types with wide
+ * keys. */
 PyObject *tenferro_argmax(PyArrayObject *x, int axis, int reversed);
+
+/* Cumulative sums and products, from the end where `reversed`; for types with wide keys. */
+PyObject *tenferro_cumsum(PyArrayObject *x, int axis, int reversed);
+PyObject *tenferro_cumprod(PyArrayObject *x, int axis, int reversed);
 
 /* The type of keys of a dtype, or -1. */
 int tenferro_key_type(PyArray_Descr *descr);
+
+static inline int has_wide_keys(PyArray_Descr *descr)
+{
+    const int type = tenferro_key_type(descr);
+    return type >= 0 && type < WIDE_TYPES;
+}
+
 void tenferro_choose_keys(void);
 void tenferro_choose_extremes(void);
+void tenferro_choose_scans(void);
 
 /* The lines of an array along an axis, in row-major order of the other axes. */
 struct lines {

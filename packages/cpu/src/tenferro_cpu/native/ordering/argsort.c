@@ -8,7 +8,7 @@
 #include "ordering/keys.h"
 
 enum {
-    SHORT = 24,          /* longest line that is sorted by insertion */
+    SHORT = SHORT_LINE,
     CHUNK = 512,         /* keys that are made at a time */
     UNLOCKED = 1 << 14,  /* elements above which the interpreter's lock is given up */
 };
@@ -22,17 +22,17 @@ void tenferro_choose_keys(void)
 
 int tenferro_key_type(PyArray_Descr *descr)
 {
-    switch (descr->type_num) {
-    case NPY_DOUBLE: return KEY_F64;
-    case NPY_FLOAT: return KEY_F32;
-    default: break;
-    }
-    const int64_t size = PyDataType_ELSIZE(descr);
-    if (!PyTypeNum_ISINTEGER(descr->type_num) || size < 4)
+    const int number = descr->type_num, is_signed = PyTypeNum_ISSIGNED(number);
+    if (number == NPY_DOUBLE || number == NPY_FLOAT)
+        return number == NPY_DOUBLE ? KEY_F64 : KEY_F32;
+    if (number != NPY_BOOL && !PyTypeNum_ISINTEGER(number))
         return -1;
-    if (PyTypeNum_ISSIGNED(descr->type_num))
-        return size == 8 ? KEY_I64 : KEY_I32;
-    return size == 8 ? KEY_U64 : KEY_U32;
+    switch (PyDataType_ELSIZE(descr)) {
+    case 8: return is_signed ? KEY_I64 : KEY_U64;
+    case 4: return is_signed ? KEY_I32 : KEY_U32;
+    case 2: return is_signed ? KEY_I16 : KEY_U16;
+    default: return is_signed ? KEY_I8 : KEY_U8;
+    }
 }
 
 struct job {
@@ -91,8 +91,8 @@ static void choose_packing(struct job *job)
     const int room = 64 - (packing->position_bits = bits_of((uint64_t)lines.length - 1));
     packing->exact = 1;
     packing->drop = 0;
-    if (job->type == KEY_F32 || job->type == KEY_I32 || job->type == KEY_U32) {
-        packing->low = INT32_MIN;
+    if (job->type != KEY_F64 && job->type != KEY_I64 && job->type != KEY_U64) {
+        packing->low = INT32_MIN; /* keys are of 32 bits, if not of less */
         return;
     }
     struct key_range range = {INT64_MAX, INT64_MIN, 0};
@@ -217,6 +217,40 @@ static int sort_long_lines(struct job *job)
     if (!in_place)
         Py_DECREF(room);
     return status;
+}
+
+/* The elements of short lines in the order of their keys. */
+static void take_short_lines(const struct job *job, PyArrayObject *sorted)
+{
+    struct lines lines = lines_along(job->x, job->axis);
+    char *line = PyArray_BYTES(job->x), *target = PyArray_BYTES(sorted);
+    const int64_t step = PyArray_STRIDE(sorted, job->axis);
+    const int wide = PyArray_ITEMSIZE(sorted) == 8;
+    int64_t keys[SHORT], positions[SHORT];
+    for (int64_t k = 0; k < lines.count; k++, next_line(&lines, job->source, &line, job->target, &target)) {
+        make_keys(job, line, lines.length, keys);
+        for (int64_t i = 0; i < lines.length; i++)
+            positions[i] = i;
+        insert(keys, positions, lines.length);
+        for (int64_t i = 0; i < lines.length; i++)
+            if (wide)
+                *(int64_t *)(target + i * step) = *(const int64_t *)(line + positions[i] * job->stride);
+            else
+                *(int32_t *)(target + i * step) = *(const int32_t *)(line + positions[i] * job->stride);
+    }
+}
+
+PyObject *tenferro_sort_short(PyArrayObject *x, int axis, int reversed)
+{
+    struct job job = {.x = x, .axis = axis, .type = tenferro_key_type(PyArray_DESCR(x)), .flip = -(int64_t)reversed};
+    PyArrayObject *sorted = new_array(PyArray_DESCR(x), PyArray_NDIM(x), PyArray_DIMS(x));
+    if (sorted != NULL && PyArray_SIZE(x) > 0) {
+        job.stride = PyArray_STRIDE(x, axis);
+        other_strides(x, axis, job.source);
+        other_strides(sorted, axis, job.target);
+        take_short_lines(&job, sorted);
+    }
+    return (PyObject *)sorted;
 }
 
 PyObject *tenferro_argsort(PyArrayObject *x, int axis, int reversed)

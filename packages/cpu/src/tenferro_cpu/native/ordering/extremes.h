@@ -6,9 +6,9 @@
 
 struct extreme_kernels {
     /* The position of the first largest of `n` neighbours, at least one; NaN counts as largest. Then the smallest. */
-    int64_t (*along[2][KEY_TYPES])(const void *x, int64_t n);
+    int64_t (*along[2][WIDE_TYPES])(const void *x, int64_t n);
     /* The same for each of `columns` columns of so many rows, whose length is `stride` elements. */
-    void (*across[2][KEY_TYPES])(const void *x, int64_t rows, int64_t stride, int64_t columns, int64_t *positions);
+    void (*across[2][WIDE_TYPES])(const void *x, int64_t rows, int64_t stride, int64_t columns, int64_t *positions);
 };
 
 TENFERRO_DECLARE(const struct extreme_kernels, extreme_kernels)

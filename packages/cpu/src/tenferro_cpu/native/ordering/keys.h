@@ -6,8 +6,11 @@
 
 #include <stdint.h>
 
-/* The types that have keys. All NaNs have one key, above those of all numbers; both zeros have one key. */
-enum key_type { KEY_F64, KEY_F32, KEY_I64, KEY_I32, KEY_U64, KEY_U32, KEY_TYPES };
+/* The types that have keys, wide ones first. All NaNs have one key, above those of all numbers; both zeros have one. */
+enum key_type {
+    KEY_F64, KEY_F32, KEY_I64, KEY_I32, KEY_U64, KEY_U32, WIDE_TYPES,
+    KEY_I16 = WIDE_TYPES, KEY_I8, KEY_U16, KEY_U8, KEY_TYPES
+};
 
 /* The range of keys, and the bits in which they differ from the first of them. */
 struct key_range {

@@ -12,6 +12,10 @@ INLINE int64_t key_i64(int64_t x, int64_t flip) { return x ^ flip; }
 INLINE int64_t key_i32(int32_t x, int64_t flip) { return x ^ flip; }
 INLINE int64_t key_u64(uint64_t x, int64_t flip) { return (int64_t)(x ^ UINT64_C(1) << 63) ^ flip; }
 INLINE int64_t key_u32(uint32_t x, int64_t flip) { return (int32_t)(x ^ UINT32_C(1) << 31) ^ flip; }
+INLINE int64_t key_i16(int16_t x, int64_t flip) { return x ^ flip; }
+INLINE int64_t key_i8(int8_t x, int64_t flip) { return x ^ flip; }
+INLINE int64_t key_u16(uint16_t x, int64_t flip) { return x ^ flip; }
+INLINE int64_t key_u8(uint8_t x, int64_t flip) { return x ^ flip; }
 
 #define KEYS(type, T)                                                                                   \
     static void keys_##type(const char *x, int64_t n, int64_t stride, int64_t flip, int64_t *keys)      \
@@ -29,6 +33,10 @@ KEYS(i64, int64_t)
 KEYS(i32, int32_t)
 KEYS(u64, uint64_t)
 KEYS(u32, uint32_t)
+KEYS(i16, int16_t)
+KEYS(i8, int8_t)
+KEYS(u16, uint16_t)
+KEYS(u8, uint8_t)
 
 static void widen(const int64_t *keys, int64_t n, struct key_range *range)
 {
@@ -83,7 +91,7 @@ static void positions(const uint64_t *words, int64_t n, int position_bits, char 
 }
 
 const struct key_kernels NAME(key_kernels) = {
-    .keys = {keys_f64, keys_f32, keys_i64, keys_i32, keys_u64, keys_u32},
+    .keys = {keys_f64, keys_f32, keys_i64, keys_i32, keys_u64, keys_u32, keys_i16, keys_i8, keys_u16, keys_u8},
     .widen = widen,
     .pack = pack,
     .next_tie = next_tie,

@@ -33,6 +33,8 @@ static int64_t numbers_of(const char *line, int64_t n, int type)
 
 PyObject *tenferro_sort(PyArrayObject *x, int axis, int reversed)
 {
+    if (PyArray_DIM(x, axis) <= SHORT_LINE && has_wide_keys(PyArray_DESCR(x)))
+        return tenferro_sort_short(x, axis, reversed);
     PyArrayObject *sorted = (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER);
     if (sorted != NULL && PyArray_Sort(sorted, axis, NPY_QUICKSORT) < 0)
         Py_CLEAR(sorted);
