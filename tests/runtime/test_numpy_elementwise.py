@@ -123,6 +123,7 @@ def test_kinds_and_shapes():
     ] * 2
     x = tr.zeros((2, 3, 4))
     assert (tr.ndim(x), tr.shape(x), tr.size(x), tr.size(x, 1), tr.size(x, (0, -1))) == (3, (2, 3, 4), 24, 3, 8)
+    assert tr.iterable(x) and tr.iterable([1]) and not tr.iterable(x[0, 0, 0]) and not tr.iterable(2)
     assert (tr.ndim(3), tr.shape([[1, 2]]), tr.size([1, 2])) == (0, (1, 2), 2)
     assert (x.itemsize, x.nbytes) == (8, 192)
     assert tr.issubdtype(tr.float32, np.floating) and not tr.issubdtype(tr.int8, np.inexact)
@@ -164,6 +165,28 @@ def test_dot_of_every_rank():
     x, y = rng.normal(size=(2, 3)) + 1j, rng.normal(size=6)
     same(tr.vdot(x, y), np.vdot(x, y), ulps=32)
     same(tr.asarray(x).dot(y.reshape(3, 2)), x.dot(y.reshape(3, 2)), ulps=32)
+
+
+def test_products_of_matrices_and_vectors():
+    rng = np.random.default_rng(0)
+    a, v = rng.normal(size=(2, 3, 4)) + 1j, rng.normal(size=(5, 1, 4)) - 2j
+    same(tr.matvec(a, v), (a @ v[..., None])[..., 0], ulps=32)
+    same(tr.vecmat(v[..., :3], a), (v[..., None, :3].conj() @ a)[..., 0, :], ulps=32)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_common_divisors_and_multiples(name):
+    f, g = getattr(tr, name), getattr(np, name)
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-1000, 1000, (2, 50))
+    x[:3], y[1:4] = 0, 0
+    for dtype in (np.int64, np.int32):
+        same(f(x.astype(dtype), y.astype(dtype)), g(x.astype(dtype), y.astype(dtype)))
+        same(tr.compile(f)(x.astype(dtype), y.astype(dtype)), g(x.astype(dtype), y.astype(dtype)))
+    same(f(np.abs(x[:, None]).astype(np.uint16), np.uint16(84)), g(np.abs(x[:, None]).astype(np.uint16), np.uint16(84)))
+    same(f(np.int64(2**40), 3 * 2**20), g(np.int64(2**40), 3 * 2**20))
+    with pytest.raises(DTypeError, match=f"{name} takes integers, got operands that meet in float64"):
+        f(1.0, 2)
 
 
 def test_arrays_are_copied():

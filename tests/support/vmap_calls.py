@@ -178,6 +178,8 @@ def _elementwise(put: Any, each: Any) -> None:
     put(tr, "bitwise_count", lambda x: tr.bitwise_count(_whole(x)), M)
     put(tr, "bitwise_invert", lambda x: tr.bitwise_invert(_whole(x)), M)
     put(tr, "real_if_close", lambda x: tr.real_if_close(x + 0j), M)
+    for f in (tr.gcd, tr.lcm):
+        put(tr, f.__name__, lambda x, y, f=f: f(_whole(tr.real(x)), _whole(tr.real(y))), M, N)
     put(tr, "ldexp", lambda x, k: tr.ldexp(x, _whole(tr.real(k))), M, N)
     put(tr, "polygamma", lambda x: tr.polygamma(1, x), M)
     put(tr, "clip", tr.clip, M, between(1.0, 1.4, 4), between(2.0, 3.0, 4))
@@ -237,6 +239,8 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "searchsorted", tr.searchsorted, ascending(5), M)
     put(tr, "isin", tr.isin, M, between(0.6, 4.7, 5))
     each(tr, "dot inner matmul vdot vecdot", SQUARE, OTHER)
+    put(tr, "matvec", tr.matvec, SQUARE, VECTOR)
+    put(tr, "vecmat", tr.vecmat, VECTOR, SQUARE)
     put(tr, "matmul, vector", tr.matmul, SQUARE, VECTOR)
     put(tr, "matmul, stack", tr.matmul, between(-1, 1, 2, 1, 3, 4), between(-1, 1, 5, 4, 2))
     put(tr, "tensordot", lambda x, y: tr.tensordot(x, y, axes=([0], [1])), SQUARE, OTHER)
@@ -399,7 +403,8 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.explain_dispatch tenferro_runtime.export_library tenferro_runtime.eye tenferro_runtime.find_nan
     tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.identity tenferro_runtime.iinfo
     tenferro_runtime.iscomplexobj tenferro_runtime.isdtype tenferro_runtime.isrealobj tenferro_runtime.isscalar
-    tenferro_runtime.issubdtype tenferro_runtime.ndim tenferro_runtime.promote_types tenferro_runtime.shape
+    tenferro_runtime.issubdtype tenferro_runtime.iterable
+    tenferro_runtime.ndim tenferro_runtime.promote_types tenferro_runtime.shape
     tenferro_runtime.size
     tenferro_runtime.load tenferro_runtime.load_library tenferro_runtime.no_transfers tenferro_runtime.ones
     tenferro_runtime.pure_callback

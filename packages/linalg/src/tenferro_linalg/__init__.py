@@ -4,6 +4,8 @@ Every function takes concrete, differentiated and traced values alike. A gradien
 depends on an arbitrary choice of basis, is a typed error that names the values at fault; never NaN.
 """
 
+from typing import TYPE_CHECKING
+
 from tenferro_linalg._cholesky import cholesky
 from tenferro_linalg._compositions import cross, matrix_power, matrix_rank
 from tenferro_linalg._det import SlogdetResult, det, slogdet
@@ -18,6 +20,7 @@ from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
+from tenferro_tensor_core.absent import absent_from
 
 __all__ = [
     "DefectiveError",
@@ -60,3 +63,6 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = absent_from(__name__)

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
     from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, show_ir, transfers
+    from tenferro_runtime.integers import gcd, lcm
     from tenferro_runtime.nn import gelu, one_hot, relu, sigmoid, silu, softplus
     from tenferro_runtime.reports import BadStep, Dispatch, Explanation, LibraryFiles, LoopNests, Profile, Transfers
 
@@ -286,6 +287,7 @@ __all__ = [
     "fromiter",
     "full",
     "full_like",
+    "gcd",
     "gelu",
     "geomspace",
     "gradient",
@@ -330,9 +332,11 @@ __all__ = [
     "isrealobj",
     "isscalar",
     "issubdtype",
+    "iterable",
     "ix_",
     "kaiser",
     "kron",
+    "lcm",
     "ldexp",
     "left_shift",
     "less",
@@ -358,6 +362,7 @@ __all__ = [
     "mask_indices",
     "matmul",
     "matrix_transpose",
+    "matvec",
     "max",
     "matrix_trace",
     "maximum",
@@ -518,6 +523,7 @@ __all__ = [
     "var",
     "vdot",
     "vecdot",
+    "vecmat",
     "vsplit",
     "vstack",
     "where",
@@ -537,6 +543,7 @@ _deferred = deferred(
         "executing": "CostModel ExecutionPlan Placement",
         "exporting": "LibraryFunction export_library load_library",
         "files": "FileLimits ProgramFileError SavedFunction load",
+        "integers": "gcd lcm",
         "inspection": "explain_dispatch find_nan show_config show_ir transfers",
         "nn": "gelu one_hot relu sigmoid silu softplus",
         "reports": "BadStep Dispatch Explanation LibraryFiles LoopNests Profile Transfers",

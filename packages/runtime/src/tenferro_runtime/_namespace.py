@@ -11,6 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
+from tenferro_runtime._absent import absent
 from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, functions, get_backend
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.entry_points import EXTENSIONS, installed, usurped
@@ -43,8 +44,11 @@ _STANDARD: Final = frozenset(
 STANDARD_DTYPES: Final = {dt.name: dt for dt in DTYPES if dt.name in _STANDARD}
 """The dtypes of the standard; there are more."""
 
-FAMILIES: Final = {name: f"pip install tenferro-{name}" for name in ("einsum", "fft", "linalg")}
-"""Families whose functions the namespace has where their distributions are installed, and how to get these."""
+FAMILIES: Final = ("fft", "linalg")
+"""Sub-namespaces of the standard that other distributions bring."""
+
+FORWARDED: Final = {"cross": "linalg", "einsum": "einsum"}
+"""Functions that NumPy has in its main namespace, and the families that bring them."""
 
 
 class ArrayNamespaceInfo:
@@ -107,7 +111,8 @@ def family(name: str) -> Any:
     if entry is None:
         instead = usurped(EXTENSIONS, name)
         raise MissingFamilyError(
-            f"the {name} functions are a distribution of their own, which is not installed here; {FAMILIES[name]}"
+            f"the {name} functions are a distribution of their own, which is not installed here; "
+            f"pip install tenferro-{name}"
             f"{f' ({instead})' if instead else ''}",
             family=name,
         )
@@ -129,15 +134,15 @@ def export(name: str) -> Any:
         return found
     if name == "bfloat16":
         return load_bfloat16()
-    if name in FAMILIES:
+    if name in FAMILIES or name in FORWARDED:
         if "autoray" in sys.modules:  # which may be asking: it looks for functions here, and then for conventions
             import_module("tenferro_runtime.adapters.autoray")
-        module = family(name)
-        return module.einsum if name == "einsum" else module
+        module = family(FORWARDED.get(name, name))
+        return getattr(module, name) if name in FORWARDED else module
     if name == "nn":
         with importing():
             return import_module("tenferro_runtime.nn")
-    raise AttributeError(f"module 'tenferro_runtime' has no attribute {name!r}")
+    raise absent(name, lambda: Array.namespace.__all__, family)
 
 
 def register(namespace: Any) -> None:

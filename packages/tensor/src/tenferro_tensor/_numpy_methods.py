@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_tensor import functions
+from tenferro_tensor._absent_attributes import INSTEAD, Absent
 from tenferro_tensor._spec import Spec
 
 
@@ -52,3 +53,10 @@ class NumpyMethods:
         Tensor(11)
         """
         return functions.dot(self, other)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in INSTEAD or hasattr(self, name)]
+
+
+for _name in INSTEAD:
+    setattr(NumpyMethods, _name, Absent(_name))

@@ -69,23 +69,29 @@ LATER: typing.Final = {
     "elementwise": "angle deg2rad divmod fabs float_power fmax fmin heaviside i0 logaddexp2 rad2deg rint sinc",
     "flat_indices": "argwhere flatnonzero ravel_multi_index unravel_index",
     "histograms": "histogram histogram2d histogram_bin_edges histogramdd",
-    "index_grids": "diag_indices diag_indices_from indices ix_ mask_indices tril_indices tril_indices_from "
-    "triu_indices triu_indices_from",
+    "index_grids": (
+        "diag_indices diag_indices_from indices ix_ mask_indices tril_indices tril_indices_from triu_indices "
+        "triu_indices_from"
+    ),
     "interpolation": "interp",
     "nan_reductions": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
-    "numpy_forms": "array cumprod cumsum dot identity inner transpose vdot",
+    "numpy_forms": "array cumprod cumsum dot identity inner matvec transpose vdot vecmat",
     "ordering": "argpartition lexsort partition top_k",
     "orientation": "atleast_1d atleast_2d atleast_3d fliplr flipud rollaxis rot90",
     "polynomials": "polyadd polyder polydiv polyint polymul polysub polyval vander",
-    "predicates": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar issubdtype ndim "
-    "promote_types real_if_close shape size",
+    "predicates": (
+        "iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar issubdtype iterable ndim "
+        "promote_types real_if_close shape size"
+    ),
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "ranges": "copy frombuffer fromfunction fromiter geomspace logspace",
     "selecting": "choose extract piecewise put_along_axis select",
     "set_operations": "intersect1d setdiff1d setxor1d union1d unique",
     "signals": "convolve correlate",
-    "spellings": "absolute amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh around bitwise_not "
-    "concatenate conjugate degrees fix invert left_shift mod power radians right_shift true_divide",
+    "spellings": (
+        "absolute amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh around bitwise_not "
+        "concatenate conjugate degrees fix invert left_shift mod power radians right_shift true_divide"
+    ),
     "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
     "tapers": "bartlett blackman hamming hanning kaiser",
 }

@@ -6,13 +6,13 @@ from typing import Any
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import asarray, eye
-from tenferro_tensor.functions.linear_algebra import tensordot
+from tenferro_tensor.functions.linear_algebra import matmul, tensordot
 from tenferro_tensor.functions.manipulation import permute_dims, ravel
 from tenferro_tensor.functions.scans import cumulative_prod, cumulative_sum
 from tenferro_tensor.operands import size_of, whole
 from tenferro_tensor_core import ShapeError, ask
 
-__all__ = ["array", "cumprod", "cumsum", "dot", "identity", "inner", "transpose", "vdot"]
+__all__ = ["array", "cumprod", "cumsum", "dot", "identity", "inner", "matvec", "transpose", "vdot", "vecmat"]
 
 
 def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Any:
@@ -125,3 +125,27 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Any:
     """
     x = listed(x)
     return permute_dims(x, range(x.spec.ndim)[::-1] if axes is None else axes)
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Products of (stacks of) matrices and vectors, whose leading axes broadcast.
+
+    >>> tr.matvec(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1, 1], [0, 1]]))
+    Tensor([[3, 7],
+            [2, 4]])
+    """
+    x, y = listed(x1), listed(x2)
+    out = matmul(x, catalog.reshape(y, shape=(*y.spec.shape, 1)))
+    return catalog.reshape(out, shape=out.spec.shape[:-1])
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Products of (stacks of) conjugated vectors and matrices, whose leading axes broadcast.
+
+    >>> tr.vecmat(tr.asarray([1, 1]), tr.asarray([[1, 2], [3, 4]]))
+    Tensor([4, 6])
+    """
+    x, y = listed(x1), listed(x2)
+    x = catalog.conj(x) if x.spec.cplx else x
+    out = matmul(catalog.reshape(x, shape=(*x.spec.shape[:-1], 1, x.spec.shape[-1])), y)
+    return catalog.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))

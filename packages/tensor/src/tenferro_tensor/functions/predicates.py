@@ -13,8 +13,8 @@ from tenferro_tensor_core import DType, DTypeError, isdtype
 from tenferro_tensor_core import dtype as known_dtype
 
 __all__ = [
-    "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "ndim",
-    "promote_types", "real_if_close", "shape", "size",
+    "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable",
+    "ndim", "promote_types", "real_if_close", "shape", "size",
 ]  # fmt: skip
 
 
@@ -88,6 +88,15 @@ def isscalar(x: Any, /) -> bool:
     (True, True, False)
     """
     return not x.spec.ndim if hasattr(x, "spec") else bool(np.isscalar(x))
+
+
+def iterable(x: Any, /) -> bool:
+    """Whether a loop over `x` is possible: whether it has an axis, or is another collection.
+
+    >>> tr.iterable(tr.zeros(2)), tr.iterable(tr.asarray(1.0))
+    (True, False)
+    """
+    return bool(x.spec.ndim) if hasattr(x, "spec") else bool(np.iterable(x))
 
 
 def ndim(x: Any, /) -> int:

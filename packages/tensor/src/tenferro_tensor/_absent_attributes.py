@@ -1,0 +1,70 @@
+"""Attributes of other libraries' arrays that values lack on purpose, and what to write instead.
+
+Python itself suggests the nearest name for any other attribute, without any cost to those that exist.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from tenferro_tensor_core.absent import AbsentNameError
+
+_LAYOUT: Final = "nothing: layouts of memory are not part of a value"
+_UPDATE: Final = "x = x.at[...].set(values)"
+
+INSTEAD: Final = {
+    # NumPy's.
+    "base": "nothing: no value sees the memory of another",
+    "byteswap": _LAYOUT,
+    "ctypes": "x.numpy().ctypes",
+    "dump": "np.save(file, x.numpy())",
+    "dumps": "pickle.dumps(x)",
+    "fill": "x = tr.full_like(x, value)",
+    "flags": _LAYOUT,
+    "flat": "tr.ravel(x)",
+    "itemset": _UPDATE,
+    "newbyteorder": _LAYOUT,
+    "ptp": "tr.ptp(x)",
+    "put": _UPDATE,
+    "resize": "tr.reshape(x, shape), or tr.pad for more elements",
+    "setfield": _UPDATE,
+    "setflags": _LAYOUT,
+    "strides": _LAYOUT,
+    "tobytes": "x.numpy().tobytes()",
+    "tofile": "x.numpy().tofile(file)",
+    # PyTorch's and JAX's.
+    "block_until_ready": "tr.synchronize()",
+    "clamp": "x.clip(low, high)",
+    "clone": "x.copy()",
+    "contiguous": _LAYOUT,
+    "cpu": 'tr.to_device(x, "cpu")',
+    "cuda": 'tr.to_device(x, "cuda:0")',
+    "double": "x.astype(tr.float64)",
+    "expand": "tr.broadcast_to(x, shape)",
+    "float": "x.astype(tr.float32)",
+    "norm": "tr.linalg.vector_norm(x)",
+    "numel": "x.size",
+    "permute": "x.transpose(axes)",
+    "requires_grad_": "tenferro_ad.variable(x)",
+    "to": "x.astype(dtype), or tr.to_device(x, device)",
+    "type": "x.astype(dtype)",
+    "unsqueeze": "tr.expand_dims(x, axis=axis)",
+    "view": "x.reshape(shape), or x.astype(dtype)",
+}
+"""What to write, by the name of the attribute."""
+
+
+class Absent:
+    """An attribute that is not there: reading it raises the error that says what to write, so `hasattr` is false."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, value: Any, owner: type) -> NoReturn:
+        raise AbsentNameError(
+            f"{owner.__name__!r} object has no attribute {self._name!r}", self._advice, name=self._name
+        )
+
+    def _advice(self) -> str:
+        advice = INSTEAD[self._name]
+        return f"use {advice}" if advice.startswith("nothing") else f"write {advice}"

@@ -1,0 +1,86 @@
+"""A name that is not there is an error that says the nearest one, or what to write instead."""
+
+import pickle
+
+import pytest
+
+import tenferro_runtime as tr
+from names_table import PAGE, page
+from tenferro_ad import variable
+from tenferro_runtime import _absent
+from tenferro_tensor import Array, _absent_attributes
+from tenferro_tensor_core.absent import AbsentNameError, nearest
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("meen", "; did you mean 'mean'?"),
+        ("argSort", "; did you mean 'argsort'?"),
+        ("nanmedain", "; did you mean 'nanmedian'?"),
+        ("jit", "; write tr.compile"),
+        ("grad", "; write tenferro_ad.grad"),
+        ("fill_diagonal", "; write x = x.at[i, i].set(values) with i = tr.arange(n)"),
+        ("svd", "; write tr.linalg.svd"),
+        ("rfft", "; write tr.fft.rfft"),
+        ("shares_memory", "; use nothing: no value sees the memory of another"),
+        ("qqqqq", ""),
+    ],
+)
+def test_of_the_namespace(name, text):
+    with pytest.raises(AttributeError) as caught:
+        getattr(tr, name)
+    assert str(caught.value) == f"module 'tenferro_runtime' has no attribute {name!r}{text}"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, AbsentNameError) and str(again) == str(caught.value)
+    assert not hasattr(tr, name)
+
+
+def test_of_families():
+    with pytest.raises(
+        AttributeError, match=r"module 'tenferro_linalg' has no attribute 'eigvalhs'; did you mean 'eig"
+    ):
+        tr.linalg.eigvalhs
+    with pytest.raises(AttributeError, match=r"module 'tenferro_fft' has no attribute 'fftt'; did you mean 'fft'"):
+        tr.fft.fftt
+
+
+def test_of_values():
+    for x in (tr.zeros(3), variable(tr.zeros(3))):
+        with pytest.raises(AttributeError, match=r"has no attribute 'unsqueeze'; write tr.expand_dims\(x, axis=axis\)"):
+            x.unsqueeze
+        with pytest.raises(AttributeError, match="has no attribute 'strides'; use nothing: layouts of memory"):
+            x.strides
+        assert [n for n in _absent_attributes.INSTEAD if hasattr(x, n) or n in dir(x)] == []
+        assert "mean" in dir(x)
+    assert not [n for n in _absent_attributes.INSTEAD if hasattr(Array, n)]
+
+
+def test_no_advice_is_about_a_name_that_exists():
+    assert [n for n in _absent.INSTEAD if hasattr(tr, n)] == []
+
+
+def test_advice_names_what_exists():
+    for text in [*_absent.INSTEAD.values(), *_absent_attributes.INSTEAD.values()]:
+        for word in text.replace("(", " ").replace(",", " ").replace(":", " ").split():
+            home, _, name = word.partition(".")
+            if home == "tr" and name:
+                for part in [tr.linalg] if name.startswith("linalg.") else [tr]:
+                    assert hasattr(part, name.removeprefix("linalg.").rstrip(".")), word
+
+
+def test_the_advice_is_found_when_it_is_shown():
+    asked = []
+    error = AbsentNameError("no x", lambda: asked.append(1) or "write y", name="x")
+    assert asked == [] and error.payload == {"name": "x"}
+    assert str(error) == "no x; write y" and asked == [1]
+    assert nearest("zzz", ["mean"]) == ""
+
+
+def test_the_page_about_names_is_up_to_date():
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python3 dev run tests/support/names_table.py"
+
+
+def test_functions_of_families_that_numpy_has_beside_the_others():
+    assert tr.einsum("ij->i", tr.ones((2, 3))).tolist() == [3.0, 3.0]
+    assert tr.cross(tr.asarray([1.0, 0, 0]), tr.asarray([0.0, 1, 0])).tolist() == [0.0, 0.0, 1.0]
