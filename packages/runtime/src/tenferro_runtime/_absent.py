@@ -15,8 +15,8 @@ _DERIVATIVES: Final = {
 }  # fmt: skip
 """Names of other libraries for what `tenferro_ad` has."""
 
-_DIAGONAL: Final = "x = x.at[i, i].set(values) with i = tr.arange(n)"
-_MASKED: Final = "x = tr.where(mask, values, x)"
+_DIAGONAL: Final = "x[i, i] = values with i = tr.arange(n)"
+_MASKED: Final = "x[mask] = values, or x = tr.where(mask, values, x)"
 _PRINT: Final = "NumPy's function: np.set_printoptions also holds for tensors"
 _LOAD: Final = "tr.asarray(np.{name}(...))"
 _SAVE: Final = "np.{name}(file, np.asarray(x))"
@@ -24,10 +24,10 @@ _SAVE: Final = "np.{name}(file, np.asarray(x))"
 INSTEAD: Final = {
     **{name: f"tenferro_ad.{own}" for name, own in _DERIVATIVES.items()},
     # Functions that change their argument.
-    "copyto": _MASKED,
+    "copyto": "x[...] = values, or x = tr.where(mask, values, x)",
     "fill_diagonal": _DIAGONAL,
     "place": _MASKED,
-    "put": "x = x.at[indices].set(values), where indices count the elements of a vector",
+    "put": "x[indices] = values, where the indices are those of a vector",
     "putmask": _MASKED,
     # What other libraries call it.
     "bmm": "tr.matmul",

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from tenferro_tensor_core.absent import AbsentNameError
 
 _LAYOUT: Final = "nothing: layouts of memory are not part of a value"
-_UPDATE: Final = "x = x.at[...].set(values)"
+_UPDATE: Final = "x[key] = values"
 
 INSTEAD: Final = {
     # NumPy's.
@@ -19,7 +19,7 @@ INSTEAD: Final = {
     "ctypes": "x.numpy().ctypes",
     "dump": "np.save(file, x.numpy())",
     "dumps": "pickle.dumps(x)",
-    "fill": "x = tr.full_like(x, value)",
+    "fill": "x[...] = value",
     "flags": _LAYOUT,
     "flat": "tr.ravel(x)",
     "itemset": _UPDATE,

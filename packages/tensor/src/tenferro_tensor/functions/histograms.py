@@ -177,7 +177,7 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
         known = host_elements(edges)
         if edges.spec.ndim != 1 or (known is not None and (known[:-1] > known[1:]).any()):
             raise ArgumentError(f"{name} needs the edges of bins as a vector in ascending order, got {edges.spec!r}")
-        return edges
+        return edges._alias()
     try:
         n = bins.__index__()
     except (AttributeError, TypeError):
