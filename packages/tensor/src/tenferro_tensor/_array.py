@@ -23,7 +23,7 @@ from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.calls import SCALARS, ValueBase, operator, reflected, reshaped, swapped, transposed, unary
+from tenferro_tensor.calls import SCALARS, ValueBase, copied, operator, reflected, reshaped, swapped, transposed, unary
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions.linear_algebra import MATMUL
 from tenferro_tensor.functions.reading import getitem
@@ -225,7 +225,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """
         return catalog.stop_gradient(self)
 
-    @direct(np.ndarray.copy)
+    @direct(copied)
     def copy(self) -> Any:
         """The same elements in memory of their own."""
         return functions.asarray(self, copy=True)

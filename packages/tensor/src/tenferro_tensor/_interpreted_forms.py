@@ -42,6 +42,11 @@ def broadcasted(x: Any, shape: Any, /) -> Any:
     return np.broadcast_to(x, shape) if x.__class__ is np.ndarray else None
 
 
+def copied(x: Any, /) -> Any:
+    """A copy in row-major order."""
+    return x.copy() if x.__class__ is np.ndarray else None
+
+
 def counted(x: Any, /) -> Any:
     """The number of elements that are not zero."""
     return np.int64(np.count_nonzero(x)) if x.__class__ is np.ndarray else None

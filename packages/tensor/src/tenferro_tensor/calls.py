@@ -21,6 +21,7 @@ try:
         ValueBase,
         backward,
         broadcasted,
+        copied,
         counted,
         forget_specs,
         joined,
@@ -63,6 +64,7 @@ except ModuleNotFoundError:
     )
     from tenferro_tensor._interpreted_forms import (
         broadcasted,
+        copied,
         counted,
         joined,
         reshaped,
@@ -89,6 +91,7 @@ __all__ = [
     "ValueBase",
     "backward",
     "broadcasted",
+    "copied",
     "counted",
     "forget_specs",
     "joined",

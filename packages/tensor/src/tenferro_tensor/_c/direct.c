@@ -4,6 +4,7 @@
 #include "_c/values.h"
 
 #define FEW_ARGUMENTS 12
+#define ANY_SIZE ((Py_ssize_t)1 << 62)
 #define NESTED 3 /* lists and tuples in arguments */
 
 typedef struct {
@@ -24,7 +25,7 @@ static PyObject *host_raw(PyObject *x, Py_ssize_t most)
         return NULL;
     }
     if (PyArray_CheckExact(raw)) {
-        return PyArray_NBYTES((PyArrayObject *)raw) <= most ? raw : NULL;
+        return most >= ANY_SIZE || PyArray_NBYTES((PyArrayObject *)raw) <= most ? raw : NULL;
     }
     return PyArray_IsScalar(raw, Generic) ? raw : NULL;
 }
@@ -273,20 +274,6 @@ static PyTypeObject Direct_Type = {
 
 static PyObject *item_name;
 
-static int is_bound(PyObject *x)
-{
-    return x == Py_None || PyLong_CheckExact(x);
-}
-
-static int is_basic(PyObject *x)
-{
-    if (PyLong_CheckExact(x) || x == Py_None || x == Py_Ellipsis) {
-        return 1;
-    }
-    PySliceObject *s = (PySliceObject *)x;
-    return PySlice_Check(x) && is_bound(s->start) && is_bound(s->stop) && is_bound(s->step);
-}
-
 #define LISTED 64 /* most elements of a list of indices that are looked at */
 
 static int is_index_list(PyObject *x)
@@ -305,55 +292,106 @@ static int is_index_list(PyObject *x)
 /* What NumPy takes for a part of a key: a borrowed reference, NULL where there is more to decide. */
 static PyObject *lowered_part(PyObject *x)
 {
-    if (is_basic(x)) {
+    if (tenferro_is_basic(x)) {
         return x;
     }
-    return IS_TENSOR(x) ? host_raw(x, PY_SSIZE_T_MAX) : is_index_list(x) ? x : NULL;
+    return IS_TENSOR(x) ? host_raw(x, ANY_SIZE) : is_index_list(x) ? x : NULL;
 }
 
-/* The key that NumPy takes: a new reference, NULL without an exception where there is more to decide. */
+/* The key that NumPy takes: a new reference; NULL without an exception where there is more to decide, and for keys
+   without arrays, which name a view that does not exist. */
 static PyObject *lowered_key(PyObject *key)
 {
     if (!PyTuple_CheckExact(key)) {
-        return Py_XNewRef(lowered_part(key));
+        return tenferro_is_basic(key) ? NULL : Py_XNewRef(lowered_part(key));
     }
-    Py_ssize_t n = PyTuple_GET_SIZE(key), i = 0;
-    while (i < n && is_basic(PyTuple_GET_ITEM(key, i))) {
-        i++;
-    }
-    if (i == n) {
-        return Py_NewRef(key);
-    }
+    Py_ssize_t n = PyTuple_GET_SIZE(key), basic = 0;
     PyObject *all = PyTuple_New(n);
-    for (i = 0; i < n && all != NULL; i++) {
+    for (Py_ssize_t i = 0; i < n && all != NULL; i++) {
         PyObject *part = lowered_part(PyTuple_GET_ITEM(key, i));
         if (part == NULL) {
             Py_CLEAR(all);
         } else {
+            basic += part == PyTuple_GET_ITEM(key, i) && !PyList_CheckExact(part);
             PyTuple_SET_ITEM(all, i, Py_NewRef(part));
         }
     }
-    PyErr_Clear();
+    if (all == NULL) {
+        PyErr_Clear();
+    } else if (basic == n) {
+        Py_CLEAR(all);
+    }
     return all;
-}
-
-/* A single number at a negative distance is rounded otherwise by kernels; the function does not reverse it. */
-static int is_turned(PyObject *raw)
-{
-    PyArrayObject *a = (PyArrayObject *)raw;
-    return PyArray_CheckExact(raw) && PyArray_NDIM(a) == 1 && PyArray_DIM(a, 0) == 1 && PyArray_STRIDE(a, 0) < 0;
 }
 
 #define FAR_MIN_SIZE 1000 /* elements of a vector, from which NumPy takes faster than it indexes */
 #define ACROSS_MAX_BYTES (1 << 16) /* of an array, up to which it takes along inner axes faster than it indexes */
 
+static PyObject *empty(PyArrayObject *x, int ndim, npy_intp *extents)
+{
+    PyArray_Descr *dtype = (PyArray_Descr *)Py_NewRef(PyArray_DESCR(x));
+    return PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, extents, NULL, NULL, 0, NULL);
+}
+
+static inline void copy_item(char *to, const char *from, npy_intp size)
+{
+    switch (size) { /* constants, so that it is a load and a store */
+    case 8: memcpy(to, from, 8); break;
+    case 4: memcpy(to, from, 4); break;
+    case 1: *to = *from; break;
+    default: memcpy(to, from, (size_t)size);
+    }
+}
+
+/* The elements of a vector at indices that lie in order; NULL, perhaps without an exception, where one is outside. */
+static PyObject *few_taken(PyArrayObject *x, PyArrayObject *indices)
+{
+    npy_intp n = PyArray_SIZE(indices), extent = PyArray_DIM(x, 0), stride = PyArray_STRIDE(x, 0);
+    npy_intp size = PyArray_ITEMSIZE(x);
+    const npy_intp *at = PyArray_DATA(indices);
+    PyObject *found = empty(x, PyArray_NDIM(indices), PyArray_DIMS(indices));
+    char *to = found == NULL ? NULL : PyArray_BYTES((PyArrayObject *)found);
+    for (npy_intp k = 0; k < n && to != NULL; k++, to += size) {
+        npy_intp i = at[k] + (at[k] < 0 ? extent : 0);
+        if (i < 0 || i >= extent) {
+            Py_DECREF(found);
+            return NULL;
+        }
+        copy_item(to, PyArray_BYTES(x) + i * stride, size);
+    }
+    return found;
+}
+
+/* The elements at the true positions of a mask, both in row-major order, or vectors. */
+static PyObject *few_compressed(PyArrayObject *x, PyArrayObject *mask)
+{
+    npy_intp n = PyArray_SIZE(mask), count = 0, size = PyArray_ITEMSIZE(x);
+    npy_intp stride = PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : size;
+    const npy_bool *kept = PyArray_DATA(mask);
+    for (npy_intp i = 0; i < n; i++) {
+        count += kept[i] != 0;
+    }
+    PyObject *found = empty(x, 1, &count);
+    char *to = found == NULL ? NULL : PyArray_BYTES((PyArrayObject *)found), *from = PyArray_BYTES(x);
+    for (npy_intp i = 0; i < n && to != NULL; i++, from += stride) {
+        if (kept[i]) {
+            copy_item(to, from, size);
+            to += size;
+        }
+    }
+    return found;
+}
+
 /* The elements at the true positions of a mask for all axes; NULL without an exception where NumPy's way is as good. */
 static PyObject *compressed(PyArrayObject *x, PyArrayObject *mask)
 {
     int n = PyArray_NDIM(x);
-    if (PyArray_SIZE(mask) < FAR_MIN_SIZE || n != PyArray_NDIM(mask) || !PyArray_IS_C_CONTIGUOUS(mask)
-        || !(n == 1 || PyArray_IS_C_CONTIGUOUS(x)) || !PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(mask), n)) {
+    if (n != PyArray_NDIM(mask) || !PyArray_IS_C_CONTIGUOUS(mask) || !(n == 1 || PyArray_IS_C_CONTIGUOUS(x))
+        || !PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(mask), n)) {
         return NULL;
+    }
+    if (PyArray_SIZE(mask) < FAR_MIN_SIZE) {
+        return few_compressed(x, mask);
     }
     PyObject *row = PyArray_Ravel(x, NPY_CORDER), *flat = row == NULL ? NULL : PyArray_Ravel(mask, NPY_CORDER);
     PyObject *found = flat == NULL ? NULL : PyArray_Compress((PyArrayObject *)row, flat, 0, NULL);
@@ -366,12 +404,13 @@ static int is_whole(PyObject *x)
 {
     PySliceObject *s = (PySliceObject *)x;
     return x == Py_Ellipsis
-        || (PySlice_Check(x) && s->start == Py_None && s->stop == Py_None && (s->step == Py_None));
+        || (PySlice_Check(x) && s->start == Py_None && s->stop == Py_None && s->step == Py_None);
 }
 
 static int are_indices(PyObject *x)
 {
-    return PyArray_CheckExact(x) && PyArray_NDIM((PyArrayObject *)x) > 0 && PyArray_TYPE((PyArrayObject *)x) == NPY_INTP;
+    PyArrayObject *a = (PyArrayObject *)x;
+    return PyArray_CheckExact(x) && PyArray_NDIM(a) > 0 && PyArray_TYPE(a) == NPY_INTP;
 }
 
 /* `x[key]` in NumPy, by the shortest of its ways. */
@@ -383,6 +422,8 @@ static PyObject *picked(PyArrayObject *x, PyObject *key)
     } else if (are_indices(key)) {
         if (PyArray_NDIM(x) > 1 || PyArray_SIZE((PyArrayObject *)key) >= FAR_MIN_SIZE) {
             found = PyArray_TakeFrom(x, key, 0, NULL, NPY_RAISE);
+        } else if (PyArray_NDIM(x) == 1 && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)key)) {
+            found = few_taken(x, (PyArrayObject *)key);
         }
     } else if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2 && PyArray_NDIM(x) == 2
                && is_whole(PyTuple_GET_ITEM(key, 0)) && are_indices(PyTuple_GET_ITEM(key, 1))
@@ -392,26 +433,54 @@ static PyObject *picked(PyArrayObject *x, PyObject *key)
     return found != NULL || PyErr_Occurred() ? found : PyObject_GetItem((PyObject *)x, key);
 }
 
+/* `x[i]` for an integer without axes; NULL as `tenferro_view`. */
+static PyObject *element(PyArrayObject *x, PyObject *key)
+{
+    PyObject *i = IS_TENSOR(key) ? host_raw(key, ANY_SIZE) : NULL, *found = NULL;
+    if (i == NULL || !PyArray_IsScalar(i, Integer)) {
+        return NULL;
+    }
+    if (Py_IS_TYPE(i, &PyIntpArrType_Type)) {
+        npy_intp value;
+        PyArray_ScalarAsCtype(i, &value);
+        i = PyLong_FromSsize_t(value);
+    } else {
+        i = PyNumber_Index(i);
+    }
+    if (i != NULL) {
+        found = tenferro_view(x, i);
+        Py_DECREF(i);
+    }
+    return found;
+}
+
+/* `x[key]` where parts of the key are arrays or lists; NULL without an exception where there is more to decide. */
+static PyObject *gathered(PyArrayObject *x, PyObject *key)
+{
+    PyObject *found = element(x, key), *raw_key = found == NULL ? lowered_key(key) : NULL;
+    if (raw_key != NULL) {
+        found = picked(x, raw_key);
+        Py_DECREF(raw_key);
+    }
+    if (found == NULL && PyErr_Occurred()) {
+        decided(NULL);
+    }
+    return found;
+}
+
 PyObject *tenferro_subscript(PyObject *self, PyObject *key)
 {
     Value *x = (Value *)self;
-    if (UNSCOPED && IS_TENSOR(self) && x->inside != NULL && x->spec != NULL && ON_HOST(x->spec)
-        && PyArray_CheckExact(x->inside)) {
-        PyObject *raw_key = lowered_key(key), *result = NULL;
-        if (raw_key != NULL) {
-            PyObject *data = Py_NewRef(x->inside);
-            result = picked((PyArrayObject *)data, raw_key);
-            Py_DECREF(data);
-            if (result != NULL && is_turned(result)) {
-                Py_CLEAR(result);
-            } else {
-                result = result == NULL ? NULL : raised(result);
-                decided(result);
-            }
+    PyObject *raw = x->inside;
+    if (UNSCOPED && IS_TENSOR(self) && raw != NULL && x->spec != NULL && ON_HOST(x->spec) && PyArray_CheckExact(raw)) {
+        PyObject *result;
+        Py_INCREF(raw);
+        if ((result = tenferro_view((PyArrayObject *)raw, key)) == NULL && !PyErr_Occurred()) {
+            result = gathered((PyArrayObject *)raw, key);
         }
-        Py_XDECREF(raw_key);
+        Py_DECREF(raw);
         if (result != NULL || PyErr_Occurred()) {
-            return result;
+            return result == NULL ? NULL : raised(result);
         }
     }
     return PyObject_CallMethodOneArg(self, item_name, key);

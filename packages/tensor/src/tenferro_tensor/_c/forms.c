@@ -1,4 +1,4 @@
-/* Direct forms that would take longer to call in Python than to do: views of NumPy's arrays. None leaves the call to the
+/* Direct forms that would take longer to call in Python than to do, most of them views. None leaves the call to the
    function, and so does an exception. */
 #include "_c/values.h"
 
@@ -32,7 +32,7 @@ static int extents_of(PyObject *const *args, Py_ssize_t n, npy_intp *extents)
     return (int)n;
 }
 
-PyDoc_STRVAR(reshaped_doc, "reshaped($module, x, /, *shape)\n--\n\nA view in another shape; of a small array perhaps a copy.");
+PyDoc_STRVAR(reshaped_doc, "reshaped($module, x, /, *shape)\n--\n\nA view in another shape; perhaps a small copy.");
 
 static PyObject *reshaped(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
@@ -116,6 +116,16 @@ static PyObject *broadcasted(PyObject *module, PyObject *const *args, Py_ssize_t
     return view;
 }
 
+PyDoc_STRVAR(copied_doc, "copied($module, x, /)\n--\n\nA copy in row-major order.");
+
+static PyObject *copied(PyObject *module, PyObject *x)
+{
+    if (!PyArray_CheckExact(x)) {
+        Py_RETURN_NONE;
+    }
+    return PyArray_NewCopy((PyArrayObject *)x, NPY_CORDER);
+}
+
 PyDoc_STRVAR(counted_doc, "counted($module, x, /)\n--\n\nThe number of elements that are not zero.");
 
 static PyObject *counted(PyObject *module, PyObject *x)
@@ -162,6 +172,7 @@ static PyMethodDef functions[] = {
     {"swapped", swapped, METH_O, swapped_doc},
     {"transposed", transposed, METH_O, transposed_doc},
     {"broadcasted", (PyCFunction)(void (*)(void))broadcasted, METH_FASTCALL, broadcasted_doc},
+    {"copied", copied, METH_O, copied_doc},
     {"counted", counted, METH_O, counted_doc},
     {NULL},
 };

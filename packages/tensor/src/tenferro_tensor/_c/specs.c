@@ -31,7 +31,10 @@ static PyObject *made(int ndim, const npy_intp *extents, PyObject *dtype)
             PyTuple_SET_ITEM(shape, i, extent);
         }
     }
-    PyObject *spec = shape == NULL ? NULL : PyObject_CallFunctionObjArgs((PyObject *)tenferro_state.spec, shape, dtype, NULL);
+    PyObject *cls = (PyObject *)tenferro_state.spec, *spec = NULL;
+    if (shape != NULL) {
+        spec = PyObject_CallFunctionObjArgs(cls, shape, dtype, NULL);
+    }
     Py_XDECREF(shape);
     return spec;
 }
@@ -43,6 +46,9 @@ static PyObject *spec_of_scalar(PyObject *raw)
         if (known_scalars[i].type == Py_TYPE(raw)) {
             return Py_NewRef(known_scalars[i].spec);
         }
+    }
+    if (!PyArray_IsScalar(raw, Generic)) {
+        return PyErr_Format(PyExc_TypeError, "an array of NumPy is due, got %R", raw);
     }
     PyObject *dtype = (PyObject *)PyArray_DescrFromScalar(raw), *spec = dtype == NULL ? NULL : made(0, NULL, dtype);
     Py_XDECREF(dtype);
@@ -78,9 +84,7 @@ static int is_that(const Known *k, PyObject *dtype, int ndim, const npy_intp *ex
 PyObject *tenferro_spec(PyObject *raw)
 {
     if (!PyArray_CheckExact(raw)) {
-        return PyArray_IsScalar(raw, Generic)
-            ? spec_of_scalar(raw)
-            : PyErr_Format(PyExc_TypeError, "an array of NumPy is due, got %R", raw);
+        return spec_of_scalar(raw);
     }
     int ndim = PyArray_NDIM((PyArrayObject *)raw);
     const npy_intp *extents = PyArray_DIMS((PyArrayObject *)raw);
@@ -135,7 +139,7 @@ static PyObject *spec_of_raw(PyObject *module, PyObject *raw)
 static PyMethodDef functions[] = {
     {"forget_specs", forget_specs, METH_NOARGS, forget_doc},
     {"kept_specs", kept_specs, METH_NOARGS, kept_doc},
-    {"spec_of_raw", spec_of_raw, METH_O, "spec_of_raw(raw, /)\n--\n\nThe spec of a NumPy array or scalar in main memory."},
+    {"spec_of_raw", spec_of_raw, METH_O, "spec_of_raw(raw, /)\n--\n\nThe spec of a NumPy array in main memory."},
     {NULL},
 };
 

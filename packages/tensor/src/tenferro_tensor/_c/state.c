@@ -33,7 +33,11 @@ static int set_class(PyObject *self, PyObject *value, size_t offset, PyTypeObjec
 
 static int set_tensor(PyObject *self, PyObject *value, void *offset)
 {
-    return set_class(self, value, (size_t)offset, &TensorBase_Type);
+    if (set_class(self, value, (size_t)offset, &TensorBase_Type) < 0) {
+        return -1;
+    }
+    ((PyTypeObject *)value)->tp_dealloc = tenferro_dealloc_tensor; /* in place of the generic one for classes in Python */
+    return 0;
 }
 
 static int set_dual(PyObject *self, PyObject *value, void *offset)

@@ -67,8 +67,14 @@ static PyObject *value_stand_for(PyObject *self, PyObject *other)
     if (!PyObject_TypeCheck(other, &ValueBase_Type)) {
         return PyErr_Format(PyExc_TypeError, "a value is due, got %R", other);
     }
-    if (Py_TYPE(self) != Py_TYPE(other) && PyObject_SetAttrString(self, "__class__", (PyObject *)Py_TYPE(other)) < 0) {
-        return NULL;
+    PyTypeObject *before = Py_TYPE(self), *after = Py_TYPE(other);
+    if (after->tp_basicsize != sizeof(Value) || before->tp_basicsize != sizeof(Value)) {
+        return PyErr_Format(PyExc_TypeError, "%R and %R are laid out in different ways", before, after);
+    }
+    if (before != after) { /* `__class__` would be refused: they are deallocated in different ways */
+        Py_INCREF(after);
+        Py_SET_TYPE(self, after);
+        Py_DECREF(before);
     }
     Value *x = (Value *)self, *y = (Value *)other;
     PyObject *old[] = {x->inside, x->spec, x->level, x->link};
@@ -169,12 +175,38 @@ static PyTypeObject SeriesBase_Type = KIND_OF_VALUE("SeriesBase", "The fields of
 static PyTypeObject TracedBase_Type =
     KIND_OF_VALUE("TracedBase", "The fields of a variable of a program.", traced_members, &value_mapping);
 
+#define SPARE 64
+
+static Value *spare[SPARE]; /* memory of tensors that are gone, for others: their fields are empty */
+static int spares;
+
+void tenferro_dealloc_tensor(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Value *x = (Value *)self;
+    PyObject_GC_UnTrack(self);
+    if (x->weak != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    value_clear(self);
+    if (type == tenferro_state.tensor && spares < SPARE) {
+        x->lent = 0;
+        spare[spares++] = x;
+    } else {
+        type->tp_free(self);
+    }
+    Py_DECREF(type);
+}
+
 PyObject *tenferro_tensor(PyObject *data, PyObject *spec)
 {
     PyTypeObject *type = tenferro_state.tensor;
+    Value *x;
     Py_INCREF(spec); /* first: allocation may run code */
-    Value *x = (Value *)type->tp_alloc(type, 0);
-    if (x == NULL) {
+    if (spares > 0) {
+        x = (Value *)PyObject_Init((PyObject *)spare[--spares], type);
+        PyObject_GC_Track((PyObject *)x);
+    } else if ((x = (Value *)type->tp_alloc(type, 0)) == NULL) {
         Py_DECREF(data);
         Py_DECREF(spec);
         return NULL;

@@ -93,6 +93,9 @@ extern State tenferro_state;
                     && *(PyObject **)((char *)(s) + tenferro_state.place_offset) == tenferro_state.host)
 #define IS_SCALAR_TYPE(t) ((t) == &PyFloat_Type || (t) == &PyLong_Type || (t) == &PyComplex_Type || (t) == &PyBool_Type)
 
+/* How objects of the class of concrete tensors are deallocated: their memory is kept for the next ones. */
+void tenferro_dealloc_tensor(PyObject *self);
+
 /* A concrete tensor of raw data, a reference that is taken over, and a spec. */
 PyObject *tenferro_tensor(PyObject *data, PyObject *spec);
 
@@ -116,6 +119,12 @@ Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n);
 
 /* The spec of a NumPy array or scalar in main memory: a new reference. */
 PyObject *tenferro_spec(PyObject *raw);
+
+/* Whether a part of a key is an integer, a slice of integers, None or an ellipsis. */
+int tenferro_is_basic(PyObject *part);
+
+/* `x[key]` for a key of such parts; NULL where it is not, or does not fit; without an exception, unless memory lacks. */
+PyObject *tenferro_view(PyArrayObject *x, PyObject *key);
 
 /* `x[key]` of a concrete tensor. */
 PyObject *tenferro_subscript(PyObject *self, PyObject *key);
