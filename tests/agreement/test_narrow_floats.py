@@ -7,15 +7,15 @@ import pytest
 
 import tenferro_linalg as tl
 import tenferro_runtime as tr
+from narrow_floats import NARROW, bits, chain, close, require_alike, sums
 from tenferro_ad import check_grads, grad, jvp, variable, vjp
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.trees import flatten
 from tenferro_tensor import get_backend
 from tenferro_tensor.loop_ir import interpret
-from tenferro_tensor_core import DTypeError, dtype, finfo
+from tenferro_tensor_core import DTypeError, dtype
 from vmap_calls import CALLS, OF_DATA
 
-NARROW = ("float16", "bfloat16")
 REFUSED = ("tenferro_linalg", "tenferro_fft", "primitives.complex")
 """What is computed in float32 and wider types only."""
 
@@ -27,11 +27,6 @@ def _quiet():
         yield
 
 
-def bits(x):
-    host = np.asarray(x.numpy() if hasattr(x, "numpy") else x)
-    return host.dtype, host.shape, host.tobytes()
-
-
 def operands(call, narrow):
     """Narrow operands and the same numbers as float32; None for calls of complex numbers only."""
     try:
@@ -40,22 +35,6 @@ def operands(call, narrow):
         return None
     few = [tr.asarray(h.astype(narrow) if h.dtype.kind == "f" else h) for h in hosts]
     return few, [x.astype(tr.float32) if x.dtype == narrow else x for x in few]
-
-
-def close(x, y, units, narrow):
-    x, y = (np.asarray(v.numpy() if hasattr(v, "numpy") else v).astype(complex) for v in (x, y))
-    y = np.where(np.abs(y) > finfo(narrow).max, np.sign(y.real) * np.inf, y)
-    size = np.abs(y[np.isfinite(y)]).max(initial=1e-3)
-    return x.shape == y.shape and np.all((x == y) | (np.abs(x - y) <= units * finfo(narrow).eps * size))
-
-
-def require_alike(got, want, what, sums=True):
-    """The same bits; where float32 itself may differ in its last place (sums), one rounding unit apart."""
-    for x, y in zip(got, want, strict=True):
-        if bits(x) != bits(y):
-            kind = bits(x)[0]
-            assert sums and bits(y)[0] == kind, (what, x, y)
-            assert close(x, y, 1, kind if kind.itemsize == 2 else dtype("float16")), (what, x, y)
 
 
 @pytest.mark.parametrize("name", NARROW)
@@ -98,17 +77,6 @@ def test_derivatives_are_close_to_those_in_float32_and_have_the_dtype(name):
 def _pulled(f, xs):
     out, pull = vjp(f, *xs)
     return pull(tr.tree_map(lambda x: tr.ones_like(x) + 0.25 * tr.arange(x.size, dtype=x.dtype).reshape(x.shape), out))
-
-
-def chain(x, y):
-    z = x * y / (1.5 + tr.abs(x)) + 0.1 * tr.sqrt(tr.abs(y))
-    picked = tr.where(x > y, x, y * 1.3)
-    return z, picked, tr.concat([x, z, picked[::-1]]), tr.sort(x), tr.max(z, axis=0) * tr.sign(y)
-
-
-def sums(x, y):
-    z = tr.exp(-x * y)
-    return tr.sqrt(tr.sum(z * z, axis=0)) + tr.max(z), (z @ y.T)[::2], tr.cumulative_sum(z, axis=1), tr.mean(z * x)
 
 
 @pytest.mark.parametrize("name", NARROW)

@@ -15,7 +15,7 @@ from tenferro_tensor import Primitive, catalog
 from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, numbers
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, expanded
-from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow, load_bfloat16
 
 DTYPES = {
     "b": ["bool"],
@@ -23,6 +23,7 @@ DTYPES = {
     "u": ["uint8", "uint16", "uint32", "uint64"],
     "f": ["float32", "float64"],
     "c": ["complex64", "complex128"],
+    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
 }
 NAMES = [name for names in DTYPES.values() for name in names]
 DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
@@ -31,12 +32,16 @@ INEXACT = "fc"
 on_host = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 
 
+def kind_in(dtype, kinds):
+    return ("n" if is_narrow(np.dtype(dtype)) else np.dtype(dtype).kind) in kinds
+
+
 @cache
 def kernels_of(dtype):
     """The kernel of every primitive on operands of a dtype."""
     rng, found = np.random.default_rng(0), {}
     for primitive, kinds in KINDS.items():
-        if np.dtype(dtype).kind in kinds and primitive is not numbers.convert:
+        if kind_in(dtype, kinds) and primitive is not numbers.convert:
             ins = operands(rng, primitive, dtype, len(primitive.operands))
             found[primitive.name] = one_op(primitive.op(), *ins)
     for target in NAMES:
@@ -86,7 +91,7 @@ def require_close(got, expected, dtype, scale):
 def test_every_function_agrees_with_the_reference(dtype):
     rng = np.random.default_rng(3)
     for primitive, kinds in KINDS.items():
-        if np.dtype(dtype).kind not in kinds or primitive is numbers.convert:
+        if not kind_in(dtype, kinds) or primitive is numbers.convert:
             continue
         kernel, spec = kernels_of(dtype)[primitive.name], specs_of(dtype)[primitive.name]
         xs = drawn(rng, primitive, dtype)
@@ -106,9 +111,25 @@ def test_conversions(dtype):
     for target in NAMES:
         kernel, spec = kernels_of(dtype)[f"convert_{target}"], specs_of(dtype)[f"convert_{target}"]
         x = values(rng, dtype, 77)
-        if np.dtype(dtype).kind in "fc" and np.dtype(target).kind == "u":
+        if is_inexact(np.dtype(dtype)) and np.dtype(target).kind == "u":
             x = np.abs(x).astype(dtype)  # NumPy leaves the others open
-        np.testing.assert_array_equal(run(spec, kernel, x)[0], meaning(kernel, x)[0])
+        comparable = "float32" if is_narrow(np.dtype(target)) else target
+        found, wanted = (y[0].astype(comparable) for y in (run(spec, kernel, x), meaning(kernel, x)))
+        np.testing.assert_array_equal(found, wanted)
+
+
+@on_host
+@pytest.mark.parametrize("target", DTYPES["n"])
+@pytest.mark.parametrize("source", DTYPES["n"] + DTYPES["f"])
+def test_every_number_is_widened_and_rounded_as_numpy_does(source, target):
+    each = np.arange(1 << 16, dtype=np.uint16).view(target)
+    each = each[np.isfinite(each)].astype("float64")
+    between = np.concatenate([each, (each[1:] + each[:-1]) / 2]).astype(source)
+    if source not in DTYPES["n"]:
+        between = np.concatenate([between, np.nextafter(between, np.inf), np.nextafter(between, -np.inf)])
+    kernel, spec = kernels_of(source)[f"convert_{target}"], specs_of(source)[f"convert_{target}"]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(run(spec, kernel, between)[0].view("u2"), between.astype(target).view("u2"))
 
 
 @on_host
@@ -204,7 +225,8 @@ def test_every_elementwise_primitive_is_rendered_or_reserved_with_a_reason():
     assert len(catalogued) > 60
     for primitive in catalogued:
         have = KINDS.get(primitive, "") + "".join(RESERVED.get(primitive, {}))
-        assert sorted(have) == sorted(DOMAINS[primitive.domain][0]), primitive
+        kinds = DOMAINS[primitive.domain][0] + ("" if primitive.widens else "n")  # else it is given float32
+        assert sorted(have) == sorted(kinds), primitive
         assert all(len(reason) > 20 for reason in RESERVED.get(primitive, {}).values())
 
 

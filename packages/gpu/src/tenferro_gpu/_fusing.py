@@ -25,7 +25,7 @@ from tenferro_tensor.device_model import (
     expansion,
 )
 from tenferro_tensor.loop_ir import LoopFunction
-from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow
 from tenferro_tensor_core.forks import cached_property
 
 _REDUCED: Final = frozenset({
@@ -89,9 +89,11 @@ class Fusing:
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """Whether an op may be part of a region."""
         dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
+        if op.primitive.widens and any(map(is_narrow, dtypes)):
+            return False  # it is widened first
         if op.primitive in _REDUCED:
             return self.available
-        if op.primitive is catalog.convert and dtypes[0].kind in "fc" and result.kind in "iu":
+        if op.primitive is catalog.convert and is_inexact(dtypes[0]) and result.kind in "iu":
             return False  # out of range CuPy's own conversion decides
         if not op.primitive.elementwise:
             return False

@@ -61,7 +61,10 @@ class XlaExecutor:
 
         client = self._device.client
         devices = xla_client._xla.DeviceList((self._device,))
-        return client.compile_and_load(module.text, devices, xla_client.CompileOptions())
+        options = xla_client.CompileOptions()
+        # Else XLA leaves out the rounding of narrow floats between the steps that it fuses.
+        options.env_option_overrides = [("xla_allow_excess_precision", False)]
+        return client.compile_and_load(module.text, devices, options)
 
 
 class XlaExecutable:

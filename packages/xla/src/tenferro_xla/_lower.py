@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tenferro_runtime.expanding import expansion_of, has_expansion
+from tenferro_runtime.expanding import expansion_of, has_expansion, widened
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
 from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
@@ -99,6 +99,7 @@ def _refuse_late_sizes(program: Program) -> None:
 
 
 def _inlined(e: HloEmitter, program: Program, arguments: list[HloValue]) -> list[HloValue]:
+    program = widened(program)
     values: dict[int, HloValue] = dict(zip(program.input_ids, arguments, strict=True))
     for v, tensor in program.constants.items():
         values[v] = e.constant(tensor._concrete(), tensor.spec)

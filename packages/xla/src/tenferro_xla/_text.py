@@ -12,8 +12,8 @@ from tenferro_tensor_core import UnsupportedError
 
 _ELEMENT: Final = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16",
-    "uint32": "ui32", "uint64": "ui64", "float32": "f32", "float64": "f64", "complex64": "complex<f32>",
-    "complex128": "complex<f64>",
+    "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "complex64": "complex<f32>", "complex128": "complex<f64>",
 }  # fmt: skip
 
 
@@ -37,6 +37,7 @@ def dense(array: np.ndarray[Any, Any]) -> str:
         return "dense<>"
     if array.dtype == np.bool_:
         return f"dense<{_nested(array)}>"
+    array = array.view(np.uint16) if array.dtype.kind == "V" else array
     little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
     return f'dense<"0x{little.tobytes().hex().upper()}">'
 

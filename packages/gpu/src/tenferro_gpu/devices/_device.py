@@ -21,7 +21,7 @@ from tenferro_tensor import (
     Stream,
 )
 from tenferro_tensor.device_runtimes import require_destination
-from tenferro_tensor_core import ArgumentError, PlacementError
+from tenferro_tensor_core import ArgumentError, PlacementError, UnsupportedError
 from tenferro_tensor_core.forks import new_lock
 
 
@@ -43,6 +43,27 @@ class CupyPending(Pending):
         self.event.synchronize()
         self.event.device.keeping.sweep()
         return self.host
+
+
+_BFLOAT16_SINCE = 14
+"""Major version of CuPy that knows the type of `ml_dtypes`."""
+
+
+def require_dtype(cupy: Any, dtype: np.dtype[Any]) -> None:
+    """Check that CuPy has a dtype.
+
+    Raises:
+        UnsupportedError: it is bfloat16, and CuPy is too old for it.
+    """
+    if dtype.kind != "V":
+        return
+    version = cupy.__version__
+    if int(version.partition(".")[0]) < _BFLOAT16_SINCE:
+        raise UnsupportedError(
+            f"CuPy {version} has no bfloat16, which it knows from version {_BFLOAT16_SINCE} on; upgrade it, or convert "
+            "the array to float16 or float32 before it is moved",
+            dtype=dtype.name,
+        )
 
 
 class CupyDevice(RuntimeDevice):
@@ -172,7 +193,8 @@ class CupyDevice(RuntimeDevice):
 
     @contextmanager
     def enough(self, size: Any, dtype: np.dtype[Any]) -> Iterator[None]:
-        """Memory that does not suffice as the typed error."""
+        """Memory that does not suffice, and a dtype that CuPy does not have, as the typed errors."""
+        require_dtype(self.cupy, dtype)
         try:
             yield
         except self.cupy.cuda.memory.OutOfMemoryError as cause:

@@ -10,16 +10,19 @@ import numpy as np
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Literal
+from tenferro_tensor_core import is_narrow
 
 TYPES: Final[dict[str, str]] = {
     "bool": "bool",
     "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
-    "float32": "float", "float64": "double", "complex64": "tf_c8", "complex128": "tf_c16",
+    "float16": "tf_f2", "bfloat16": "tf_b2", "float32": "float", "float64": "double",
+    "complex64": "tf_c8", "complex128": "tf_c16",
 }  # fmt: skip
 """Name of each dtype in a kernel."""
 
-# Kinds of dtypes, as NumPy's letters, for which the function tf_<name> of the library is the primitive.
+# Kinds of dtypes, as NumPy's letters and "n" for narrow floats, for which the function tf_<name> of the library is the
+# primitive.
 KINDS: Final[dict[Primitive, str]] = {
     arithmetic.add: "biufc",
     arithmetic.sub: "iufc",
@@ -42,12 +45,12 @@ KINDS: Final[dict[Primitive, str]] = {
     arithmetic.ceil: "biuf",
     arithmetic.trunc: "biuf",
     arithmetic.round: "biufc",
-    numbers.conj: "biufc",
-    numbers.real: "biufc",
+    numbers.conj: "biufcn",
+    numbers.real: "biufcn",
     numbers.imag: "biufc",
     numbers.complex: "f",
-    numbers.convert: "biufc",
-    numbers.stop_gradient: "biufc",
+    numbers.convert: "biufcn",
+    numbers.stop_gradient: "biufcn",
     comparison.eq: "biufc",
     comparison.ne: "biufc",
     comparison.lt: "biuf",
@@ -58,7 +61,7 @@ KINDS: Final[dict[Primitive, str]] = {
     comparison.is_inf: "biufc",
     comparison.is_finite: "biufc",
     comparison.signbit: "f",
-    comparison.select: "biufc",
+    comparison.select: "biufcn",
     bits.bitwise_and: "biu",
     bits.bitwise_or: "biu",
     bits.bitwise_xor: "biu",
@@ -80,6 +83,7 @@ KINDS: Final[dict[Primitive, str]] = {
 }  # fmt: skip
 
 _WRITTEN_OUT: Final = "kernels write it out (`Renderer.decompose`); CuPy's serves one by one"
+_BITS: Final = "narrow floats are moved as their bits; CuPy's function serves one by one"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise; known powers are written out"
 
 RESERVED: Final[dict[Primitive, dict[str, str]]] = {
@@ -87,6 +91,8 @@ RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     analytic.erfinv: {"f": _WRITTEN_OUT},
     analytic.digamma: {"f": _WRITTEN_OUT},
     analytic.polygamma: {"f": _WRITTEN_OUT},
+    arithmetic.nextafter: {"n": _BITS},
+    numbers.imag: {"n": _BITS},
 }
 """Kinds of dtypes that have no function on purpose, and why."""
 
@@ -96,7 +102,7 @@ _RENAMED: Final = {numbers.complex: "tf_complex_of"}
 def rendered(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...]) -> bool:
     """Whether the library has the primitive for operands of these dtypes."""
     ruled = next((d for i, d in enumerate(dtypes) if i != primitive.chooser), None)
-    return ruled is not None and ruled.kind in KINDS.get(primitive, "")
+    return ruled is not None and ("n" if is_narrow(ruled) else ruled.kind) in KINDS.get(primitive, "")
 
 
 def function_of(op: Op) -> str:
@@ -118,6 +124,8 @@ def literal(line: Literal) -> str:
     ('0x1.999999999999ap-4', '(signed char)-3')
     """
     value, dtype = line.value, line.dtype
+    if is_narrow(dtype):
+        return f"{TYPES[dtype.name]}{{(tf_u2){np.asarray(value, dtype).view(np.uint16)}}}"
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "c":

@@ -15,6 +15,7 @@ from tenferro_gpu.rendering._nest_kernels import NestKernel, Sharing
 from tenferro_gpu.source import library
 from tenferro_tensor import Primitive
 from tenferro_tensor.device_model import KernelIR, Launch, Over, ProgramSpec, Renderer, Variable
+from tenferro_tensor_core import is_narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,9 @@ class CudaRenderer(Renderer):
         """Several kernels in one text, by name."""
         entries = {"kernel_" + re.sub(r"\W", "_", name): kernel for name, kernel in kernels.items()}
         nests = {entry: self._nest(kernel, entry) for entry, kernel in entries.items()}
-        complexes = any(d.kind == "c" for kernel in kernels.values() for d in kernel.dtypes)
-        source = "\n".join([library(complexes), *[nest.text() for nest in nests.values()]])
+        dtypes = {d for kernel in kernels.values() for d in kernel.dtypes}
+        functions = library(any(d.kind == "c" for d in dtypes), any(map(is_narrow, dtypes)))
+        source = "\n".join([functions, *[nest.text() for nest in nests.values()]])
         return [self._spec(kernel, nests[entry], source) for entry, kernel in entries.items()]
 
     def _nest(self, kernel: KernelIR, entry: str) -> NestKernel:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tenferro_gpu.source import library
 from tenferro_gpu.whole._steps import LaunchSequence
 from tenferro_tensor.loop_ir import LoopFunction, everything, registers
+from tenferro_tensor_core import DType, is_narrow
 
 
 def source_of(function: LoopFunction, sequence: LaunchSequence) -> str:
@@ -15,13 +16,11 @@ def source_of(function: LoopFunction, sequence: LaunchSequence) -> str:
     Raises:
         UnsupportedError: an op has no form in a kernel; the text says which.
     """
-    return "\n".join([library("c" in _kinds(function)), *[kernel.text() for kernel in sequence.kernels]])
+    dtypes = set(_dtypes(function))
+    functions = library(any(d.kind == "c" for d in dtypes), any(map(is_narrow, dtypes)))
+    return "\n".join([functions, *[kernel.text() for kernel in sequence.kernels]])
 
 
-def _kinds(function: LoopFunction) -> set[str]:
-    return set(_all_kinds(function))
-
-
-def _all_kinds(function: LoopFunction) -> Iterator[str]:
-    yield from [reg.dtype.kind for s in everything(function.body) for reg in registers(s)]
-    yield from [b.dtype.kind for b in (*function.inputs, *function.outputs, *function.temporaries)]
+def _dtypes(function: LoopFunction) -> Iterator[DType]:
+    yield from [reg.dtype for s in everything(function.body) for reg in registers(s)]
+    yield from [b.dtype for b in (*function.inputs, *function.outputs, *function.temporaries)]

@@ -3,5 +3,15 @@
 from tenferro_runtime.expanding._apply import apply_expansion, has_expansion
 from tenferro_runtime.expanding._expand import expand, with_conditions
 from tenferro_runtime.expanding._trace import expansion_of, specs_of, stays
+from tenferro_runtime.ir._widen import widened
 
-__all__ = ["apply_expansion", "expand", "expansion_of", "has_expansion", "specs_of", "stays", "with_conditions"]
+__all__ = [
+    "apply_expansion",
+    "expand",
+    "expansion_of",
+    "has_expansion",
+    "specs_of",
+    "stays",
+    "widened",
+    "with_conditions",
+]

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import Primitive, Spec, catalog
+from tenferro_tensor_core import float16, float32, float64, int32, is_narrow
 from tenferro_xla._emitter import HloEmitter, HloValue
 
 _BOOL = np.dtype(bool)
@@ -245,7 +246,22 @@ def converted(e: HloEmitter, xs: Any, outs: Any, *, dtype: Any) -> HloValue:
         return x if x.spec.dtype == _BOOL else e.compare("NE", x, e.constant(0, x.spec))
     if x.spec.cplx and dtype.kind != "c":
         x = parts(e, x)[0]
+    if is_narrow(dtype):  # by way of float32, where it is rounded in such a way that float16 is rounded once
+        x = _to_odd(e, x) if dtype == float16 and x.spec.dtype == float64 else e.convert(x, float32)
     return e.convert(x, dtype)
+
+
+def _to_odd(e: HloEmitter, x: HloValue) -> HloValue:
+    """float64 numbers as float32, inexact ones with an odd last bit."""
+    near = e.convert(x, float32)
+    back = e.convert(near, float64)
+    bits = e.op("bitcast_convert", (near,), near.spec.with_(dtype=int32))
+    beyond = e.compare("GT", e.op("abs", (back,), back.spec), e.op("abs", (x,), x.spec))
+    # The bits of numbers of one sign are in the order of their sizes.
+    towards_zero = e.select(beyond, e.op("subtract", (bits, e.constant(1, bits.spec)), bits.spec), bits)
+    odd = e.op("or", (towards_zero, e.constant(1, bits.spec)), bits.spec)
+    inexact = e.op("and", (e.compare("NE", back, x), e.compare("EQ", x, x)), beyond.spec)
+    return e.op("bitcast_convert", (e.select(inexact, odd, bits),), near.spec)
 
 
 def _absorbing_mul(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
