@@ -13,6 +13,9 @@ from tenferro_tensor.dispatch import recording
 
 Call = Callable[..., Any]
 
+for _name in tr.__all__:
+    getattr(tr, _name)  # modules that are imported when they are needed have forms, too
+
 IDX, NEG, WRONG = tr.asarray([1, 0, 1]), tr.asarray([-1, 0], dtype=tr.int8), tr.asarray([0, 99])
 COUNTS = tr.asarray([2, 0, 1])
 FLAT = tr.asarray([0, 5, 2])
@@ -213,6 +216,61 @@ CALLS: dict[str, list[Call]] = {
         lambda x: tr.count_nonzero(x > 1),
         lambda x: tr.count_nonzero(x[0, 0]),
     ],
+    "median": [
+        tr.median,
+        lambda x: tr.median(x, axis=0),
+        lambda x: tr.median(x, (0, 1), keepdims=True),
+        lambda x: tr.median(tr.sqrt(x)),
+        lambda x: tr.median(x, axis=2),
+    ],
+    "nanmedian": [tr.nanmedian, lambda x: tr.nanmedian(x, axis=1), lambda x: tr.nanmedian(tr.sqrt(x))],
+    "quantile": [
+        lambda x: tr.quantile(x, 0.3),
+        lambda x: tr.quantile(x, 0.75, axis=1, keepdims=True),
+        lambda x: tr.quantile(x, 0.4, (0, 1), method="median_unbiased"),
+        lambda x: tr.quantile(x, 0.3, method="lower"),
+        lambda x: tr.quantile(x, 0.3, method="best"),
+        lambda x: tr.quantile(x, 1.3),
+        lambda x: tr.quantile(tr.log(tr.abs(x)), 0.5),
+        lambda x: tr.quantile(x, [0.3]),
+    ],
+    "nanmax": [tr.nanmax, lambda x: tr.nanmax(x, axis=1), lambda x: tr.nanmax(tr.sqrt(x), axis=0, keepdims=True)],
+    "nanmin": [tr.nanmin, lambda x: tr.nanmin(x, axis=(0, 1)), lambda x: tr.nanmin(tr.sqrt(x)), lambda x: x[0, 0]],
+    "bincount": [
+        lambda x: tr.bincount(tr.ravel(x)),
+        lambda x: tr.bincount(tr.abs(x[:, 0]), minlength=9),
+        lambda x: tr.bincount(COUNTS, x[:, 1]),
+        lambda x: tr.bincount(COUNTS, x[:, 1], length=2),
+        lambda x: tr.bincount(x),
+    ],
+    "digitize": [
+        lambda x: tr.digitize(x, [0.5, 1.5]),
+        lambda x: tr.digitize(x, [2, 1, -1], right=True),
+        lambda x: tr.digitize(x, tr.asarray([0.0, 2.0, 1.0])),
+        lambda x: tr.digitize(x[0, 0], [1.0, 2.0]),
+    ],
+    "histogram": [
+        tr.histogram,
+        lambda x: tr.histogram(x, 3, (-1, 2)),
+        lambda x: tr.histogram(x, tr.asarray([-1.0, 0.0, 5.0])),
+        lambda x: tr.histogram(x, 3, density=True),
+        lambda x: tr.histogram(x, 3, weights=x),
+        lambda x: tr.histogram(x, 0),
+        lambda x: tr.histogram(x, "auto"),
+    ],
+    "gcd": [
+        lambda x: tr.gcd(COUNTS, 4),
+        lambda x: tr.gcd(x, 4),
+        lambda x: tr.gcd(x, x[:1]),
+        lambda x: tr.gcd(x, tr.asarray(6, dtype=tr.int16)),
+    ],
+    "lcm": [
+        lambda x: tr.lcm(COUNTS, 4),
+        lambda x: tr.lcm(x, 4),
+        lambda x: tr.lcm(x[:, :1], x),
+        lambda x: tr.lcm(6, x[0, 0]),
+    ],
+    "transpose": [tr.transpose, lambda x: tr.transpose(x, (1, 0)), lambda x: tr.transpose(x, (0, 0))],
     "nonzero": [
         tr.nonzero,
         lambda x: tr.nonzero(tr.reshape(x, (-1,))),

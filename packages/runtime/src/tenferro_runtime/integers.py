@@ -1,14 +1,31 @@
 """Common divisors and multiples of integers, by Euclid's algorithm."""
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from tenferro_runtime.control_flow import while_loop
 from tenferro_tensor import functions
+from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor_core import DTypeError
 
 __all__ = ["gcd", "lcm"]
 
 
+def _form(function: Any) -> Callable[..., Any]:
+    """A direct form, for arrays of integers and Python's integers."""
+
+    def form(x1: Any, x2: Any, /) -> Any:
+        for x in (x1, x2):
+            if x.__class__ is not int and x.dtype.kind not in "iu":
+                return None
+        return np.asarray(function(x1, x2))
+
+    return form
+
+
+@direct(_form(np.gcd), ANY_SIZE)
 def gcd(x1: Any, x2: Any, /) -> Any:
     """Greatest common divisor of the magnitudes, element by element; that of 0 and `x2` is the magnitude of `x2`.
 
@@ -18,6 +35,7 @@ def gcd(x1: Any, x2: Any, /) -> Any:
     return _divisor(*_integers("gcd", x1, x2))
 
 
+@direct(_form(np.lcm), ANY_SIZE)
 def lcm(x1: Any, x2: Any, /) -> Any:
     """Least common multiple of the magnitudes, element by element; 0 where an operand is 0.
 

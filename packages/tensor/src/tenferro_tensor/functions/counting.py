@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _statistic_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import full
 from tenferro_tensor.functions.manipulation import flip
@@ -14,6 +16,7 @@ from tenferro_tensor_core import ArgumentError, DimLike, DTypeError, ShapeError,
 __all__ = ["bincount", "digitize"]
 
 
+@direct(_statistic_forms.bincount, ANY_SIZE)
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Any:
     """How often each integer from 0 on occurs in a vector, or the sum of the weights where it does.
 
@@ -82,6 +85,7 @@ def counted_into(index: Any, n: DimLike, weights: Any) -> Any:
     )
 
 
+@direct(_statistic_forms.digitize, ANY_SIZE)
 def digitize(x: Any, bins: Any, /, right: bool = False) -> Any:
     """The number of the bin of each element: how many edges are below it, or above it where the edges descend.
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _statistic_forms
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.counting import counted_into
@@ -45,6 +47,7 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: tuple[Any, Any] | None
     return _edges("histogram_bin_edges", _numbers("histogram_bin_edges", x), bins, range, weights)
 
 
+@direct(_statistic_forms.histogram, ANY_SIZE)
 def histogram(
     x: Any,
     /,

@@ -7,6 +7,8 @@ import math
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _statistic_forms
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.arithmetic import abs2
@@ -133,6 +135,7 @@ def nanstd(
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
 
 
+@direct(_statistic_forms.nanmax, ANY_SIZE)
 def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Largest element over axes of those that are not NaN; NaN where there are none.
 
@@ -143,6 +146,7 @@ def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _unless_all(none, _max(x, axis, keepdims=keepdims), axis, keepdims)
 
 
+@direct(_statistic_forms.nanmin, ANY_SIZE)
 def nanmin(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Smallest element over axes of those that are not NaN; NaN where there are none.
 

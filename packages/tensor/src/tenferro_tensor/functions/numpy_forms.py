@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import asarray, eye
 from tenferro_tensor.functions.linear_algebra import matmul, tensordot
@@ -104,6 +105,8 @@ def _contracted(name: str, x: Any, y: Any, axis: int) -> Any:
             f"{x.spec.shape[-1]}, axis {axis} of the second has extent {y.spec.shape[axis]}",
             shapes=(x.spec.shape, y.spec.shape),
         )
+    if axis == max(y.spec.ndim - 2, 0) and y.spec.ndim <= 2:
+        return matmul(x, y)
     return tensordot(x, y, axes=((x.spec.ndim - 1,), (axis,)))
 
 
@@ -117,6 +120,7 @@ def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     return eye(size_of("identity", "n", n), dtype=dtype, device=device)
 
 
+@direct(lambda x, /, axes=None: x.transpose(axes) if axes.__class__ in (tuple, type(None)) else None, ANY_SIZE)
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Any:
     """The axes in another order; by default in reverse, so that a matrix is transposed.
 

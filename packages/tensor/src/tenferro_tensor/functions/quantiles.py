@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _statistic_forms
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._positions import METHODS, as_float, neighbours
@@ -24,6 +26,7 @@ from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, boo
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
 
+@direct(_statistic_forms.median)
 def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Middle element over axes, the mean of the two middle ones of an even number; NaN if one is NaN, or of none.
 
@@ -33,6 +36,7 @@ def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _median(listed(x), axis, keepdims, ignore=False)
 
 
+@direct(_statistic_forms.nanmedian)
 def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Median over axes of the elements that are not NaN; NaN where there are none.
 
@@ -69,6 +73,7 @@ def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
     return _reshaped(catalog.reshape(out, shape=rows.spec.shape[:-1]), x, axes, keepdims)
 
 
+@direct(_statistic_forms.quantile)
 def quantile(
     x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:

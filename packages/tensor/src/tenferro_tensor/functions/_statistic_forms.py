@@ -1,0 +1,61 @@
+"""Direct forms of statistics and counts: the same on NumPy's arrays; see `tenferro_tensor.direct`.
+
+Each takes the arguments of its function. ``None`` leaves the call to the function, as does whatever NumPy raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+Raw = Any
+_LARGEST: Final[Any] = np.fmax.reduce
+_SMALLEST: Final[Any] = np.fmin.reduce
+
+
+def _is_plain(x: Raw) -> bool:
+    """Integers and double precision: what NumPy and this library compute in the same steps."""
+    return x.__class__ is np.ndarray and (x.dtype.kind in "iu" or x.dtype == np.float64)
+
+
+def median(x: Raw, /, axis: Any = None, *, keepdims: bool = False) -> Raw:
+    return np.asarray(np.median(x, axis, keepdims=keepdims)) if _is_plain(x) and x.size else None
+
+
+def nanmedian(x: Raw, /, axis: Any = None, *, keepdims: bool = False) -> Raw:
+    if not _is_plain(x) or not x.size or np.isnan(x).any():
+        return None
+    return np.asarray(np.median(x, axis, keepdims=keepdims))
+
+
+def quantile(
+    x: Raw, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Raw:
+    if q.__class__ is not float or weights is not None or not _is_plain(x) or not x.size or not np.isfinite(x).all():
+        return None
+    return np.asarray(np.quantile(x, q, axis, method=method, keepdims=keepdims))  # type: ignore[call-overload]
+
+
+def nanmax(x: Raw, /, axis: Any = None, *, keepdims: bool = False) -> Raw:
+    return np.asarray(_LARGEST(x, axis, keepdims=keepdims)) if x.dtype.char in "fd" else None
+
+
+def nanmin(x: Raw, /, axis: Any = None, *, keepdims: bool = False) -> Raw:
+    return np.asarray(_SMALLEST(x, axis, keepdims=keepdims)) if x.dtype.char in "fd" else None
+
+
+def bincount(x: Raw, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Raw:
+    if length is not None or x.dtype.kind not in "iu":
+        return None
+    if weights is not None and (weights.__class__ is not np.ndarray or weights.dtype != np.float64):
+        return None
+    return np.bincount(x, weights, minlength)
+
+
+def digitize(x: Raw, bins: Any, /, right: bool = False) -> Raw:
+    return np.digitize(x, bins, right) if x.ndim else None
+
+
+def histogram(x: Raw, /, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    return np.histogram(x, bins, range) if weights is None and not density and _is_plain(x) else None
