@@ -102,7 +102,7 @@ def test_other_values_and_scopes_go_the_long_way() -> None:
     inner = tr.compile(lambda x: f(x, x) * 2.0)
     assert inner(ones(2)).tolist() == inner(ones(2)).tolist() == [4.0, 4.0]
     with pytest.raises(TenferroError, match="neither an array nor a number"):
-        f("text", ones(2))
+        f({"text"}, ones(2))
     with pytest.raises(ShapeError):
         f(ones(2), ones(3))
     assert f(ones(2), ones(2)).tolist() == [2.0, 2.0]
@@ -139,7 +139,7 @@ def test_an_error_of_the_function_does_not_blame_the_step_before() -> None:
     f = shortened(lambda x, y: tr.pow(x, y), x, x)
     assert f(x, x).tolist() == [4, 27]
     with pytest.raises(TenferroError) as caught:
-        f(x, "text")
+        f(x, {"text"})
     assert not getattr(caught.value, "__notes__", ())
     with pytest.raises(ValueError, match="negative") as caught:
         f(x, tensor([-1, -1]))

@@ -29,7 +29,6 @@ from tenferro_runtime.extension import (
     Program,
     TracedTensor,
     call,
-    flatten,
     optimise,
 )
 from tenferro_runtime.ir import (
@@ -235,7 +234,7 @@ class _Function(Compiled):
         dynamic, static = self.signature.split(values)
         going_on = decisions() if in_open_trace() else None
         before = [(x, x.state()) for x in (going_on, getattr(going_on, "home", None)) if x is not None]
-        found = self.find(dynamic, static, *flatten(dynamic))
+        found = self.find(static, *self.flattened(dynamic))
         form = found.form
         if before and definitions(form.program):  # such sizes belong to the program that is being traced
             for x, state in before:

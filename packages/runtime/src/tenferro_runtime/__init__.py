@@ -553,8 +553,12 @@ _deferred = deferred(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tenferro-runtime")
     return _deferred(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "bfloat16"})
+    return sorted({*__all__, "__version__", "bfloat16"})

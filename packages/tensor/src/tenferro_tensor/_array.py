@@ -16,6 +16,7 @@ import numpy as np
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._assignment import assign
 from tenferro_tensor._export import Exported
+from tenferro_tensor._foreign import require_no_array
 from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._numpy_calls import NumpyCalls
 from tenferro_tensor._numpy_methods import NumpyMethods
@@ -37,6 +38,7 @@ from tenferro_tensor_core import (
     DimLike,
     ShapeError,
 )
+from tenferro_tensor_core.forks import importing
 
 
 class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
@@ -274,6 +276,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         if isinstance(other, Dim):
             size = Size(other).as_operand((self,))
             return op(self, size) if x is self else op(size, self)
+        require_no_array(other)
         return NotImplemented
 
     def __pos__(self) -> Any:
@@ -313,3 +316,8 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         extra = "" if known else f", dtype={self.spec.dtype.name}"
         extra += "" if self.spec.size != 0 else f", shape={self.spec.shape}"
         return f"{name}({body}{extra})"
+
+    def _repr_html_(self) -> str:
+        with importing():
+            from tenferro_tensor._html import html_of
+        return html_of(self)

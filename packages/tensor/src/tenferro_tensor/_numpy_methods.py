@@ -54,6 +54,24 @@ class NumpyMethods:
         """
         return functions.dot(self, other)
 
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return functions.round(self, decimals=digits or 0)
+
+    def __trunc__(self) -> Any:
+        return functions.trunc(self)
+
+    def __floor__(self) -> Any:
+        return functions.floor(self)
+
+    def __ceil__(self) -> Any:
+        return functions.ceil(self)
+
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if name not in INSTEAD or hasattr(self, name)]
 

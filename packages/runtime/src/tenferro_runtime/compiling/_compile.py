@@ -11,7 +11,6 @@ from tenferro_runtime.compiling._compiled_tools import Traced, equip
 from tenferro_runtime.compiling._entry import Signature
 from tenferro_runtime.compiling._retraces import CacheInfo
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import importing
 
@@ -107,11 +106,12 @@ def compile(
 
     The function sees traced values, which have shape and dtype but no elements: Python code in it runs while tracing
     only. Arguments and results are pytrees of arrays; Python numbers among the arguments are weak 0-d arrays, so that
-    a new number is no new program. An argument that is left out is the default as it stands, a constant of the program
-    unless that is an array. The result may be differentiated, and called while another function is traced.
+    a new number is no new program. Whatever else is an argument (text, functions, dtypes, the object of a method, any
+    value with a hash) is a constant of the program, and so is a default that stands, unless it is an array. The result
+    may be differentiated, and called while another function is traced.
 
-    A rebound global or closure variable makes a new trace; so does one that has become a differentiated value. What is
-    changed inside an object, or read from a module, is not noticed.
+    A rebound global or closure variable makes a new trace; so does one whose elements were assigned to, or that has
+    become a differentiated value. What is changed inside of other objects, or read from a module, is not noticed.
 
     Args:
         f: the function; without it, a decorator is returned.
@@ -136,8 +136,8 @@ def compile(
 
     Raises:
         DonatedError: an argument was given away by an earlier call.
-        ArgumentError: an argument is no array, number or container of them and not static, or the result is not; or
-            `unroll` is neither a boolean nor a positive integer.
+        ArgumentError: an argument is neither an array, a number, a container of them nor a value with a hash, or the
+            result is no tree of arrays; or `unroll` is neither a boolean nor a positive integer.
         TracingError: the function asked for the elements of a traced value.
 
     >>> import tenferro_runtime as tr
@@ -187,8 +187,8 @@ def _compile(
         dynamic, static = signature.split(
             (args, kwargs) if signature.names is None else _bound(signature, args, kwargs)
         )
-        leaves, treedef = flatten(dynamic)
-        found = state.find(dynamic, static, leaves, treedef)
+        leaves, treedef, constants = state.flattened(dynamic)
+        found = state.find(static, leaves, treedef, constants)
         form = found.form
         names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
         return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from itertools import count
@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.compiling._entry import Entrance, Signature, fast_key
-from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_of, snapshot
+from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
+from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_in, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
 from tenferro_runtime.compiling._kind import DROPPED, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
@@ -34,6 +34,7 @@ from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, dispatch
 from tenferro_tensor.calls import ProgramEntry, state
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.functions import asarray
 from tenferro_tensor.identity import identity
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core.forks import new_lock
@@ -42,6 +43,9 @@ READERS: Final = 8
 """Number of argument structures that have a rendered short way."""
 
 _NOTHING: Final = Snapshot((), (), (), True)
+
+_USUAL: Final = frozenset({Tensor, Constant, tuple, list, dict, *SCALARS})
+"""Classes of arguments that are told apart without a look."""
 
 
 class Found(NamedTuple):
@@ -145,6 +149,7 @@ class Compiled:
             hit = self._selected(values)
             if hit is not None:
                 return self._run(hit, self._arguments(values), values)
+        values = self._with_constants(values)
         for read in self.readers:
             known = None if open_scopes() else read(values)
             if known is not None:
@@ -160,8 +165,8 @@ class Compiled:
         if in_open_trace():
             # Part of a trace with open sizes: what it asks about them belongs to that trace.
             return self.signature.apply(self.f, dynamic, static)
-        leaves, treedef = flatten(dynamic)
-        found = self.find(dynamic, static, leaves, treedef)
+        leaves, treedef, constants = self.flattened(dynamic)
+        found = self.find(static, leaves, treedef, constants)
         form, sizes = found.form, found.sizes
         effects = has_effects(form.program)
         if effects and ambient() is not None:
@@ -230,12 +235,48 @@ class Compiled:
                 return hit
         return None
 
-    def find(self, dynamic: Any, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef) -> Found:
+    def _with_constants(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, of which those that are no arrays, numbers or containers are constants of programs."""
+        names = self.signature.names
+        if names is None or _USUAL.issuperset(map(type, values)):
+            return values
+        static = self.signature.static_names
+        return tuple(
+            [
+                v if v.__class__ in _USUAL or n in static or not is_foreign(v) else self._constant(v, n)
+                for n, v in zip(names, values, strict=True)
+            ]
+        )
+
+    def flattened(self, dynamic: Any) -> tuple[list[Any], TreeDef, list[Slot]]:
+        """The leaves of dynamic arguments, their structure, and what may be read from the constants among them."""
+        leaves, treedef = flatten(dynamic)
+        if any(map(is_foreign, leaves)):
+            labels = map(self.signature.label, treedef.paths())
+            given = [self._constant(x, n) if is_foreign(x) else x for x, n in zip(leaves, labels, strict=True)]
+            leaves, treedef = flatten(unflatten(treedef, given))
+        constants = [part.aux for part in treedef.parts() if part.kind is Constant]
+        return leaves, treedef, [slot for c in constants for slot in slots_in(type(c.value).__name__, c.value)]
+
+    def _constant(self, value: Any, label: str) -> Constant:
+        found = Constant(value)
+        if not found.hashable:
+            raise ArgumentError(
+                f"argument {label} of {self.title} is a {type(value).__name__}, neither an array nor a number"
+                f"{here()}, and cannot be a constant of the program either, since it has no hash; pass a tuple or a "
+                "frozenset, or register its class with register_dataclass or register_node",
+                argument=label,
+            )
+        return found
+
+    def find(
+        self, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef, constants: Sequence[Slot] = ()
+    ) -> Found:
         """The form for these arguments, traced where there is none."""
         ready: list[Any] = []
         kinds: list[Any] = []
         outer = False
-        for i, leaf in enumerate(leaves):
+        for leaf in leaves:
             cls = leaf.__class__
             if cls in SCALARS:
                 kinds.append(cls)
@@ -247,13 +288,16 @@ class Compiled:
                 elif isinstance(leaf, HOST_ARRAYS):
                     leaf = Primitive.adopt(leaf)
                 else:
-                    self._refuse_leaf(leaf, list(treedef.paths())[i])
+                    leaf = asarray(leaf)  # a size
             spec = leaf.spec
             kinds.append((spec.ndim, spec.dtype, spec.place))
             ready.append(leaf)
         if self.slots is None:
             self.slots = slots_of(self.f)
-        around = snapshot(self.slots) if self.slots else _NOTHING
+        slots = (*self.slots, *constants)
+        around = snapshot(slots) if slots else _NOTHING
+        if constants:
+            around = around._replace(plain=False)
         # A function that keeps every bit does so in what it calls.
         inside = (outer or bool(around.outer)) and in_trace()
         exact = self.runtime.deterministic or (inside and current_runtime().deterministic)
@@ -425,15 +469,6 @@ class Compiled:
                 ) from None
             keys.append((name, key))
         return tuple(keys)
-
-    def _refuse_leaf(self, leaf: Any, path: str) -> None:
-        label = self.signature.label(path)
-        raise ArgumentError(
-            f"argument {label} of {self.title} is a {type(leaf).__name__}, neither an array nor a number{here()}; "
-            "name it in static_argnames if it is to be a constant of the program, or register its class with "
-            "register_dataclass or register_node",
-            argument=label,
-        )
 
     def _difference(self, key: Kind, specs: list[Spec]) -> tuple[str, str]:
         """What is new about arguments, compared with those of the trace before; with numbers, and without."""

@@ -16,28 +16,45 @@ from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.trees._containers import register_node
 from tenferro_runtime.trees._tree import TreeDef, flatten
-from tenferro_tensor import Array, Tensor
+from tenferro_tensor import SCALARS, Array, Tensor
 from tenferro_tensor.calls import ProgramEntry, ProgramsBase
 from tenferro_tensor_core import ArgumentError, key_of
 
 
-class Omitted:
-    """Stands for an argument that is left out: a tree without leaves, so that its default is a constant.
+class Constant:
+    """An argument that is a constant of programs: a tree without leaves, which counts by its value.
 
     Args:
-        default: the default of the parameter, which holds no array and may have no hash.
+        value: the argument, which holds no array; without a hash it counts by the identity of this object.
     """
 
-    __slots__ = ("default",)
+    __slots__ = ("hashable", "key", "value")
 
-    def __init__(self, default: Any) -> None:
-        self.default = default
+    def __init__(self, value: Any) -> None:
+        self.value, self.key, self.hashable = value, key_of(value), True
+        try:
+            hash(self.key)
+        except TypeError:
+            self.key, self.hashable = id(self), False
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Constant and other.key == self.key  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def __repr__(self) -> str:
-        return repr(self.default)
+        return repr(self.value)
 
 
-register_node(Omitted, lambda omitted: ((), omitted), lambda omitted, _: omitted)
+register_node(Constant, lambda constant: ((), constant), lambda constant, _: constant.value)
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether an argument is neither an array, a number, a size nor a container."""
+    if isinstance(x, (Array, *HOST_ARRAYS, *SCALARS)) or hasattr(x, "__dim__"):
+        return False
+    return flatten(x)[1].kind is None
 
 
 def _constant(p: inspect.Parameter) -> inspect.Parameter:
@@ -45,7 +62,7 @@ def _constant(p: inspect.Parameter) -> inspect.Parameter:
     leaves = () if p.default is p.empty else flatten(p.default)[0]
     if not leaves or any(isinstance(leaf, (Array, *HOST_ARRAYS)) for leaf in leaves):
         return p
-    return p.replace(default=Omitted(p.default))
+    return p.replace(default=Constant(p.default))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +162,7 @@ class Signature:
         """Call `f` with what `split` took apart."""
         given = dict(static)
         if self.names is not None:
-            rest = iter([v.default if v.__class__ is Omitted else v for v in dynamic])
+            rest = iter([v.value if v.__class__ is Constant else v for v in dynamic])
             values = [given[n] if n in self.static_names else next(rest) for n in self.names]
             return f(*values[: self.positional], **dict(zip(self.names[self.positional :], values[self.positional :])))
         rest = iter(dynamic[0])

@@ -134,6 +134,15 @@ def outer_values(f: Any) -> Iterator[tuple[str, Any]]:
             yield from [(slot.name, leaf) for leaf in _arrays(value)[0] if leaf.level]
 
 
+def slots_in(name: str, value: Any) -> tuple[Slot, ...]:
+    """The data that a function may read from an argument which is a constant: what it calls, and its attributes."""
+    if isinstance(value, _CODE):
+        return ()
+    if isinstance(value, _FOLLOWED):
+        return slots_of(value)
+    return tuple([Slot(f"{name}.{n}", partial(getattr, value, n, MISSING)) for n, _ in _attributes(value)])
+
+
 def same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
     """A function that tells whether all slots still hold what they hold now."""
     pairs = [(slot.read, slot.read()) for slot in slots]

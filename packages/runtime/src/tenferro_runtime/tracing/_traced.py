@@ -109,9 +109,6 @@ class TracedTensor(TracedBase, Array):
             self._no_value("formatting was asked for", "return the value and format it outside")
         return repr(self)
 
-    def __round__(self, digits: int | None = None) -> Any:
-        self._no_value("round() was asked for", "use tr.round")
-
     def __bool__(self) -> bool:
         self._no_value(
             "a truth value was asked for (by if, while, and, or, not, assert)",

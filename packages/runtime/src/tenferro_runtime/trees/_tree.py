@@ -79,6 +79,12 @@ class TreeDef:
             parts.append(_named(self.aux))
         return f"{name}({', '.join(parts)})"
 
+    def parts(self) -> Iterator[TreeDef]:
+        """This shape and the shapes of all parts."""
+        yield self
+        for child in self.children:
+            yield from child.parts()
+
     def paths(self) -> Iterator[str]:
         """Where each leaf is, as an indexing expression: ``[0]['w']``; empty for a single leaf."""
         if self.kind is None:
