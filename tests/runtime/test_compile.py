@@ -201,7 +201,7 @@ def test_whatever_is_no_array_is_a_constant_of_the_program() -> None:
         assert f(x, "neg", options={"mode": "scaled", "scale": 3.0}).tolist() == [-1.5, -6.0]
     assert f.cache_info().traces == 5
     assert tr.compile(lambda x, t: tr.astype(x, t))(x, np.float32).dtype == np.float32
-    assert tr.compile(partial(f.__wrapped__, how="cos"))(x).tolist() == tr.cos(x).tolist()  # type: ignore[attr-defined]
+    assert tr.compile(partial(f.__wrapped__, how="cos"))(x).tolist() == tr.cos(x).tolist()
     assert tr.compile(lambda *xs, **kw: xs[0] if kw["a"] == "b" else -xs[0])(x, a="b").tolist() == x.tolist()
 
 
@@ -217,7 +217,7 @@ def test_methods_follow_the_attributes_of_their_object() -> None:
     a, b, x = Layer(tensor(2.0)), Layer(tensor(3.0)), tensor([1.0, 2.0])
     for _ in range(2):
         assert a(x).tolist() == [3.0, 5.0] and b(x).tolist() == [4.0, 7.0]
-    assert Layer.__call__.cache_info().traces == 2  # type: ignore[attr-defined]
+    assert Layer.__call__.cache_info().traces == 2
     a.w = tensor(5.0)
     assert a(x).tolist() == [6.0, 11.0]
     a.w[...] = 7.0

@@ -53,10 +53,10 @@ class While:
     """Mistakes while tracing, by what they teach; each body is one line."""
 
     def powers(x: Any):
-        return np.vander(x)
+        return np.packbits(x > 0)
 
     def ufunc_of_both(x: Any):
-        return np.spacing(x)
+        return np.isnat(x)
 
     def special(x: Any):
         return math.sqrt(x[0])
@@ -126,8 +126,8 @@ class While:
 
 
 TABLE = [
-    (While.powers, ForeignFunctionError, r"np\.vander was called on .*no counterpart.*rule of its own"),
-    (While.ufunc_of_both, ForeignFunctionError, r"np\.spacing was called on .*no counterpart"),
+    (While.powers, ForeignFunctionError, r"np\.packbits was called on .*no counterpart.*rule of its own"),
+    (While.ufunc_of_both, ForeignFunctionError, r"np\.isnat was called on .*no counterpart"),
     (While.special, TracingError, r"float\(\) was asked for"),
     (While.order, ForeignFunctionError, r"np\.sort was called on .*argument 'order'.*call tr\.sort"),
     (While.array, TracingError, "conversion to a NumPy array was asked for"),

@@ -29,13 +29,13 @@ from tenferro_runtime.running._donation import Donation
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
-from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_runtime.trees._tree import TreeDef, flatten, map_tree, unflatten
 from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, dispatch
 from tenferro_tensor.calls import ProgramEntry, state
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.functions import asarray
-from tenferro_tensor.identity import identity
+from tenferro_tensor.identity import identity, lend
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core.forks import new_lock
 
@@ -161,16 +161,16 @@ class Compiled:
             return self._run(renewed, [t._data for t in values], values)
         dynamic, static = self.signature.split(values)
         if open_scopes() and dispatch.recorder() is not None:  # it is notified of each operation
-            return self.signature.apply(self.f, dynamic, static)
+            return self._called(dynamic, static)
         if in_open_trace():
             # Part of a trace with open sizes: what it asks about them belongs to that trace.
-            return self.signature.apply(self.f, dynamic, static)
+            return self._called(dynamic, static)
         leaves, treedef, constants = self.flattened(dynamic)
         found = self.find(static, leaves, treedef, constants)
         form, sizes = found.form, found.sizes
         effects = has_effects(form.program)
         if effects and ambient() is not None:
-            return self.signature.apply(self.f, dynamic, static)  # effects belong to what is being recorded
+            return self._called(dynamic, static)  # effects belong to what is being recorded
         if found.outer or found.captured:
             if definitions(form.program):
                 return form.result(form.program.run(*found.leaves, *found.captured))
@@ -188,6 +188,10 @@ class Compiled:
             self._remember(values, leaves, treedef, form, hit)
         given = form.donation.leaves if form.donation else ()
         return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)], values)
+
+    def _called(self, dynamic: Any, static: tuple[Any, ...]) -> Any:
+        """Call the function as it is: what it does becomes part of what is going on."""
+        return self.signature.apply(self.f, map_tree(lend, dynamic), static)
 
     def _selected(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """What is known for tensors beside static arguments, or beside tensors that are given away."""
@@ -253,8 +257,13 @@ class Compiled:
         leaves, treedef = flatten(dynamic)
         if any(map(is_foreign, leaves)):
             labels = map(self.signature.label, treedef.paths())
-            given = [self._constant(x, n) if is_foreign(x) else x for x, n in zip(leaves, labels, strict=True)]
-            leaves, treedef = flatten(unflatten(treedef, given))
+            given = iter([self._constant(x, n) if is_foreign(x) else x for x, n in zip(leaves, labels, strict=True)])
+            # One by one: a constant that stands there already would be unwrapped by putting it together.
+            parts = [
+                part if part.__class__ is Constant else unflatten(child, [next(given) for _ in range(child.size)])
+                for part, child in zip(dynamic, treedef.children, strict=True)
+            ]
+            leaves, treedef = flatten(tuple(parts))
         constants = [part.aux for part in treedef.parts() if part.kind is Constant]
         return leaves, treedef, [slot for c in constants for slot in slots_in(type(c.value).__name__, c.value)]
 

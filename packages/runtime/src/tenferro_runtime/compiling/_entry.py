@@ -38,7 +38,7 @@ class Constant:
             self.key, self.hashable = id(self), False
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is Constant and other.key == self.key  # type: ignore[attr-defined]
+        return other.__class__ is Constant and other.key == self.key
 
     def __hash__(self) -> int:
         return hash(self.key)

@@ -202,11 +202,11 @@ def _triangle(x: Raw, k: int) -> Raw:
     return mask
 
 
-def tril(x: Raw, /, *, k: int = 0) -> Raw:
+def tril(x: Raw, /, k: int = 0) -> Raw:
     return np.where(_triangle(x, k), x, x.dtype.type(0)) if k.__class__ is int and x.ndim > 1 else None
 
 
-def triu(x: Raw, /, *, k: int = 0) -> Raw:
+def triu(x: Raw, /, k: int = 0) -> Raw:
     return np.where(_triangle(x, k - 1), x.dtype.type(0), x) if k.__class__ is int and x.ndim > 1 else None
 
 

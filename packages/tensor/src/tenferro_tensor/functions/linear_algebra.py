@@ -209,7 +209,7 @@ def kron(x1: Any, x2: Any, /) -> Any:
     return catalog.reshape(catalog.mul(wide_x, wide_y), shape=tuple([a * b for a, b in zip(of_x, of_y, strict=True)]))
 
 
-def diagonal(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
+def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Any:
     """The diagonals of (stacks of) matrices, along a new last axis; `offset` counts above the main one.
 
     >>> tr.diagonal(tr.asarray([[1, 2], [3, 4]]))

@@ -30,7 +30,7 @@ def accumulated(x: Any, dtype: Any) -> Any:
     return x if x.spec.inexact else converted(x, uint64 if have.kind == "u" else int64)
 
 
-def sum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """Sum over axes; 0 of no elements. Integers are summed in 64 bits.
 
     >>> tr.sum(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
@@ -43,7 +43,7 @@ def sum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = Fals
     return _SUM.reduce(x, axis, keepdims)
 
 
-def prod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """Product over axes; 1 of no elements. Integers are multiplied in 64 bits.
 
     >>> tr.prod(tr.asarray([1, 2, 3]))

@@ -58,7 +58,7 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
     return _cumulative(_PRODUCTS, 1, x, axis, dtype, include_initial)
 
 
-def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along an axis, taken `n` times; of booleans, whether neighbours differ.
 
     `prepend` and `append` are joined to `x` along the axis first.

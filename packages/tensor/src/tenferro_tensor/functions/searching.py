@@ -96,7 +96,7 @@ def _unravelled(flat: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     )
 
 
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", *, sorter: Any = None) -> Any:
     """Where to insert the elements of `x2` into the ascending vector `x1`: before or after its equals.
 
     Args:
