@@ -159,6 +159,17 @@ def test_gradients_are_objects_of_their_own():
     assert t.tolist() == [1.0, 1.0]
 
 
+def test_copies_of_variables():
+    for copied in (lambda w: w.copy(), lambda w: tr.asarray(w, copy=True), lambda w: +w):
+        w = variable([1.0, 2.0])
+        y = copied(w)
+        y[0] = 5.0
+        tr.sum(y * y).backward()
+        assert (w.tolist(), y.tolist(), w.grad.tolist()) == ([1.0, 2.0], [5.0, 2.0], [0.0, 4.0])
+        with pytest.raises(GradientError, match="the elements of a variable"):
+            w[0] = 1.0
+
+
 def test_variables():
     w = variable([1.0, 2.0])
     with pytest.raises(GradientError, match=r"write y = x\.copy\(\) and assign to y, or assign in a scope of no_grad"):

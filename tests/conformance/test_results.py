@@ -74,6 +74,7 @@ statistics: xp.cumulative_sum(e, axis=0, include_initial=True); xp.diff(v); xp.d
 statistics: xp.diff(j, prepend=j, append=j); xp.diff(o); xp.diff(v, n=0)
 utility: xp.all(b); xp.all(m, axis=1); xp.any(b, axis=(0, 1)); xp.any(e, axis=1); xp.all(e, axis=0); xp.all(o)
 utility: xp.any(o); xp.any(j, axis=0, keepdims=True)
+indexing: m[b[:0]]; m[b[:, :0]]; t[:, l[:0]]
 indexing: xp.take(m, i[:2] * 0, axis=1); xp.take(v, i * 0 - 1); xp.take(t, xp.asarray([1, 0]), axis=0)
 indexing: xp.take_along_axis(m, xp.argsort(m, axis=0), axis=0); xp.take_along_axis(v, xp.argsort(v)); t[1]; t[..., 0]
 indexing: t[:, None, 1:, ::-2]; t[-1, 1, 2]; t[0, ..., -1]; m[5:]; m[::-1, :0]; s[...]; s[None]; e[:, 1]
@@ -120,8 +121,8 @@ elementwise: xp.subtract(1, z)
 
 BY_ELEMENTS = """
 elements: xp.sort(xp.unique_values(j)); xp.unique_counts(j); xp.unique_inverse(j); xp.unique_all(j); xp.unique_all(h)
-elements: xp.unique_values(o); xp.nonzero(j); xp.nonzero(b); xp.nonzero(o); m[b]; t[:, b]; m[l[:3]]; m[b[:0]]; v[l]
-elements: m[b[:, :0]]; xp.repeat(v, i * i)
+elements: xp.unique_values(o); xp.nonzero(j); xp.nonzero(b); xp.nonzero(o); m[b]; t[:, b]; m[l[:3]]; v[l]
+elements: xp.repeat(v, i * i)
 """
 
 
@@ -186,3 +187,34 @@ def test_shapes_that_depend_on_elements(kind: str) -> None:
                 KINDS[kind](partial(function, tr), *operands)
             continue
         same(plain(KINDS[kind](partial(function, tr), *operands)), reference(expression), expression)
+
+
+ASSIGNED = """
+m[0] = v; m[:, 1] = 2; m[1, 2] = s; m[...] = y; m[::2, ::-1] = n[1:]; m[b] = 0; m[l[:3]] = v; m[b[:0]] = 1.5; s[()] = 3
+v[l] = 7; v[-1] = 2.5; i[1:3] = 9; k[:] = 4; b[0] = True; b[b] = False; z[0] = v; z[:, :1] = 1j; h[::2] = 3; e[:, 1] = 2
+t[0, ..., -1] = 5; t[:, b] = 1; t[None, 0] = m; o[:] = 1; u[u > 1] = 0; v[l] = v[l] * 2; m[1:] = m[:-1]; r[0] = 2
+"""
+
+NEED_ELEMENTS = ("t[:, b] = 1", "v[l] = v[l] * 2")
+"""A program selects by masks of the leading axes, for one value of all selected places."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_assignment(kind: str) -> None:
+    for statement in ASSIGNED.replace("\n", "; ").strip("; ").split("; "):
+        code = compile(statement, statement, "exec")
+        names = [n for n in dict.fromkeys(code.co_names) if n in OPERANDS]
+        target = statement[0]
+
+        def assigned(xp: Any, *values: Any, code: Any = code, names: Any = names, target: str = target) -> Any:
+            given = dict(zip(names, values, strict=True))
+            given[target] = xp.asarray(given[target], copy=True)
+            exec(code, {}, given)
+            return given[target]
+
+        operands = [OPERANDS[n] for n in names]
+        if kind == "traced" and statement in NEED_ELEMENTS:
+            with pytest.raises(TracingError):
+                KINDS[kind](partial(assigned, tr), *operands)
+            continue
+        same(plain(KINDS[kind](partial(assigned, tr), *operands)), assigned(np, *operands), statement)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,20 @@ def test_rounding_takes_the_even_neighbour(kind: str) -> None:
     got = plain(KINDS[kind](tr.round, z))
     np.testing.assert_array_equal(got.real, np.round(x))
     np.testing.assert_array_equal(got.imag, np.round(x[::-1]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variances_of_too_few_elements_are_nan(kind: str) -> None:
+    x = np.array([[1.0, 2.0], [4.0, 8.0]])
+    for correction in (2, 2.5, 3):
+        for f in (tr.var, tr.std):
+            got = plain(KINDS[kind](partial(f, axis=0, correction=correction), x))
+            assert got.shape == (2,) and np.isnan(got).all()
+    got = plain(KINDS[kind](lambda x: tr.var(x, axis=0, correction=1.5), x))
+    np.testing.assert_allclose(got, [9.0, 36.0])
+
+
+def test_variances_of_too_few_elements_are_nan_at_any_size() -> None:
+    program = tr.trace(lambda x: tr.var(x, correction=2), tr.Spec((tr.dim("n"),), tr.float64))
+    assert math.isnan(float(program.run(tr.asarray([1.0, 2.0]))[0]))
+    assert float(program.run(tr.asarray([1.0, 2.0, 3.0]))[0]) == 2.0

@@ -105,7 +105,8 @@ class EagerTensor(Differentiated, RecordedBase):
                 node.grad = c._alias() if node.grad is None else node.grad + c
 
     def _go_over(self, updated: Any) -> None:
-        if not isinstance(self.node, Leaf):
+        node = self.node
+        if not isinstance(node, Leaf) or node.variable is None or node.variable() is not self:
             super()._go_over(updated)
         elif updated.level == 0:  # nothing is recorded now
             self.value = updated

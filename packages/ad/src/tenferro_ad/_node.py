@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NoReturn
+from weakref import ReferenceType
 
 from tenferro_tensor import Array, Tensor
 from tenferro_tensor.calls import Node
@@ -24,10 +25,12 @@ class Leaf(Node):
 
     Attributes:
         grad: sum of what all backward passes have brought, or ``None``.
+        variable: reference to the variable itself, which copies and aliases of it are not.
     """
 
-    __slots__ = ("grad",)
+    __slots__ = ("grad", "variable")
     grad: Any
+    variable: ReferenceType[Any] | None
 
 
 class SourcedNode(Node):
@@ -88,5 +91,5 @@ def make_node(vjp: Vjp, parents: tuple[Node, ...], saved: tuple[Any, ...]) -> No
 def make_variable_leaf() -> Leaf:
     """The node of a `variable`."""
     n = Leaf(None, (), None)
-    n.grad = None
+    n.grad = n.variable = None
     return n

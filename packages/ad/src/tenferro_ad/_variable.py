@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from weakref import ref
 
 from tenferro_ad._dual import Dual
 from tenferro_ad._eager import EagerTensor, require_inexact, wrap
@@ -51,4 +52,7 @@ def variable(x: Any, *, dtype: Any = None) -> EagerTensor:
     elif dtype is not None:
         x = catalog.convert(x, dtype=dtype_of(dtype))
     require_inexact(x, "variable()")
-    return wrap(aliased(x), _level_for(x), make_variable_leaf())
+    leaf = make_variable_leaf()
+    made = wrap(aliased(x), _level_for(x), leaf)
+    leaf.variable = ref(made)
+    return made

@@ -298,6 +298,8 @@ def _true_positions(mask: Any, extents: tuple[DimLike, ...], axis: int) -> tuple
             )
     if not mask.ndim:
         return (np.zeros(int(bool(mask)), np.int64),)
+    if any(n.__class__ is int and n == 0 for n in mask.shape):
+        return tuple([np.zeros(0, np.int64) for _ in mask.shape])
     host = host_elements(mask)
     if host is not None:
         return host.nonzero()

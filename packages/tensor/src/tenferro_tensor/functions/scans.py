@@ -6,6 +6,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.reductions import accumulated
+from tenferro_tensor.identity import apart
 from tenferro_tensor.operands import AlongOps, alike, axis_of, kept, value, whole
 from tenferro_tensor_core import ArgumentError, dim_min
 
@@ -69,7 +70,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: 
     n = whole("diff", "n", n)
     if n < 0:
         raise ArgumentError(f"diff takes differences n times, n at least 0, got {n}", n=n)
-    x = value(x)
+    given = x = value(x)
     axis = axis_of("diff", axis, x.spec.ndim)
     joined = [part for part in (prepend, x, append) if part is not None]
     if len(joined) > 1:
@@ -78,7 +79,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: 
         extent = x.spec.shape[axis]
         upper, lower = span(x, axis, dim_min(extent, 1), extent), span(x, axis, 0, _one_less(extent))
         x = catalog.ne(upper, lower) if x.spec.dtype.kind == "b" else catalog.sub(upper, lower)
-    return x
+    return apart(given, x)
 
 
 def _one_less(extent: Any) -> Any:

@@ -26,9 +26,14 @@ def _in_float32(f: Callable[..., Any], x: Any, *args: Any, **options: Any) -> An
 
 
 def _divided(total: Any, x: Any, axis: Any, correction: float = 0.0) -> Any:
-    """A sum over axes divided by the number of its terms less the correction."""
-    n = count(x, axes_of("mean", axis, x.spec.ndim))
-    return catalog.div(total, converted_like(n, total) - correction)
+    """A sum over axes divided by the number of its terms less the correction; NaN where that leaves none."""
+    n = converted_like(count(x, axes_of("mean", axis, x.spec.ndim)), total)
+    if isinstance(correction, (int, float)) and not correction:
+        return catalog.div(total, n)
+    left = n - correction
+    if isinstance(left, float):
+        return catalog.div(total, left if left > 0 else nan)
+    return catalog.div(total, catalog.select(catalog.gt(left, 0), left, nan))
 
 
 def converted_like(n: Any, x: Any) -> Any:
@@ -51,7 +56,8 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Variance over axes: ``sum(abs(x - mean(x))**2) / (n - correction)``.
 
-    `correction` 0 gives the variance of a population, 1 the unbiased estimate from a sample.
+    `correction` 0 gives the variance of a population, 1 the unbiased estimate from a sample; NaN where it is not less
+    than the number of elements.
 
     >>> tr.var(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
