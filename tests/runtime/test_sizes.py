@@ -1,6 +1,8 @@
 """`Size`, what ``x.shape[i]`` is while tracing with symbolic sizes: algebra, guards, numbers, arrays made of sizes."""
 
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -383,3 +385,28 @@ def test_a_size_from_outside_of_a_traced_function():
         return tr.compile(lambda y: inner(x.shape[0], y))(y)
 
     assert float(tr.trace(outer, vector, pair).run(x, y)[0]) == float(tr.compile(outer)(x, y)) == 6.0
+
+
+def test_sizes_are_numbers_in_threads_that_the_trace_does_not_reach():
+    kept = []
+
+    def f(x):
+        rows, columns = x.shape
+        kept.append(columns)
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.submit(lambda: (rows * 2 + 1, rows > 4, math.log2(rows + 3), rows * 0.5, -rows)).result()
+        assert [type(v) for v in found] == [int, bool, float, tr.Tensor, int]
+        return x * found[0], rows + 1
+
+    program = tr.trace(lambda x: f(x)[0], Spec((n, m), F8), examples={"n": 5, "m": 7})
+    assert guards(program) == ["n == 5"]
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InconclusiveDimError, match="outside of any trace"):
+        pool.submit(int, kept[0]).result()  # the trace has ended, and could not keep a guard
+
+
+def test_sizes_travel_to_other_processes_as_numbers():
+    def f(x):
+        assert pickle.loads(pickle.dumps([x.shape, x.shape[0] * 2])) == [(5, 4), 10]
+        return x
+
+    assert guards(tr.trace(f, Spec((n, 4), F8), examples={"n": 5})) == ["n == 5"]

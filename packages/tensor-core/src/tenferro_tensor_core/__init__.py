@@ -73,6 +73,8 @@ from ._guards import (
     reached,
     require_equal,
     specialise,
+    specialise_for,
+    traces,
 )
 from ._host import HostArray, column_major, from_buffer, from_dlpack, from_numpy, row_major, to_numpy
 from ._key_of import key_of
@@ -174,7 +176,9 @@ __all__ = [
     "result_type",
     "row_major",
     "specialise",
+    "specialise_for",
     "to_numpy",
+    "traces",
     "uint8",
     "uint16",
     "uint32",

@@ -64,7 +64,7 @@ class Decisions:
     """
 
     __slots__ = (
-        "_canonical", "_lock", "equalities", "examples", "facts", "guards", "home", "strict", "unknown",
+        "_canonical", "_lock", "closed", "equalities", "examples", "facts", "guards", "home", "strict", "unknown",
     )  # fmt: skip
 
     def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
@@ -72,6 +72,8 @@ class Decisions:
         """Where a value is recorded that is made of these sizes alone; see `home_of`."""
         self.strict = strict
         """Whether making a number of a size is an error."""
+        self.closed = False
+        """Whether the trace has ended, so that an answer would come too late to be a guard of it."""
         self.examples = dict(examples)
         """Example size of each variable, in order of definition; may grow while tracing."""
         self.guards: list[Guard] = []

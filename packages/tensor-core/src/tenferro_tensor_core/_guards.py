@@ -142,6 +142,33 @@ def specialise(d: DimLike, reason: str) -> int:
     return _concerned(active, d).specialise(d, reason)
 
 
+def traces() -> tuple[Decisions, ...]:
+    """Return the active `Decisions`, outermost first.
+
+    >>> traces()
+    ()
+    """
+    return ACTIVE.get()
+
+
+def specialise_for(known: tuple[Decisions, ...], d: DimLike, reason: str) -> DimLike:
+    """Return a number for a size in a thread that its traces do not reach; the size itself once they have ended.
+
+    >>> from tenferro_tensor_core import dim
+    >>> decisions = Decisions({"n": 5})
+    >>> specialise_for((decisions,), dim("n") + 1, "a thread"), len(decisions.guards)
+    (6, 1)
+    """
+    open_ = tuple([trace for trace in known if not trace.closed])
+    if not open_:
+        return d
+    token = ACTIVE.set(open_)
+    try:
+        return specialise(d, reason)
+    finally:
+        ACTIVE.reset(token)
+
+
 def learned(d: DimLike) -> DimLike:
     """Return what the trace has learned to stand for a size: a number, once one has been made of it.
 

@@ -29,6 +29,8 @@ from tenferro_tensor_core import (
     floordiv,
     learned,
     specialise,
+    specialise_for,
+    traces,
 )
 
 
@@ -37,22 +39,30 @@ class Size:
 
     ``+ - * // %`` with integers and sizes give sizes; comparisons are answered by bounds, else by the traced example
     under a guard; with anything else it is a number of the program. ``int``, ``range``, ``float`` specialise. Once it
-    has been a key it is its number, also after the trace, when the table compares it.
+    has been a key it is its number, also after the trace, when the table compares it. In other threads, which the trace
+    does not reach, and in other processes it is a number, too: pools of workers search for contraction paths.
     """
 
-    __slots__ = ("_dim", "_number")
+    __slots__ = ("_dim", "_number", "_traces")
     __array_ufunc__ = None  # NumPy's numbers leave the operator to this class
 
     def __init__(self, dim: Dim) -> None:
         self._dim = dim
         self._number: int | None = None
+        self._traces = traces()
 
     def __dim__(self) -> DimLike:
         """The symbolic dimension, which has no behaviour of its own; the number, where it has become one."""
+        if self._number is None and not traces():
+            found = specialise_for(self._traces, self._dim, "use in another thread")
+            if found.__class__ is int:
+                self._number = found
         return learned(self._dim) if self._number is None else self._number
 
     def value(self, place: Place = HOST) -> Any:
         """The size as a 0-d integer of the program at a place, weak as a Python number is."""
+        if not traces() and isinstance(self.__dim__(), int):
+            return Primitive.adopt(self._number)
         return catalog.dim_value(size=self._dim, place=place)
 
     def as_operand(self, beside: tuple[Any, ...]) -> Any:
@@ -65,7 +75,7 @@ class Size:
         return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
 
     def __bool__(self) -> bool:
-        return ask(self._dim, "!=", 0)
+        return ask(self.__dim__(), "!=", 0)
 
     def __hash__(self) -> int:
         # A table keeps what was computed for a key beyond this trace and its guards, and tells two keys apart without
@@ -76,16 +86,16 @@ class Size:
         return hash(self._number)
 
     def __index__(self) -> int:
-        return specialise(self._dim, "an integer (for range(), len(), an index or NumPy)")
+        return specialise(self.__dim__(), "an integer (for range(), len(), an index or NumPy)")
 
     def __int__(self) -> int:
-        return specialise(self._dim, "int()")
+        return specialise(self.__dim__(), "int()")
 
     def __float__(self) -> float:
-        return float(specialise(self._dim, "float() (or a function of math)"))
+        return float(specialise(self.__dim__(), "float() (or a function of math)"))
 
     def __complex__(self) -> complex:
-        return complex(specialise(self._dim, "complex()"))
+        return complex(specialise(self.__dim__(), "complex()"))
 
     def __pos__(self) -> Size:
         return self
@@ -95,8 +105,11 @@ class Size:
     def __deepcopy__(self, memo: object) -> Size:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (specialise(self.__dim__(), "pickle (for another process)"),)
+
     def __neg__(self) -> Any:
-        return sized(-self._dim)
+        return sized(-self.__dim__())
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

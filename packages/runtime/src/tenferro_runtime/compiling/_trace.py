@@ -81,6 +81,8 @@ def record(
         raise
     finally:
         builder.closed = True
+        if going_on is None:
+            decisions.closed = True
         if outermost is not None:
             OPENED.reset(outermost)
     COUNTERS.traces += 1
