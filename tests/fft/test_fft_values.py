@@ -4,11 +4,13 @@ import re
 
 import numpy as np
 import pytest
+import scipy.fft
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_fft as tf
 import tenferro_runtime as tr
+from tenferro_ad import check_grads
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 
@@ -54,6 +56,22 @@ def test_several_axes(norm, s, axes):
     close(tf.ifftn(z, s=s, axes=axes, norm=norm), np.fft.ifftn(z, s, list(chosen), norm))
     close(tf.rfftn(x, s=s, axes=axes, norm=norm), np.fft.rfftn(x, s, list(chosen), norm))
     close(tf.irfftn(z, s=s, axes=axes, norm=norm), np.fft.irfftn(z, s, list(chosen), norm))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(("s", "axes"), [(None, (-2, -1)), ((3, 6), (-2, -1)), ((4, 2), (0, 1)), (None, (2, 0))])
+def test_two_axes_and_hermitian_arrays(norm, s, axes):
+    z, x = draw((3, 4, 5), "complex128"), draw((3, 4, 5), "float64")
+    for name in ("fft2", "ifft2", "irfft2"):
+        close(getattr(tf, name)(z, s=s, axes=axes, norm=norm), getattr(np.fft, name)(z, s, axes, norm))
+    close(tf.rfft2(x, s=s, axes=axes, norm=norm), np.fft.rfft2(x, s, axes, norm))
+    for name in ("hfft2", "hfftn"):
+        close(getattr(tf, name)(z, s=s, axes=axes, norm=norm), getattr(scipy.fft, name)(z, s, axes, norm))
+    for name in ("ihfft2", "ihfftn"):
+        close(getattr(tf, name)(x, s=s, axes=axes, norm=norm), getattr(scipy.fft, name)(x, s, axes, norm))
+    close(tf.hfftn(z, norm=norm), scipy.fft.hfftn(z, norm=norm))
+    check_grads(lambda z: (tf.hfftn(z, s=s, axes=axes, norm=norm), tf.ifft2(z, s=s, axes=axes, norm=norm)), (z,))
+    check_grads(lambda x: tf.ihfft2(x, s=s, axes=axes, norm=norm), (x,))
 
 
 @given(st.integers(1, 12), st.integers(0, 3), st.sampled_from(NORMS))

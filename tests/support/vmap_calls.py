@@ -221,6 +221,12 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "digitize", lambda x, e: tr.digitize(x, e), M, ascending(5))
     for f in (tr.max, tr.mean, tr.sum, tr.std):
         put(tr, f"{f.__name__}, all axes", partial(f, keepdims=True), M)
+    put(tr, "apply_along_axis", lambda x: tr.apply_along_axis(tr.cumulative_sum, 0, x), M)
+    put(tr, "apply_over_axes", lambda x: tr.apply_over_axes(tr.prod, x, (0, 1)), M)
+    put(tr, "vectorize", tr.vectorize(tr.matmul, signature="(n,m),(m)->(n)"), between(-1, 1, 2, 3, 3), VECTOR)
+    put(tr, "polyfit", lambda x, y: tr.polyfit(tr.real(x), y, 1), VECTOR, between(0.5, 2.0, 3))
+    put(tr, "poly", tr.poly, VECTOR)
+    put(tr, "roots", lambda p: tr.sum(tr.abs2(tr.roots(p, strip_zeros=False))), between(0.5, 2.0, 4))
     put(tr, "top_k", lambda x: tr.top_k(x, 2, axis=0), M)
     put(tr, "logspace", lambda a, b: tr.logspace(a, b, 4), VECTOR, NUMBER)
     put(tr, "geomspace", lambda a, b: tr.geomspace(a, b, 4, axis=1), VECTOR, NUMBER)
@@ -367,7 +373,12 @@ def _linalg(put: Any, each: Any) -> None:
 
 
 def _fft(put: Any, each: Any) -> None:
-    each(tf, "fft ifft fftn ifftn fftshift ifftshift hfft irfft irfftn rfft rfftn ihfft", GRID)
+    each(
+        tf,
+        "fft ifft fftn ifftn fftshift ifftshift hfft irfft irfftn rfft rfftn ihfft fft2 ifft2 rfft2 irfft2 hfft2 "
+        "ihfft2 hfftn ihfftn",
+        GRID,
+    )
     put(tf, "fft, first axis", lambda x: tf.fft(x, axis=0, n=5), GRID)
     put(tf, "irfft, odd", lambda x: tf.irfft(x, axis=0, n=5), GRID)
 

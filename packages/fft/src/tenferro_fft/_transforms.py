@@ -122,7 +122,7 @@ def irfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Any:
     """Inverse of `rfftn`; the last entry of `s` defaults to ``2 * (extent - 1)``."""
-    x = _as_complex(x)
+    x = as_complex(x)
     axes, points = _geometry("irfftn", x, s, axes, halved=True)
     x = _resized(x, axes, (*points[:-1], half(points[-1])))
     if len(axes) > 1:
@@ -132,16 +132,16 @@ def irfftn(
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
     """Real spectrum of a signal with Hermitian symmetry whose first half is `x`."""
-    return irfft(catalog.conj(_as_complex(x)), n=n, axis=axis, norm=_swapped(norm))
+    return irfft(catalog.conj(as_complex(x)), n=n, axis=axis, norm=swapped(norm))
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
     """Inverse of `hfft`: first half of the signal whose spectrum is the real array `x`."""
-    return catalog.conj(rfft(x, n=n, axis=axis, norm=_swapped(norm)))
+    return catalog.conj(rfft(x, n=n, axis=axis, norm=swapped(norm)))
 
 
 def _complex(what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int) -> Any:
-    x = _as_complex(x)
+    x = as_complex(x)
     axes, points = _geometry(what, x, s, axes)
     if not axes:
         return x
@@ -161,7 +161,8 @@ def _floating(x: Any) -> Any:
     return x if x.spec.inexact else catalog.convert(x, dtype=inexact_of(x.dtype))
 
 
-def _as_complex(x: Any) -> Any:
+def as_complex(x: Any) -> Any:
+    """An array, real ones as complex ones."""
     x = _floating(x)
     return x if x.spec.cplx else catalog.convert(x, dtype=complex_of(x.dtype))
 
@@ -237,7 +238,8 @@ def _power(n: DimLike, exponent: float, y: Any) -> Any:
     return catalog.convert(1.0 / (at if exponent == -1 else catalog.sqrt(at)), dtype=real_of(y.dtype))
 
 
-def _swapped(norm: Norm) -> Norm:
+def swapped(norm: Norm) -> Norm:
+    """Where the factor goes if forward and backward change places."""
     if norm == "ortho":
         return norm
     return "forward" if norm == "backward" else "backward"

@@ -82,8 +82,10 @@ if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
+    from tenferro_runtime.fitting import poly, polyfit, roots
     from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, show_ir, transfers
     from tenferro_runtime.integers import gcd, lcm
+    from tenferro_runtime.lanewise import apply_along_axis, apply_over_axes, vectorize
     from tenferro_runtime.nn import gelu, one_hot, relu, sigmoid, silu, softplus
     from tenferro_runtime.reports import BadStep, Dispatch, Explanation, LibraryFiles, LoopNests, Profile, Transfers
 
@@ -150,6 +152,8 @@ __all__ = [
     "angle",
     "any",
     "append",
+    "apply_along_axis",
+    "apply_over_axes",
     "arange",
     "arccos",
     "arccosh",
@@ -409,9 +413,11 @@ __all__ = [
     "permute_dims",
     "pi",
     "piecewise",
+    "poly",
     "polyadd",
     "polyder",
     "polydiv",
+    "polyfit",
     "polygamma",
     "polyint",
     "polymul",
@@ -443,6 +449,7 @@ __all__ = [
     "rint",
     "roll",
     "rollaxis",
+    "roots",
     "rot90",
     "round",
     "rsqrt",
@@ -524,6 +531,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "vectorize",
     "vsplit",
     "vstack",
     "where",
@@ -545,6 +553,8 @@ _deferred = deferred(
         "files": "FileLimits ProgramFileError SavedFunction load",
         "integers": "gcd lcm",
         "inspection": "explain_dispatch find_nan show_config show_ir transfers",
+        "fitting": "poly polyfit roots",
+        "lanewise": "apply_along_axis apply_over_axes vectorize",
         "nn": "gelu one_hot relu sigmoid silu softplus",
         "reports": "BadStep Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
     },
