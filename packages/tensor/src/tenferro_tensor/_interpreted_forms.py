@@ -55,3 +55,13 @@ def counted(x: Any, /) -> Any:
 def joined(arrays: Any, /, axis: Any = 0) -> Any:
     """Arrays joined along an axis."""
     return np.concatenate(arrays, axis) if axis is None or axis.__class__ is int else None
+
+
+def stacked_indices(arrays: tuple[Any, ...], extents: tuple[int, ...], /) -> Any:
+    """Index vectors, counted from 0; ``None`` where an index is outside, or arrays have to be broadcast first."""
+    if len({a.shape for a in arrays}) != 1 or any(a.dtype != np.int64 for a in arrays):
+        return None
+    for a, n in zip(arrays, extents, strict=True):
+        if a.size and not -n <= a.min() <= a.max() < n:
+            return None
+    return np.stack([np.where(a < 0, a + n, a) for a, n in zip(arrays, extents, strict=True)], axis=-1)

@@ -30,6 +30,7 @@ try:
         reflected,
         reshaped,
         spec_of_raw,
+        stacked_indices,
         state,
         swapped,
         transposed,
@@ -68,6 +69,7 @@ except ModuleNotFoundError:
         counted,
         joined,
         reshaped,
+        stacked_indices,
         swapped,
         transposed,
     )
@@ -101,6 +103,7 @@ __all__ = [
     "reflected",
     "reshaped",
     "spec_of_raw",
+    "stacked_indices",
     "state",
     "swapped",
     "transposed",

@@ -166,7 +166,69 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t n, P
     return PyArray_Concatenate(args[0], axis);
 }
 
+PyDoc_STRVAR(stacked_doc, "stacked_indices($module, arrays, extents, /)\n--\n\nIndex vectors, counted from 0.");
+
+/* One array into its column of the vectors; 0 where an index is outside. */
+static int stacked_column(PyArrayObject *indices, npy_intp extent, npy_intp *to, npy_intp step)
+{
+    const npy_intp *at = PyArray_DATA(indices);
+    npy_intp n = PyArray_SIZE(indices);
+    for (npy_intp k = 0; k < n; k++, to += step) {
+        *to = at[k] + (at[k] < 0 ? extent : 0);
+        if (*to < 0 || *to >= extent) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether all are arrays of indices in row-major order and of one shape, which others are broadcast to first. */
+static int are_alike(PyObject *arrays)
+{
+    PyArrayObject *first = (PyArrayObject *)PyTuple_GET_ITEM(arrays, 0);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arrays); i++) {
+        PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(arrays, i);
+        if (!PyArray_CheckExact(a) || PyArray_TYPE(a) != NPY_INTP || !PyArray_IS_C_CONTIGUOUS(a)
+            || PyArray_NDIM(a) >= NPY_MAXDIMS || PyArray_NDIM(a) != PyArray_NDIM(first)
+            || !PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(first), PyArray_NDIM(a))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *stacked_indices(PyObject *module, PyObject *args)
+{
+    PyObject *arrays, *extents;
+    if (!PyArg_ParseTuple(args, "O!O!:stacked_indices", &PyTuple_Type, &arrays, &PyTuple_Type, &extents)) {
+        return NULL;
+    }
+    npy_intp count = PyTuple_GET_SIZE(arrays), shape[NPY_MAXDIMS];
+    if (!count || count != PyTuple_GET_SIZE(extents) || !are_alike(arrays)) {
+        Py_RETURN_NONE;
+    }
+    PyArrayObject *first = (PyArrayObject *)PyTuple_GET_ITEM(arrays, 0);
+    int ndim = PyArray_NDIM(first), inside = 1;
+    memcpy(shape, PyArray_DIMS(first), (size_t)ndim * sizeof *shape);
+    shape[ndim] = count;
+    PyObject *vectors = PyArray_SimpleNew(ndim + 1, shape, NPY_INTP);
+    for (npy_intp i = 0; i < count && vectors != NULL && inside; i++) {
+        npy_intp extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(extents, i));
+        if (extent == -1 && PyErr_Occurred()) {
+            Py_CLEAR(vectors);
+        } else {
+            npy_intp *to = (npy_intp *)PyArray_DATA((PyArrayObject *)vectors) + i;
+            inside = stacked_column((PyArrayObject *)PyTuple_GET_ITEM(arrays, i), extent, to, count);
+        }
+    }
+    if (vectors != NULL && !inside) {
+        Py_SETREF(vectors, Py_NewRef(Py_None));
+    }
+    return vectors;
+}
+
 static PyMethodDef functions[] = {
+    {"stacked_indices", stacked_indices, METH_VARARGS, stacked_doc},
     {"joined", (PyCFunction)(void (*)(void))joined, METH_FASTCALL | METH_KEYWORDS, joined_doc},
     {"reshaped", (PyCFunction)(void (*)(void))reshaped, METH_FASTCALL, reshaped_doc},
     {"swapped", swapped, METH_O, swapped_doc},

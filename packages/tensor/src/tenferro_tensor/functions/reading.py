@@ -10,6 +10,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.calls import key_parts
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
+from tenferro_tensor.functions._key_plans import KeyPlan, form_of, planned, remember
 from tenferro_tensor.functions._keys import Choose, Entry, Gap, Key, New, Pick, Range, Start, resolve
 from tenferro_tensor.functions._starts import counted, is_counted, starts_of
 from tenferro_tensor.identity import aliased, apart
@@ -39,15 +40,26 @@ def getitem(x: Any, key: Any) -> Any:
         for op in ops:
             x = op(x)
         return x if ops else aliased(x)
+    form = form_of(spec, key)
+    found = None if form is None else planned(x, form)
+    if found is not None:
+        return found
     resolved = resolve(spec.shape, key)
     if resolved.shape != spec.shape:
         x = catalog.reshape(x, shape=resolved.shape)
     if any(isinstance(e, Start) for e in resolved.entries):
         x, resolved = _block(x, resolved)
-    for op in basic_ops(x.spec, resolved):
+    ops = basic_ops(x.spec, resolved)
+    for op in ops:
         x = op(x)
-    chosen = [e for e in resolved.entries if isinstance(e, Choose)]
-    return _gathered(x, resolved) if chosen else apart(given, x)
+    if not any(isinstance(e, Choose) for e in resolved.entries):
+        return apart(given, x)
+    axes, arrays, place = _arranged(resolved)
+    extents = tuple([x.spec.shape[a] for a in axes])
+    if form is not None and 0 not in extents:
+        gather = _gather_op(x.spec.shape, axes, max(a.ndim for a in form.arrays), place)
+        remember(spec, form, KeyPlan(tuple(ops), extents, gather))
+    return gather_axes(x, axes, arrays, place)
 
 
 def _block(x: Any, key: Key) -> tuple[Any, Key]:
@@ -113,8 +125,8 @@ def _slice_range(e: Range, extent: DimLike, start: list[DimLike], limit: list[Di
         limit[e.axis] = e.start + 1
 
 
-def _gathered(x: Any, key: Key) -> Any:
-    """The part of a key that is index arrays, on a value to which the rest has been applied."""
+def _arranged(key: Key) -> tuple[tuple[int, ...], list[Any], int]:
+    """The axes that index arrays are for, once the rest of a key has been applied, these arrays, and their place."""
     axes: list[int] = []
     group: list[int] = []
     place, axis = 0, 0
@@ -129,21 +141,24 @@ def _gathered(x: Any, key: Key) -> Any:
         if not isinstance(e, (Pick, Gap)):
             axis += 1
     together = group[-1] - group[0] + 1 == len(group)
-    return gather_axes(x, tuple(axes), arrays, place if together else 0)
+    return tuple(axes), arrays, place if together else 0
 
 
 def gather_axes(x: Any, axes: tuple[int, ...], arrays: list[Any], place: int) -> Any:
     """The elements of `x` at index arrays for some axes; the axes of the broadcast arrays come at `place`."""
     shape = x.spec.shape
     common = broadcast_shapes(*[a.shape for a in arrays])
-    rest = [d for a, d in enumerate(shape) if a not in axes]
     if any(shape[a] == 0 for a in axes):
+        rest = [d for a, d in enumerate(shape) if a not in axes]
         return _from_nothing(x, (*rest[:place], *common, *rest[place:]))
-    offsets = [i if i < place else i + len(common) for i in range(len(rest))]
-    return catalog.gather(
-        x,
-        index_vectors(x, axes, arrays, common),
-        offset_dims=tuple(offsets),
+    return _gather_op(shape, axes, len(common), place)(x, index_vectors(x, axes, arrays, common))
+
+
+def _gather_op(shape: tuple[DimLike, ...], axes: tuple[int, ...], common: int, place: int) -> Op:
+    """What takes the elements at index vectors that are arranged along `common` axes."""
+    rest = len(shape) - len(axes)
+    return catalog.gather.op(
+        offset_dims=tuple([i if i < place else i + common for i in range(rest)]),
         collapsed_dims=tuple(sorted(axes)),
         start_index_map=axes,
         slice_sizes=tuple([1 if a in axes else d for a, d in enumerate(shape)]),

@@ -98,6 +98,8 @@ def _gather(
             def take(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
                 if 0 in shape:
                     return xp.empty(shape, x.dtype)
+                if xp is np and indices.dtype.kind == "i":
+                    return x.take(indices[..., 0], axis, mode="clip").reshape(shape)
                 return x.take(index(indices, 0, sizes, limits[0], batch_shape), axis).reshape(shape)
 
             return take
