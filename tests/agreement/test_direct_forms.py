@@ -20,6 +20,14 @@ IDX, NEG, WRONG = tr.asarray([1, 0, 1]), tr.asarray([-1, 0], dtype=tr.int8), tr.
 COUNTS = tr.asarray([2, 0, 1])
 FLAT = tr.asarray([0, 5, 2])
 
+
+def _zeros(x: Any) -> Any:
+    """Elements with zeros of both signs, NaN and infinities in place of some, where the dtype has them."""
+    if x.dtype.kind not in "fc":
+        return x
+    return tr.where(x == 1, float("inf"), tr.where(x == -1, float("nan"), tr.where(x == 2, -0.0, x)))
+
+
 CALLS: dict[str, list[Call]] = {
     "take": [
         lambda x: tr.take(x, IDX, axis=0),
@@ -271,6 +279,57 @@ CALLS: dict[str, list[Call]] = {
         lambda x: tr.lcm(6, x[0, 0]),
     ],
     "transpose": [tr.transpose, lambda x: tr.transpose(x, (1, 0)), lambda x: tr.transpose(x, (0, 0))],
+    "diff": [
+        tr.diff,
+        lambda x: tr.diff(x, axis=0),
+        lambda x: tr.diff(x, n=2, axis=-2),
+        lambda x: tr.diff(x, n=5),
+        lambda x: tr.diff(x, n=0),
+        lambda x: tr.diff(x, n=-1),
+        lambda x: tr.diff(x, n=1.5),  # type: ignore[arg-type]
+        lambda x: tr.diff(x, axis=2),
+        lambda x: tr.diff(x, prepend=x, append=x),
+        lambda x: tr.diff(x, axis=0, prepend=tr.ones((1, x.shape[1]), dtype=x.dtype)),
+        lambda x: tr.diff(x, append=tr.ones((x.shape[0], 2))),
+        lambda x: tr.diff(x, append=1),
+        lambda x: tr.diff(tr.sum(x)),
+    ],
+    "cumulative_sum": [
+        lambda x: tr.cumulative_sum(x, axis=0),
+        lambda x: tr.cumulative_sum(x, axis=1, include_initial=True),
+        lambda x: tr.cumulative_sum(x, axis=-2, include_initial=True),
+        lambda x: tr.cumulative_sum(tr.reshape(x, (-1,)), include_initial=True),
+        lambda x: tr.cumulative_sum(x, include_initial=True),
+        lambda x: tr.cumulative_sum(x, axis=2, include_initial=True),
+        lambda x: tr.cumulative_sum(x, axis=0, dtype=tr.float32, include_initial=True),
+    ],
+    "cumulative_prod": [
+        lambda x: tr.cumulative_prod(x, axis=0),
+        lambda x: tr.cumulative_prod(x, axis=1, include_initial=True),
+        lambda x: tr.cumulative_prod(tr.reshape(x, (-1,)), include_initial=True),
+    ],
+    "unique_values": [
+        lambda x: tr.unique_values(x),
+        lambda x: tr.unique_values(_zeros(x)),
+        lambda x: tr.unique_values(tr.sum(x)),
+    ],
+    "unique_counts": [
+        lambda x: tr.unique_counts(x),
+        lambda x: tr.unique_counts(_zeros(x)),
+        lambda x: tr.unique_counts(tr.sum(x)),
+    ],
+    "unique_inverse": [tr.unique_inverse, lambda x: tr.unique_inverse(_zeros(x))],
+    "unique_all": [tr.unique_all, lambda x: tr.unique_all(_zeros(x)), lambda x: tr.unique_all(tr.sum(x))],
+    "isin": [
+        lambda x: tr.isin(x, x[:1]),
+        lambda x: tr.isin(x, x, invert=True),
+        lambda x: tr.isin(x, tr.asarray([1, 2])),
+        lambda x: tr.isin(x, tr.asarray([0.5, 2.0])),
+        lambda x: tr.isin(x, 1),
+        lambda x: tr.isin(tr.sum(x), x),
+        lambda x: tr.isin(tr.tile(x, (40, 40)), tr.repeat(x, 6)),
+        lambda x: tr.isin(tr.tile(_zeros(x), (40, 40)), tr.repeat(_zeros(x), 6), invert=True),
+    ],
     "nonzero": [
         tr.nonzero,
         lambda x: tr.nonzero(tr.reshape(x, (-1,))),

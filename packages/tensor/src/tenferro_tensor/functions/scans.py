@@ -3,6 +3,8 @@
 from typing import Any, Final
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _line_forms
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.reductions import accumulated
@@ -12,6 +14,12 @@ from tenferro_tensor_core import ArgumentError, dim_min
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
+
+LONG: Final = 1 << 21
+"""Bytes up to which differences are NumPy's."""
+
+SHORT: Final = 1 << 14
+"""Bytes up to which NumPy scans behind an initial element."""
 
 _SUMS: Final = AlongOps("cumulative_sum", catalog.cumsum, reverse=False)
 _PRODUCTS: Final = AlongOps("cumulative_prod", catalog.cumprod, reverse=False)
@@ -37,6 +45,7 @@ def _cumulative(ops: AlongOps, start: int, x: Any, axis: Any, dtype: Any, includ
     return catalog.concatenate(full_like(edge, start, dtype=out.spec.dtype), out, axis=axis)
 
 
+@direct(_line_forms.cumulative_sum, SHORT)
 def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
     """Sums of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
 
@@ -48,6 +57,7 @@ def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_in
     return _cumulative(_SUMS, 0, x, axis, dtype, include_initial)
 
 
+@direct(_line_forms.cumulative_prod, SHORT)
 def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
     """Products of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
 
@@ -59,6 +69,7 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
     return _cumulative(_PRODUCTS, 1, x, axis, dtype, include_initial)
 
 
+@direct(_line_forms.diff, LONG)
 def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along an axis, taken `n` times; of booleans, whether neighbours differ.
 

@@ -4,9 +4,15 @@ Equal elements are found by sorting; the values are then read from the operand, 
 distinct from each other.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import state
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _line_forms
+from tenferro_tensor.functions._line_forms import all_of, as_found, firsts, in_order, inverse_of, lengths
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.joining import concat
@@ -14,10 +20,18 @@ from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.scans import cumulative_sum, diff
 from tenferro_tensor.functions.searching import nonzero
-from tenferro_tensor.operands import alike, require_concrete, value
+from tenferro_tensor.operands import AlongOps, alike, host_elements, own, require_concrete, value
 from tenferro_tensor_core import bool_, int64
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+SHORT: Final = 1 << 11
+"""Bytes up to which NumPy's own stable sort of positions is used."""
+
+FEW: Final = 16
+"""Elements of a set with each of which elements are compared; larger sets are sorted and searched."""
+
+_ARGSORT: Final = AlongOps("argsort", catalog.argsort, descending=False)
 
 
 class UniqueAll(NamedTuple):
@@ -43,6 +57,28 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
+def _of_host(x: Any, host: np.ndarray[Any, Any]) -> UniqueAll:
+    """`unique_all` of a value whose elements are known and lie in main memory."""
+    place, flat = x.spec.place, host.reshape(-1)
+    order = host_elements(_ARGSORT(own(flat, place), 0))
+    values, where, inverse, counts = [own(part, place) for part in all_of(host, flat, order)]
+    return UniqueAll(values if x.__class__ is state.tensor else getitem(ravel(x), where), where, inverse, counts)
+
+
+def _all_form(x: np.ndarray[Any, Any], /) -> UniqueAll:
+    flat = x.reshape(-1)
+    return UniqueAll(*all_of(x, flat, flat.argsort(kind="stable")))
+
+
+def _inverse_form(x: np.ndarray[Any, Any], /) -> UniqueInverse:
+    flat = x.reshape(-1)
+    order = flat.argsort(kind="stable")
+    s = flat[order]
+    first = firsts(s)
+    return UniqueInverse(s[first], inverse_of(x, order, first))
+
+
+@direct(_all_form, SHORT)
 def unique_all(x: Any, /) -> UniqueAll:
     """The distinct elements in ascending order, where each occurs first, which one each element is, and how often.
 
@@ -54,15 +90,18 @@ def unique_all(x: Any, /) -> UniqueAll:
     """
     x = value(x)
     require_concrete(x, "unique", "sort the elements and compare neighbours, which keeps the size")
+    host = host_elements(x)
+    if host is not None:
+        return _of_host(x, host)
     flat = catalog.stop_gradient(ravel(x))
     n = flat.spec.size
     if n == 0:
         none = catalog.convert(flat, dtype=int64)
         return UniqueAll(ravel(x), none, catalog.reshape(none, shape=x.spec.shape), none)
     order = catalog.argsort(flat, axis=0, descending=False)
-    in_order = getitem(flat, order)
-    changes = catalog.ne(span(in_order, 0, 1, n), span(in_order, 0, 0, n - 1))
-    first = concat([full_like(span(in_order, 0, 0, 1), True, dtype=bool_), changes])
+    s = getitem(flat, order)
+    changes = catalog.ne(span(s, 0, 1, n), span(s, 0, 0, n - 1))
+    first = concat([full_like(span(s, 0, 0, 1), True, dtype=bool_), changes])
     (starts,) = nonzero(first)
     indices = getitem(order, starts)
     rank = cumulative_sum(first) - 1
@@ -71,6 +110,15 @@ def unique_all(x: Any, /) -> UniqueAll:
     return UniqueAll(getitem(ravel(x), indices), indices, inverse, counts)
 
 
+def _counts_form(x: np.ndarray[Any, Any], /) -> UniqueCounts | None:
+    if x.dtype.kind == "c":
+        return None
+    s, first = in_order(x)
+    starts = first.nonzero()[0]
+    return UniqueCounts(as_found(s[starts], x), lengths(starts, s.size))
+
+
+@direct(_counts_form, ANY_SIZE)
 def unique_counts(x: Any, /) -> UniqueCounts:
     """The distinct elements in ascending order, and how often each occurs.
 
@@ -81,6 +129,7 @@ def unique_counts(x: Any, /) -> UniqueCounts:
     return UniqueCounts(found.values, found.counts)
 
 
+@direct(_inverse_form, SHORT)
 def unique_inverse(x: Any, /) -> UniqueInverse:
     """The distinct elements in ascending order, and which of them each element of `x` is.
 
@@ -91,6 +140,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
+@direct(_line_forms.unique_values, ANY_SIZE)
 def unique_values(x: Any, /) -> Any:
     """The distinct elements in ascending order.
 
@@ -100,6 +150,7 @@ def unique_values(x: Any, /) -> Any:
     return unique_all(x).values
 
 
+@direct(_line_forms.isin, ANY_SIZE)
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     """Whether each element of `x1` is among those of `x2`; with `invert`, whether it is not.
 
@@ -108,6 +159,12 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     """
     x1, x2 = alike(x1, x2)
     known = ravel(x2)
-    each = catalog.reshape(x1, shape=(*x1.spec.shape, 1))
-    among = catalog.reduce_any(catalog.eq(each, known), axes=(x1.spec.ndim,))
+    n = known.spec.size
+    if isinstance(n, int) and n > FEW and not x1.spec.cplx:
+        x1, known = catalog.stop_gradient(x1), catalog.sort(catalog.stop_gradient(known), axis=0, descending=False)
+        at = catalog.minimum(catalog.searchsorted(known, x1, side="left"), n - 1)
+        among = catalog.eq(getitem(known, at), x1)
+    else:
+        each = catalog.reshape(x1, shape=(*x1.spec.shape, 1))
+        among = catalog.reduce_any(catalog.eq(each, known), axes=(x1.spec.ndim,))
     return catalog.bitwise_not(among) if invert else among
