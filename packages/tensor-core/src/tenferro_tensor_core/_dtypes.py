@@ -44,7 +44,7 @@ DTYPES: Final[tuple[DType, ...]] = (
 """The dtypes of the Array API standard. Tensors can have float16 and `bfloat16` besides."""
 
 _CANONICAL: Final[dict[DType, DType]] = {dt: dt for dt in (*DTYPES, float16)}
-_NAMES: Final = ", ".join([*[dt.name for dt in (*DTYPES, float16)], "bfloat16"])
+_NAMES: Final = ", ".join([*[dt.name for dt in (*DTYPES[:9], float16)], "bfloat16", *[dt.name for dt in DTYPES[9:]]])
 _NARROW: Final[set[DType]] = {float16}
 _lock: Final = new_lock()
 

@@ -20,6 +20,7 @@ from tenferro_runtime.costs import plan_memory
 from tenferro_runtime.extension import REGISTRY, GradientError, Program
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor import Spec
+from tenferro_tensor_core import computing_type
 
 MAX_STRUCTURES: Final = 32
 """Number of structures of arguments whose programs a sparse derivative keeps."""
@@ -110,6 +111,7 @@ class SparseDerivative:
             for b in row:
                 values = data if b.entries is None else data[b.entries]
                 values = values if b.cplx or values.dtype.kind != "c" else values.real.copy()
+                values = values.astype(computing_type(values.dtype), copy=False)  # SciPy has no narrow floats
                 made.append(csr((values, b.indices.copy(), b.starts.copy()), shape=b.shape))
             rows.append(unflatten(given.tree, made))
         found = unflatten(tree, rows)
