@@ -116,29 +116,67 @@ def test_phases_are_not_differentiated() -> None:
     assert_derivatives(loss, symmetric, numbers(10, (4, 4)), rtol=1e-5)
 
 
+def backward(f: Any, x: Any) -> Any:
+    """The gradient of a bare backward pass, which cannot run the function again."""
+    recorded = variable(x)
+    f(recorded).backward()
+    return recorded.grad._concrete()
+
+
 def test_equal_eigenvalues() -> None:
     x = np.diag([1.0, 1.0, 2.0]) + 0.0
-    trace = lambda x: fn.sum(fn.real(la.eigvals(x)) ** 2)
-    np.testing.assert_allclose(gradient(trace, x), 2 * x.T, atol=1e-14)
-    np.testing.assert_allclose(pushed(trace, x, np.diag([1.0, 2.0, 3.0])), 18.0)
-    with pytest.raises(DegenerateError, match=r"the perturbation splits the equal eigenvalues w\[0\] = 1"):
-        pushed(trace, x, np.ones((3, 3)))
-    with pytest.raises(DegenerateError, match=r"are equal, and the derivatives of the loss by them are 1.*eigh where"):
+    powers = lambda x: fn.sum(fn.real(la.eigvals(x)) ** 2)
+    np.testing.assert_allclose(backward(powers, x), 2 * x.T, atol=1e-14)
+    np.testing.assert_allclose(pushed(powers, x, np.diag([1.0, 2.0, 3.0])), 18.0)
+    np.testing.assert_allclose(pushed(powers, x, np.ones((3, 3))), 8.0, rtol=1e-10)
+    np.testing.assert_allclose(gradient(losses((3, 3))["moduli"], x), -np.diag(np.sin([1.0, 1.0, 2.0])), atol=1e-10)
+    with pytest.raises(DegenerateError, match="do not determine the derivative there; grad, vjp and jvp run"):
+        backward(losses((3, 3))["moduli"], x)
+    with pytest.raises(DegenerateError, match=r"are equal, and the derivatives of the loss by them are 1.*a kink"):
         gradient(lambda x: fn.real(la.eigvals(x))[0], x)
-    with pytest.raises(DegenerateError, match="do not determine the derivative"):
-        gradient(losses((3, 3))["moduli"], x)
     with pytest.raises(GaugeError, match="depends on the choice of the eigenvectors for the equal eigenvalues"):
         gradient(lambda x: fn.abs(la.eig(x).eigenvectors[0, 0] + la.eig(x).eigenvectors[0, 1]), x)
 
 
+TURN = numbers(11, (3, 3))
+AWKWARD = {
+    "multiple of the identity": 2 * np.eye(3), "equal pair": TURN @ np.diag([1.0, 1.0, 2.0]) @ np.linalg.inv(TURN),
+    "zero": np.zeros((3, 3)), "block": np.array([[2.0, 1.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]),
+    "long block": np.array([[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 2.0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("name", AWKWARD)
+def test_functions_of_matrices_without_distinct_eigenvalues(name: str, dtype: str) -> None:
+    import scipy.linalg
+
+    b, dx, x = numbers(12, (3, 3)), numbers(13, (3, 3)), AWKWARD[name]
+
+    def loss(x: Any) -> Any:
+        w, v = la.eig(x)
+        return inner(fn.real(la.matmul(v * columns(fn.exp(w)), la.inv(v))), b)
+
+    def exact(x: Any) -> Any:
+        return scipy.linalg.expm_frechet(x.T, b, compute_expm=False)
+
+    np.testing.assert_allclose(gradient(loss, x.astype(dtype)), exact(x), atol=1e-9)
+    np.testing.assert_allclose(pushed(loss, x.astype(dtype), dx.astype(dtype)), (exact(x) * dx).sum(), atol=1e-9)
+    second = pushed(grad(loss), x.astype(dtype), dx.astype(dtype))
+    np.testing.assert_allclose(second, (exact(x + 1e-4 * dx) - exact(x - 1e-4 * dx)) / 2e-4, atol=1e-5)
+
+
 def test_defective_matrices() -> None:
+    loss = lambda x: fn.sum(fn.real(la.eigvals(x) ** 2))
     for x in (JORDAN, np.stack([np.diag([1.0, 2.0]), JORDAN])):
         where = r" of matrix \(1,\) of the stack" if x.ndim > 2 else ""
         with pytest.raises(DefectiveError, match=rf"eig: the eigenvectors{where} are linearly dependent .*nearly"):
-            gradient(lambda x: fn.sum(fn.real(la.eigvals(x))), x)
+            backward(loss, x)
+        np.testing.assert_allclose(gradient(loss, x), 2 * x.swapaxes(-1, -2), atol=1e-9)
     near = JORDAN + np.array([[0.0, 0.0], [1e-6, 0.0]])
-    loss = lambda x: fn.sum(fn.real(la.eigvals(x) ** 2))
-    np.testing.assert_allclose(gradient(loss, near), 2 * near.T, rtol=1e-8)
+    np.testing.assert_allclose(backward(loss, near), 2 * near.T, rtol=1e-8)
+    with pytest.raises(DefectiveError, match="have no common limit"):
+        gradient(lambda x: fn.max(fn.real(la.eigvals(x))), JORDAN)
 
 
 def test_mistakes() -> None:

@@ -174,6 +174,7 @@ def _table() -> list[Case]:
     linalg(_svd.svdvals_, tall)
     linalg(_apart.eigh_apart_, square, side=0)
     linalg(_apart.svd_apart_, tall, side=1)
+    linalg(_apart.eig_apart_, square, side=1)
     linalg(_divided.groups_, stack)
     program, _ = recorded(tr.exp, stack, "the cases")
     nodes = of(3, 2, N, _divided.NODES)

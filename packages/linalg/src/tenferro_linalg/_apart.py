@@ -4,7 +4,8 @@ A smooth function of a matrix has derivatives that are smooth too. Where vectors
 undetermined, the derivative is therefore the limit of those at ``H + t K``, for any K in which the multiplet is not
 degenerate. The perturbations here commute with the matrix and move the members of each multiplet apart by irregular
 amounts (equal ones would make levels collide again further down), small against their own size. There are two, in
-different bases: derivatives of a loss with a kink have a limit along each, but not the same.
+different bases: derivatives of a loss with a kink have a limit along each, but not the same. General matrices, which
+need not have a basis of eigenvectors, are perturbed in generic directions.
 """
 
 from typing import Any
@@ -14,6 +15,9 @@ import numpy as np
 from tenferro_linalg import _multiplets as multiplets
 from tenferro_linalg._bases import hermitian, unitary
 from tenferro_runtime.extension import Inactive, Registry, Spec, primitive
+
+NEARLY_DEPENDENT = 1e-4
+"""Eigenvectors of norm 1 are nearly dependent if a combination of them with coefficients of norm 1 is shorter."""
 
 SMALLEST_SCALE = 0.03
 """Values below this multiple of the largest one are moved by as much as if they had this size."""
@@ -28,6 +32,12 @@ def eigh_apart_(x: Spec, *, side: int) -> Spec:
 @primitive(family="tenferro-linalg.svd_apart.v1", extension="linalg")
 def svd_apart_(x: Spec, *, side: int) -> Spec:
     """K of the shape of x: singular values that are close, or close to zero, in ``x`` are apart in ``x + K``."""
+    return x
+
+
+@primitive(family="tenferro-linalg.eig_apart.v1", extension="linalg")
+def eig_apart_(x: Spec, *, side: int) -> Spec:
+    """K of the shape of x: eigenvalues that are close, or vectors nearly dependent, are apart in ``x + K``."""
     return x
 
 
@@ -94,11 +104,37 @@ def _svd_kernel(la: Any, ins: Any, outs: Any, *, side: int) -> Any:
     return run
 
 
+def _eig_kernel(la: Any, ins: Any, outs: Any, *, side: int) -> Any:
+    """A generic K: equal eigenvalues part in every direction, and those of a Jordan block as roots of the step."""
+
+    def run(x: Any) -> Any:
+        w, v = la.eig(x)
+        k = la.xp.zeros(x.shape, x.dtype)
+        for index in np.ndindex(w.shape[:-1]):
+            values, n = la.local(w[index]), x.shape[-1]
+            if n > 1 and (_any_close(values) or float(la.svdvals(v[index])[-1]) < NEARLY_DEPENDENT):
+                rng = np.random.default_rng([13, n, side])
+                g = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if x.dtype.kind == "c" else 0)
+                scale = float(la.xp.abs(x[index]).max()) or 1.0
+                k[index] = la.xp.asarray((scale * step(values.real.dtype) * n**-0.5 * g).astype(x.dtype))
+        return k
+
+    return run
+
+
+def _any_close(values: Any) -> bool:
+    """Whether any two complex values are too close for quotients of higher derivatives."""
+    gaps = np.abs(values[:, None] - values) + np.where(np.eye(len(values), dtype=bool), np.inf, 0)
+    return bool(gaps.min() <= 2 * float(np.cbrt(np.finfo(values.dtype).eps)) * np.abs(values).max())
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eigh_apart_, _eigh_kernel)
     kernels(registry, svd_apart_, _svd_kernel)
+    kernels(registry, eig_apart_, _eig_kernel)
     registry.rule(eigh_apart_, Inactive())
     registry.rule(svd_apart_, Inactive())
+    registry.rule(eig_apart_, Inactive())

@@ -28,8 +28,8 @@ STACKS = (
     _svd.svd_, _svd.svdvals_, _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _qr.qr_prefix_, _qr.qr_full_rank_,
     _qr.qr_rows_, _qr.qr_frame_, _pinv.pinv_, _pinv.pinv_ranked_, _divided.groups_, _degeneracy.cotangent_scale_,
     _degeneracy.checked_, _degeneracy.quotient_, _degeneracy.certified_, _degeneracy.unrotated_,
-    _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_, _eig.eig_, _eig.eigvals_, _nonnormal.eig_inverse_,
-    _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
+    _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_, _apart.eig_apart_, _eig.eig_, _eig.eigvals_,
+    _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

@@ -12,6 +12,7 @@ it is refused. The rules stay complex for real A, of whose derivative they take 
 from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint, cj, diagonal, from_diagonal, mm, re, scaled, to, total
+from tenferro_linalg._apart import eig_apart_
 from tenferro_linalg._nonnormal import certified, checked, condition, inverse, norm, quotient
 from tenferro_linalg._operands import differentiated, matrices, require_inexact, require_square
 from tenferro_runtime.extension import General, Op, Registry, Spec, primitive
@@ -29,8 +30,9 @@ class EigResult(NamedTuple):
 def eig(x: Any, /) -> EigResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of square matrices, ``A @ V = V @ diag(w)``, both complex.
 
-    Differentiable where the eigenvalues differ and the loss does not depend on the phases of the vectors, which have
-    norm 1. Hermitian matrices are better served by `eigh`.
+    Differentiable where the loss does not depend on the phases of the vectors, which have norm 1, nor on the choice of
+    vectors of equal eigenvalues. Where these do not determine the derivative, or are too few, the transforms find it as
+    a limit; `y.backward()` cannot. Hermitian matrices are better served by `eigh`.
 
     Args:
         x: matrices (..., n, n).
@@ -41,8 +43,10 @@ def eig(x: Any, /) -> EigResult:
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
         GaugeError: (gradient) the loss depends on the phase of a vector.
-        DegenerateError: (gradient) eigenvalues are equal, and the loss treats them differently or uses their vectors.
-        DefectiveError: (gradient) the vectors are linearly dependent up to rounding.
+        DegenerateError: (gradient) the loss has a kink at equal eigenvalues, or they leave a bare backward pass
+            undetermined.
+        DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and the loss is not smooth there,
+            or this is a bare backward pass.
 
     >>> eig([[2.0, 1.0], [0.0, 3.0]]).eigenvalues
     Tensor([2.+0.j, 3.+0.j])
@@ -53,12 +57,13 @@ def eig(x: Any, /) -> EigResult:
 def eigvals(x: Any, /) -> Any:
     """Eigenvalues of square matrices (..., n, n), complex, of shape (..., n), in the order of LAPACK.
 
-    The gradient exists where equal eigenvalues have as many vectors and the loss treats them equally.
+    The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.
 
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
         DegenerateError: (gradient) the loss treats equal eigenvalues differently.
-        DefectiveError: (gradient) the vectors are linearly dependent up to rounding.
+        DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and the loss is not smooth there,
+            or this is a bare backward pass.
 
     >>> eigvals([[0.0, 1.0], [-1.0, 0.0]])
     Tensor([0.+1.j, 0.-1.j])
@@ -125,12 +130,16 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
     return (eigvals_.op(), (0, None)) if used == (True, False) else None
 
 
+def _apart(primals: Any, side: int) -> Any:
+    return eig_apart_(primals[0], side=side)
+
+
 def register(registry: Registry) -> None:
     """Kernels, rules and pruning of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eig_, lambda la, ins, outs: lambda x: la.eig(la.finite("eig", x)))
     kernels(registry, eigvals_, lambda la, ins, outs: lambda x: la.eigvals(la.finite("eigvals", x)))
-    registry.rule(eig_, General(jvp=_jvp, vjp=_vjp))
-    registry.rule(eigvals_, General(jvp=_values_jvp, vjp=_values_vjp))
+    registry.rule(eig_, General(jvp=_jvp, vjp=_vjp, apart=_apart))
+    registry.rule(eigvals_, General(jvp=_values_jvp, vjp=_values_vjp, apart=_apart))
     registry.pruning(eig_, _prune)

@@ -141,7 +141,7 @@ def _quotient_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
             # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
             close = ~diagonal & (equal | (xp.abs(gaps) <= eps**0.5 * _largest(xp, w)[..., None, None]))
             if bool(close.any()):
-                raise report_eigenvalues(la, w, close, None)
+                raise report_eigenvalues(la, w, close, None, True)
         equal = equal | diagonal
         # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
         return xp.where(equal, numerator.dtype.type(0), numerator / xp.where(equal, gaps.dtype.type(1), gaps))
@@ -161,7 +161,7 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
             spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
             bad = bad & (spread > allowed[..., None, None])
         if bool(bad.any()):
-            raise report_eigenvalues(la, w, bad, cotangent)
+            raise report_eigenvalues(la, w, bad, cotangent, vectors)
         return cotangent
 
     return run

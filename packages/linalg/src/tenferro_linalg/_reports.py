@@ -28,6 +28,10 @@ _UNDETERMINED = (
     "cannot; or use a function of the matrix that needs no vectors (spectral_function, singular_function, inv, det, "
     "norms)"
 )
+_UNDETERMINED_GENERAL = (
+    "do not determine the derivative there; grad, vjp and jvp run the function again beside this point, a bare "
+    "backward pass cannot; or use eigh where the matrix is Hermitian"
+)
 
 
 def _worst(la: Any, amount: Any, bad: Any) -> tuple[int, ...]:
@@ -176,11 +180,13 @@ def report_defective(batch: tuple[int, ...], kappa: float, limit: float) -> Defe
     """Eigenvectors that are dependent up to rounding."""
     return DefectiveError(
         f"eig: the eigenvectors{_stack(batch)} are linearly dependent up to rounding: an eigenvalue has the condition "
-        f"{kappa:.1e}, derivatives allow at most {limit:.1e}; the matrix is (nearly) defective: use a function of it "
-        "that needs no eigenvectors (det, trace, matrix_power), or perturb it",
+        f"{kappa:.1e}, derivatives allow at most {limit:.1e}; the matrix is (nearly) defective, where grad, vjp and "
+        "jvp run the function again beside it, a bare backward pass cannot; or use a function of the matrix that needs "
+        "no eigenvectors (det, trace, matrix_power)",
         batch=batch,
         condition=kappa,
         allowed=limit,
+        beside=True,
     )
 
 
@@ -198,11 +204,12 @@ def report_eigenvectors(la: Any, numerator: Any, w: Any, bad: Any, role: str) ->
         )
     seen = f"the equal eigenvalues {_pair(v, 'w', i, j)}{_stack(batch)}"
     if role == "tangent":
-        return DegenerateError(f"eig: the perturbation splits {seen}, so no derivative exists there", **payload)
+        text = f"eig: the perturbation splits {seen}, so no derivative exists in the given basis"
+        return DegenerateError(text, **payload, beside=True)
     return GaugeError(f"eig: the loss depends on the choice of the eigenvectors for {seen}", **payload)
 
 
-def report_eigenvalues(la: Any, w: Any, bad: Any, cotangent: Any) -> DegenerateError:
+def report_eigenvalues(la: Any, w: Any, bad: Any, cotangent: Any, beside: bool) -> DegenerateError:
     """Equal eigenvalues that leave a derivative of `eig` undetermined."""
     *lead, i, j = (int(k) for k in np.argwhere(la.local(bad))[0])
     batch, v = tuple(lead), la.local(w)[tuple(lead)]
@@ -211,12 +218,12 @@ def report_eigenvalues(la: Any, w: Any, bad: Any, cotangent: Any) -> DegenerateE
         c = la.local(cotangent)[batch]
         seen += f", and the derivatives of the loss by them are {c[i]:.6g} and {c[j]:.6g}"
     return DegenerateError(
-        f"eig: {seen}; the vectors of equal eigenvalues do not determine the derivative: use a function of the matrix "
-        "that needs no vectors, eigh where it is Hermitian, or weight equal values equally",
+        f"eig: {seen}; {f'their vectors {_UNDETERMINED_GENERAL}' if beside else _KINK}",
         output="eigenvalues",
         pair=(i, j),
         batch=batch,
         gap=float(abs(v[i] - v[j])),
+        beside=beside,
     )
 
 
