@@ -189,6 +189,37 @@ def test_common_divisors_and_multiples(name):
         f(1.0, 2)
 
 
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_bits_of_bytes(order):
+    rng = np.random.default_rng(0)
+    x, b = rng.integers(0, 2, (3, 11)), rng.integers(0, 256, (2, 3)).astype(np.uint8)
+    for axis in (None, 0, 1):
+        same(tr.packbits(x, axis, order), np.packbits(x, axis, order))
+        same(tr.packbits(x == 1, axis, order), np.packbits(x == 1, axis, order))
+        for count in (None, 5, -3, 60):
+            same(tr.unpackbits(b, axis, count, order), np.unpackbits(b, axis, count, order))
+    same(tr.packbits(x[:0]), np.packbits(x[:0]))
+    with pytest.raises(DTypeError, match="packbits takes integers or booleans"):
+        tr.packbits(1.5)
+
+
+def test_sorted_complex_numbers():
+    for x in (np.asarray([3, 1, 2]), np.asarray([1j, 1, 1 + 1j, -2]), np.asarray([2.0, 1.0], np.float32)):
+        same(tr.sort_complex(x), np.sort_complex(x))
+
+
+def test_methods():
+    x = np.asarray([3.0, 1.0, 2.0])
+    y, z = tr.asarray(x), tr.asarray(x * 1j)
+    assert y.argpartition(1)[1].tolist() == 2 and z.conjugate().tolist() == (-1j * x).tolist()
+    assert tr.asarray([0.5, 2.0]).searchsorted(y).tolist() == np.searchsorted([0.5, 2.0], x).tolist()
+    assert y.compress(y > 1).tolist() == [3.0, 2.0] and tr.asarray([1, 0]).choose([x[:2], -x[:2]]).tolist() == [
+        -3.0,
+        1.0,
+    ]
+    assert y.cumprod().tolist() == x.cumprod().tolist()
+
+
 def test_arrays_are_copied():
     host = np.asarray([1.0, 2.0])
     x = tr.array(host)

@@ -177,6 +177,9 @@ def _elementwise(put: Any, each: Any) -> None:
         put(tr, f.__name__, lambda x, y, f=f: f(_whole(x), _whole(y)), M, N)
     put(tr, "bitwise_count", lambda x: tr.bitwise_count(_whole(x)), M)
     put(tr, "bitwise_invert", lambda x: tr.bitwise_invert(_whole(x)), M)
+    put(tr, "packbits", lambda x: tr.packbits(tr.real(x) > 1.5, axis=1), M)
+    put(tr, "unpackbits", lambda x: tr.unpackbits(tr.cast(_whole(x), tr.uint8), axis=0), M)
+    put(tr, "sort_complex", tr.sort_complex, M)
     put(tr, "real_if_close", lambda x: tr.real_if_close(x + 0j), M)
     for f in (tr.gcd, tr.lcm):
         put(tr, f.__name__, lambda x, y, f=f: f(_whole(tr.real(x)), _whole(tr.real(y))), M, N)

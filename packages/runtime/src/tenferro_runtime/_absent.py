@@ -90,6 +90,7 @@ INSTEAD: Final = {
     "binary_repr": "np.binary_repr(int(x))",
     "format_float_positional": "np.format_float_positional(float(x))",
     "format_float_scientific": "np.format_float_scientific(float(x))",
+    "min_scalar_type": "np.min_scalar_type(x.item())",
     # Questions about memory and errors.
     "errstate": "np.errstate, which also holds for eager calls",
     "may_share_memory": "nothing: no value sees the memory of another",

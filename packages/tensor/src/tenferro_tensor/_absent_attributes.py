@@ -24,6 +24,7 @@ INSTEAD: Final = {
     "flat": "tr.ravel(x)",
     "itemset": _UPDATE,
     "newbyteorder": _LAYOUT,
+    "partition": "tr.partition(x, kth)",
     "ptp": "tr.ptp(x)",
     "put": _UPDATE,
     "resize": "tr.reshape(x, shape), or tr.pad for more elements",

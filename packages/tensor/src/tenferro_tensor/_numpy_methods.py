@@ -29,6 +29,14 @@ class NumpyMethods:
     compress = functions.compress
     searchsorted = functions.searchsorted
 
+    def argpartition(self, kth: Any, /, axis: int | None = -1) -> Any:
+        """Indices along an axis that put element `kth` where sorting would, the smaller ones in front of it."""
+        return functions.argpartition(self, kth, axis)
+
+    def choose(self, choices: Any, /, mode: str = "raise") -> Any:
+        """For each element, which is a number of one of the arrays `choices`, that array's element."""
+        return functions.choose(self, choices, mode)
+
     def cumprod(self, axis: int | None = None, *, dtype: Any = None) -> Any:
         """Products of the elements up to each one along an axis; without axis, of all elements in row-major order.
 

@@ -47,6 +47,7 @@ if typing.TYPE_CHECKING:
     from tenferro_tensor.functions.numpy_forms import *
     from tenferro_tensor.functions.ordering import *
     from tenferro_tensor.functions.orientation import *
+    from tenferro_tensor.functions.packing import *
     from tenferro_tensor.functions.polynomials import *
     from tenferro_tensor.functions.predicates import *
     from tenferro_tensor.functions.quantiles import *
@@ -75,9 +76,10 @@ LATER: typing.Final = {
     ),
     "interpolation": "interp",
     "nan_reductions": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
-    "numpy_forms": "array cumprod cumsum dot identity inner matvec transpose vdot vecmat",
+    "numpy_forms": "array cumprod cumsum dot identity inner matvec sort_complex transpose vdot vecmat",
     "ordering": "argpartition lexsort partition top_k",
     "orientation": "atleast_1d atleast_2d atleast_3d fliplr flipud rollaxis rot90",
+    "packing": "packbits unpackbits",
     "polynomials": "polyadd polyder polydiv polyint polymul polysub polyval vander",
     "predicates": (
         "iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar issubdtype iterable ndim "

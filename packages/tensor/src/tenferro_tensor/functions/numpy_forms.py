@@ -10,10 +10,23 @@ from tenferro_tensor.functions.creation import asarray, eye
 from tenferro_tensor.functions.linear_algebra import matmul, tensordot
 from tenferro_tensor.functions.manipulation import permute_dims, ravel
 from tenferro_tensor.functions.scans import cumulative_prod, cumulative_sum
-from tenferro_tensor.operands import size_of, whole
-from tenferro_tensor_core import ShapeError, ask
+from tenferro_tensor.functions.sorting import sort
+from tenferro_tensor.operands import converted, size_of, whole
+from tenferro_tensor_core import ShapeError, ask, complex128
 
-__all__ = ["array", "cumprod", "cumsum", "dot", "identity", "inner", "matvec", "transpose", "vdot", "vecmat"]
+__all__ = [
+    "array",
+    "cumprod",
+    "cumsum",
+    "dot",
+    "identity",
+    "inner",
+    "matvec",
+    "sort_complex",
+    "transpose",
+    "vdot",
+    "vecmat",
+]
 
 
 def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Any:
@@ -118,6 +131,16 @@ def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
             [0., 1.]])
     """
     return eye(size_of("identity", "n", n), dtype=dtype, device=device)
+
+
+def sort_complex(x: Any, /) -> Any:
+    """The elements as complex numbers, sorted along the last axis by real part, then by imaginary part.
+
+    >>> tr.sort_complex(tr.asarray([3, 1j, 1]))
+    Tensor([0.+1.j, 1.+0.j, 3.+0.j])
+    """
+    x = listed(x)
+    return sort(x if x.spec.cplx else converted(x, complex128))
 
 
 @direct(lambda x, /, axes=None: x.transpose(axes) if axes.__class__ in (tuple, type(None)) else None, ANY_SIZE)
