@@ -47,7 +47,6 @@ INSTEAD: Final = {
     "pmap": "tr.vmap for batches, or tenferro_xla for several devices",
     "tensor": "tr.asarray, or tenferro_ad.variable for a value that gradients are recorded for",
     "unsqueeze": "tr.expand_dims",
-    "vectorize": "tr.vmap",
     "frompyfunc": "tr.vmap, or tr.pure_callback for a function that tenferro cannot trace",
     # NumPy's former names.
     "alltrue": "tr.all",
