@@ -1,7 +1,9 @@
 """float16 and bfloat16: every public function on them, eager, as a program and as machine code, to the bit."""
 
 import re
+import shutil
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,11 +12,12 @@ import tenferro_linalg as tl
 import tenferro_runtime as tr
 from narrow_floats import NARROW, bits, chain, close, require_alike, sums
 from tenferro_ad import check_grads, grad, jvp, sparse_jacobian, variable, vjp
+from tenferro_cpu.native import available
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.trees import flatten
 from tenferro_tensor import get_backend
 from tenferro_tensor.loop_ir import interpret
-from tenferro_tensor_core import DTypeError, dtype
+from tenferro_tensor_core import DTypeError, UnsupportedError, dtype
 from vmap_calls import CALLS, OF_DATA
 
 REFUSED = re.compile("is not computed in b?float16|complex is not defined for b?float16")
@@ -89,7 +92,9 @@ def test_machine_code_rounds_after_every_step(name, f):
     program = tr.trace(f, x, y)
     function = lower(program)
     require_alike(interpret(function, [v.numpy() for v in (x, y)]), eager, "loop nests", summed)
-    native = get_backend("cpu").whole(function)
+    native = None
+    with suppress(UnsupportedError):  # the vector level has no machine code of functions
+        native = get_backend("cpu").whole(function)
     if native is not None:
         require_alike(native.run((), x.numpy(), y.numpy()), eager, "machine code", summed)
     for deterministic in (False, True):
@@ -251,3 +256,17 @@ def test_parts_of_narrow_arrays_are_assigned(name):
     want[1:] = (want[1:].astype("f4") + np.asarray(0.1, dtype(name)).astype("f4")).astype(dtype(name))
     want[want > 7] = 1.5
     assert bits(assigned(x)) == bits(tr.compile(assigned)(x)) == bits(want)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler to link with")
+@pytest.mark.skipif(not available(), reason="native kernels are off")
+@pytest.mark.parametrize("name", NARROW)
+def test_libraries_take_arrays_of_bits(name, tmp_path):
+    def f(x, y):
+        return (x * y + 0.5) * x, tr.astype(tr.astype(x, "float64") * 1.37, name)
+
+    rng = np.random.default_rng(0)
+    x, y = (tr.asarray(rng.normal(size=37), dtype=name) for _ in range(2))
+    files = tr.export_library(tmp_path / "f", {"f": tr.trace(f, x, y)})
+    assert "int f(const uint16_t *x0, const uint16_t *x1, uint16_t *result" in files.header.read_text()
+    require_alike(tr.load_library(files.library, "f")["f"](x.numpy(), y.numpy()), f(x, y), "library", sums=False)

@@ -30,3 +30,15 @@ def test_the_same_at_the_level_of_avx2():
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout
+
+
+@pytest.mark.skipif(not available(), reason="native kernels are off")
+def test_float16_is_converted_where_there_is_no_instruction():
+    from tenferro_cpu.native.machine._jit import LEVEL
+
+    chosen = ("-k", "rounding_to_narrow or conversions_of_every", "tests/agreement/test_narrow_floats.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *chosen]
+    environment = os.environ | {LEVEL: "generic"}
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert " passed" in done.stdout

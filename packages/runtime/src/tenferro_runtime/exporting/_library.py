@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_runtime.exporting._description import FIRST_REPORT, NO_MEMORY, Described, described
 from tenferro_tensor import tensor
-from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, NumericalError, ShapeError
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, NumericalError, ShapeError, dtype
 
 
 class LibraryFunction:
@@ -47,7 +47,7 @@ class LibraryFunction:
         for x, a in zip(raws, d.inputs, strict=True):
             if any(want != have for want, have in zip([known.get(str(n), n) for n in a.shape], x.shape)):
                 raise ShapeError(f"{a.name} of {d.name} has the shape {a.shape} for {known}, got {x.shape}")
-        outputs = [np.empty(shape, a.dtype) for shape, a in zip(self._shapes(sizes), d.outputs, strict=True)]
+        outputs = [np.empty(shape, dtype(a.dtype)) for shape, a in zip(self._shapes(sizes), d.outputs, strict=True)]
         code = self._run(*sizes, *[x.ctypes.data for x in raws], *[y.ctypes.data for y in outputs])
         if code == NO_MEMORY:
             raise MemoryError(f"{d.name} has no memory for its temporaries")
