@@ -199,3 +199,32 @@ def test_lattices_contract_by_their_boundary() -> None:
     # The norm is of degree 2 in each tensor.
     found = [np.vdot(np.asarray(gradient[k]), arrays[k]) for k in arrays]
     np.testing.assert_allclose(found, 2 * expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_networks_are_optimized_with_derivatives_of_tenferro(dtype: str) -> None:
+    from tenferro_ad.adapters.quimb import TNOptimizer
+
+    def real_energy(psi: Any, operator: Any) -> Any:
+        return tr.real(sandwich(psi, operator).contract(all, optimize="greedy") / norm(psi))
+
+    exact = qu.groundenergy(qu.ham_heis(6, sparse=True))
+    start, operator = qtn.MPS_rand_state(6, 8, seed=1, dtype=dtype), qtn.MPO_ham_heis(6)
+    optimizer = TNOptimizer(start, real_energy, loss_constants={"operator": operator}, progbar=False)
+    found = optimizer.optimize(80)
+    assert optimizer.loss == pytest.approx(exact, abs=1e-3)
+    assert real_energy(with_tensors(found), operator).item() == pytest.approx(optimizer.loss, abs=1e-3)
+
+
+def test_optimizers_of_quimb_take_terms_and_products_with_the_hessian() -> None:
+    from tenferro_ad.adapters.quimb import TNOptimizer
+
+    target = qtn.MPS_rand_state(4, 2, seed=5)
+    terms = [norm, lambda psi: -2 * (psi.H & target).contract(all, optimize="greedy")]
+    of_terms = TNOptimizer(qtn.MPS_rand_state(4, 2, seed=6), terms, progbar=False, jit_fn=False)
+    of_terms.optimize(100)
+    assert of_terms.loss == pytest.approx(-1.0, abs=1e-4)
+    squared = lambda psi: norm(psi) - 2 * (psi.H & target).contract(all, optimize="greedy")
+    by_hessian = TNOptimizer(qtn.MPS_rand_state(4, 2, seed=6), squared, optimizer="trust-ncg", progbar=False)
+    by_hessian.optimize(60, hessp=True)
+    assert by_hessian.loss == pytest.approx(-1.0, abs=1e-4)
