@@ -75,6 +75,9 @@ static PyObject *value_stand_for(PyObject *self, PyObject *other)
         Py_INCREF(after);
         Py_SET_TYPE(self, after);
         Py_DECREF(before);
+        if (!PyObject_GC_IsTracked(self)) {
+            PyObject_GC_Track(self);
+        }
     }
     Value *x = (Value *)self, *y = (Value *)other;
     PyObject *old[] = {x->inside, x->spec, x->level, x->link};
@@ -204,8 +207,7 @@ PyObject *tenferro_tensor(PyObject *data, PyObject *spec)
     Value *x;
     Py_INCREF(spec); /* first: allocation may run code */
     if (spares > 0) {
-        x = (Value *)PyObject_Init((PyObject *)spare[--spares], type);
-        PyObject_GC_Track((PyObject *)x);
+        x = (Value *)PyObject_Init((PyObject *)spare[--spares], type); /* untracked: no array refers to a tensor */
     } else if ((x = (Value *)type->tp_alloc(type, 0)) == NULL) {
         Py_DECREF(data);
         Py_DECREF(spec);

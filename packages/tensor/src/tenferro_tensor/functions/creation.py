@@ -96,6 +96,8 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
     >>> tr.asarray([[1, 2], [3, 4]]).shape
     (2, 2)
     """
+    if obj.__class__ is state.tensor and copy is True and dtype is None and device is None:
+        return obj._copied()
     if hasattr(obj, "__dim__"):  # converted, so that it is not weak any more
         obj = catalog.convert(value(obj), dtype=int64)
     if hasattr(obj, "spec"):

@@ -32,8 +32,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """
     x, dtype = value(x), known_dtype(dtype)
     keep_imaginary("astype", x.spec.dtype, dtype)
-    with explicit(device):
-        out = converted(x if device is None else to_device(x, device), dtype)
+    if device is None:
+        out = converted(x, dtype)
+    else:
+        with explicit(device):
+            out = converted(to_device(x, device), dtype)
     return copied(x, out, True if copy else None)
 
 

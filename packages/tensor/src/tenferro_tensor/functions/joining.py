@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._primitive import Op
 from tenferro_tensor.calls import joined
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
+from tenferro_tensor.functions._op_chains import chained
 from tenferro_tensor.functions._span import span
-from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
+from tenferro_tensor.functions.manipulation import expand_dims, ravel
 from tenferro_tensor.functions.reading import take
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import alike, axis_of, host_elements, shape_of, size_of, value
@@ -167,8 +169,17 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
 
 def _repeated(x: Any, times: DimLike, axis: int) -> Any:
     shape = x.spec.shape
-    wide = broadcast_to(expand_dims(x, axis=axis + 1), (*shape[: axis + 1], times, *shape[axis + 1 :]))
-    return catalog.reshape(wide, shape=(*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
+    before, after = shape[: axis + 1], shape[axis + 1 :]
+
+    def ops() -> list[Op]:
+        return [
+            catalog.broadcast_in_dim.op(
+                shape=(*before, times, *after), dims=tuple([a + (a > axis) for a in range(len(shape))])
+            ),
+            catalog.reshape.op(shape=(*shape[:axis], shape[axis] * times, *after)),
+        ]
+
+    return chained("repeat", x, (times, axis), ops)
 
 
 @direct(_forms.tile)
@@ -179,16 +190,22 @@ def tile(x: Any, repetitions: Any, /) -> Any:
     Tensor([1, 2, 1, 2])
     """
     x = value(x)
-    reps = shape_of(repetitions)
-    n = max(len(reps), x.spec.ndim)
-    reps = (1,) * (n - len(reps)) + reps
-    shape = (1,) * (n - x.spec.ndim) + x.spec.shape
-    if any(r.__class__ is int and r < 0 for r in reps):
-        raise ArgumentError(f"tile takes numbers of repetitions of at least 0, got {repetitions!r}")
-    spread = [d for r, s in zip(reps, shape, strict=True) for d in (r, s)]
-    narrow = [d for s in shape for d in (1, s)]
-    wide = broadcast_to(reshape(x, tuple(narrow)), tuple(spread))
-    return catalog.reshape(wide, shape=tuple([r * s for r, s in zip(reps, shape, strict=True)]))
+
+    def ops() -> list[Op]:
+        reps = shape_of(repetitions)
+        n = max(len(reps), x.spec.ndim)
+        reps = (1,) * (n - len(reps)) + reps
+        if any(r.__class__ is int and r < 0 for r in reps):
+            raise ArgumentError(f"tile takes numbers of repetitions of at least 0, got {repetitions!r}")
+        lead = n - x.spec.ndim
+        shape = (1,) * lead + x.spec.shape
+        pairs = [d for r, s in zip(reps, shape, strict=True) for d in (r, s)]
+        return [
+            catalog.broadcast_in_dim.op(shape=tuple(pairs), dims=tuple(range(2 * lead + 1, 2 * n, 2))),
+            catalog.reshape.op(shape=tuple([r * s for r, s in zip(reps, shape, strict=True)])),
+        ]
+
+    return chained("tile", x, (repetitions,), ops)
 
 
 def _pairs(x: Any, given: Any) -> list[list[DimLike]]:

@@ -7,10 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._primitive import Op
 from tenferro_tensor.calls import broadcasted, reshaped, swapped
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
-from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions._op_chains import chained, known_ops
+from tenferro_tensor.functions._span import span_op
 from tenferro_tensor.functions._starts import starts_of
 from tenferro_tensor.identity import aliased, apart
 from tenferro_tensor.operands import (
@@ -148,12 +150,17 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
         axes = tuple(axes)
     except TypeError:
         raise ArgumentError(f"permute_dims takes the axes in their new order, as a tuple, got {axes!r}") from None
-    permutation = axes_of("permute_dims", axes, x.spec.ndim)
-    if len(permutation) != x.spec.ndim:
-        raise ArgumentError(
-            f"permute_dims needs each of the {x.spec.ndim} axes of {x.spec!r} once, got {tuple(axes)}", axes=tuple(axes)
-        )
-    return aliased(x) if permutation == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=permutation)
+
+    def ops() -> list[Op]:
+        permutation = axes_of("permute_dims", axes, x.spec.ndim)
+        if len(permutation) != x.spec.ndim:
+            raise ArgumentError(
+                f"permute_dims needs each of the {x.spec.ndim} axes of {x.spec!r} once, got {axes}", axes=axes
+            )
+        moved = permutation != tuple(range(x.spec.ndim))
+        return [catalog.transpose.op(permutation=permutation)] if moved else []
+
+    return chained("permute_dims", x, (axes,), ops)
 
 
 @direct(swapped, ANY_SIZE)
@@ -244,11 +251,15 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     (2, 1, 3)
     """
     x = value(x)
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    n = x.spec.ndim + len(given)
-    new = axes_of("expand_dims", tuple(given), n)
-    old = iter(x.spec.shape)
-    return catalog.reshape(x, shape=tuple([1 if i in new else next(old) for i in range(n)]))
+
+    def ops() -> list[Op]:
+        given = axis if isinstance(axis, (tuple, list)) else (axis,)
+        n = x.spec.ndim + len(given)
+        new = axes_of("expand_dims", tuple(given), n)
+        old = iter(x.spec.shape)
+        return [catalog.reshape.op(shape=tuple([1 if i in new else next(old) for i in range(n)]))]
+
+    return chained("expand_dims", x, (axis,), ops)
 
 
 @direct(broadcasted, ANY_SIZE)
@@ -295,8 +306,12 @@ def flip(x: Any, /, axis: Any = None) -> Any:
     Tensor([3, 2, 1])
     """
     x = value(x)
-    axes = axes_of("flip", axis, x.spec.ndim)
-    return catalog.reverse(x, axes=axes) if axes else aliased(x)
+
+    def ops() -> list[Op]:
+        axes = axes_of("flip", axis, x.spec.ndim)
+        return [catalog.reverse.op(axes=axes)] if axes else []
+
+    return chained("flip", x, (axis,), ops)
 
 
 @direct(_forms.roll, ANY_SIZE)
@@ -346,4 +361,10 @@ def _rolled(x: Any, by: DimLike, axis: int) -> Any:
         by = by % (n if isinstance(n, int) else dim_max(n, 1))
     if by == 0:
         return x
-    return catalog.concatenate(span(x, axis, n - by, n), span(x, axis, 0, n - by), axis=axis)
+
+    def ops() -> list[Op]:
+        ahead, behind = span_op(x, axis, n - by, n), span_op(x, axis, 0, n - by)
+        return [ahead, behind, catalog.concatenate.op(axis=axis)]
+
+    ahead, behind, joined = known_ops("roll", x, (by, axis), ops)
+    return joined(ahead(x), behind(x))

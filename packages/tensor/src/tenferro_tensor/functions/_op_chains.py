@@ -1,0 +1,39 @@
+"""Ops that a function applies to one operand, found once for the spec of the operand and the other arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from tenferro_tensor._primitive import Op
+from tenferro_tensor.identity import aliased
+from tenferro_tensor.tables import Table
+
+__all__ = ["chained", "known_ops"]
+
+_chains: Final = Table("ops of functions of one operand")
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether equal arguments mean the same: 1.0 and True are equal to 1."""
+    if x.__class__ is tuple:
+        return all(i.__class__ is int for i in x)
+    return x.__class__ is int or x is None
+
+
+def known_ops(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Iterable[Op]]) -> tuple[Op, ...]:
+    """What `find` returns, called once for the same name, spec of `x` and plain arguments."""
+    spec = x.spec
+    if spec.symbolic or not all(map(_is_plain, args)):
+        return tuple(find())
+    ops = _chains.get((name, spec, args))
+    return _chains.remember((name, spec, args), tuple(find())) if ops is None else ops  # type: ignore[no-any-return]
+
+
+def chained(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Iterable[Op]]) -> Any:
+    """The result of these ops applied in turn, always another object than `x`."""
+    ops = known_ops(name, x, args, find)
+    y = x
+    for op in ops:
+        y = op(y)
+    return y if ops else aliased(x)
