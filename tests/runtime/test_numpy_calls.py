@@ -10,8 +10,10 @@ import tenferro_runtime as tr
 from array_oracles import assert_same
 from numpy_calls import CALLS
 from tenferro_ad import check_grads, grad
-from tenferro_tensor import Spec
+from tenferro_tensor import Spec, functions
+from tenferro_tensor.direct import DIRECT
 from tenferro_tensor.dispatch import recording
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, HostAdapterError, ShapeError, TracingError
 
 BOTH = [(name, dtype) for name, call in CALLS.items() for dtype in call.dtypes]
@@ -35,7 +37,11 @@ def test_values(name, dtype):
     for leaf in tr.tree_leaves(result):
         assert all(leaf is not x for x in given), "an argument itself is returned"
     with recording(lambda decision: None):  # no direct form
-        assert_same(call.f(tr, *given), wanted(call, xs))
+        slowly = call.f(tr, *given)
+    assert_same(slowly, wanted(call, xs))
+    for leaf, other in zip(tr.tree_leaves(result), tr.tree_leaves(slowly), strict=True):
+        assert (leaf.spec, leaf.numpy().tobytes()) == (other.spec, other.numpy().tobytes())
+    assert type(result) is type(slowly)
     for x, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(x.numpy(), before)
 
@@ -85,6 +91,15 @@ def test_positions_of_a_size_that_is_given():
 def test_sizes_that_depend_on_data_are_refused_in_a_trace(f):
     with pytest.raises(TracingError, match="whose size depends on the elements"):
         tr.compile(f)(tr.ones(3))
+
+
+def test_every_direct_form_of_these_functions_is_compared():
+    for name in functions.DEFERRED:
+        getattr(functions, name)
+    forms = {f.__name__ for f in DIRECT if getattr(f.form, "__module__", "") == _numpy_forms.__name__}
+    compared = {name.partition(" ")[0] for name in CALLS}
+    assert len(forms) > 25
+    assert forms - compared == set()
 
 
 def test_cumulative_trapezoid():

@@ -15,7 +15,7 @@ from tenferro_tensor._known import LinearForm
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.calls import SCALARS, state
+from tenferro_tensor.calls import SCALARS, spec_of_raw, state
 from tenferro_tensor.promotion import common_dtype, describe
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import (
@@ -56,6 +56,8 @@ def value(x: Any) -> Any:
 
 def own(host: np.ndarray[Any, Any], place: Place) -> Any:
     """A tensor of a host array that tenferro itself has just made: nothing is checked or copied."""
+    if place is HOST:
+        return state.tensor.wrap(host, spec_of_raw(host))
     if place.on_host:
         return state.tensor.wrap(host, Spec(host.shape, host.dtype, place))
     return Primitive.adopt(host, device=place.device)

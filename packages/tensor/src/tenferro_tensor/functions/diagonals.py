@@ -6,6 +6,8 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.backends import place_of
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.linear_algebra import diagonal
 from tenferro_tensor.functions.manipulation import ravel
@@ -17,6 +19,7 @@ from tenferro_tensor_core import dtype as known_dtype
 __all__ = ["diag", "diagflat", "tri"]
 
 
+@direct(_numpy_forms.diag)
 def diag(x: Any, /, k: int = 0) -> Any:
     """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix; `k` counts above the main one.
 
@@ -43,6 +46,7 @@ def diag(x: Any, /, k: int = 0) -> Any:
     return catalog.select(inside, wide, False if x.spec.dtype is bool_ else 0)
 
 
+@direct(_numpy_forms.diagflat)
 def diagflat(x: Any, /, k: int = 0) -> Any:
     """The matrix with all elements of `x`, in row-major order, on diagonal `k`.
 

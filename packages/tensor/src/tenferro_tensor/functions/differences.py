@@ -4,6 +4,8 @@ from math import pi
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
@@ -15,6 +17,7 @@ from tenferro_tensor_core import ArgumentError, ShapeError, ask, int64
 __all__ = ["cumulative_trapezoid", "ediff1d", "gradient", "trapezoid", "unwrap"]
 
 
+@direct(_numpy_forms.gradient)
 def gradient(f: Any, /, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivative of a sampled function along axes, by differences: central ones inside, one-sided ones at the ends.
 
@@ -178,6 +181,7 @@ def cumulative_trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1
     )
 
 
+@direct(_numpy_forms.ediff1d)
 def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbouring elements in row-major order, with other elements put before and after them.
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.joining import concat, tile
@@ -72,6 +74,7 @@ def _counted(name: str, i: Any, n: Any, most: Any, axis: int) -> Any:
     return i if ask(i, ">=", 0) else n + i
 
 
+@direct(_numpy_forms.delete)
 def delete(x: Any, obj: Any, /, axis: int | None = None) -> Any:
     """`x` without some entries along an axis, or, without axis, without some of its elements.
 
@@ -158,6 +161,7 @@ def _inserted_several(x: Any, axis: int, at: np.ndarray[Any, Any], values: Any) 
     return take(both, order, axis=axis)
 
 
+@direct(_numpy_forms.resize)
 def resize(x: Any, new_shape: Any, /) -> Any:
     """The elements in row-major order, from the first again after the last, in a shape of any size.
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import ravel
@@ -20,6 +22,7 @@ from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, 
 __all__ = ["argwhere", "flatnonzero", "ravel_multi_index", "unravel_index"]
 
 
+@direct(_numpy_forms.unravel_index)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
     """Indices along each axis of a shape, for positions among its elements in row-major order.
 
@@ -54,6 +57,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
     return tuple(found[::-1] if order == "C" else found)
 
 
+@direct(_numpy_forms.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """Positions among the elements of a shape in row-major order, for indices along each axis: the inverse of
     `unravel_index`.

@@ -4,6 +4,8 @@ from math import nan
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.reading import take
@@ -13,6 +15,7 @@ from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, ine
 __all__ = ["interp"]
 
 
+@direct(_numpy_forms.interp, ANY_SIZE)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """The piecewise linear function through points, at the places `x`; differentiable by every argument.
 

@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import state
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.reading import take_along_axis
-from tenferro_tensor.operands import axis_of, size_of, whole
+from tenferro_tensor.operands import axis_of, own, size_of, whole
 from tenferro_tensor_core import ArgumentError, AxisError, Dim, ShapeError, ask
 
 __all__ = ["argpartition", "lexsort", "partition", "top_k"]
@@ -21,6 +26,7 @@ class TopK(NamedTuple):
     indices: Any
 
 
+@direct(_numpy_forms.lexsort, ANY_SIZE)
 def lexsort(keys: Any, /, axis: int = -1) -> Any:
     """The indices along an axis that sort by the last key, where that is equal by the one before it, and so on.
 
@@ -71,6 +77,8 @@ def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Any
     Tensor(2)
     """
     x, axis = _line("partition", x, axis, kth)
+    if x.__class__ is state.tensor and x.spec.place.on_host:
+        return own(np.partition(x._concrete(), kth, axis), x.spec.place)
     return catalog.sort(x, axis=axis, descending=False)
 
 
@@ -81,6 +89,8 @@ def argpartition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> 
     Tensor(1)
     """
     x, axis = _line("argpartition", x, axis, kth)
+    if x.__class__ is state.tensor and x.spec.place.on_host:
+        return own(np.argpartition(x._concrete(), kth, axis), x.spec.place)
     return catalog.argsort(x, axis=axis, descending=False)
 
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.manipulation import flip, moveaxis, swapaxes
 from tenferro_tensor.operands import axes_of, axis_of, whole
@@ -11,6 +13,7 @@ from tenferro_tensor_core import AxisError, ShapeError
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "fliplr", "flipud", "rollaxis", "rot90"]
 
 
+@direct(_numpy_forms.atleast_1d, ANY_SIZE)
 def atleast_1d(*arrays: Any) -> Any:
     """Each array with at least one axis; a tuple of them for several arrays.
 
@@ -20,6 +23,7 @@ def atleast_1d(*arrays: Any) -> Any:
     return _each(arrays, 1)
 
 
+@direct(_numpy_forms.atleast_2d, ANY_SIZE)
 def atleast_2d(*arrays: Any) -> Any:
     """Each array with at least two axes, a vector as a row; a tuple of them for several arrays.
 
@@ -29,6 +33,7 @@ def atleast_2d(*arrays: Any) -> Any:
     return _each(arrays, 2)
 
 
+@direct(_numpy_forms.atleast_3d, ANY_SIZE)
 def atleast_3d(*arrays: Any) -> Any:
     """Each array with at least three axes: a vector has shape (1, n, 1) then, a matrix (m, n, 1).
 
@@ -103,6 +108,7 @@ def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Any:
     return turned if k == 1 else flip(turned, axis=plane[1])
 
 
+@direct(_numpy_forms.rollaxis, ANY_SIZE)
 def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
     """An axis moved to before the axis `start`; `moveaxis` says the same more plainly.
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
@@ -55,6 +57,7 @@ def trimmed(name: str, p: Any, trim: bool | None, tolerance: float = 0.0) -> Any
     return span(p, 0, first, known.size) if first else p
 
 
+@direct(_numpy_forms.polyadd)
 def polyadd(p: Any, q: Any, /) -> Any:
     """The sum of two polynomials.
 
@@ -64,6 +67,7 @@ def polyadd(p: Any, q: Any, /) -> Any:
     return catalog.add(*_aligned("polyadd", p, q))
 
 
+@direct(_numpy_forms.polysub)
 def polysub(p: Any, q: Any, /) -> Any:
     """The difference of two polynomials.
 
@@ -115,6 +119,7 @@ def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tup
     return q, trimmed("polydiv", rest, trim_leading_zeros, 1e-8)
 
 
+@direct(_numpy_forms.polyval)
 def polyval(p: Any, x: Any, /) -> Any:
     """The values of a polynomial at places, by Horner's rule.
 
@@ -193,6 +198,7 @@ def _constants(k: Any, m: int) -> Sequence[Any]:
     return given[:m]  # type: ignore[no-any-return]
 
 
+@direct(_numpy_forms.vander)
 def vander(x: Any, /, n: Any = None, increasing: bool = False) -> Any:
     """The matrix of the powers of a vector: column j holds ``x**(n - 1 - j)``, or ``x**j`` if `increasing`.
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.flat_indices import first_true
 from tenferro_tensor.functions.manipulation import broadcast_arrays, ravel
@@ -89,6 +91,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     return out
 
 
+@direct(_numpy_forms.choose)
 def choose(x: Any, choices: Any, /, mode: str = "raise") -> Any:
     """For each element of an integer array, the element at its place of the choice with that number.
 
@@ -123,6 +126,7 @@ def choose(x: Any, choices: Any, /, mode: str = "raise") -> Any:
     return out if n > 1 else catalog.reshape(out, shape=out.spec.shape)
 
 
+@direct(_numpy_forms.extract)
 def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0) -> Any:
     """The elements where a condition is true, in row-major order.
 

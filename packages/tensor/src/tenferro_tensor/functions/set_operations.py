@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.flat_indices import first_true
@@ -23,6 +25,7 @@ __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 _WAY_OUT = "sort the elements and compare neighbours, which keeps the size"
 
 
+@direct(_numpy_forms.unique, ANY_SIZE)
 def unique(
     x: Any,
     /,
@@ -113,6 +116,7 @@ def _first_of_run(in_order: Any, equal_nan: bool) -> Any:
     return catalog.concatenate(true, changes, axis=0)
 
 
+@direct(_numpy_forms.union1d, ANY_SIZE)
 def union1d(x: Any, y: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """The distinct elements of both arrays; `size` and `fill_value` are those of `unique`.
 
@@ -130,6 +134,7 @@ def _both(name: str, x: Any, y: Any) -> tuple[Any, Any, np.ndarray[Any, Any], np
     return x, y, x._concrete(), y._concrete()
 
 
+@direct(_numpy_forms.intersect1d, ANY_SIZE)
 def intersect1d(x: Any, y: Any, /, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The distinct elements that are in both arrays, read from `x`; with `return_indices`, also where they are.
 
@@ -142,6 +147,7 @@ def intersect1d(x: Any, y: Any, /, assume_unique: bool = False, return_indices: 
     return (values, own(at_x, x.spec.place), own(at_y, x.spec.place)) if return_indices else values
 
 
+@direct(_numpy_forms.setdiff1d, ANY_SIZE)
 def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Any:
     """The distinct elements of `x` that are not in `y`.
 
@@ -153,6 +159,7 @@ def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Any:
     return take(x, at[np.isin(of_x[at], of_y, invert=True)])
 
 
+@direct(_numpy_forms.setxor1d, ANY_SIZE)
 def setxor1d(x: Any, y: Any, /, assume_unique: bool = False) -> Any:
     """The distinct elements that are in one of the arrays only.
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.calls import state
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import flip
@@ -24,6 +26,7 @@ OPEN_BLOCK: Final = 32
 """Extent of a block where extents are symbolic."""
 
 
+@direct(_numpy_forms.convolve, ANY_SIZE)
 def convolve(x: Any, v: Any, /, mode: str = "full") -> Any:
     """Convolution of two vectors, ``z[i] = sum_j x[j] v[i - j]``: the coefficients of a product of polynomials.
 
@@ -43,6 +46,7 @@ def convolve(x: Any, v: Any, /, mode: str = "full") -> Any:
     return _convolved(x, v, mode)
 
 
+@direct(_numpy_forms.correlate, ANY_SIZE)
 def correlate(x: Any, v: Any, /, mode: str = "valid") -> Any:
     """Correlation of two vectors, ``z[i] = sum_j x[i + j] conj(v[j])``.
 
@@ -58,6 +62,8 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Any:
     Tensor([2, 3])
     """
     x, v = _vectors("correlate", x, v, mode)
+    if x.__class__ is v.__class__ is state.tensor and x.spec.place.on_host:
+        return own(np.correlate(x._concrete(), v._concrete(), mode), x.spec.place)  # type: ignore[call-overload]
     v = catalog.conj(v) if v.spec.cplx else v
     shorter = not ask(v.spec.shape[0], "<=", x.spec.shape[0])
     if shorter and mode == "same":  # the middle of an even number of results is the other one in reverse

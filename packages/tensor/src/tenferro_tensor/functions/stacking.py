@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.dtypes import astype
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 
+@direct(_numpy_forms.vstack)
 def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
     """Arrays joined as rows: along the first axis, vectors as rows of a matrix.
 
@@ -38,6 +41,7 @@ def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
     return _joined([with_axes(x, 2) for x in _values("vstack", arrays)], 0, dtype)
 
 
+@direct(_numpy_forms.hstack)
 def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
     """Arrays joined as columns: along the second axis, vectors along their only one.
 
@@ -51,6 +55,7 @@ def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
     return _joined(values, 0 if values[0].spec.ndim == 1 else 1, dtype)
 
 
+@direct(_numpy_forms.dstack)
 def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
     """Arrays joined in depth: along the third axis, vectors and matrices as layers.
 
@@ -64,6 +69,7 @@ def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
     return _joined([with_axes(x, 3) for x in _values("dstack", arrays)], 2, dtype)
 
 
+@direct(_numpy_forms.column_stack)
 def column_stack(arrays: Sequence[Any], /) -> Any:
     """Vectors joined as the columns of a matrix; matrices beside them are joined as they are.
 
@@ -94,6 +100,7 @@ def _joined(values: list[Any], axis: int, dtype: Any) -> Any:
     return catalog.concatenate(*alike(*values), axis=axis)
 
 
+@direct(_numpy_forms.block)
 def block(arrays: Any, /) -> Any:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards.
 
@@ -137,6 +144,7 @@ def _assembled(part: Any, ndim: int, axis: int) -> Any:
     return catalog.reshape(x, shape=(1,) * (ndim - x.spec.ndim) + x.spec.shape)
 
 
+@direct(_numpy_forms.array_split, ANY_SIZE)
 def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     """As `split`, but a number of parts need not divide the extent: the first ones get one entry more.
 
