@@ -222,3 +222,28 @@ def test_lengths_and_iteration() -> None:
             iter(x[0, 0])
         with pytest.raises(TypeError):
             hash(x)
+
+
+def test_asarray_copies_or_is_the_same_array() -> None:
+    for dtype in (None, tr.float64):
+        for copy, seen in ((True, 1.0), (False, 9.0), (None, 9.0)):
+            x = tr.ones((2, 2))
+            out = tr.asarray(x, dtype=dtype, copy=copy)
+            x[0, 1] = 9.0
+            assert float(out[0, 1]) == seen
+    x = tr.ones((2, 2))
+    with pytest.raises(ValueError, match="without a copy"):
+        tr.asarray(x, dtype=tr.float32, copy=False)
+    for same in (tr.astype(x, tr.float64), tr.reshape(x, (2, 2), copy=True), tr.from_dlpack(x, copy=True), +x, x[...]):
+        same[0, 0] = 5.0
+        assert float(x[0, 0]) == 1.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_set_to_python_numbers(dtype: str) -> None:
+    x = tr.asarray(numbers(dtype), copy=True)
+    value = {"bool": False, "real": 2.5, "complex": 2.5 - 1j}.get(kind_of(dtype), 7)
+    for key in ((0, 1), (-1, 0), (..., 1), (slice(None), 0)):
+        x[key] = value
+        want = np.asarray(x[key]).reshape(-1).tolist()
+        assert want == [value] * len(want) and x.dtype == np.dtype(dtype)
