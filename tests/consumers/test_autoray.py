@@ -103,3 +103,17 @@ def test_gradients_stop_and_elements_are_refused_where_they_would_cut() -> None:
     np.testing.assert_array_equal(do("to_numpy", x), A)
     with pytest.raises(GradientError, match="detach"):
         do("to_numpy", variable(A))
+
+
+def test_packages_of_classes_answer_functions_and_no_modules_of_the_namespace() -> None:
+    import tenferro_ad
+    import tenferro_runtime.adapters.autoray
+    import tenferro_tensor
+
+    for package in (tenferro_tensor, tenferro_ad):
+        assert package.sin is tr.sin and package.linalg is tr.linalg and package.einsum is tr.einsum
+        with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'no_such_name'"):
+            package.no_such_name
+        with pytest.raises(AttributeError):
+            package.tracing  # a module of tenferro_runtime
+    assert getattr(tenferro_ad, "adapters", None) is not tenferro_runtime.adapters

@@ -8,6 +8,7 @@ the functions of the namespace.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from tenferro_tensor._array import Array
@@ -29,10 +30,11 @@ def class_home(package: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         namespace = Array.namespace
         if namespace is not None and not name.startswith("_"):
-            try:
-                return getattr(namespace, name)
-            except AttributeError:
-                pass
+            found = getattr(namespace, name, None)
+            # Modules inside of the namespace's package may have the names of modules of this one.
+            inside = isinstance(found, ModuleType) and found.__name__.startswith(f"{namespace.__name__}.")
+            if found is not None and not inside:
+                return found
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get
