@@ -160,9 +160,14 @@ def test_sums_and_products_are_made_in_float32(name):
     assert float(tr.sum(ones)) == float(np.float32(5000).astype(dtype(name)))
     assert float(ones @ ones) == float(np.float32(5000).astype(dtype(name)))
     assert tr.sum(ones).dtype == tr.mean(ones).dtype == dtype(name)
-    large = tr.full((100,), 1000.0, dtype=name)
-    assert float(tr.mean(large)) == 1000.0
-    assert float(tr.var(large)) == 0.0
+    large = tr.full((5000,), 1000.0, dtype=name)
+    for mean in (tr.mean, tr.nanmean, tr.average, lambda x: tr.average(x, weights=tr.ones_like(x))):
+        assert float(mean(large)) == 1000.0
+    for spread in (tr.var, tr.std, tr.nanvar, tr.nanstd, tr.cov):
+        assert float(spread(large)) == 0.0
+        assert spread(large).dtype == dtype(name)
+    lines = tr.asarray([[0.0, 300.0, 600.0, 900.0], [900.0, 600.0, 300.0, 0.0]], dtype=name)
+    assert tr.corrcoef(lines).tolist() == tr.corrcoef(lines[0], lines[1]).tolist() == [[1.0, -1.0], [-1.0, 1.0]]
 
 
 @pytest.mark.parametrize("name", NARROW)

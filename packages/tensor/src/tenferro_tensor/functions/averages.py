@@ -3,7 +3,7 @@
 from typing import Any
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._floating import floating, in_float32
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.joining import concat
 from tenferro_tensor.functions.linear_algebra import diagonal, matmul
@@ -13,7 +13,7 @@ from tenferro_tensor.functions.reductions import min as _min
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.functions.statistics import converted_like, mean
 from tenferro_tensor.operands import alike, axes_of, converted, count
-from tenferro_tensor_core import DTypeError, ShapeError, ask, bool_
+from tenferro_tensor_core import DTypeError, ShapeError, ask, bool_, float32
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
@@ -46,6 +46,10 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
     x, weights = floating(x), listed(weights)
     weights = beside("average", x, weights, axis)
     x, weights = alike(x, weights)
+    if x.spec.narrow:
+        found = average(converted(x, float32), axis, converted(weights, float32), True, keepdims=keepdims)
+        out, scale = (converted(v, x.spec.dtype) for v in found)
+        return (out, scale) if returned else out
     scale = _sum(weights, axis, keepdims=keepdims)
     out = catalog.div(_sum(catalog.mul(x, weights), axis, keepdims=keepdims), scale)
     return (out, broadcast_to(scale, out.spec.shape)) if returned else out
@@ -99,6 +103,8 @@ def cov(
     x = _variables("cov", m, rowvar)
     if y is not None:
         x = concat(alike(x, _variables("cov", y, rowvar)), axis=0)
+    if x.spec.narrow:
+        return in_float32(cov, x, bias=bias, ddof=ddof, fweights=fweights, aweights=aweights)
     correction: Any = (0 if bias else 1) if ddof is None else ddof
     frequencies = None if fweights is None else _weights("fweights", fweights, x)
     relative = None if aweights is None else _weights("aweights", aweights, x)
@@ -154,6 +160,9 @@ def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Any:
     Tensor([[ 1., -1.],
             [-1.,  1.]])
     """
+    x, y = floating(x), None if y is None else floating(y)
+    if x.spec.narrow and (y is None or y.spec.dtype == x.spec.dtype):
+        return in_float32(corrcoef, x, y, rowvar)
     c = cov(x, y, rowvar)
     if not c.spec.ndim:
         return catalog.div(c, c)

@@ -9,7 +9,7 @@ from typing import Any
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _statistic_forms
-from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions._floating import floating, in_float32
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.numpy_forms import cumprod, cumsum
@@ -80,6 +80,9 @@ def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     >>> tr.nanmean(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(1.5)
     """
+    x = listed(x)
+    if x.spec.narrow:
+        return in_float32(nanmean, x, axis, keepdims=keepdims)
     x, none = _filled(x, 0.0)
     if none is None:
         return mean(x, axis, keepdims=keepdims)
@@ -113,7 +116,10 @@ def nanvar(
     >>> tr.nanvar(tr.asarray([1.0, float("nan"), 3.0]))
     Tensor(1.)
     """
-    x, none = _filled(floating(x), 0.0)
+    x = floating(x)
+    if x.spec.narrow:
+        return in_float32(nanvar, x, axis, ddof=ddof, keepdims=keepdims, correction=correction)
+    x, none = _filled(x, 0.0)
     centre = _quotient(_sum(x, axis, keepdims=True), _known(x, none, axis, True))
     spread = abs2(catalog.select(none, 0.0, catalog.sub(x, centre)))
     n = _known(x, none, axis, keepdims) - (correction if ddof is None else ddof)
@@ -130,6 +136,9 @@ def nanstd(
     >>> tr.nanstd(tr.asarray([1.0, float("nan"), 3.0]))
     Tensor(1.)
     """
+    x = floating(x)
+    if x.spec.narrow:
+        return in_float32(nanstd, x, axis, ddof=ddof, keepdims=keepdims, correction=correction)
     spread = nanvar(x, axis, ddof=ddof, keepdims=keepdims, correction=correction)
     equal = catalog.eq(spread, 0.0)
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))

@@ -1,16 +1,16 @@
 """Means and variances over axes, and exponentials that are normalised over axes; of narrow floats in float32."""
 
-from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.functions._floating import in_float32
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
-from tenferro_tensor_core import ArgumentError, float32, inexact_of
+from tenferro_tensor_core import ArgumentError, inexact_of
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
 
@@ -18,11 +18,6 @@ __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
 def _floating(x: Any) -> Any:
     x = value(x)
     return converted(x, inexact_of(x.spec.dtype))
-
-
-def _in_float32(f: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
-    """`f` of a narrow array, with all of its steps in float32 and a single rounding at the end."""
-    return converted(f(converted(x, float32), *args, **options), x.spec.dtype)
 
 
 def _divided(total: Any, x: Any, axis: Any, correction: float = 0.0) -> Any:
@@ -49,7 +44,7 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """
     x = _floating(x)
     if x.spec.narrow:
-        return _in_float32(mean, x, axis, keepdims=keepdims)
+        return in_float32(mean, x, axis, keepdims=keepdims)
     return _divided(_sum(x, axis, keepdims=keepdims), x, axis)
 
 
@@ -64,7 +59,7 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     """
     x = _floating(x)
     if x.spec.narrow:
-        return _in_float32(var, x, axis, correction=correction, keepdims=keepdims)
+        return in_float32(var, x, axis, correction=correction, keepdims=keepdims)
     spread = abs2(x - mean(x, axis, keepdims=True))
     return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, correction)
 
@@ -79,7 +74,7 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     """
     x = _floating(x)
     if x.spec.narrow:
-        return _in_float32(std, x, axis, correction=correction, keepdims=keepdims)
+        return in_float32(std, x, axis, correction=correction, keepdims=keepdims)
     spread = var(x, axis, correction=correction, keepdims=keepdims)
     equal = catalog.eq(spread, 0.0)
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
@@ -118,7 +113,7 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """
     x = _floating_real(x, "logsumexp")
     if x.spec.narrow:
-        return _in_float32(logsumexp, x, axis, keepdims=keepdims)
+        return in_float32(logsumexp, x, axis, keepdims=keepdims)
     axes = axes_of("logsumexp", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return catalog.log(_sum(x, axes, keepdims=keepdims))
@@ -147,7 +142,7 @@ def softmax(x: Any, /, axis: Any = -1) -> Any:
     """
     x = _floating_real(x, "softmax")
     if x.spec.narrow:
-        return _in_float32(softmax, x, axis)
+        return in_float32(softmax, x, axis)
     axes = axes_of("softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return aliased(x)
@@ -165,7 +160,7 @@ def log_softmax(x: Any, /, axis: Any = -1) -> Any:
     """
     x = _floating_real(x, "log_softmax")
     if x.spec.narrow:
-        return _in_float32(log_softmax, x, axis)
+        return in_float32(log_softmax, x, axis)
     axes = axes_of("log_softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return aliased(x)
