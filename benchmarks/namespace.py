@@ -1,6 +1,6 @@
 """Eager functions of the namespace beside NumPy, JAX and PyTorch: rows by expression and number of elements.
 
-    python benchmarks/namespace.py [--group indexing ...] [--only TEXT ...] [--size 10 10000 1000000] [--seconds S]
+    python3 dev bench namespace [--group indexing ...] [--only TEXT ...] [--size 10 10000 1000000] [--seconds S]
 
 Every library that can be imported takes part; NumPy always. A row is one expression, the same for all where they agree
 on names. The contestants run in turns, round after round; the table shows the median of NumPy's processor time for one
