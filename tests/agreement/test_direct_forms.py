@@ -357,7 +357,7 @@ KEYS: list[Any] = [
 DTYPES = ("bool", "int8", "uint16", "int64", "float32", "float64", "complex128")
 
 
-def matrices() -> Iterator[Tensor]:
+def matrices() -> Iterator[Any]:
     """Matrices of three rows and two columns in several layouts, and others of few elements."""
     for number, dtype in enumerate(DTYPES):
         base = np.arange(12).reshape(3, 4) % 5 - (dtype.startswith(("i", "f", "c"))) * 2

@@ -120,7 +120,8 @@ def test_results_that_are_no_arrays() -> None:
     x = tr.asarray(A)
     assert np.shape(x) == (3, 3) and np.ndim(x) == 2 and np.size(x, 0) == 3 and not np.iscomplexobj(x)
     assert np.may_share_memory(x, x[1:]) and not np.shares_memory(x, x + 0)
-    assert "0.1257" in np.array2string(x[0, :1]) and np.result_type(x, np.float32) == np.float64
+    part: Any = x[0, :1]
+    assert "0.1257" in np.array2string(part) and np.result_type(x, np.float32) == np.float64
     assert tr.compile(lambda v: v * np.ndim(v))(V).tolist() == V.tolist()
 
 

@@ -18,7 +18,7 @@ THREADS = 6
 ROUNDS = 12
 
 
-def at_once(*works: Callable[[], None]) -> list[BaseException]:
+def at_once(*works: Callable[[], object]) -> list[BaseException]:
     """Run each function in a thread of its own, started together; what they raise."""
     raised: list[BaseException] = []
     start = threading.Barrier(len(works))

@@ -55,7 +55,7 @@ def test_all_and_some_operands_have_lanes(case: Case, kind: str) -> None:
     agree(tr.vmap(case.f)(*batches), by_loop(case.f, batches, every))
     agree(tr.compile(lambda *xs: tr.vmap(case.f)(*xs))(*batches), by_loop(case.f, batches, every))
     for i in range(len(xs)):
-        mixed = tuple([tr.asarray(b if k == i else x) for k, (b, x) in enumerate(zip(batches, xs))])
+        mixed: Any = tuple([tr.asarray(b if k == i else x) for k, (b, x) in enumerate(zip(batches, xs))])
         axes = tuple([0 if k == i else None for k in range(len(xs))])
         agree(tr.vmap(case.f, axes)(*mixed), by_loop(case.f, mixed, axes))
 

@@ -23,7 +23,7 @@ MISTAKES = {
     "roll": (lambda: tr.roll(x, 1.5), ArgumentError, "roll takes an integer as shift, got 1.5"),
     "permute_dims": (lambda: tr.permute_dims(x, 1), ArgumentError, "the axes in their new order, as a tuple, got 1"),  # type: ignore[arg-type]
     "stack": (lambda: tr.stack(3), ArgumentError, "stack takes a list or tuple of arrays, got a int"),  # type: ignore[arg-type]
-    "concat": (lambda: tr.concat(tr.asarray(1.0)), ArgumentError, "concat takes a list or tuple of arrays"),
+    "concat": (lambda: tr.concat(tr.asarray(1.0)), ArgumentError, "concat takes a list or tuple of arrays"),  # type: ignore[arg-type]
     "split": (lambda: tr.split(x, 1.5, axis=1), ArgumentError, "number of parts or a list of cut indices, got 1.5"),
     "split at": (lambda: tr.split(x, [0.5], axis=1), ArgumentError, "split takes an integer as cut index, got 0.5"),
     "diff": (lambda: tr.diff(x, n=1.0), ArgumentError, "diff takes an integer as n, got 1.0"),  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Donated arguments: their memory is used where nothing else sees it, and what is left of them says so."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 native = pytest.mark.skipif(not available(), reason="native kernels are off")
 
 
-def fresh(*shape: int, seed: int = 0) -> Tensor:
+def fresh(*shape: int, seed: int = 0) -> Any:
     """A tensor that holds its array alone."""
     return tensor(np.random.default_rng(seed).standard_normal(shape)) + 0.0
 

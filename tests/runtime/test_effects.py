@@ -366,7 +366,7 @@ def test_mistakes() -> None:
     with pytest.raises(ArgumentError, match="debug_callback takes a function, got 3"):
         tr.debug_callback(3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="debug_print takes a format string first"):
-        tr.debug_print(tr.asarray(1.0))
+        tr.debug_print(tr.asarray(1.0))  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="names 1, which is not given"):
         tr.debug_print("{} {}", 1.0)
     with pytest.raises(ArgumentError, match="leaves out y"):

@@ -43,7 +43,7 @@ EXPORTS: dict[str, Callable[[Tensor], Any]] = {
     "old DLPack": lambda t: np.from_dlpack(Old(t)),
     "old DLPack without a copy": lambda t: np.from_dlpack(Old(t, copy=False)),
     "memoryview": lambda t: np.asarray(memoryview(np.asarray(t))),  # type: ignore[arg-type]
-    "the buffer itself": lambda t: np.asarray(memoryview(t)),  # type: ignore[arg-type]
+    "the buffer itself": lambda t: np.asarray(memoryview(t)),
     "pickle": lambda t: t.__reduce__()[1][0],
     "transposed": lambda t: np.asarray(t.transpose()),
     "view of an export": lambda t: np.asarray(t)[...].T.view(np.ndarray),

@@ -20,7 +20,6 @@ import tenferro_fft as fft
 import tenferro_linalg as la
 import tenferro_runtime as tr
 from tenferro_ad import checkpoint, custom_rule
-from tenferro_tensor import Tensor
 
 INPUTS = {
     "x": ("float64", ("n", "m")), "y": ("float64", ("n", "m")), "v": ("float64", ("m",)), "t": ("float64", ()),
@@ -198,7 +197,7 @@ class Written:
         return self.text
 
 
-def arguments(inputs: tuple[str, ...], n: int, m: int, seed: int = 0, strided: bool = False) -> list[Tensor]:
+def arguments(inputs: tuple[str, ...], n: int, m: int, seed: int = 0, strided: bool = False) -> list[Any]:
     """Values for parameters of these names; views with other strides if so wanted."""
     rng = np.random.default_rng(seed + 17 * n + m)
     made = []

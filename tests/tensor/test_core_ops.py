@@ -207,7 +207,7 @@ def test_operators_leave_other_things_to_python() -> None:
             x + thing
         with pytest.raises(TypeError, match="unsupported operand"):
             thing - x
-        assert (x == thing) is False and (x != thing) is True
+        assert [x == thing, x != thing] == [False, True]
 
 
 def test_bare_primitives_have_one_op() -> None:

@@ -29,7 +29,7 @@ def einsum(
     time_limit: float | None = None,
     progress: bool | Progress = False,
     memory_budget: int | None = None,
-) -> Any:
+) -> Array:
     """Sum of products over labelled axes.
 
     Every label names an axis; axes of one label run together, labels that the output lacks are summed. A label may

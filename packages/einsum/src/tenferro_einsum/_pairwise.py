@@ -78,7 +78,7 @@ def chain(ops: list[Any]) -> Unary | None:
     if not ops:
         return None
     if len(ops) == 1:
-        return ops[0]  # type: ignore[no-any-return]
+        return ops[0]
 
     def run(x: Any) -> Any:
         for op in ops:

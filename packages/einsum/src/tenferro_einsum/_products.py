@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_runtime import asarray, kron, outer, tensordot
+from tenferro_tensor import Array
 
 __all__ = ["inner", "kron", "outer", "tensordot"]
 
 
-def inner(x: Any, y: Any, /) -> Any:
+def inner(x: Any, y: Any, /) -> Array:
     """Sums of products over the last axes; the result has the other axes of `x`, then those of `y`.
 
     Operands without axes multiply element-wise.

@@ -61,9 +61,7 @@ def _pull_kernel(ins: Any, outs: Any, **params: Any) -> Callable[..., Any]:
 
 
 def _pull(primals: Sequence[Any], outs: Any, cotangents: Any, **params: Any) -> tuple[Any, ...]:
-    return contract_slices_pull(  # type: ignore[no-any-return]
-        cotangents[0], *primals, **params, wanted=tuple(range(len(primals)))
-    )
+    return contract_slices_pull(cotangents[0], *primals, **params, wanted=tuple(range(len(primals))))
 
 
 def _push(primals: Sequence[Any], tangents: Sequence[Any], outs: Any, **params: Any) -> tuple[Any, ...]:

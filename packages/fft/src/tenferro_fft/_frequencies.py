@@ -15,7 +15,7 @@ from tenferro_tensor.functions import arange, astype
 from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, TenferroError, as_size, ask
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
     """Frequencies of `fft`: ``[0, 1, ..., -2, -1] / (d n)``, in cycles per unit of the sample spacing.
 
     Args:
@@ -35,7 +35,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
     return _open(at - select(at < half, 0, whole), points, d, dtype)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
     """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``; arguments as for `fftfreq`."""
     points = _points(n)
     if isinstance(points, int):
@@ -49,12 +49,12 @@ def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
     return out if dtype is None else astype(out, dtype, copy=False)
 
 
-def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Move the zero frequency to the middle of `axes`, by default of all."""
     return _rolled(x, axes, lambda n: n - n // 2)
 
 
-def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Inverse of `fftshift`."""
     return _rolled(x, axes, lambda n: n // 2)
 

@@ -27,7 +27,7 @@ from tenferro_tensor_core import (
 Norm = Literal["backward", "ortho", "forward"]
 
 
-def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform ``X[k] = sum_j x[j] exp(-2 pi i j k / n)`` along one axis.
 
     Args:
@@ -50,14 +50,14 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     return _complex("fft", x, None if n is None else (n,), (axis,), norm, FORWARD)
 
 
-def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``; arguments as there."""
     return _complex("ifft", x, None if n is None else (n,), (axis,), norm, BACKWARD)
 
 
 def fftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
-) -> Any:
+) -> Array:
     """Discrete Fourier transform over several axes.
 
     Args:
@@ -71,12 +71,12 @@ def fftn(
 
 def ifftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
-) -> Any:
+) -> Array:
     """Inverse of `fftn`; arguments as there."""
     return _complex("ifftn", x, s, axes, norm, BACKWARD)
 
 
-def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """First half, ``n // 2 + 1`` coefficients, of the transform of a real signal; the rest mirrors it.
 
     Args:
@@ -91,7 +91,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return rfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
 
-def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `rfft`: the real signal of a half spectrum.
 
     Args:
@@ -105,7 +105,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 def rfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
-) -> Any:
+) -> Array:
     """Transform of a real array over several axes; along the last of them only the first half is kept."""
     x = _floating(x)
     if x.spec.cplx:
@@ -120,7 +120,7 @@ def rfftn(
 
 def irfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
-) -> Any:
+) -> Array:
     """Inverse of `rfftn`; the last entry of `s` defaults to ``2 * (extent - 1)``."""
     x = as_complex(x)
     axes, points = _geometry("irfftn", x, s, axes, halved=True)
@@ -130,12 +130,12 @@ def irfftn(
     return _scaled(c2r(x, axis=axes[-1], n=points[-1]), points, norm, BACKWARD)
 
 
-def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Real spectrum of a signal with Hermitian symmetry whose first half is `x`."""
     return irfft(catalog.conj(as_complex(x)), n=n, axis=axis, norm=swapped(norm))
 
 
-def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `hfft`: first half of the signal whose spectrum is the real array `x`."""
     return catalog.conj(rfft(x, n=n, axis=axis, norm=swapped(norm)))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, Inactive, Linear, Registry, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import (
     broadcast_in_dim,
     conj,
@@ -189,7 +190,7 @@ def scaled(x: Any, v: Any) -> Any:
     return x * columns(v, x)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: Any) -> Array:
     """Diagonals of square matrices."""
     return reduce_sum(part(x, "diagonal"), axes=(x.ndim - 1,))
 

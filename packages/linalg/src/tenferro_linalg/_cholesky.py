@@ -14,9 +14,10 @@ from tenferro_linalg._bases import hermitian
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_tensor import Array
 
 
-def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """Lower triangular L with ``A = L @ L*`` and a positive diagonal, or its adjoint.
 
     Args:

@@ -9,14 +9,14 @@ from tenferro_linalg._operands import integer, matrices, show, value
 from tenferro_linalg._solve import inv
 from tenferro_linalg._svd import svdvals
 from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
-from tenferro_tensor import broadcast_shapes
+from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
 from tenferro_tensor.functions import matmul
 from tenferro_tensor.operands import number
 from tenferro_tensor_core import ask, dim_max, finfo, int64
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Cross product of 3-vectors along an axis; the other axes broadcast.
 
     Raises:
@@ -53,7 +53,7 @@ def _entry(x: Any, axis: int, i: int) -> Any:
     return slice_(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
 
 
-def matrix_power(x: Any, n: int, /) -> Any:
+def matrix_power(x: Any, n: int, /) -> Array:
     """Integer power of square matrices (..., m, m), by repeated squaring; of the inverse for negative `n`.
 
     Raises:
@@ -70,7 +70,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
         x, n = inv(x), -n
     if n == 0:
         return identity_like_(x)
-    out = None
+    out: Any = None
     while n:
         if n & 1:
             out = x if out is None else matmul(out, x)
@@ -80,7 +80,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
     return out
 
 
-def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Any:
+def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Array:
     """Number of singular values above `rtol` times the largest, as int64.
 
     Args:

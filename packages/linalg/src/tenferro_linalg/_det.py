@@ -23,6 +23,7 @@ from tenferro_linalg._algebra import adjoint, cj, diagonal, im, re, swap, to, to
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._solve import inv_, solve_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import broadcast_in_dim, mul, reduce_sum
 from tenferro_tensor_core import real_of
 
@@ -34,7 +35,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-def det(x: Any, /) -> Any:
+def det(x: Any, /) -> Array:
     """Determinants (...,) of square matrices (..., n, n).
 
     Derivatives of every order are exact for singular matrices too. The first two cost a singular value decomposition,

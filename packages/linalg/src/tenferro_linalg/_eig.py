@@ -16,6 +16,7 @@ from tenferro_linalg._apart import eig_apart_
 from tenferro_linalg._nonnormal import certified, checked, condition, inverse, norm, quotient
 from tenferro_linalg._operands import differentiated, matrices, require_inexact, require_square
 from tenferro_runtime.extension import General, Op, Registry, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum
 from tenferro_tensor_core import complex_of
 
@@ -54,7 +55,7 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*eig_(matrices("eig", x, square=True)))
 
 
-def eigvals(x: Any, /) -> Any:
+def eigvals(x: Any, /) -> Array:
     """Eigenvalues of square matrices (..., n, n), complex, of shape (..., n), in the order of LAPACK.
 
     The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.

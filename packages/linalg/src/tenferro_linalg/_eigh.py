@@ -16,6 +16,7 @@ from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitia
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact, require_square
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor_core import real_of
 
 
@@ -54,7 +55,7 @@ def eigh(x: Any, /) -> EighResult:
     return EighResult(*eigh_(x, basis=basis(x)))
 
 
-def eigvalsh(x: Any, /) -> Any:
+def eigvalsh(x: Any, /) -> Array:
     """Eigenvalues of Hermitian matrices (..., n, n), real and ascending, of shape (..., n).
 
     The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.

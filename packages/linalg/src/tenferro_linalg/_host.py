@@ -189,7 +189,7 @@ class HostProvider:
 
     def det(self, x: Raw) -> Raw:
         """Determinants."""
-        return np.linalg.det(x)  # type: ignore[no-any-return]
+        return np.linalg.det(x)
 
     def slogdet(self, x: Raw) -> Any:
         """Signs (or phases) and logarithms of absolute values of determinants."""
@@ -208,7 +208,7 @@ def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
 @cache
 def _lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """A function of LAPACK for a dtype; to look it up takes as long as a small matrix."""
-    return library("scipy.linalg").lapack.get_lapack_funcs(name, dtype=dtype)  # type: ignore[no-any-return]
+    return library("scipy.linalg").lapack.get_lapack_funcs(name, dtype=dtype)
 
 
 def _small_stack(x: Raw) -> bool:
@@ -218,7 +218,7 @@ def _small_stack(x: Raw) -> bool:
 def _getrf(a: Raw) -> tuple[Raw, Raw, int]:
     if not a.shape[0]:
         return a, np.zeros(0, np.int64), 0
-    return _lapack("getrf", a.dtype)(a)  # type: ignore[no-any-return]
+    return _lapack("getrf", a.dtype)(a)
 
 
 def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:

@@ -16,6 +16,7 @@ from tenferro_linalg._degeneracy import PASSING, TOLERANCE
 from tenferro_linalg._operands import require_square
 from tenferro_linalg._reports import report_defective, report_eigenvalues, report_eigenvectors
 from tenferro_runtime.extension import General, NumericalError, Registry, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum, sqrt, stop_gradient
 
 
@@ -54,7 +55,7 @@ def condition(y: Any) -> Any:
     return norm(y, 2)
 
 
-def norm(g: Any, axes: int) -> Any:
+def norm(g: Any, axes: int) -> Array:
     """Root of the sum of squares over the last `axes` axes, a constant in derivatives."""
     g = stop_gradient(g)
     return sqrt(reduce_sum(re(g * cj(g)), axes=tuple(range(g.ndim - axes, g.ndim))))

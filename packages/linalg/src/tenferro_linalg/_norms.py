@@ -14,6 +14,7 @@ from tenferro_linalg._algebra import cj, re, to
 from tenferro_linalg._operands import inexact, integer, matrices
 from tenferro_linalg._svd import svdvals
 from tenferro_runtime.extension import ArgumentError, AxisError, General, Registry, ShapeError, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import abs as absolute
 from tenferro_tensor.catalog import (
     broadcast_in_dim,
@@ -35,7 +36,9 @@ from tenferro_tensor_core import real_of
 inf = float("inf")
 
 
-def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2) -> Any:
+def vector_norm(
+    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
+) -> Array:
     """``(sum |x_i|^ord)^(1/ord)`` over one or more axes.
 
     Args:
@@ -58,7 +61,7 @@ def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdim
     return _kept(out, x, axes) if keepdims else out
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Any:
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Array:
     """Norm of matrices (..., m, n).
 
     Args:
@@ -102,7 +105,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
 
 def norm(
     x: Any, /, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> Any:
+) -> Array:
     """Norm of vectors or matrices, by NumPy's rules.
 
     Args:

@@ -17,13 +17,13 @@ from tenferro_linalg._algebra import adjoint, mm
 from tenferro_linalg._errors import RankError
 from tenferro_linalg._operands import matrices, require_inexact, stacked, value
 from tenferro_runtime.extension import ArgumentError, DTypeError, General, Registry, Spec, primitive
-from tenferro_tensor import broadcast_shapes
+from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor.promotion import brought
 from tenferro_tensor_core import dim_min, real_of
 
 
-def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Any:
+def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
     """Pseudo-inverse (..., n, m) of matrices (..., m, n).
 
     Args:

@@ -19,12 +19,12 @@ from tenferro_linalg._operands import (
 )
 from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
-from tenferro_tensor import broadcast_shapes
+from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import reshape
 from tenferro_tensor_core import ask, int64, require_equal
 
 
-def solve(x1: Any, x2: Any, /) -> Any:
+def solve(x1: Any, x2: Any, /) -> Array:
     """Solution X of ``A @ X = B`` for square, non-singular A.
 
     Args:
@@ -50,7 +50,9 @@ def solve(x1: Any, x2: Any, /) -> Any:
     return reshape(x, shape=x.spec.shape[:-1]) if vector else x
 
 
-def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "N", unit_diagonal: bool = False) -> Any:
+def solve_triangular(
+    x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "N", unit_diagonal: bool = False
+) -> Array:
     """Solution X of ``op(A) @ X = B`` for triangular A.
 
     Args:
@@ -75,7 +77,7 @@ def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "
     return reshape(x, shape=x.spec.shape[:-1]) if vector else x
 
 
-def inv(x: Any, /) -> Any:
+def inv(x: Any, /) -> Array:
     """Inverse of square, non-singular matrices (..., n, n).
 
     Raises:

@@ -21,11 +21,12 @@ from tenferro_linalg._operands import matrices, show
 from tenferro_runtime.batching import all_with_lanes, lane_by_lane
 from tenferro_runtime.elementwise import along_captured, recorded
 from tenferro_runtime.extension import General, Program, Registry, ShapeError, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import pad, reduce_sum, stop_gradient
 from tenferro_tensor_core import promote
 
 
-def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Any:
+def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Array:
     """``f(H) = V @ diag(f(w)) @ V*`` for Hermitian matrices and any element-wise function.
 
     It is differentiable to any order at equal eigenvalues too, whatever the loss, and to full precision, where the same
@@ -51,7 +52,7 @@ def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     return _term(x, w, v, program, captured, ())
 
 
-def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
+def singular_function(x: Any, f: Callable[[Any], Any], /) -> Array:
     """``U @ diag(f(S)) @ Vh`` for any matrices (..., m, n) and an odd element-wise function, as in ``s**3`` or ``sin``.
 
     It is differentiable to any order at equal and at zero singular values too, whatever the loss, and to full

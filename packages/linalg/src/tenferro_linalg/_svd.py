@@ -34,6 +34,7 @@ from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
 from tenferro_linalg._operands import basis, differentiated, integer, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
+from tenferro_tensor import Array
 from tenferro_tensor.catalog import concatenate
 from tenferro_tensor_core import Dim, DimLike, ask, dim_max, dim_min, real_of
 
@@ -77,7 +78,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     return SVDResult(*svd_(x, full=bool(full_matrices), basis=basis(x), cut=None))
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: Any, /) -> Array:
     """Singular values of matrices (..., m, n), descending, of shape (..., min(m, n)).
 
     The gradient exists where the loss treats equal values equally and does not increase linearly from a zero value.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime._namespace import family
-from tenferro_tensor import catalog, functions
+from tenferro_tensor import Array, catalog, functions
 from tenferro_tensor.functions import (
     asarray,
     concat,
@@ -40,7 +40,7 @@ def _inexact(x: Any) -> Any:
     return converted(x, inexact_of(x.spec.dtype))
 
 
-def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Any:
+def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Array:
     """The complex roots of a polynomial, in no order to rely on: the eigenvalues of its companion matrix.
 
     The derivative exists where roots are simple.
@@ -80,7 +80,7 @@ def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Any:
     return concat([found, none]) if at_zero else found
 
 
-def poly(x: Any, /) -> Any:
+def poly(x: Any, /) -> Array:
     """The polynomial with given roots, or the characteristic polynomial of a matrix; its first coefficient is 1.
 
     Known complex roots that are each other's conjugates give real coefficients, as do real ones.

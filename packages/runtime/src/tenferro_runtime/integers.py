@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.control_flow import while_loop
-from tenferro_tensor import functions
+from tenferro_tensor import Array, functions
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor_core import DTypeError
 
@@ -26,7 +26,7 @@ def _form(function: Any) -> Callable[..., Any]:
 
 
 @direct(_form(np.gcd), ANY_SIZE)
-def gcd(x1: Any, x2: Any, /) -> Any:
+def gcd(x1: Any, x2: Any, /) -> Array:
     """Greatest common divisor of the magnitudes, element by element; that of 0 and `x2` is the magnitude of `x2`.
 
     >>> tr.gcd(tr.asarray([12, -8, 0]), 20)
@@ -36,7 +36,7 @@ def gcd(x1: Any, x2: Any, /) -> Any:
 
 
 @direct(_form(np.lcm), ANY_SIZE)
-def lcm(x1: Any, x2: Any, /) -> Any:
+def lcm(x1: Any, x2: Any, /) -> Array:
     """Least common multiple of the magnitudes, element by element; 0 where an operand is 0.
 
     >>> tr.lcm(tr.asarray([4, -6, 0]), 10)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tenferro_runtime.batching._vmap import vmap
 from tenferro_runtime.control_flow._values import require_functions
-from tenferro_tensor import catalog
+from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import asarray, broadcast_shapes, broadcast_to, expand_dims, moveaxis, reshape
 from tenferro_tensor.operands import axes_of, axis_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
@@ -21,7 +21,7 @@ from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
 
-def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors applied to every line of an array along an axis.
 
     Args:
@@ -48,7 +48,7 @@ def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: 
     return moveaxis(out, tuple(range(n, n + k)), tuple(range(axis, axis + k))) if k else out
 
 
-def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Sequence[int], /) -> Any:
+def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Sequence[int], /) -> Array:
     """A function of an array and an axis, such as a sum, applied over several axes in turn.
 
     Args:
@@ -136,8 +136,8 @@ def vectorize(
         out = vmap(one, tuple(axes))(*flat)
         restored = [catalog.reshape(o, shape=(*shape, *o.spec.shape[1:])) for o in _several(out)]
         if wanted is not None:
-            for i, (o, core) in enumerate(zip(restored, wanted[1], strict=True)):
-                _require(o.spec.shape[len(shape) :], core, extents, f"result {i}")
+            for i, (o, names) in enumerate(zip(restored, wanted[1], strict=True)):
+                _require(o.spec.shape[len(shape) :], names, extents, f"result {i}")
         return tuple(restored) if isinstance(out, (tuple, list)) else restored[0]
 
     return vectorized
@@ -170,7 +170,7 @@ def _lead(x: Any, core: tuple[str, ...], extents: dict[str, DimLike], i: int) ->
     if n < 0:
         raise ShapeError(f"vectorize: operand {i} needs at least the {len(core)} axes {core}, got {x.spec!r}")
     _require(x.spec.shape[n:], core, extents, f"operand {i}")
-    return x.spec.shape[:n]  # type: ignore[no-any-return]
+    return x.spec.shape[:n]
 
 
 def _require(shape: tuple[DimLike, ...], core: tuple[str, ...], extents: dict[str, DimLike], what: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from operator import index
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -114,6 +114,10 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """The memory that the value lies in, fixed when it was made."""
         return self.spec.place.memory_space
 
+    if TYPE_CHECKING:  # what only some kinds have, as ``backward()`` and ``grad``
+
+        def __getattr__(self, name: str) -> Any: ...
+
     sum = functions.sum
     prod = functions.prod
     mean = functions.mean
@@ -142,7 +146,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     nonzero = functions.nonzero
     to_device = functions.to_device
 
-    def with_compute_device(self, device: str | ComputeDevice | None) -> Any:
+    def with_compute_device(self, device: str | ComputeDevice | None) -> Array:
         """The same value with a compute device of its own, which results inherit; with ``None``, without one.
 
         Nothing is moved: the device must compute on the memory where the value lies.
@@ -158,7 +162,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return aliased(self) if place is self.spec.place else noted(catalog.transfer(self, place=place))
 
     @direct(reshaped, ANY_SIZE)
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any) -> Array:
         """The same elements in another shape, given as one tuple or as several integers; one may be -1.
 
         >>> tr.arange(6).reshape(2, -1).shape
@@ -166,7 +170,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """
         return functions.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Array:
         """The axes in another order, given as one tuple or as several integers; without any, in reverse.
 
         >>> tr.zeros((2, 3, 4)).transpose(1, 0, 2).shape
@@ -177,7 +181,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @property
     @direct(transposed, ANY_SIZE)
-    def T(self) -> Any:
+    def T(self) -> Array:
         """The transpose of a matrix; stacks have `mT`, and other orders `transpose`."""
         if self.spec.ndim != 2:
             raise ShapeError(
@@ -189,23 +193,23 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @property
     @direct(swapped, ANY_SIZE)
-    def mT(self) -> Any:
+    def mT(self) -> Array:
         """The transpose of each matrix of a stack."""
         return functions.matrix_transpose(self)
 
     @property
-    def H(self) -> Any:
+    def H(self) -> Array:
         """The conjugate transpose of each matrix of a stack."""
         out = functions.matrix_transpose(self)
         return catalog.conj(out) if self.spec.cplx else out
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Array:
         """The real parts."""
         return functions.real(self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Array:
         """The imaginary parts; 0 for real numbers."""
         return functions.imag(self)
 
@@ -220,7 +224,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """Whether a derivative passes through this value."""
         return False
 
-    def detach(self) -> Any:
+    def detach(self) -> Array:
         """The same data as a constant of every differentiation.
 
         In a trace it is a step, so that the program keeps the gradient out when it is differentiated later.
@@ -228,7 +232,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return catalog.stop_gradient(self)
 
     @direct(copied)
-    def copy(self) -> Any:
+    def copy(self) -> Array:
         """The same elements in memory of their own."""
         return functions.asarray(self, copy=True)
 
@@ -244,29 +248,43 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """Stand for what an assignment to elements made of this value."""
         self._stand_for(updated)
 
-    __add__, __radd__ = operator(catalog.add.op()), reflected(catalog.add.op())
-    __sub__, __rsub__ = operator(catalog.sub.op()), reflected(catalog.sub.op())
-    __mul__, __rmul__ = operator(catalog.mul.op()), reflected(catalog.mul.op())
-    __truediv__, __rtruediv__ = operator(catalog.div.op()), reflected(catalog.div.op())
-    __pow__, __rpow__ = operator(catalog.pow.op()), reflected(catalog.pow.op())
-    __floordiv__, __rfloordiv__ = operator(catalog.floor_divide.op()), reflected(catalog.floor_divide.op())
-    __mod__, __rmod__ = operator(catalog.remainder.op()), reflected(catalog.remainder.op())
-    __and__, __rand__ = operator(catalog.bitwise_and.op()), reflected(catalog.bitwise_and.op())
-    __or__, __ror__ = operator(catalog.bitwise_or.op()), reflected(catalog.bitwise_or.op())
-    __xor__, __rxor__ = operator(catalog.bitwise_xor.op()), reflected(catalog.bitwise_xor.op())
-    __lshift__, __rlshift__ = operator(catalog.shift_left.op()), reflected(catalog.shift_left.op())
-    __rshift__, __rrshift__ = operator(catalog.shift_right.op()), reflected(catalog.shift_right.op())
-    __matmul__, __rmatmul__ = operator(MATMUL), reflected(MATMUL)
-    __eq__ = operator(catalog.eq.op())
-    __ne__ = operator(catalog.ne.op())
-    __lt__ = operator(catalog.lt.op())
-    __le__ = operator(catalog.le.op())
-    __gt__ = operator(catalog.gt.op())
-    __ge__ = operator(catalog.ge.op())
-    __neg__ = unary(catalog.neg.op())
-    __abs__ = unary(catalog.abs.op())
-    __invert__ = unary(catalog.bitwise_not.op())
-    __getitem__ = getitem
+    if TYPE_CHECKING:  # what editors and type checkers are told of the operators below
+
+        def __add__(self, other: Any, /) -> Array: ...
+        def __neg__(self) -> Array: ...
+        def __getitem__(self, key: Any, /) -> Array: ...
+        def __eq__(self, other: Any, /) -> Array: ...  # type: ignore[override]
+        def __ne__(self, other: Any, /) -> Array: ...  # type: ignore[override]
+
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __add__
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __add__
+        __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
+        __abs__ = __invert__ = __neg__
+    else:
+        __add__, __radd__ = operator(catalog.add.op()), reflected(catalog.add.op())
+        __sub__, __rsub__ = operator(catalog.sub.op()), reflected(catalog.sub.op())
+        __mul__, __rmul__ = operator(catalog.mul.op()), reflected(catalog.mul.op())
+        __truediv__, __rtruediv__ = operator(catalog.div.op()), reflected(catalog.div.op())
+        __pow__, __rpow__ = operator(catalog.pow.op()), reflected(catalog.pow.op())
+        __floordiv__, __rfloordiv__ = operator(catalog.floor_divide.op()), reflected(catalog.floor_divide.op())
+        __mod__, __rmod__ = operator(catalog.remainder.op()), reflected(catalog.remainder.op())
+        __and__, __rand__ = operator(catalog.bitwise_and.op()), reflected(catalog.bitwise_and.op())
+        __or__, __ror__ = operator(catalog.bitwise_or.op()), reflected(catalog.bitwise_or.op())
+        __xor__, __rxor__ = operator(catalog.bitwise_xor.op()), reflected(catalog.bitwise_xor.op())
+        __lshift__, __rlshift__ = operator(catalog.shift_left.op()), reflected(catalog.shift_left.op())
+        __rshift__, __rrshift__ = operator(catalog.shift_right.op()), reflected(catalog.shift_right.op())
+        __matmul__, __rmatmul__ = operator(MATMUL), reflected(MATMUL)
+        __eq__ = operator(catalog.eq.op())
+        __ne__ = operator(catalog.ne.op())
+        __lt__ = operator(catalog.lt.op())
+        __le__ = operator(catalog.le.op())
+        __gt__ = operator(catalog.gt.op())
+        __ge__ = operator(catalog.ge.op())
+        __neg__ = unary(catalog.neg.op())
+        __abs__ = unary(catalog.abs.op())
+        __invert__ = unary(catalog.bitwise_not.op())
+        __getitem__ = getitem
 
     def _operate(self, op: Any, x: Any, y: Any) -> Any:
         """``op(x, y)`` for an operator of which this value is one operand; `NotImplemented` where the other is none."""
@@ -279,7 +297,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         require_no_array(other)
         return NotImplemented
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Array:
         return self._alias()
 
     def __len__(self) -> int:

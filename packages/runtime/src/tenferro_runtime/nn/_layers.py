@@ -4,7 +4,7 @@ from typing import Any
 
 from tenferro_runtime.nn._operands import real_floating
 from tenferro_runtime.nn._sigmoids import sigmoid
-from tenferro_tensor import catalog
+from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import expand_dims, logsumexp, split
 from tenferro_tensor.functions import mean as _mean
 from tenferro_tensor.operands import axes_of, axis_of, converted, count, size_of, value
@@ -12,7 +12,7 @@ from tenferro_tensor_core import ArgumentError, float64, int64, real_of
 from tenferro_tensor_core import dtype as known_dtype
 
 
-def glu(x: Any, /, axis: int = -1) -> Any:
+def glu(x: Any, /, axis: int = -1) -> Array:
     """The first half along an axis times the `sigmoid` of the second half.
 
     Raises:
@@ -26,7 +26,7 @@ def glu(x: Any, /, axis: int = -1) -> Any:
     return catalog.mul(values, sigmoid(gate))
 
 
-def standardize(x: Any, /, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5) -> Any:
+def standardize(x: Any, /, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5) -> Array:
     """``(x - mean) / sqrt(variance + epsilon)``, with mean and variance of `x` along axes unless they are given.
 
     Args:
@@ -46,7 +46,7 @@ def standardize(x: Any, /, axis: Any = -1, mean: Any = None, variance: Any = Non
     return catalog.mul(centred, catalog.rsqrt(catalog.add(spread, epsilon)))
 
 
-def logmeanexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def logmeanexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """``log(mean(exp(x)))`` over axes, without overflow on the way.
 
     >>> tr.nn.logmeanexp(tr.asarray([1000.0, 1000.0]))
@@ -58,7 +58,7 @@ def logmeanexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return catalog.sub(logsumexp(x, axis, keepdims=keepdims), catalog.log(terms))
 
 
-def one_hot(x: Any, num_classes: Any, /, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(x: Any, num_classes: Any, /, *, dtype: Any = None, axis: int = -1) -> Array:
     """A vector for each integer: 1 at that place and 0 elsewhere; all zeros for integers outside.
 
     Args:

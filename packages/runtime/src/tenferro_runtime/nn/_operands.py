@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from tenferro_tensor import Array
 from tenferro_tensor.operands import converted, value
 from tenferro_tensor_core import DTypeError, inexact_of
 
 
-def real_floating(name: str, x: Any) -> Any:
+def real_floating(name: str, x: Any) -> Array:
     """A real value, integers and booleans in float64."""
     x = value(x)
     if x.spec.cplx:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tenferro_runtime.nn._operands import real_floating
-from tenferro_tensor import catalog
+from tenferro_tensor import Array, catalog
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import DTypeError
 
@@ -12,7 +12,7 @@ SELU_SCALE: Final = 1.0507009873554804934193349852946
 """Klambauer, Unterthiner, Mayr and Hochreiter, "Self-Normalizing Neural Networks", 2017."""
 
 
-def relu(x: Any, /) -> Any:
+def relu(x: Any, /) -> Array:
     """The larger of `x` and 0; its derivative at 0 is 0.
 
     >>> tr.nn.relu(tr.asarray([-1.0, 2.0]))
@@ -24,7 +24,7 @@ def relu(x: Any, /) -> Any:
     return catalog.select(catalog.le(x, 0), 0, x)
 
 
-def relu6(x: Any, /) -> Any:
+def relu6(x: Any, /) -> Array:
     """`relu`, and never more than 6; its derivative at 0 and at 6 is 0.
 
     >>> tr.nn.relu6(tr.asarray([-1.0, 2.0, 7.0]))
@@ -34,7 +34,7 @@ def relu6(x: Any, /) -> Any:
     return catalog.select(catalog.ge(x, 6), 6, x)
 
 
-def leaky_relu(x: Any, /, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: Any, /, negative_slope: Any = 0.01) -> Array:
     """`x` where it is at least 0, `negative_slope` times `x` below; its derivative at 0 is 1.
 
     >>> tr.nn.leaky_relu(tr.asarray([-1.0, 2.0]))
@@ -49,7 +49,7 @@ def _negative_part(x: Any) -> Any:
     return catalog.select(catalog.gt(x, 0), 0, x)
 
 
-def elu(x: Any, /, alpha: Any = 1.0) -> Any:
+def elu(x: Any, /, alpha: Any = 1.0) -> Array:
     """`x` above 0, ``alpha * (exp(x) - 1)`` below; its derivative at 0 is `alpha`.
 
     >>> tr.nn.elu(tr.asarray([0.0, 2.0]))
@@ -59,7 +59,7 @@ def elu(x: Any, /, alpha: Any = 1.0) -> Any:
     return catalog.select(catalog.gt(x, 0), x, catalog.mul(alpha, catalog.expm1(_negative_part(x))))
 
 
-def celu(x: Any, /, alpha: Any = 1.0) -> Any:
+def celu(x: Any, /, alpha: Any = 1.0) -> Array:
     """`x` above 0, ``alpha * (exp(x / alpha) - 1)`` below: the derivative is continuous for every positive `alpha`.
 
     >>> tr.nn.celu(tr.asarray([0.0, 2.0]), 0.5)
@@ -70,7 +70,7 @@ def celu(x: Any, /, alpha: Any = 1.0) -> Any:
     return catalog.select(catalog.gt(x, 0), x, below)
 
 
-def selu(x: Any, /) -> Any:
+def selu(x: Any, /) -> Array:
     """`elu` with a scale and a slope that keep mean 0 and variance 1 from layer to layer.
 
     Klambauer, Unterthiner, Mayr and Hochreiter, "Self-Normalizing Neural Networks", 2017.
@@ -81,7 +81,7 @@ def selu(x: Any, /) -> Any:
     return catalog.mul(elu(x, SELU_ALPHA), SELU_SCALE)
 
 
-def hard_tanh(x: Any, /) -> Any:
+def hard_tanh(x: Any, /) -> Array:
     """`x`, limited to the interval from -1 to 1; its derivative at both ends is 1.
 
     >>> tr.nn.hard_tanh(tr.asarray([-3.0, 0.5, 2.0]))
@@ -91,7 +91,7 @@ def hard_tanh(x: Any, /) -> Any:
     return catalog.select(catalog.gt(x, 1), 1, catalog.select(catalog.lt(x, -1), -1, x))
 
 
-def hard_sigmoid(x: Any, /) -> Any:
+def hard_sigmoid(x: Any, /) -> Array:
     """``relu6(x + 3) / 6``: 0 below -3, 1 above 3, linear between; its derivative at both kinks is 0.
 
     >>> tr.nn.hard_sigmoid(tr.asarray([-4.0, 0.0, 4.0]))
@@ -101,7 +101,7 @@ def hard_sigmoid(x: Any, /) -> Any:
     return catalog.div(relu6(catalog.add(x, 3)), 6)
 
 
-def hard_silu(x: Any, /) -> Any:
+def hard_silu(x: Any, /) -> Array:
     """``x * hard_sigmoid(x)``, also known as hard swish.
 
     >>> tr.nn.hard_silu(tr.asarray([-4.0, 3.0]))
@@ -115,7 +115,7 @@ def hard_silu(x: Any, /) -> Any:
 hard_swish = hard_silu
 
 
-def sparse_plus(x: Any, /) -> Any:
+def sparse_plus(x: Any, /) -> Array:
     """0 below -1, `x` above 1, and ``(x + 1)**2 / 4`` between: the integral of `sparse_sigmoid`.
 
     >>> tr.nn.sparse_plus(tr.asarray([-2.0, 0.0, 2.0]))
@@ -126,7 +126,7 @@ def sparse_plus(x: Any, /) -> Any:
     return catalog.select(catalog.ge(x, 1), x, catalog.mul(catalog.mul(near, near), 0.25))
 
 
-def sparse_sigmoid(x: Any, /) -> Any:
+def sparse_sigmoid(x: Any, /) -> Array:
     """0 below -1, 1 above 1, and ``(x + 1) / 2`` between; its derivative at both kinks is 0.
 
     >>> tr.nn.sparse_sigmoid(tr.asarray([-2.0, 0.0, 2.0]))

@@ -8,7 +8,7 @@ from math import pi, sqrt
 from typing import Any, Final
 
 from tenferro_runtime.nn._operands import real_floating
-from tenferro_tensor import catalog
+from tenferro_tensor import Array, catalog
 
 LEAST_EXPONENT: Final = -800.0
 """``exp`` of it is 0 in double precision."""
@@ -20,7 +20,7 @@ def _at_least(x: Any, bound: float) -> Any:
     return catalog.select(catalog.lt(x, bound), bound, x)
 
 
-def sigmoid(x: Any, /) -> Any:
+def sigmoid(x: Any, /) -> Array:
     """The logistic function, ``1 / (1 + exp(-x))``.
 
     >>> tr.nn.sigmoid(tr.asarray([0.0, 1000.0]))
@@ -32,7 +32,7 @@ def sigmoid(x: Any, /) -> Any:
     return catalog.div(catalog.select(positive, 1, e), catalog.add(1, e))
 
 
-def log_sigmoid(x: Any, /) -> Any:
+def log_sigmoid(x: Any, /) -> Array:
     """Logarithm of `sigmoid`, ``-log(1 + exp(-x))``.
 
     >>> tr.nn.log_sigmoid(tr.asarray([0.0, -1000.0]))
@@ -42,7 +42,7 @@ def log_sigmoid(x: Any, /) -> Any:
     return catalog.neg(catalog.logaddexp(catalog.neg(x), 0))
 
 
-def softplus(x: Any, /) -> Any:
+def softplus(x: Any, /) -> Array:
     """A smooth `relu`: ``log(1 + exp(x))``, whose derivative is `sigmoid`.
 
     >>> tr.nn.softplus(tr.asarray([0.0, 1000.0]))
@@ -51,7 +51,7 @@ def softplus(x: Any, /) -> Any:
     return catalog.logaddexp(real_floating("softplus", x), 0)
 
 
-def silu(x: Any, /) -> Any:
+def silu(x: Any, /) -> Array:
     """``x * sigmoid(x)``, also known as swish.
 
     >>> tr.nn.silu(tr.asarray([0.0, 1000.0]))
@@ -64,7 +64,7 @@ def silu(x: Any, /) -> Any:
 swish = silu
 
 
-def gelu(x: Any, /, approximate: bool = True) -> Any:
+def gelu(x: Any, /, approximate: bool = True) -> Array:
     """`x` times the normal distribution function of `x`.
 
     Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
@@ -86,7 +86,7 @@ def gelu(x: Any, /, approximate: bool = True) -> Any:
     return catalog.mul(above, sigmoid(catalog.mul(2 * sqrt(2 / pi), catalog.add(near, catalog.mul(0.044715, cube)))))
 
 
-def mish(x: Any, /) -> Any:
+def mish(x: Any, /) -> Array:
     """``x * tanh(softplus(x))``.
 
     Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
@@ -101,7 +101,7 @@ def mish(x: Any, /) -> Any:
     return catalog.mul(_at_least(x, LEAST_EXPONENT), catalog.div(n, catalog.add(n, 2)))
 
 
-def soft_sign(x: Any, /) -> Any:
+def soft_sign(x: Any, /) -> Array:
     """``x / (1 + abs(x))``; its derivative at 0 is 1.
 
     >>> tr.nn.soft_sign(tr.asarray([-1.0, 0.0, 3.0]))
@@ -113,7 +113,7 @@ def soft_sign(x: Any, /) -> Any:
     return catalog.select(infinite, catalog.sign(x), catalog.div(finite, catalog.add(1, catalog.abs(finite))))
 
 
-def squareplus(x: Any, /, b: Any = 4) -> Any:
+def squareplus(x: Any, /, b: Any = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2`` for a positive `b`: a smooth `relu` without exponentials.
 
     >>> tr.nn.squareplus(tr.asarray([0.0, -1e9]))

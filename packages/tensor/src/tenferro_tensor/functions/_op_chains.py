@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor._primitive import Op
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.tables import Table
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["chained", "known_ops"]
 
@@ -27,10 +30,10 @@ def known_ops(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Itera
     if spec.symbolic or not all(map(_is_plain, args)):
         return tuple(find())
     ops = _chains.get((name, spec, args))
-    return _chains.remember((name, spec, args), tuple(find())) if ops is None else ops  # type: ignore[no-any-return]
+    return _chains.remember((name, spec, args), tuple(find())) if ops is None else ops
 
 
-def chained(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Iterable[Op]]) -> Any:
+def chained(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Iterable[Op]]) -> Array:
     """The result of these ops applied in turn, always another object than `x`."""
     ops = known_ops(name, x, args, find)
     y = x

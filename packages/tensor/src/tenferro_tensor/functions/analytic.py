@@ -1,9 +1,14 @@
 """Analytic and special functions, element by element; integers are computed in float64."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.operands import whole
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "acos",
@@ -71,7 +76,7 @@ _TAN: Final = catalog.tan.op()
 _TANH: Final = catalog.tanh.op()
 
 
-def acos(x: Any, /) -> Any:
+def acos(x: Any, /) -> Array:
     """Inverse cosine, in [0, pi]; NaN outside [-1, 1] for real operands.
 
     >>> tr.acos(tr.asarray([1.0, -1.0]))
@@ -80,7 +85,7 @@ def acos(x: Any, /) -> Any:
     return _ACOS(x)
 
 
-def acosh(x: Any, /) -> Any:
+def acosh(x: Any, /) -> Array:
     """Inverse hyperbolic cosine.
 
     >>> tr.acosh(tr.asarray([1.0]))
@@ -89,7 +94,7 @@ def acosh(x: Any, /) -> Any:
     return _ACOSH(x)
 
 
-def asin(x: Any, /) -> Any:
+def asin(x: Any, /) -> Array:
     """Inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real operands.
 
     >>> tr.asin(tr.asarray([0.0, 1.0]))
@@ -98,7 +103,7 @@ def asin(x: Any, /) -> Any:
     return _ASIN(x)
 
 
-def asinh(x: Any, /) -> Any:
+def asinh(x: Any, /) -> Array:
     """Inverse hyperbolic sine.
 
     >>> tr.asinh(tr.asarray([0.0]))
@@ -107,7 +112,7 @@ def asinh(x: Any, /) -> Any:
     return _ASINH(x)
 
 
-def atan(x: Any, /) -> Any:
+def atan(x: Any, /) -> Array:
     """Inverse tangent, in [-pi/2, pi/2].
 
     >>> tr.atan(tr.asarray([0.0, 1.0]))
@@ -116,7 +121,7 @@ def atan(x: Any, /) -> Any:
     return _ATAN(x)
 
 
-def atan2(x1: Any, x2: Any, /) -> Any:
+def atan2(x1: Any, x2: Any, /) -> Array:
     """Angle of the point with ordinate `x1` and abscissa `x2`, in (-pi, pi].
 
     >>> tr.atan2(tr.asarray([1.0]), tr.asarray([-1.0]))
@@ -125,7 +130,7 @@ def atan2(x1: Any, x2: Any, /) -> Any:
     return _ATAN2(x1, x2)
 
 
-def atanh(x: Any, /) -> Any:
+def atanh(x: Any, /) -> Array:
     """Inverse hyperbolic tangent.
 
     >>> tr.atanh(tr.asarray([0.0]))
@@ -134,7 +139,7 @@ def atanh(x: Any, /) -> Any:
     return _ATANH(x)
 
 
-def cbrt(x: Any, /) -> Any:
+def cbrt(x: Any, /) -> Array:
     """Real cube root.
 
     >>> tr.cbrt(tr.asarray([27.0, -8.0]))
@@ -143,7 +148,7 @@ def cbrt(x: Any, /) -> Any:
     return _CBRT(x)
 
 
-def cos(x: Any, /) -> Any:
+def cos(x: Any, /) -> Array:
     """Cosine.
 
     >>> tr.cos(tr.asarray([0.0]))
@@ -152,7 +157,7 @@ def cos(x: Any, /) -> Any:
     return _COS(x)
 
 
-def cosh(x: Any, /) -> Any:
+def cosh(x: Any, /) -> Array:
     """Hyperbolic cosine.
 
     >>> tr.cosh(tr.asarray([0.0]))
@@ -161,7 +166,7 @@ def cosh(x: Any, /) -> Any:
     return _COSH(x)
 
 
-def digamma(x: Any, /) -> Any:
+def digamma(x: Any, /) -> Array:
     """Logarithmic derivative of the gamma function.
 
     >>> tr.digamma(tr.asarray([1.0]))
@@ -170,7 +175,7 @@ def digamma(x: Any, /) -> Any:
     return _DIGAMMA(x)
 
 
-def erf(x: Any, /) -> Any:
+def erf(x: Any, /) -> Array:
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
 
     >>> tr.erf(tr.asarray([0.0, 1.0]))
@@ -179,7 +184,7 @@ def erf(x: Any, /) -> Any:
     return _ERF(x)
 
 
-def erfc(x: Any, /) -> Any:
+def erfc(x: Any, /) -> Array:
     """Complementary error function ``1 - erf(x)``, accurate in the tail.
 
     >>> tr.erfc(tr.asarray([0.0]))
@@ -188,7 +193,7 @@ def erfc(x: Any, /) -> Any:
     return _ERFC(x)
 
 
-def erfinv(x: Any, /) -> Any:
+def erfinv(x: Any, /) -> Array:
     """Inverse of the error function.
 
     >>> tr.erfinv(tr.asarray([0.0]))
@@ -197,7 +202,7 @@ def erfinv(x: Any, /) -> Any:
     return _ERFINV(x)
 
 
-def exp(x: Any, /) -> Any:
+def exp(x: Any, /) -> Array:
     """Exponential.
 
     >>> tr.exp(tr.asarray([0.0, 1.0]))
@@ -206,7 +211,7 @@ def exp(x: Any, /) -> Any:
     return _EXP(x)
 
 
-def exp2(x: Any, /) -> Any:
+def exp2(x: Any, /) -> Array:
     """Power of two.
 
     >>> tr.exp2(tr.asarray([3.0]))
@@ -215,7 +220,7 @@ def exp2(x: Any, /) -> Any:
     return _EXP2(x)
 
 
-def expm1(x: Any, /) -> Any:
+def expm1(x: Any, /) -> Array:
     """``exp(x) - 1``, accurate near 0.
 
     >>> tr.expm1(tr.asarray([0.0]))
@@ -224,7 +229,7 @@ def expm1(x: Any, /) -> Any:
     return _EXPM1(x)
 
 
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: Any, x2: Any, /) -> Array:
     """Length of the vector (`x1`, `x2`), without overflow on the way.
 
     >>> tr.hypot(tr.asarray([3.0]), tr.asarray([4.0]))
@@ -233,7 +238,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     return _HYPOT(x1, x2)
 
 
-def lgamma(x: Any, /) -> Any:
+def lgamma(x: Any, /) -> Array:
     """Logarithm of the absolute value of the gamma function.
 
     >>> tr.lgamma(tr.asarray([1.0]))
@@ -242,7 +247,7 @@ def lgamma(x: Any, /) -> Any:
     return _LGAMMA(x)
 
 
-def log(x: Any, /) -> Any:
+def log(x: Any, /) -> Array:
     """Natural logarithm; branch cut along the negative real axis for complex operands.
 
     >>> tr.log(tr.asarray([1.0]))
@@ -251,7 +256,7 @@ def log(x: Any, /) -> Any:
     return _LOG(x)
 
 
-def log10(x: Any, /) -> Any:
+def log10(x: Any, /) -> Array:
     """Logarithm to base 10.
 
     >>> tr.log10(tr.asarray([100.0]))
@@ -260,7 +265,7 @@ def log10(x: Any, /) -> Any:
     return _LOG10(x)
 
 
-def log1p(x: Any, /) -> Any:
+def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate near 0.
 
     >>> tr.log1p(tr.asarray([0.0]))
@@ -269,7 +274,7 @@ def log1p(x: Any, /) -> Any:
     return _LOG1P(x)
 
 
-def log2(x: Any, /) -> Any:
+def log2(x: Any, /) -> Array:
     """Logarithm to base 2.
 
     >>> tr.log2(tr.asarray([8.0]))
@@ -278,7 +283,7 @@ def log2(x: Any, /) -> Any:
     return _LOG2(x)
 
 
-def logaddexp(x1: Any, x2: Any, /) -> Any:
+def logaddexp(x1: Any, x2: Any, /) -> Array:
     """``log(exp(x1) + exp(x2))``, without overflow on the way.
 
     >>> tr.logaddexp(tr.asarray([0.0]), tr.asarray([0.0]))
@@ -287,7 +292,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     return _LOGADDEXP(x1, x2)
 
 
-def rsqrt(x: Any, /) -> Any:
+def rsqrt(x: Any, /) -> Array:
     """Reciprocal square root.
 
     >>> tr.rsqrt(tr.asarray([4.0]))
@@ -296,7 +301,7 @@ def rsqrt(x: Any, /) -> Any:
     return _RSQRT(x)
 
 
-def sin(x: Any, /) -> Any:
+def sin(x: Any, /) -> Array:
     """Sine.
 
     >>> tr.sin(tr.asarray([0.0]))
@@ -305,7 +310,7 @@ def sin(x: Any, /) -> Any:
     return _SIN(x)
 
 
-def sinh(x: Any, /) -> Any:
+def sinh(x: Any, /) -> Array:
     """Hyperbolic sine.
 
     >>> tr.sinh(tr.asarray([0.0]))
@@ -314,7 +319,7 @@ def sinh(x: Any, /) -> Any:
     return _SINH(x)
 
 
-def sqrt(x: Any, /) -> Any:
+def sqrt(x: Any, /) -> Array:
     """Square root; branch cut along the negative real axis for complex operands.
 
     >>> tr.sqrt(tr.asarray([4.0, 9.0]))
@@ -323,7 +328,7 @@ def sqrt(x: Any, /) -> Any:
     return _SQRT(x)
 
 
-def tan(x: Any, /) -> Any:
+def tan(x: Any, /) -> Array:
     """Tangent.
 
     >>> tr.tan(tr.asarray([0.0]))
@@ -332,7 +337,7 @@ def tan(x: Any, /) -> Any:
     return _TAN(x)
 
 
-def tanh(x: Any, /) -> Any:
+def tanh(x: Any, /) -> Array:
     """Hyperbolic tangent.
 
     >>> tr.tanh(tr.asarray([0.0, 1.0]))
@@ -341,7 +346,7 @@ def tanh(x: Any, /) -> Any:
     return _TANH(x)
 
 
-def polygamma(order: int, x: Any, /) -> Any:
+def polygamma(order: int, x: Any, /) -> Array:
     """Derivative of the given order of `digamma`; order 0 is `digamma` itself.
 
     >>> tr.polygamma(1, tr.asarray([1.0]))

@@ -1,12 +1,17 @@
 """Arithmetic and extrema, element by element."""
 
+from __future__ import annotations
+
 import builtins
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import converted, value, whole
 from tenferro_tensor_core import finfo, float64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "abs",
@@ -57,7 +62,7 @@ _SUB: Final = catalog.sub.op()
 _TRUNC: Final = catalog.trunc.op()
 
 
-def abs(x: Any, /) -> Any:
+def abs(x: Any, /) -> Array:
     """Magnitude; real for complex operands.
 
     >>> tr.abs(tr.asarray([-2.0, 3.0]))
@@ -66,7 +71,7 @@ def abs(x: Any, /) -> Any:
     return _ABS(x)
 
 
-def add(x1: Any, x2: Any, /) -> Any:
+def add(x1: Any, x2: Any, /) -> Array:
     """Sum.
 
     >>> tr.add(tr.asarray([1, 2]), 1)
@@ -75,7 +80,7 @@ def add(x1: Any, x2: Any, /) -> Any:
     return _ADD(x1, x2)
 
 
-def ceil(x: Any, /) -> Any:
+def ceil(x: Any, /) -> Array:
     """Smallest integer not below `x`, in the dtype of `x`.
 
     >>> tr.ceil(tr.asarray([1.2, -1.2]))
@@ -84,7 +89,7 @@ def ceil(x: Any, /) -> Any:
     return _CEIL(x)
 
 
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: Any, x2: Any, /) -> Array:
     """Magnitude of `x1` with the sign of `x2`.
 
     >>> tr.copysign(tr.asarray([1.0]), -0.0)
@@ -93,7 +98,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     return _COPYSIGN(x1, x2)
 
 
-def divide(x1: Any, x2: Any, /) -> Any:
+def divide(x1: Any, x2: Any, /) -> Array:
     """Quotient; of integers, computed in float64.
 
     >>> tr.divide(tr.asarray([1, 2]), 2)
@@ -102,7 +107,7 @@ def divide(x1: Any, x2: Any, /) -> Any:
     return _DIV(x1, x2)
 
 
-def floor(x: Any, /) -> Any:
+def floor(x: Any, /) -> Array:
     """Largest integer not above `x`, in the dtype of `x`.
 
     >>> tr.floor(tr.asarray([1.2, -1.2]))
@@ -111,7 +116,7 @@ def floor(x: Any, /) -> Any:
     return _FLOOR(x)
 
 
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: Any, x2: Any, /) -> Array:
     """Quotient rounded towards minus infinity.
 
     >>> tr.floor_divide(tr.asarray([7, -7]), 2)
@@ -120,7 +125,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     return _FLOOR_DIVIDE(x1, x2)
 
 
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: Any, x2: Any, /) -> Array:
     """Remainder with the sign of the dividend, as C's ``fmod``.
 
     >>> tr.fmod(tr.asarray([7, -7]), 4)
@@ -129,7 +134,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     return _FMOD(x1, x2)
 
 
-def maximum(x1: Any, x2: Any, /) -> Any:
+def maximum(x1: Any, x2: Any, /) -> Array:
     """Larger operand; NaN if either is NaN.
 
     >>> tr.maximum(tr.asarray([1, 5]), 3)
@@ -138,7 +143,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     return _MAXIMUM(x1, x2)
 
 
-def minimum(x1: Any, x2: Any, /) -> Any:
+def minimum(x1: Any, x2: Any, /) -> Array:
     """Smaller operand; NaN if either is NaN.
 
     >>> tr.minimum(tr.asarray([1, 5]), 3)
@@ -147,7 +152,7 @@ def minimum(x1: Any, x2: Any, /) -> Any:
     return _MINIMUM(x1, x2)
 
 
-def multiply(x1: Any, x2: Any, /) -> Any:
+def multiply(x1: Any, x2: Any, /) -> Array:
     """Product.
 
     >>> tr.multiply(tr.asarray([1, 2]), 3)
@@ -156,7 +161,7 @@ def multiply(x1: Any, x2: Any, /) -> Any:
     return _MUL(x1, x2)
 
 
-def negative(x: Any, /) -> Any:
+def negative(x: Any, /) -> Array:
     """Negative.
 
     >>> tr.negative(tr.asarray([1, -2]))
@@ -165,7 +170,7 @@ def negative(x: Any, /) -> Any:
     return _NEG(x)
 
 
-def nextafter(x1: Any, x2: Any, /) -> Any:
+def nextafter(x1: Any, x2: Any, /) -> Array:
     """Next representable number after `x1` in the direction of `x2`.
 
     >>> bool(tr.nextafter(tr.asarray(1.0), 2.0) > 1.0)
@@ -174,7 +179,7 @@ def nextafter(x1: Any, x2: Any, /) -> Any:
     return _NEXTAFTER(x1, x2)
 
 
-def pow(x1: Any, x2: Any, /) -> Any:
+def pow(x1: Any, x2: Any, /) -> Array:
     """`x1` to the power `x2`; of integers an integer, with exponents of at least 0.
 
     >>> tr.pow(tr.asarray([2, 3]), 2)
@@ -183,7 +188,7 @@ def pow(x1: Any, x2: Any, /) -> Any:
     return _POW(x1, x2)
 
 
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: Any, x2: Any, /) -> Array:
     """Remainder with the sign of the divisor.
 
     >>> tr.remainder(tr.asarray([7, -7]), 4)
@@ -192,7 +197,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     return _REMAINDER(x1, x2)
 
 
-def round(x: Any, /, decimals: int = 0) -> Any:
+def round(x: Any, /, decimals: int = 0) -> Array:
     """Nearest number with so many decimals, halves to even, in the dtype of `x`; of complex numbers part by part.
 
     With negative `decimals`, the nearest multiple of a power of 10.
@@ -217,7 +222,7 @@ def _rounded(x: Any, decimals: int) -> Any:
     return _DIV(_ROUND(_MUL(x, scale)), scale)
 
 
-def sign(x: Any, /) -> Any:
+def sign(x: Any, /) -> Array:
     """Sign: -1, 0 or 1; ``x / abs(x)`` for complex numbers, and 0 at 0.
 
     >>> tr.sign(tr.asarray([-2.0, 0.0]))
@@ -226,7 +231,7 @@ def sign(x: Any, /) -> Any:
     return _SIGN(x)
 
 
-def subtract(x1: Any, x2: Any, /) -> Any:
+def subtract(x1: Any, x2: Any, /) -> Array:
     """Difference.
 
     >>> tr.subtract(tr.asarray([1, 2]), 1)
@@ -235,7 +240,7 @@ def subtract(x1: Any, x2: Any, /) -> Any:
     return _SUB(x1, x2)
 
 
-def trunc(x: Any, /) -> Any:
+def trunc(x: Any, /) -> Array:
     """Integer part, rounded towards 0, in the dtype of `x`.
 
     >>> tr.trunc(tr.asarray([1.7, -1.7]))
@@ -244,7 +249,7 @@ def trunc(x: Any, /) -> Any:
     return _TRUNC(x)
 
 
-def abs2(x: Any, /) -> Any:
+def abs2(x: Any, /) -> Array:
     """Squared magnitude, real and without a square root: ``real(x)**2 + imag(x)**2``.
 
     >>> tr.abs2(tr.asarray([3 + 4j]))
@@ -257,7 +262,7 @@ def abs2(x: Any, /) -> Any:
     return _ADD(_MUL(re, re), _MUL(im, im))
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     """`x` limited to the interval from `min` to `max`; ``None`` leaves a side open.
 
     Where `min` exceeds `max`, the result is `max`. Integer bounds outside the range of an integer dtype do not bind.
@@ -283,7 +288,7 @@ def _binding(bound: Any, x: Any, below: bool) -> Any:
     return None if bound >= most else bound
 
 
-def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
     """`x` with NaN and infinities replaced by numbers, by default the largest finite ones.
 
     >>> tr.nan_to_num(tr.asarray([float("nan"), 1.0, float("-inf")]), neginf=-9.0)
@@ -303,7 +308,7 @@ def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, negi
     return catalog.select(catalog.eq(x, float("-inf")), under, out)
 
 
-def positive(x: Any, /) -> Any:
+def positive(x: Any, /) -> Array:
     """`x` itself.
 
     >>> tr.positive(tr.asarray([-1]))
@@ -312,7 +317,7 @@ def positive(x: Any, /) -> Any:
     return aliased(value(x))
 
 
-def reciprocal(x: Any, /) -> Any:
+def reciprocal(x: Any, /) -> Array:
     """``1 / x``; of integers, computed in float64.
 
     >>> tr.reciprocal(tr.asarray([2.0, 4.0]))
@@ -321,7 +326,7 @@ def reciprocal(x: Any, /) -> Any:
     return _DIV(1, x)
 
 
-def square(x: Any, /) -> Any:
+def square(x: Any, /) -> Array:
     """``x * x``.
 
     >>> tr.square(tr.asarray([2, -3]))

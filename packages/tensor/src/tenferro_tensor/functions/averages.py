@@ -1,6 +1,8 @@
 """Weighted means, covariances, and the distance between the extremes."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating, in_float32
@@ -14,6 +16,9 @@ from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.functions.statistics import converted_like, mean
 from tenferro_tensor.operands import alike, axes_of, converted, count
 from tenferro_tensor_core import DTypeError, ShapeError, ask, bool_, float32
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
@@ -81,7 +86,7 @@ def cov(
     ddof: int | None = None,
     fweights: Any = None,
     aweights: Any = None,
-) -> Any:
+) -> Array:
     """Covariance matrix of variables, of which there are several observations each.
 
     Args:
@@ -153,7 +158,7 @@ def _weights(name: str, weights: Any, x: Any) -> Any:
     return weights
 
 
-def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Any:
+def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Array:
     """Correlation coefficients of variables: `cov` divided by the standard deviations, limited to [-1, 1].
 
     >>> tr.corrcoef(tr.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -173,7 +178,7 @@ def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Any:
     return catalog.complex(*[catalog.clamp(part, -1.0, 1.0) for part in (catalog.real(c), catalog.imag(c))])
 
 
-def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Largest less smallest element over axes.
 
     Raises:

@@ -1,13 +1,18 @@
 """The binary form of floating point numbers: mantissas, exponents, and the distance to the next number."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.operands import converted
 from tenferro_tensor_core import DTypeError, finfo, float32, int32, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
 
@@ -45,7 +50,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     return scaled(x, -exponent), converted(exponent, int32)
 
 
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: Any, x2: Any, /) -> Array:
     """``x1 * 2**x2`` for integers `x2`, without overflow on the way.
 
     >>> tr.ldexp(tr.asarray([0.5, 0.75]), tr.asarray([4, 0]))
@@ -87,7 +92,7 @@ def modf(x: Any, /) -> tuple[Any, Any]:
     return catalog.copysign(part, x), whole
 
 
-def spacing(x: Any, /) -> Any:
+def spacing(x: Any, /) -> Array:
     """Distance to the nearest number of larger magnitude, with the sign of `x`; NaN of infinities.
 
     >>> tr.spacing(tr.asarray([1.0])) == 2.0**-52

@@ -1,8 +1,13 @@
 """Bit-wise operations, element by element; on booleans they are logical."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "bitwise_and",
@@ -23,7 +28,7 @@ _SHIFT_RIGHT: Final = catalog.shift_right.op()
 _BITWISE_XOR: Final = catalog.bitwise_xor.op()
 
 
-def bitwise_and(x1: Any, x2: Any, /) -> Any:
+def bitwise_and(x1: Any, x2: Any, /) -> Array:
     """Bit-wise and; of booleans, logical.
 
     >>> tr.bitwise_and(tr.asarray([6, 5]), 3)
@@ -32,7 +37,7 @@ def bitwise_and(x1: Any, x2: Any, /) -> Any:
     return _BITWISE_AND(x1, x2)
 
 
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: Any, /) -> Array:
     """Number of set bits of the magnitude, as uint8.
 
     >>> tr.bitwise_count(tr.asarray([7, 8])).tolist()
@@ -41,7 +46,7 @@ def bitwise_count(x: Any, /) -> Any:
     return _POPULATION_COUNT(x)
 
 
-def bitwise_invert(x: Any, /) -> Any:
+def bitwise_invert(x: Any, /) -> Array:
     """Bit-wise complement; of booleans, logical not.
 
     >>> tr.bitwise_invert(tr.asarray([0, 1]))
@@ -50,7 +55,7 @@ def bitwise_invert(x: Any, /) -> Any:
     return _BITWISE_NOT(x)
 
 
-def bitwise_left_shift(x1: Any, x2: Any, /) -> Any:
+def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
     """Bits of `x1` moved up by `x2` places.
 
     >>> tr.bitwise_left_shift(tr.asarray([1, 2]), 3)
@@ -59,7 +64,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Any:
     return _SHIFT_LEFT(x1, x2)
 
 
-def bitwise_or(x1: Any, x2: Any, /) -> Any:
+def bitwise_or(x1: Any, x2: Any, /) -> Array:
     """Bit-wise or; of booleans, logical.
 
     >>> tr.bitwise_or(tr.asarray([4, 5]), 3)
@@ -68,7 +73,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Any:
     return _BITWISE_OR(x1, x2)
 
 
-def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
+def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
     """Bits of `x1` moved down by `x2` places; the sign is kept.
 
     >>> tr.bitwise_right_shift(tr.asarray([8, -8]), 2)
@@ -77,7 +82,7 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
     return _SHIFT_RIGHT(x1, x2)
 
 
-def bitwise_xor(x1: Any, x2: Any, /) -> Any:
+def bitwise_xor(x1: Any, x2: Any, /) -> Array:
     """Bit-wise exclusive or; of booleans, logical.
 
     >>> tr.bitwise_xor(tr.asarray([6, 5]), 3)

@@ -1,6 +1,8 @@
 """Whether values are equal or nearly so."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._listed import listed
@@ -9,10 +11,13 @@ from tenferro_tensor.operands import converted
 from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor_core import ShapeError, ask, bool_, float64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 
 
-def isclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``, element by element; infinities are close to themselves.
 
     Args:

@@ -1,9 +1,14 @@
 """Comparison, classification and logic, element by element."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.operands import truth
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "equal",
@@ -36,7 +41,7 @@ _NE: Final = catalog.ne.op()
 _SIGNBIT: Final = catalog.signbit.op()
 
 
-def equal(x1: Any, x2: Any, /) -> Any:
+def equal(x1: Any, x2: Any, /) -> Array:
     """Whether the operands are equal.
 
     >>> tr.equal(tr.asarray([1, 2]), 2)
@@ -45,7 +50,7 @@ def equal(x1: Any, x2: Any, /) -> Any:
     return _EQ(x1, x2)
 
 
-def greater(x1: Any, x2: Any, /) -> Any:
+def greater(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is greater than `x2`.
 
     >>> tr.greater(tr.asarray([1, 3]), 2)
@@ -54,7 +59,7 @@ def greater(x1: Any, x2: Any, /) -> Any:
     return _GT(x1, x2)
 
 
-def greater_equal(x1: Any, x2: Any, /) -> Any:
+def greater_equal(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is at least `x2`.
 
     >>> tr.greater_equal(tr.asarray([1, 2]), 2)
@@ -63,7 +68,7 @@ def greater_equal(x1: Any, x2: Any, /) -> Any:
     return _GE(x1, x2)
 
 
-def isfinite(x: Any, /) -> Any:
+def isfinite(x: Any, /) -> Array:
     """Whether `x` is neither infinite nor NaN.
 
     >>> tr.isfinite(tr.asarray([1.0, float("inf")]))
@@ -72,7 +77,7 @@ def isfinite(x: Any, /) -> Any:
     return _IS_FINITE(x)
 
 
-def isinf(x: Any, /) -> Any:
+def isinf(x: Any, /) -> Array:
     """Whether `x` is infinite.
 
     >>> tr.isinf(tr.asarray([1.0, float("inf")]))
@@ -81,7 +86,7 @@ def isinf(x: Any, /) -> Any:
     return _IS_INF(x)
 
 
-def isnan(x: Any, /) -> Any:
+def isnan(x: Any, /) -> Array:
     """Whether `x` is NaN.
 
     >>> tr.isnan(tr.asarray([1.0, float("nan")]))
@@ -90,7 +95,7 @@ def isnan(x: Any, /) -> Any:
     return _IS_NAN(x)
 
 
-def less(x1: Any, x2: Any, /) -> Any:
+def less(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is less than `x2`.
 
     >>> tr.less(tr.asarray([1, 3]), 2)
@@ -99,7 +104,7 @@ def less(x1: Any, x2: Any, /) -> Any:
     return _LT(x1, x2)
 
 
-def less_equal(x1: Any, x2: Any, /) -> Any:
+def less_equal(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is at most `x2`.
 
     >>> tr.less_equal(tr.asarray([2, 3]), 2)
@@ -108,7 +113,7 @@ def less_equal(x1: Any, x2: Any, /) -> Any:
     return _LE(x1, x2)
 
 
-def not_equal(x1: Any, x2: Any, /) -> Any:
+def not_equal(x1: Any, x2: Any, /) -> Array:
     """Whether the operands differ.
 
     >>> tr.not_equal(tr.asarray([1, 2]), 2)
@@ -117,7 +122,7 @@ def not_equal(x1: Any, x2: Any, /) -> Any:
     return _NE(x1, x2)
 
 
-def signbit(x: Any, /) -> Any:
+def signbit(x: Any, /) -> Array:
     """Whether the sign bit is set, also of -0.0.
 
     >>> tr.signbit(tr.asarray([-0.0, 1.0]))
@@ -126,7 +131,7 @@ def signbit(x: Any, /) -> Any:
     return _SIGNBIT(x)
 
 
-def logical_and(x1: Any, x2: Any, /) -> Any:
+def logical_and(x1: Any, x2: Any, /) -> Array:
     """Whether both operands are true, that is nonzero.
 
     >>> tr.logical_and(tr.asarray([True, False]), True)
@@ -135,7 +140,7 @@ def logical_and(x1: Any, x2: Any, /) -> Any:
     return catalog.bitwise_and(truth(x1), truth(x2))
 
 
-def logical_not(x: Any, /) -> Any:
+def logical_not(x: Any, /) -> Array:
     """Whether the operand is false, that is zero.
 
     >>> tr.logical_not(tr.asarray([True, False]))
@@ -144,7 +149,7 @@ def logical_not(x: Any, /) -> Any:
     return catalog.bitwise_not(truth(x))
 
 
-def logical_or(x1: Any, x2: Any, /) -> Any:
+def logical_or(x1: Any, x2: Any, /) -> Array:
     """Whether some operand is true, that is nonzero.
 
     >>> tr.logical_or(tr.asarray([True, False]), False)
@@ -153,7 +158,7 @@ def logical_or(x1: Any, x2: Any, /) -> Any:
     return catalog.bitwise_or(truth(x1), truth(x2))
 
 
-def logical_xor(x1: Any, x2: Any, /) -> Any:
+def logical_xor(x1: Any, x2: Any, /) -> Array:
     """Whether exactly one operand is true, that is nonzero.
 
     >>> tr.logical_xor(tr.asarray([True, False]), True)
@@ -162,7 +167,7 @@ def logical_xor(x1: Any, x2: Any, /) -> Any:
     return catalog.bitwise_xor(truth(x1), truth(x2))
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Any:
+def where(condition: Any, x1: Any, x2: Any, /) -> Array:
     """`x1` where the condition is true, `x2` elsewhere; all three broadcast.
 
     Derivatives flow to the chosen operand only; where the other one is infinite or NaN, guard its argument too.

@@ -1,6 +1,8 @@
 """How often small integers occur, and which bin a number is in."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +15,14 @@ from tenferro_tensor.functions.manipulation import flip
 from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, number, size_of
 from tenferro_tensor_core import ArgumentError, DimLike, DTypeError, ShapeError, ask, dim_max, float64, int64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["bincount", "digitize"]
 
 
 @direct(_statistic_forms.bincount, ANY_SIZE)
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Any:
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Array:
     """How often each integer from 0 on occurs in a vector, or the sum of the weights where it does.
 
     Without `length`, the result goes up to the largest integer: in a compiled program its extent depends on data.
@@ -86,7 +91,7 @@ def counted_into(index: Any, n: DimLike, weights: Any) -> Any:
 
 
 @direct(_statistic_forms.digitize, ANY_SIZE)
-def digitize(x: Any, bins: Any, /, right: bool = False) -> Any:
+def digitize(x: Any, bins: Any, /, right: bool = False) -> Array:
     """The number of the bin of each element: how many edges are below it, or above it where the edges descend.
 
     Args:

@@ -4,10 +4,12 @@
 else in main memory, and the ``*_like`` functions stay where their argument is.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 from numbers import Number
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -58,6 +60,9 @@ from tenferro_tensor_core import (
 from tenferro_tensor_core import dtype as known_dtype
 from tenferro_tensor_core import from_dlpack as _from_dlpack
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 _DLPACK_KINDS: Final = {2: "cuda", 13: "cuda", 10: "rocm"}
 """Accelerators by DLPack's number of their kind of device."""
 
@@ -81,7 +86,7 @@ __all__ = [
 ]
 
 
-def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
+def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Array:
     """A value of numbers, nested sequences, NumPy arrays, buffers or DLPack producers; values are returned as they are.
 
     Differentiated and traced values inside nested sequences are stacked, so that derivatives pass.
@@ -123,7 +128,7 @@ def _stacked(obj: Any) -> Any:
     return stack([_stacked(v) if isinstance(v, (list, tuple)) else v for v in obj])
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """A tensor that shares the memory of a DLPack producer, or copies it where sharing is impossible.
 
     Data of a CUDA or ROCm device stay there; work on the tensor comes after the work that computes them.
@@ -161,7 +166,7 @@ def _shared(x: Any, home: str, copy: bool | None) -> Any:
     return state.tensor.wrap(raw, Spec(tuple(raw.shape), known_dtype(raw.dtype), place))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of a shape whose every element is `fill_value`, which may be a 0-d value.
 
     >>> tr.full((2,), 7)
@@ -199,7 +204,7 @@ def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
     return noted(own(host, place))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of zeros, float64 by default.
 
     >>> tr.zeros(2)
@@ -208,7 +213,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     return full(shape, 0, dtype=float64 if dtype is None else dtype, device=device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of ones, float64 by default.
 
     >>> tr.ones((1, 2))
@@ -217,7 +222,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     return full(shape, 1, dtype=float64 if dtype is None else dtype, device=device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array whose elements do not matter; since values are immutable it is an array of zeros.
 
     >>> tr.empty((2, 3)).shape
@@ -226,7 +231,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array with the shape of `x` (and its dtype and place) whose every element is `fill_value`.
 
     >>> tr.full_like(tr.asarray([1.0, 2.0]), 7)
@@ -237,7 +242,7 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = No
     return full(x.spec.shape, fill_value, dtype=dtype, device=x.spec.place.device if device is None else device)
 
 
-def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of zeros with the shape of `x` (and its dtype and place).
 
     >>> tr.zeros_like(tr.asarray([1, 2]))
@@ -246,7 +251,7 @@ def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     return full_like(x, 0, dtype=dtype, device=device)
 
 
-def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
+def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of ones with the shape of `x` (and its dtype and place).
 
     >>> tr.ones_like(tr.asarray([1.5, 2.5]))
@@ -255,7 +260,7 @@ def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     return full_like(x, 1, dtype=dtype, device=device)
 
 
-def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
+def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """An array with the shape of `x` whose elements do not matter: zeros.
 
     >>> tr.empty_like(tr.asarray([1, 2])).shape
@@ -264,7 +269,7 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Any:
+def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Array:
     """Numbers from `start` (0 if only one bound is given) to before `stop`, `step` apart.
 
     Bounds may be traced integers. How many numbers there are is known where the bounds differ by an integer or a size,
@@ -346,7 +351,7 @@ def _plain(x: Any) -> Any:
 
 def linspace(
     start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None
-) -> Any:
+) -> Array:
     """`num` numbers from `start` to `stop`, evenly spaced; without `endpoint`, `stop` is left out.
 
     The bounds may be 0-d values, through which derivatives pass.
@@ -383,7 +388,7 @@ def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place
     return catalog.select(last, stop, out) if endpoint else out
 
 
-def eye(n_rows: Any, n_cols: Any = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(n_rows: Any, n_cols: Any = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix with ones on diagonal `k` (0 the main one, positive above it) and zeros elsewhere.
 
     >>> tr.eye(2)
@@ -417,7 +422,7 @@ def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:
 
 
 @direct(_forms.tril)
-def tril(x: Any, /, k: int = 0) -> Any:
+def tril(x: Any, /, k: int = 0) -> Array:
     """The elements of (stacks of) matrices on and below diagonal `k`, zeros elsewhere.
 
     >>> tr.tril(tr.asarray([[1, 2], [3, 4]]))
@@ -428,7 +433,7 @@ def tril(x: Any, /, k: int = 0) -> Any:
 
 
 @direct(_forms.triu)
-def triu(x: Any, /, k: int = 0) -> Any:
+def triu(x: Any, /, k: int = 0) -> Array:
     """The elements of (stacks of) matrices on and above diagonal `k`, zeros elsewhere.
 
     >>> tr.triu(tr.asarray([[1, 2], [3, 4]]))

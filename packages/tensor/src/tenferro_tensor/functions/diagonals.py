@@ -1,6 +1,8 @@
 """Diagonals as vectors and as matrices, and triangles of ones."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +18,14 @@ from tenferro_tensor.origins import noted
 from tenferro_tensor_core import Dim, ShapeError, bool_, dim_max, float64, int64
 from tenferro_tensor_core import dtype as known_dtype
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["diag", "diagflat", "tri"]
 
 
 @direct(_numpy_forms.diag)
-def diag(x: Any, /, k: int = 0) -> Any:
+def diag(x: Any, /, k: int = 0) -> Array:
     """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix; `k` counts above the main one.
 
     Raises:
@@ -47,7 +52,7 @@ def diag(x: Any, /, k: int = 0) -> Any:
 
 
 @direct(_numpy_forms.diagflat)
-def diagflat(x: Any, /, k: int = 0) -> Any:
+def diagflat(x: Any, /, k: int = 0) -> Array:
     """The matrix with all elements of `x`, in row-major order, on diagonal `k`.
 
     >>> tr.diagflat(tr.asarray([[1, 2]]))
@@ -57,7 +62,7 @@ def diagflat(x: Any, /, k: int = 0) -> Any:
     return diag(ravel(listed(x)), k)
 
 
-def tri(n_rows: Any, n_cols: Any = None, k: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+def tri(n_rows: Any, n_cols: Any = None, k: int = 0, *, dtype: Any = None, device: Any = None) -> Array:
     """A matrix of ones on and below diagonal `k`, and zeros above it.
 
     >>> tr.tri(2, 3)

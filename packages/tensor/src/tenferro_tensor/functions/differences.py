@@ -1,7 +1,9 @@
 """Derivatives and integrals of sampled functions, and phases without jumps."""
 
+from __future__ import annotations
+
 from math import pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import direct
@@ -13,6 +15,9 @@ from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.scans import diff
 from tenferro_tensor.operands import alike, axes_of, axis_of, converted
 from tenferro_tensor_core import ArgumentError, ShapeError, ask, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["cumulative_trapezoid", "ediff1d", "gradient", "trapezoid", "unwrap"]
 
@@ -144,7 +149,7 @@ def diff_parts(y: Any, axis: int) -> tuple[Any, Any]:
     return span(y, axis, 1, n), span(y, axis, 0, n - 1)
 
 
-def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of a sampled function along an axis, by the trapezoidal rule.
 
     Args:
@@ -161,7 +166,7 @@ def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return catalog.reduce_sum(_areas("trapezoid", y, x, dx, axis), axes=(axis,))
 
 
-def cumulative_trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+def cumulative_trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Array:
     """The integrals of a sampled function up to each sample along an axis, by the trapezoidal rule.
 
     Arguments are those of `trapezoid`. The first sample has no integral, unless `initial`, usually 0, is put there.
@@ -182,7 +187,7 @@ def cumulative_trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1
 
 
 @direct(_numpy_forms.ediff1d)
-def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of neighbouring elements in row-major order, with other elements put before and after them.
 
     >>> tr.ediff1d(tr.asarray([1, 4, 9]), to_begin=0)
@@ -194,7 +199,7 @@ def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Any:
     return joined[0] if len(joined) == 1 else catalog.concatenate(*alike(*joined), axis=0)
 
 
-def unwrap(p: Any, /, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Any:
+def unwrap(p: Any, /, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Array:
     """Phases without jumps: multiples of the period are added wherever neighbours differ by more than half of it.
 
     The derivative is that of the identity.

@@ -1,6 +1,8 @@
 """Element types: conversion, promotion and limits."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +18,13 @@ from tenferro_tensor_core import iinfo as _iinfo
 from tenferro_tensor_core import isdtype as _isdtype
 from tenferro_tensor_core import result_type as _result_type
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["astype", "can_cast", "cast", "convert", "finfo", "iinfo", "isdtype", "result_type"]
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """`x` in another dtype, as the Array API standard defines it: everything but complex to real is allowed.
 
     The result has memory of its own; with ``copy=False`` it is `x` itself where dtype and device are those of `x`.
@@ -40,7 +45,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     return copied(x, out, True if copy else None)
 
 
-def convert(x: Any, dtype: Any, /) -> Any:
+def convert(x: Any, dtype: Any, /) -> Array:
     """`x` in another dtype, refused where kind or range would be lost.
 
     Raises:
@@ -60,7 +65,7 @@ def convert(x: Any, dtype: Any, /) -> Any:
     return apart(x, converted(x, dtype))
 
 
-def cast(x: Any, dtype: Any, /) -> Any:
+def cast(x: Any, dtype: Any, /) -> Array:
     """`x` in another dtype, whatever is lost: truncation to integers, the real part of complex numbers.
 
     >>> tr.cast(tr.asarray([1.5 + 2j]), tr.float64)

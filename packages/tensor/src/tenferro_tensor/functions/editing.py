@@ -1,6 +1,8 @@
 """Entries removed, put in, added and repeated along an axis."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +29,13 @@ from tenferro_tensor_core import (
     specialise,
 )
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
 
 
-def append(x: Any, values: Any, /, axis: int | None = None) -> Any:
+def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
     """`x` and `values` joined along an axis, or, without axis, their elements.
 
     >>> tr.append(tr.asarray([[1, 2]]), tr.asarray([3]))
@@ -75,7 +80,7 @@ def _counted(name: str, i: Any, n: Any, most: Any, axis: int) -> Any:
 
 
 @direct(_numpy_forms.delete)
-def delete(x: Any, obj: Any, /, axis: int | None = None) -> Any:
+def delete(x: Any, obj: Any, /, axis: int | None = None) -> Array:
     """`x` without some entries along an axis, or, without axis, without some of its elements.
 
     Args:
@@ -107,7 +112,7 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Any:
     return catalog.concatenate(span(x, axis, 0, at), span(x, axis, at + 1, n), axis=axis)
 
 
-def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Any:
+def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array:
     """`x` with values put in before indices along an axis, or, without axis, into the vector of its elements.
 
     Args:
@@ -162,7 +167,7 @@ def _inserted_several(x: Any, axis: int, at: np.ndarray[Any, Any], values: Any) 
 
 
 @direct(_numpy_forms.resize)
-def resize(x: Any, new_shape: Any, /) -> Any:
+def resize(x: Any, new_shape: Any, /) -> Array:
     """The elements in row-major order, from the first again after the last, in a shape of any size.
 
     >>> tr.resize(tr.asarray([1, 2, 3]), (2, 2))
@@ -183,7 +188,7 @@ def resize(x: Any, new_shape: Any, /) -> Any:
     return catalog.reshape(span(tile(x, (dim_max(times, 0),)), 0, 0, total), shape=shape)
 
 
-def trim_zeros(x: Any, /, trim: str = "fb", axis: Any = None) -> Any:
+def trim_zeros(x: Any, /, trim: str = "fb", axis: Any = None) -> Array:
     """`x` without the zeros at its ends, along all axes or some.
 
     Args:

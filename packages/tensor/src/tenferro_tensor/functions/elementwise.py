@@ -1,7 +1,9 @@
 """Functions of one or two numbers that follow from those of the standard."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating
@@ -9,13 +11,16 @@ from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.operands import alike, converted
 from tenferro_tensor_core import DTypeError, complex128, float64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = [
     "angle", "deg2rad", "divmod", "fabs", "float_power", "fmax", "fmin", "heaviside", "i0", "logaddexp2", "rad2deg",
     "rint", "sinc",
 ]  # fmt: skip
 
 
-def angle(z: Any, /, deg: bool = False) -> Any:
+def angle(z: Any, /, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, in (-pi, pi]; 0 or pi of real numbers.
 
     Args:
@@ -33,7 +38,7 @@ def angle(z: Any, /, deg: bool = False) -> Any:
     return rad2deg(out) if deg else out
 
 
-def deg2rad(x: Any, /) -> Any:
+def deg2rad(x: Any, /) -> Array:
     """Degrees as radians.
 
     >>> tr.deg2rad(tr.asarray([180.0]))
@@ -42,7 +47,7 @@ def deg2rad(x: Any, /) -> Any:
     return catalog.mul(floating(x), math.pi / 180)
 
 
-def rad2deg(x: Any, /) -> Any:
+def rad2deg(x: Any, /) -> Array:
     """Radians as degrees.
 
     >>> tr.rad2deg(tr.asarray([math.pi]))
@@ -60,7 +65,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     return catalog.floor_divide(x1, x2), catalog.remainder(x1, x2)
 
 
-def fabs(x: Any, /) -> Any:
+def fabs(x: Any, /) -> Array:
     """Magnitude of real numbers, as floating point numbers.
 
     >>> tr.fabs(tr.asarray([-2, 3]))
@@ -69,7 +74,7 @@ def fabs(x: Any, /) -> Any:
     return catalog.abs(_real("fabs", x))
 
 
-def rint(x: Any, /) -> Any:
+def rint(x: Any, /) -> Array:
     """Nearest integer, halves to even, as a floating point number.
 
     >>> tr.rint(tr.asarray([0.5, 1.5]))
@@ -78,7 +83,7 @@ def rint(x: Any, /) -> Any:
     return catalog.round(floating(x))
 
 
-def float_power(x1: Any, x2: Any, /) -> Any:
+def float_power(x1: Any, x2: Any, /) -> Array:
     """`x1` to the power `x2` in float64 or complex128, also of integers with negative exponents.
 
     >>> tr.float_power(tr.asarray([2, 4]), -1)
@@ -89,7 +94,7 @@ def float_power(x1: Any, x2: Any, /) -> Any:
     return catalog.pow(*[converted(x, dtype) for x in operands])
 
 
-def fmax(x1: Any, x2: Any, /) -> Any:
+def fmax(x1: Any, x2: Any, /) -> Array:
     """Larger operand; where one is NaN, the other.
 
     >>> tr.fmax(tr.asarray([1.0, float("nan")]), 0.5)
@@ -98,7 +103,7 @@ def fmax(x1: Any, x2: Any, /) -> Any:
     return catalog.maximum(*_instead_of_nan(x1, x2))
 
 
-def fmin(x1: Any, x2: Any, /) -> Any:
+def fmin(x1: Any, x2: Any, /) -> Array:
     """Smaller operand; where one is NaN, the other.
 
     >>> tr.fmin(tr.asarray([1.0, float("nan")]), 0.5)
@@ -115,7 +120,7 @@ def _instead_of_nan(x1: Any, x2: Any) -> tuple[Any, Any]:
     return catalog.select(catalog.is_nan(x1), x2, x1), catalog.select(catalog.is_nan(x2), x1, x2)
 
 
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: Any, x2: Any, /) -> Array:
     """0 for negative `x1`, 1 for positive ones, and `x2` where `x1` is 0.
 
     >>> tr.heaviside(tr.asarray([-1.5, 0.0, 2.0]), 0.5)
@@ -126,7 +131,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     return catalog.select(catalog.is_nan(x1), math.nan, step)
 
 
-def logaddexp2(x1: Any, x2: Any, /) -> Any:
+def logaddexp2(x1: Any, x2: Any, /) -> Array:
     """``log2(2**x1 + 2**x2)``, without overflow on the way.
 
     >>> tr.logaddexp2(tr.asarray([1000.0]), 1000.0)
@@ -152,7 +157,7 @@ def _real(name: str, x: Any) -> Any:
 _SINC_TERMS: Final = 12
 
 
-def sinc(x: Any, /) -> Any:
+def sinc(x: Any, /) -> Array:
     """``sin(pi * x) / (pi * x)``, which is 1 at 0; derivatives of every order are exact there too.
 
     >>> tr.sinc(tr.asarray([0.0, 0.5]))
@@ -183,7 +188,7 @@ _I0_TAIL: Final = (
 """Chebyshev coefficients, highest first, of ``exp(-x) * sqrt(x) * i0(x)`` in ``32 / x - 2`` (Cephes)."""
 
 
-def i0(x: Any, /) -> Any:
+def i0(x: Any, /) -> Array:
     """Modified Bessel function of the first kind, order 0.
 
     The power series up to 8, and beyond the Chebyshev series of S. L. Moshier's Cephes library.

@@ -3,8 +3,10 @@
 ``size=`` makes results of a known extent: of too many positions the first ones, after too few of them a filling.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from tenferro_tensor.functions.reading import take
 from tenferro_tensor.functions.searching import nonzero
 from tenferro_tensor.operands import converted, host_elements, number, positions, shape_of, size_of, truth
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, dim_max, dim_min, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["argwhere", "flatnonzero", "ravel_multi_index", "unravel_index"]
 
@@ -58,7 +63,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
 
 
 @direct(_numpy_forms.ravel_multi_index)
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """Positions among the elements of a shape in row-major order, for indices along each axis: the inverse of
     `unravel_index`.
 
@@ -139,7 +144,7 @@ def first_true(mask: Any, size: Any, fill: Any) -> Any:
     return catalog.select(catalog.lt(positions(few, 0), count), few, fill)
 
 
-def flatnonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def flatnonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Array:
     """Positions, in row-major order, of the nonzero elements.
 
     Args:
@@ -159,7 +164,7 @@ def flatnonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     return first_true(truth(flat), size, 0 if fill_value is None else fill_value)
 
 
-def argwhere(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def argwhere(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Array:
     """Indices of the nonzero elements, one row for each of them.
 
     Args:

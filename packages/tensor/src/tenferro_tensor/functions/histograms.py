@@ -4,9 +4,11 @@ A bin holds its lower edge but not its upper one; the last bin holds both. Numbe
 not counted. Results are differentiable in the weights, and densities in the edges as well.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,10 +26,13 @@ from tenferro_tensor.functions.scans import diff
 from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, own, require_concrete
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, computing_type, int64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
-def histogram_bin_edges(x: Any, /, bins: Any = 10, range: tuple[Any, Any] | None = None, weights: Any = None) -> Any:
+def histogram_bin_edges(x: Any, /, bins: Any = 10, range: tuple[Any, Any] | None = None, weights: Any = None) -> Array:
     """The edges of the bins that `histogram` uses.
 
     Args:

@@ -1,7 +1,9 @@
 """Index arrays that shapes alone decide: diagonals, triangles and grids."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from tenferro_tensor.operands import own, shape_of, size_of, whole
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import ArgumentError, Dim, ShapeError, ask, int64, specialise
 from tenferro_tensor_core import dtype as known_dtype
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = [
     "diag_indices",

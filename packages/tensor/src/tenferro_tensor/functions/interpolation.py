@@ -1,7 +1,9 @@
 """Piecewise linear interpolation."""
 
+from __future__ import annotations
+
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -12,11 +14,14 @@ from tenferro_tensor.functions.reading import take
 from tenferro_tensor.operands import alike, converted, number
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, inexact_of
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["interp"]
 
 
 @direct(_numpy_forms.interp, ANY_SIZE)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The piecewise linear function through points, at the places `x`; differentiable by every argument.
 
     At a point itself the derivative by `x` is the slope to its right, and beyond the last one 0.

@@ -1,8 +1,10 @@
 """Joining, splitting, repeating and padding."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,11 +34,14 @@ from tenferro_tensor_core import (
     specialise,
 )
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
 
 
 @direct(joined)
-def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
     """Arrays joined along an existing axis, in the dtype that they promote to; with axis ``None``, their elements.
 
     Raises:
@@ -64,7 +69,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
 
 
 @direct(_forms.stack)
-def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
     """Arrays of one shape joined along a new axis.
 
     Raises:
@@ -132,7 +137,7 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
 
 
 @direct(_forms.repeat, ANY_SIZE)
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
     """Each element repeated along an axis, or, without axis, of the vector of all elements.
 
     `repeats` is one number, or one for each index of the axis (known when the call is made).
@@ -183,7 +188,7 @@ def _repeated(x: Any, times: DimLike, axis: int) -> Any:
 
 
 @direct(_forms.tile)
-def tile(x: Any, repetitions: Any, /) -> Any:
+def tile(x: Any, repetitions: Any, /) -> Array:
     """`x` laid side by side, `repetitions` times along each axis.
 
     >>> tr.tile(tr.asarray([1, 2]), (2,))
@@ -227,7 +232,7 @@ def _plain(given: Any) -> Any:
 
 
 @direct(_forms.pad, ANY_SIZE)
-def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
     """`x` with constants around it, in the dtype of `x` unless the constant needs a wider one.
 
     Args:

@@ -3,7 +3,9 @@
 Every product is one `dot_general`: extents that broadcast are free axes of the operand that has them, never copied.
 """
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
@@ -17,13 +19,16 @@ from tenferro_tensor.promotion import broadcast_shapes, stretched
 from tenferro_tensor.tables import EntryTable, Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min, int64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
 
 PRODUCTS: Final = Table("matrix products")
 """Matrix products that are one `dot_general` as they stand, by the specs of the operands."""
 
 
-def matmul(x1: Any, x2: Any, /) -> Any:
+def matmul(x1: Any, x2: Any, /) -> Array:
     """Matrix product; leading axes are stacks and broadcast, a vector is a row on the left and a column on the right.
 
     Raises:
@@ -127,7 +132,7 @@ def _without(x: Any, axes: list[int]) -> Any:
     return catalog.reshape(x, shape=tuple([d for a, d in enumerate(x.spec.shape) if a not in drop])) if drop else x
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Inner products along an axis, ``sum(conj(x1) * x2)``; the other axes broadcast.
 
     >>> tr.vecdot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
@@ -152,7 +157,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return catalog.reshape(out, shape=out.spec.shape[:-2])
 
 
-def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     """Sum of products over pairs of axes; the result has the other axes of `x1`, then those of `x2`.
 
     Args:
@@ -183,7 +188,7 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
     return catalog.dot_general(x, y, contract=(over_x, over_y), batch=((), ()))
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: Any, x2: Any, /) -> Array:
     """Products of each element of a vector with each of another.
 
     >>> tr.outer(tr.asarray([1, 2]), tr.asarray([3, 4]))
@@ -194,7 +199,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return catalog.mul(catalog.reshape(x, shape=(*x.spec.shape, 1)), y)
 
 
-def kron(x1: Any, x2: Any, /) -> Any:
+def kron(x1: Any, x2: Any, /) -> Array:
     """Kronecker product: each element of `x1` replaced by its product with the whole of `x2`.
 
     >>> tr.kron(tr.asarray([1, 10]), tr.asarray([1, 2]))
@@ -209,7 +214,7 @@ def kron(x1: Any, x2: Any, /) -> Any:
     return catalog.reshape(catalog.mul(wide_x, wide_y), shape=tuple([a * b for a, b in zip(of_x, of_y, strict=True)]))
 
 
-def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Any:
+def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Array:
     """The diagonals of (stacks of) matrices, along a new last axis; `offset` counts above the main one.
 
     >>> tr.diagonal(tr.asarray([[1, 2], [3, 4]]))
@@ -227,7 +232,7 @@ def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) ->
     return getitem(x, (Ellipsis, where + down, where + right))
 
 
-def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Any:
+def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Array:
     """Sums of the diagonals of (stacks of) matrices.
 
     ``linalg.trace`` and the method ``trace`` are this function; in the main namespace, that name is a program's trace.

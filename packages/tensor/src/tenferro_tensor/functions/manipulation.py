@@ -1,8 +1,10 @@
 """Another shape or another order of the same elements."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv, int64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = [
     "broadcast_arrays",
     "broadcast_shapes",
@@ -51,7 +56,7 @@ _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 
 @direct(reshaped, ANY_SIZE)
-def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
     With ``copy=True`` the result has memory of its own, with ``copy=False`` that of `x`, where elements are known.
@@ -128,7 +133,7 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
 
 
 @direct(_forms.ravel, ANY_SIZE)
-def ravel(x: Any, /) -> Any:
+def ravel(x: Any, /) -> Array:
     """The elements in row-major order as a vector.
 
     >>> tr.ravel(tr.asarray([[1, 2], [3, 4]]))
@@ -139,7 +144,7 @@ def ravel(x: Any, /) -> Any:
 
 
 @direct(_forms.permute_dims, ANY_SIZE)
-def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     """The axes in another order: axis ``i`` of the result is axis ``axes[i]`` of `x`.
 
     >>> tr.permute_dims(tr.zeros((2, 3, 4)), (2, 0, 1)).shape
@@ -164,7 +169,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
 
 
 @direct(swapped, ANY_SIZE)
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: Any, /) -> Array:
     """The last two axes swapped: the transpose of each matrix of a stack.
 
     >>> tr.matrix_transpose(tr.zeros((5, 2, 3))).shape
@@ -184,7 +189,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @direct(np.ndarray.swapaxes, ANY_SIZE)
-def swapaxes(x: Any, axis1: int, axis2: int, /) -> Any:
+def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
     """Two axes swapped.
 
     >>> tr.swapaxes(tr.zeros((2, 3, 4)), 0, 2).shape
@@ -198,7 +203,7 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Any:
 
 
 @direct(_forms.moveaxis, ANY_SIZE)
-def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
+def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Array:
     """Axes moved to new places; the others keep their order.
 
     >>> tr.moveaxis(tr.zeros((2, 3, 4)), 0, -1).shape
@@ -217,7 +222,7 @@ def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int
 
 
 @direct(_forms.squeeze, ANY_SIZE)
-def squeeze(x: Any, /, axis: Any = None) -> Any:
+def squeeze(x: Any, /, axis: Any = None) -> Array:
     """The axes named, of extent 1, dropped; by default all axes of extent 1.
 
     Raises:
@@ -244,7 +249,7 @@ def squeeze(x: Any, /, axis: Any = None) -> Any:
 
 
 @direct(_forms.expand_dims, ANY_SIZE)
-def expand_dims(x: Any, /, axis: Any = 0) -> Any:
+def expand_dims(x: Any, /, axis: Any = 0) -> Array:
     """New axes of extent 1 at the places that `axis` names in the result.
 
     >>> tr.expand_dims(tr.zeros((2, 3)), axis=1).shape
@@ -263,7 +268,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
 
 
 @direct(broadcasted, ANY_SIZE)
-def broadcast_to(x: Any, /, shape: Any) -> Any:
+def broadcast_to(x: Any, /, shape: Any) -> Array:
     """`x` repeated to a shape: aligned at the right, extents equal or 1.
 
     Raises:
@@ -299,7 +304,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 
 @direct(_forms.flip, ANY_SIZE)
-def flip(x: Any, /, axis: Any = None) -> Any:
+def flip(x: Any, /, axis: Any = None) -> Array:
     """The elements in reverse order along axes, by default along all.
 
     >>> tr.flip(tr.asarray([1, 2, 3]))
@@ -315,7 +320,7 @@ def flip(x: Any, /, axis: Any = None) -> Any:
 
 
 @direct(_forms.roll, ANY_SIZE)
-def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
+def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
     """The elements moved along axes, those that leave at one end coming back at the other; without axes, of the vector.
 
     A shift may be a 0-d integer array, which may be traced.

@@ -3,8 +3,10 @@
 NaNs are replaced before anything is computed from them, so that derivatives are 0 there and exact elsewhere.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -23,6 +25,9 @@ from tenferro_tensor.functions.statistics import mean
 from tenferro_tensor.operands import converted, host_elements
 from tenferro_tensor_core import ArgumentError, real_of
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = [
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
     "nanvar",
@@ -38,7 +43,7 @@ def _filled(x: Any, fill: float) -> tuple[Any, Any]:
     return catalog.select(none, fill, x), none
 
 
-def nansum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+def nansum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
     """Sum over axes of the elements that are not NaN; 0 where there are none.
 
     >>> tr.nansum(tr.asarray([1.0, float("nan"), 2.0]))
@@ -47,7 +52,7 @@ def nansum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = F
     return _sum(_filled(x, 0.0)[0], axis, dtype=dtype, keepdims=keepdims)
 
 
-def nanprod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+def nanprod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
     """Product over axes of the elements that are not NaN; 1 where there are none.
 
     >>> tr.nanprod(tr.asarray([3.0, float("nan"), 2.0]))
@@ -56,7 +61,7 @@ def nanprod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = 
     return _prod(_filled(x, 1.0)[0], axis, dtype=dtype, keepdims=keepdims)
 
 
-def nancumsum(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Any:
+def nancumsum(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
     """Cumulative sum along an axis, or of all elements, where NaN counts as 0.
 
     >>> tr.nancumsum(tr.asarray([1.0, float("nan"), 2.0]))
@@ -65,7 +70,7 @@ def nancumsum(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Any:
     return cumsum(_filled(x, 0.0)[0], axis, dtype=dtype)
 
 
-def nancumprod(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Any:
+def nancumprod(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
     """Cumulative product along an axis, or of all elements, where NaN counts as 1.
 
     >>> tr.nancumprod(tr.asarray([3.0, float("nan"), 2.0]))
@@ -74,7 +79,7 @@ def nancumprod(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Any:
     return cumprod(_filled(x, 1.0)[0], axis, dtype=dtype)
 
 
-def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Mean over axes of the elements that are not NaN; NaN where there are none.
 
     >>> tr.nanmean(tr.asarray([1.0, float("nan"), 2.0]))
@@ -103,7 +108,7 @@ def _quotient(total: Any, n: Any) -> Any:
 
 def nanvar(
     x: Any, /, axis: Any = None, *, ddof: float | None = None, keepdims: bool = False, correction: float = 0.0
-) -> Any:
+) -> Array:
     """Variance over axes of the elements that are not NaN; NaN where there are not more than `correction` of them.
 
     Args:
@@ -128,7 +133,7 @@ def nanvar(
 
 def nanstd(
     x: Any, /, axis: Any = None, *, ddof: float | None = None, keepdims: bool = False, correction: float = 0.0
-) -> Any:
+) -> Array:
     """Standard deviation over axes of the elements that are not NaN, the square root of `nanvar`.
 
     As for `std`, derivatives are 0 where all of these elements are equal.
@@ -145,7 +150,7 @@ def nanstd(
 
 
 @direct(_statistic_forms.nanmax, ANY_SIZE)
-def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Largest element over axes of those that are not NaN; NaN where there are none.
 
     >>> tr.nanmax(tr.asarray([1.0, float("nan"), 2.0]))
@@ -156,7 +161,7 @@ def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 @direct(_statistic_forms.nanmin, ANY_SIZE)
-def nanmin(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmin(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Smallest element over axes of those that are not NaN; NaN where there are none.
 
     >>> tr.nanmin(tr.asarray([1.0, float("nan"), 2.0]))
@@ -170,7 +175,7 @@ def _unless_all(none: Any, out: Any, axis: Any, keepdims: bool) -> Any:
     return out if none is None else catalog.select(_all(none, axis, keepdims=keepdims), math.nan, out)
 
 
-def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Index of the first largest element that is not NaN, along an axis or among all elements.
 
     Where all are NaN: an error if that is known, else, as in a compiled program, -1.
@@ -185,7 +190,7 @@ def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> 
     return _located("nanargmax", none, argmax(x, axis, keepdims=keepdims), axis, keepdims)
 
 
-def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Index of the first smallest element that is not NaN, along an axis or among all elements.
 
     Where all are NaN: an error if that is known, else, as in a compiled program, -1.

@@ -1,7 +1,9 @@
 """Functions that NumPy has beside those of the standard, with defaults or a meaning of their own."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -13,6 +15,9 @@ from tenferro_tensor.functions.scans import cumulative_prod, cumulative_sum
 from tenferro_tensor.functions.sorting import sort
 from tenferro_tensor.operands import converted, size_of, whole
 from tenferro_tensor_core import ShapeError, ask, complex128
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "array",
@@ -29,7 +34,7 @@ __all__ = [
 ]
 
 
-def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Any:
+def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Array:
     """A value of numbers, nested sequences or arrays in memory of its own, as `asarray` with ``copy=True``.
 
     Args:
@@ -47,7 +52,7 @@ def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: in
     return catalog.reshape(x, shape=(*(1,) * missing, *x.spec.shape)) if missing > 0 else x
 
 
-def cumprod(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Any:
+def cumprod(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Array:
     """Products of the elements up to each one along an axis; without axis, of all elements in row-major order.
 
     >>> tr.cumprod(tr.asarray([[1, 2], [3, 4]]))
@@ -56,7 +61,7 @@ def cumprod(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Any:
     return cumulative_prod(ravel(x) if axis is None else x, axis, dtype=dtype)
 
 
-def cumsum(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Any:
+def cumsum(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Array:
     """Sums of the elements up to each one along an axis; without axis, of all elements in row-major order.
 
     >>> tr.cumsum(tr.asarray([[1, 2], [3, 4]]))
@@ -65,7 +70,7 @@ def cumsum(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Any:
     return cumulative_sum(ravel(x) if axis is None else x, axis, dtype=dtype)
 
 
-def dot(x1: Any, x2: Any, /) -> Any:
+def dot(x1: Any, x2: Any, /) -> Array:
     """Sum of products over the last axis of `x1` and the last but one of `x2`, or its only one.
 
     With a number it is the product. The result has the other axes of `x1`, then those of `x2`: for stacks of matrices
@@ -83,7 +88,7 @@ def dot(x1: Any, x2: Any, /) -> Any:
     return _contracted("dot", x, y, max(y.spec.ndim - 2, 0))
 
 
-def inner(x1: Any, x2: Any, /) -> Any:
+def inner(x1: Any, x2: Any, /) -> Array:
     """Sum of products over the last axes of both operands; with a number, the product.
 
     Raises:
@@ -98,7 +103,7 @@ def inner(x1: Any, x2: Any, /) -> Any:
     return _contracted("inner", x, y, y.spec.ndim - 1)
 
 
-def vdot(x1: Any, x2: Any, /) -> Any:
+def vdot(x1: Any, x2: Any, /) -> Array:
     """Sum of ``conj(x1) * x2`` over all elements, in row-major order.
 
     Raises:
@@ -123,7 +128,7 @@ def _contracted(name: str, x: Any, y: Any, axis: int) -> Any:
     return tensordot(x, y, axes=((x.spec.ndim - 1,), (axis,)))
 
 
-def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
+def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """The identity matrix with `n` rows.
 
     >>> tr.identity(2)
@@ -133,7 +138,7 @@ def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     return eye(size_of("identity", "n", n), dtype=dtype, device=device)
 
 
-def sort_complex(x: Any, /) -> Any:
+def sort_complex(x: Any, /) -> Array:
     """The elements as complex numbers, sorted along the last axis by real part, then by imaginary part.
 
     >>> tr.sort_complex(tr.asarray([3, 1j, 1]))
@@ -144,7 +149,7 @@ def sort_complex(x: Any, /) -> Any:
 
 
 @direct(lambda x, /, axes=None: x.transpose(axes) if axes.__class__ in (tuple, type(None)) else None, ANY_SIZE)
-def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Any:
+def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order; by default in reverse, so that a matrix is transposed.
 
     >>> tr.transpose(tr.zeros((2, 3, 4))).shape
@@ -154,7 +159,7 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Any:
     return permute_dims(x, range(x.spec.ndim)[::-1] if axes is None else axes)
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: Any, x2: Any, /) -> Array:
     """Products of (stacks of) matrices and vectors, whose leading axes broadcast.
 
     >>> tr.matvec(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1, 1], [0, 1]]))
@@ -166,7 +171,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return catalog.reshape(out, shape=out.spec.shape[:-1])
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: Any, x2: Any, /) -> Array:
     """Products of (stacks of) conjugated vectors and matrices, whose leading axes broadcast.
 
     >>> tr.vecmat(tr.asarray([1, 1]), tr.asarray([[1, 2], [3, 4]]))

@@ -1,7 +1,9 @@
 """Sorting by several keys, and the elements on one side of a place in the order."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from tenferro_tensor.functions.reading import take_along_axis
 from tenferro_tensor.operands import axis_of, own, size_of, whole
 from tenferro_tensor_core import ArgumentError, AxisError, Dim, ShapeError, ask
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["argpartition", "lexsort", "partition", "top_k"]
 
 
@@ -27,7 +32,7 @@ class TopK(NamedTuple):
 
 
 @direct(_numpy_forms.lexsort, ANY_SIZE)
-def lexsort(keys: Any, /, axis: int = -1) -> Any:
+def lexsort(keys: Any, /, axis: int = -1) -> Array:
     """The indices along an axis that sort by the last key, where that is equal by the one before it, and so on.
 
     Args:
@@ -59,7 +64,7 @@ def _same(a: Any, b: Any) -> bool:
     return ask(a, "==", b)
 
 
-def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Any:
+def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
     """The elements so arranged along an axis that those with the numbers `kth` stand where sorting puts them.
 
     Before each of them are elements that are not larger, after it elements that are not smaller, in no order to rely
@@ -82,7 +87,7 @@ def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Any
     return catalog.sort(x, axis=axis, descending=False)
 
 
-def argpartition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Any:
+def argpartition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
     """The indices along an axis that arrange the elements as `partition` does.
 
     >>> tr.argpartition(tr.asarray([3, 1, 2]), 0)[0]

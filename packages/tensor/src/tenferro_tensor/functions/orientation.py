@@ -1,6 +1,8 @@
 """Arrays turned, mirrored, and given as many axes as a function needs."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -10,11 +12,14 @@ from tenferro_tensor.functions.manipulation import flip, moveaxis, swapaxes
 from tenferro_tensor.operands import axes_of, axis_of, whole
 from tenferro_tensor_core import AxisError, ShapeError
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "fliplr", "flipud", "rollaxis", "rot90"]
 
 
 @direct(_numpy_forms.atleast_1d, ANY_SIZE)
-def atleast_1d(*arrays: Any) -> Any:
+def atleast_1d(*arrays: Any) -> Array:
     """Each array with at least one axis; a tuple of them for several arrays.
 
     >>> tr.atleast_1d(tr.asarray(2.0))
@@ -24,7 +29,7 @@ def atleast_1d(*arrays: Any) -> Any:
 
 
 @direct(_numpy_forms.atleast_2d, ANY_SIZE)
-def atleast_2d(*arrays: Any) -> Any:
+def atleast_2d(*arrays: Any) -> Array:
     """Each array with at least two axes, a vector as a row; a tuple of them for several arrays.
 
     >>> tr.atleast_2d(tr.asarray([1, 2])).shape
@@ -34,7 +39,7 @@ def atleast_2d(*arrays: Any) -> Any:
 
 
 @direct(_numpy_forms.atleast_3d, ANY_SIZE)
-def atleast_3d(*arrays: Any) -> Any:
+def atleast_3d(*arrays: Any) -> Array:
     """Each array with at least three axes: a vector has shape (1, n, 1) then, a matrix (m, n, 1).
 
     >>> tr.atleast_3d(tr.asarray([1, 2])).shape
@@ -58,7 +63,7 @@ def with_axes(x: Any, least: int) -> Any:
     return catalog.reshape(x, shape=shape)
 
 
-def flipud(x: Any, /) -> Any:
+def flipud(x: Any, /) -> Array:
     """The entries along the first axis in reverse order.
 
     >>> tr.flipud(tr.asarray([1, 2, 3]))
@@ -68,7 +73,7 @@ def flipud(x: Any, /) -> Any:
     return flip(x, axis=0)
 
 
-def fliplr(x: Any, /) -> Any:
+def fliplr(x: Any, /) -> Array:
     """The entries along the second axis in reverse order.
 
     >>> tr.fliplr(tr.asarray([[1, 2, 3]]))
@@ -85,7 +90,7 @@ def _of_axes(name: str, x: Any, least: int) -> Any:
     return x
 
 
-def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Any:
+def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Array:
     """`x` turned by `k` right angles in the plane of two axes, from the first towards the second.
 
     Raises:
@@ -109,7 +114,7 @@ def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @direct(_numpy_forms.rollaxis, ANY_SIZE)
-def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(x: Any, axis: int, start: int = 0) -> Array:
     """An axis moved to before the axis `start`; `moveaxis` says the same more plainly.
 
     >>> tr.rollaxis(tr.zeros((2, 3, 4)), 2).shape

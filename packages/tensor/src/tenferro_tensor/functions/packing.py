@@ -1,6 +1,8 @@
 """Booleans as the bits of bytes, eight in each."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +15,13 @@ from tenferro_tensor.functions.manipulation import moveaxis, ravel
 from tenferro_tensor.operands import axis_of, converted, own, size_of, truth
 from tenferro_tensor_core import ArgumentError, DTypeError, bool_, floordiv, uint8
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["packbits", "unpackbits"]
 
 
-def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bytes whose bits say which elements along an axis, or of all, are not 0; missing ones at the end count as 0.
 
     Args:
@@ -41,7 +46,7 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     return moveaxis(catalog.reduce_sum(values, axes=(bits.spec.ndim - 1,)), -1, axis)
 
 
-def unpackbits(x: Any, /, axis: int | None = None, count: Any = None, bitorder: str = "big") -> Any:
+def unpackbits(x: Any, /, axis: int | None = None, count: Any = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, or of all, as bytes that are 0 or 1.
 
     Args:

@@ -1,8 +1,13 @@
 """Parts of complex numbers, and the gradient stop."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "complex",
@@ -19,7 +24,7 @@ _REAL: Final = catalog.real.op()
 _STOP_GRADIENT: Final = catalog.stop_gradient.op()
 
 
-def complex(x1: Any, x2: Any, /) -> Any:
+def complex(x1: Any, x2: Any, /) -> Array:
     """The complex numbers ``x1 + 1j * x2`` of real parts `x1` and imaginary parts `x2`.
 
     Signs of zeros and infinities stay as they are, which the sum of products would not keep.
@@ -30,7 +35,7 @@ def complex(x1: Any, x2: Any, /) -> Any:
     return _COMPLEX(x1, x2)
 
 
-def conj(x: Any, /) -> Any:
+def conj(x: Any, /) -> Array:
     """Complex conjugate; real numbers are unchanged.
 
     >>> tr.conj(tr.asarray([1 + 2j]))
@@ -39,7 +44,7 @@ def conj(x: Any, /) -> Any:
     return _CONJ(x)
 
 
-def imag(x: Any, /) -> Any:
+def imag(x: Any, /) -> Array:
     """Imaginary part; 0 for real numbers.
 
     >>> tr.imag(tr.asarray([1 + 2j]))
@@ -48,7 +53,7 @@ def imag(x: Any, /) -> Any:
     return _IMAG(x)
 
 
-def real(x: Any, /) -> Any:
+def real(x: Any, /) -> Array:
     """Real part; real numbers are unchanged.
 
     >>> tr.real(tr.asarray([1 + 2j]))
@@ -57,7 +62,7 @@ def real(x: Any, /) -> Any:
     return _REAL(x)
 
 
-def stop_gradient(x: Any, /) -> Any:
+def stop_gradient(x: Any, /) -> Array:
     """`x` itself, but no derivative passes.
 
     >>> tr.stop_gradient(tr.asarray([1.0]))

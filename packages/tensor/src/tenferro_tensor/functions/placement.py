@@ -1,6 +1,8 @@
 """The only function that moves data."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import ComputeDevice
@@ -10,10 +12,13 @@ from tenferro_tensor.operands import value
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import ArgumentError
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["to_device"]
 
 
-def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> Any:
+def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> Array:
     """`x` on a device: a copy where the memory differs, the value itself where it is there already.
 
     Raises:

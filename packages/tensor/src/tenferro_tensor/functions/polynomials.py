@@ -4,8 +4,10 @@ Where coefficients are known, the leading zeros of products and remainders are d
 stay. ``trim_leading_zeros`` chooses one of the two.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +31,9 @@ from tenferro_tensor_core import (
     int64,
     specialise,
 )
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "vander"]
 
@@ -58,7 +63,7 @@ def trimmed(name: str, p: Any, trim: bool | None, tolerance: float = 0.0) -> Any
 
 
 @direct(_numpy_forms.polyadd)
-def polyadd(p: Any, q: Any, /) -> Any:
+def polyadd(p: Any, q: Any, /) -> Array:
     """The sum of two polynomials.
 
     >>> tr.polyadd(tr.asarray([1, 2]), tr.asarray([9, 5, 4]))
@@ -68,7 +73,7 @@ def polyadd(p: Any, q: Any, /) -> Any:
 
 
 @direct(_numpy_forms.polysub)
-def polysub(p: Any, q: Any, /) -> Any:
+def polysub(p: Any, q: Any, /) -> Array:
     """The difference of two polynomials.
 
     >>> tr.polysub(tr.asarray([2, 10]), tr.asarray([1, 2, 3]))
@@ -83,7 +88,7 @@ def _aligned(name: str, p: Any, q: Any) -> list[Any]:
     return [catalog.pad(v, 0, low=(n - v.spec.shape[0],), high=(0,), interior=(0,)) for v in (p, q)]
 
 
-def polymul(p: Any, q: Any, /, *, trim_leading_zeros: bool | None = None) -> Any:
+def polymul(p: Any, q: Any, /, *, trim_leading_zeros: bool | None = None) -> Array:
     """The product of two polynomials.
 
     >>> tr.polymul(tr.asarray([1, 2]), tr.asarray([1, 3]))
@@ -120,7 +125,7 @@ def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tup
 
 
 @direct(_numpy_forms.polyval)
-def polyval(p: Any, x: Any, /) -> Any:
+def polyval(p: Any, x: Any, /) -> Array:
     """The values of a polynomial at places, by Horner's rule.
 
     >>> tr.polyval(tr.asarray([3, 0, 1]), tr.asarray([5, 2]))
@@ -133,7 +138,7 @@ def polyval(p: Any, x: Any, /) -> Any:
     return out
 
 
-def polyder(p: Any, /, m: int = 1) -> Any:
+def polyder(p: Any, /, m: int = 1) -> Array:
     """The derivative of order `m` of a polynomial.
 
     >>> tr.polyder(tr.asarray([1, 1, 1, 1]))
@@ -157,7 +162,7 @@ def _powers(p: Any, n: Any, least: int) -> Any:
     return converted(down, p.spec.dtype)
 
 
-def polyint(p: Any, /, m: int = 1, k: Any = None) -> Any:
+def polyint(p: Any, /, m: int = 1, k: Any = None) -> Array:
     """The integral of order `m` of a polynomial.
 
     Args:
@@ -195,11 +200,11 @@ def _constants(k: Any, m: int) -> Sequence[Any]:
         given = given * m if n == 1 and m > 1 else given
     if len(given) < m:
         raise ArgumentError(f"polyint needs one constant, or one for each of {m} times, got {len(given)}", m=m)
-    return given[:m]  # type: ignore[no-any-return]
+    return given[:m]
 
 
 @direct(_numpy_forms.vander)
-def vander(x: Any, /, n: Any = None, increasing: bool = False) -> Any:
+def vander(x: Any, /, n: Any = None, increasing: bool = False) -> Array:
     """The matrix of the powers of a vector: column j holds ``x**(n - 1 - j)``, or ``x**j`` if `increasing`.
 
     Args:

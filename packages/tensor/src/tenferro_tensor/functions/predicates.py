@@ -1,6 +1,8 @@
 """Questions about kinds of numbers, shapes and dtypes that NumPy has functions for."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,13 +14,16 @@ from tenferro_tensor.operands import axes_of, require_concrete
 from tenferro_tensor_core import DType, DTypeError, isdtype
 from tenferro_tensor_core import dtype as known_dtype
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = [
     "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable",
     "ndim", "promote_types", "real_if_close", "shape", "size",
 ]  # fmt: skip
 
 
-def iscomplex(x: Any, /) -> Any:
+def iscomplex(x: Any, /) -> Array:
     """Whether the imaginary part is not 0, element by element.
 
     >>> tr.iscomplex(tr.asarray([1 + 0j, 2j]))
@@ -27,7 +32,7 @@ def iscomplex(x: Any, /) -> Any:
     return catalog.ne(catalog.imag(listed(x)), 0)
 
 
-def isreal(x: Any, /) -> Any:
+def isreal(x: Any, /) -> Array:
     """Whether the imaginary part is 0, element by element.
 
     >>> tr.isreal(tr.asarray([1 + 0j, 2j]))
@@ -54,7 +59,7 @@ def isrealobj(x: Any, /) -> bool:
     return not iscomplexobj(x)
 
 
-def isneginf(x: Any, /) -> Any:
+def isneginf(x: Any, /) -> Array:
     """Whether a real number is minus infinity.
 
     >>> tr.isneginf(tr.asarray([float("-inf"), 1.0]))
@@ -64,7 +69,7 @@ def isneginf(x: Any, /) -> Any:
     return catalog.bitwise_and(catalog.is_inf(x), catalog.lt(x, 0))
 
 
-def isposinf(x: Any, /) -> Any:
+def isposinf(x: Any, /) -> Array:
     """Whether a real number is plus infinity.
 
     >>> tr.isposinf(tr.asarray([float("inf"), 1.0]))
@@ -165,7 +170,7 @@ def promote_types(type1: Any, type2: Any, /) -> DType:
     return result_type(known_dtype(type1), known_dtype(type2))
 
 
-def real_if_close(x: Any, /, tol: float = 100) -> Any:
+def real_if_close(x: Any, /, tol: float = 100) -> Array:
     """The real part of complex numbers whose imaginary parts are all nearly 0, else the numbers themselves.
 
     Args:

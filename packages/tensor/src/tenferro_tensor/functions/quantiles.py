@@ -1,7 +1,9 @@
 """Medians, percentiles and quantiles over axes, of all elements or of those that are not NaN."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import direct
@@ -23,11 +25,14 @@ from tenferro_tensor.operands import (
 )
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, float64, floordiv, inexact_of, int64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
 
 @direct(_statistic_forms.median)
-def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Middle element over axes, the mean of the two middle ones of an even number; NaN if one is NaN, or of none.
 
     >>> tr.median(tr.asarray([7, 1, 2, 4]))
@@ -37,7 +42,7 @@ def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 @direct(_statistic_forms.nanmedian)
-def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Median over axes of the elements that are not NaN; NaN where there are none.
 
     >>> tr.nanmedian(tr.asarray([7.0, float("nan"), 2.0]))
@@ -76,7 +81,7 @@ def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
 @direct(_statistic_forms.quantile)
 def quantile(
     x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
-) -> Any:
+) -> Array:
     """Quantiles over axes: the elements that the fraction `q` of all elements does not exceed; NaN if one is NaN.
 
     Derivatives pass to the neighbouring elements, and to `q` where the method interpolates.
@@ -100,7 +105,7 @@ def quantile(
 
 def percentile(
     x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
-) -> Any:
+) -> Array:
     """Percentiles over axes: `quantile` with probabilities between 0 and 100.
 
     >>> tr.percentile(tr.asarray([1.0, 2.0, 4.0]), 75)
@@ -111,7 +116,7 @@ def percentile(
 
 def nanquantile(
     x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
-) -> Any:
+) -> Array:
     """Quantiles over axes of the elements that are not NaN; NaN where there are none.
 
     >>> tr.nanquantile(tr.asarray([1.0, float("nan"), 2.0]), 0.5)
@@ -122,7 +127,7 @@ def nanquantile(
 
 def nanpercentile(
     x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
-) -> Any:
+) -> Array:
     """Percentiles over axes of the elements that are not NaN; NaN where there are none.
 
     >>> tr.nanpercentile(tr.asarray([1.0, float("nan"), 2.0]), 50)

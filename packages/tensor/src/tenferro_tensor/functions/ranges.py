@@ -1,7 +1,9 @@
 """Arrays from ranges on logarithmic scales, functions of indices, buffers and iterables."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +19,13 @@ from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor_core import ArgumentError, HostAdapterError
 from tenferro_tensor_core import dtype as known_dtype
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["copy", "frombuffer", "fromfunction", "fromiter", "geomspace", "logspace"]
 
 
-def copy(x: Any, /) -> Any:
+def copy(x: Any, /) -> Array:
     """The same elements in memory of their own.
 
     >>> tr.copy(tr.asarray([1, 2]))
@@ -45,7 +50,7 @@ def _placed(name: str, x: Any, axis: int, dtype: Any) -> Any:
 
 def logspace(
     start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
+) -> Array:
     """`num` powers ``base**start`` to ``base**stop``, whose exponents are evenly spaced.
 
     Both bounds and the base may be values, through which derivatives pass; bounds broadcast.
@@ -61,7 +66,9 @@ def logspace(
     )
 
 
-def geomspace(start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+def geomspace(
+    start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Array:
     """`num` numbers from `start` to `stop`, each the one before times a constant.
 
     Both bounds may be values, through which derivatives pass, and broadcast. Complex numbers lie on a spiral.
@@ -88,7 +95,7 @@ def geomspace(start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, dt
     return _placed("geomspace", out, axis, dtype)
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, /, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable[..., Any], shape: Any, /, *, dtype: Any = float, **kwargs: Any) -> Array:
     """The values of a function of indices: it is called once, with the index of every element along each axis.
 
     Args:
@@ -104,7 +111,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, /, *, dtype: Any = fl
     return function(*list(indices(shape, dtype=dtype)), **kwargs)
 
 
-def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """A vector of the numbers whose bytes are in a buffer, such as ``bytes``; they are copied.
 
     Args:
@@ -126,7 +133,7 @@ def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int 
     return asarray(host, copy=True)
 
 
-def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1) -> Any:
+def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1) -> Array:
     """A vector of the numbers that an iterable gives.
 
     Args:

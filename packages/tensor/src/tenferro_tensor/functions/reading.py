@@ -1,6 +1,8 @@
 """Reading by index: ``x[key]``, `take` and `take_along_axis`."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from tenferro_tensor.operands import axis_of, converted, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, dim_min, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["take", "take_along_axis"]
 
@@ -194,7 +199,7 @@ def _column(indices: Any, common: tuple[DimLike, ...]) -> Any:
 
 
 @direct(_forms.take, ANY_SIZE)
-def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
     """The elements of `x` at integer indices along an axis, which a vector need not name.
 
     Indices that are known are checked; those of a trace are clamped to the axis when the program runs.
@@ -222,7 +227,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
 
 
 @direct(_forms.take_along_axis, ANY_SIZE)
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Array:
     """The elements of `x` at an own index for each line along an axis; the other axes broadcast.
 
     >>> tr.take_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), axis=1)

@@ -3,7 +3,9 @@
 ``axis`` is one axis, a tuple of axes or ``None`` for all; ``keepdims=True`` leaves the reduced axes with extent 1.
 """
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -11,6 +13,9 @@ from tenferro_tensor.functions import _forms
 from tenferro_tensor.operands import AxisOps, converted, truth, value
 from tenferro_tensor_core import DType, int64, uint64
 from tenferro_tensor_core import dtype as known_dtype
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
 
@@ -30,7 +35,7 @@ def accumulated(x: Any, dtype: Any) -> Any:
     return x if x.spec.inexact else converted(x, uint64 if have.kind == "u" else int64)
 
 
-def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Sum over axes; 0 of no elements. Integers are summed in 64 bits.
 
     >>> tr.sum(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
@@ -43,7 +48,7 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fals
     return _SUM.reduce(x, axis, keepdims)
 
 
-def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Product over axes; 1 of no elements. Integers are multiplied in 64 bits.
 
     >>> tr.prod(tr.asarray([1, 2, 3]))
@@ -52,7 +57,7 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
     return _PROD.reduce(accumulated(value(x), dtype), axis, keepdims)
 
 
-def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Largest element over axes; NaN if one is NaN.
 
     Raises:
@@ -64,7 +69,7 @@ def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _MAX.reduce(value(x), axis, keepdims)
 
 
-def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Smallest element over axes; NaN if one is NaN.
 
     Raises:
@@ -76,7 +81,7 @@ def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _MIN.reduce(value(x), axis, keepdims)
 
 
-def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Whether all elements over axes are true, that is nonzero; true of no elements.
 
     >>> tr.all(tr.asarray([True, False]))
@@ -85,7 +90,7 @@ def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _ALL.reduce(truth(value(x)), axis, keepdims)
 
 
-def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Whether some element over axes is true, that is nonzero; false of no elements.
 
     >>> tr.any(tr.asarray([True, False]))
@@ -95,7 +100,7 @@ def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 @direct(_forms.count_nonzero, ANY_SIZE)
-def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Number of elements over axes that are not zero, as int64.
 
     >>> tr.count_nonzero(tr.asarray([[1, 0], [2, 3]]), axis=0)

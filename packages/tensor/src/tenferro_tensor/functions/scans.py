@@ -1,6 +1,8 @@
 """Cumulative sums and products, and differences, along an axis."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import direct
@@ -11,6 +13,9 @@ from tenferro_tensor.functions.reductions import accumulated
 from tenferro_tensor.identity import apart
 from tenferro_tensor.operands import AlongOps, alike, axis_of, kept, value, whole
 from tenferro_tensor_core import ArgumentError, dim_min
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
@@ -46,7 +51,7 @@ def _cumulative(ops: AlongOps, start: int, x: Any, axis: Any, dtype: Any, includ
 
 
 @direct(_line_forms.cumulative_sum, SHORT)
-def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
     """Sums of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
 
     `include_initial` puts the empty sum, 0, in front.
@@ -58,7 +63,7 @@ def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_in
 
 
 @direct(_line_forms.cumulative_prod, SHORT)
-def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
     """Products of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
 
     `include_initial` puts the empty product, 1, in front.
@@ -70,7 +75,7 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
 
 
 @direct(_line_forms.diff, LONG)
-def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Any:
+def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Array:
     """Differences of neighbours along an axis, taken `n` times; of booleans, whether neighbours differ.
 
     `prepend` and `append` are joined to `x` along the axis first.

@@ -1,6 +1,8 @@
 """Where things are: positions of extrema, of nonzero elements, and in sorted order."""
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from tenferro_tensor.operands import (
     value,
 )
 from tenferro_tensor_core import ArgumentError, ShapeError, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["argmax", "argmin", "nonzero", "searchsorted"]
 
@@ -37,7 +42,7 @@ def _located(ops: AlongOps, x: Any, axis: int | None, keepdims: bool) -> Any:
     return kept(out, spec, (axis_of(ops.name, axis, spec.ndim),)) if keepdims else out
 
 
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Index of the first largest element along an axis, or among all elements; NaN counts as largest.
 
     Raises:
@@ -49,7 +54,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
     return _located(_ARGMAX, x, axis, keepdims)
 
 
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Index of the first smallest element along an axis, or among all elements; NaN counts as smallest.
 
     Raises:
@@ -96,7 +101,7 @@ def _unravelled(flat: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     )
 
 
-def searchsorted(x1: Any, x2: Any, /, side: str = "left", *, sorter: Any = None) -> Any:
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", *, sorter: Any = None) -> Array:
     """Where to insert the elements of `x2` into the ascending vector `x1`: before or after its equals.
 
     Args:

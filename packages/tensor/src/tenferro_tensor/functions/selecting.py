@@ -1,7 +1,9 @@
 """Elements chosen by conditions and by index, from several arrays or from one."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import direct
@@ -16,10 +18,13 @@ from tenferro_tensor.operands import alike, axis_of, converted, host_elements, p
 from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError, ask, bool_, int64
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["choose", "extract", "piecewise", "put_along_axis", "select"]
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """For each element, that of the first choice whose condition is true, and `default` where none is.
 
     Conditions, choices and the default broadcast; no derivative passes into what is not chosen.
@@ -49,7 +54,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return brought(out, out.spec.with_(shape=shape))
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Array:
     """A function given by pieces: where several conditions hold, the last one counts, and 0 stands where none does.
 
     Unlike NumPy's, every function is called with all of `x`, so that it may be traced, and the result has the dtype
@@ -92,7 +97,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
 
 
 @direct(_numpy_forms.choose)
-def choose(x: Any, choices: Any, /, mode: str = "raise") -> Any:
+def choose(x: Any, choices: Any, /, mode: str = "raise") -> Array:
     """For each element of an integer array, the element at its place of the choice with that number.
 
     Args:
@@ -127,7 +132,7 @@ def choose(x: Any, choices: Any, /, mode: str = "raise") -> Any:
 
 
 @direct(_numpy_forms.extract)
-def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0) -> Any:
+def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0) -> Array:
     """The elements where a condition is true, in row-major order.
 
     Args:
@@ -155,7 +160,7 @@ def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0)
     return catalog.select(missing, *alike(fill_value, take(flat, catalog.select(missing, 0, at))))
 
 
-def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> Any:
+def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> Array:
     """`x` with values put at an own index for each line along an axis; the argument does not change.
 
     Args:

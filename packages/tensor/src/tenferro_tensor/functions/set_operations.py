@@ -4,7 +4,9 @@ Sizes of results depend on the elements, which have to be known; `unique` and `u
 pass to the elements that are in the result, where several are equal to the first of them.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.reading import take
 from tenferro_tensor.operands import alike, axis_of, own, positions, require_concrete
 from tenferro_tensor_core import UnsupportedError, bool_, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 
@@ -37,7 +42,7 @@ def unique(
     equal_nan: bool = True,
     size: Any = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """The distinct elements, or the distinct entries along an axis, in ascending order.
 
     Args:
@@ -117,7 +122,7 @@ def _first_of_run(in_order: Any, equal_nan: bool) -> Any:
 
 
 @direct(_numpy_forms.union1d, ANY_SIZE)
-def union1d(x: Any, y: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def union1d(x: Any, y: Any, /, *, size: Any = None, fill_value: Any = None) -> Array:
     """The distinct elements of both arrays; `size` and `fill_value` are those of `unique`.
 
     >>> tr.union1d(tr.asarray([3, 1]), tr.asarray([2, 3]))
@@ -148,7 +153,7 @@ def intersect1d(x: Any, y: Any, /, assume_unique: bool = False, return_indices: 
 
 
 @direct(_numpy_forms.setdiff1d, ANY_SIZE)
-def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Any:
+def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Array:
     """The distinct elements of `x` that are not in `y`.
 
     >>> tr.setdiff1d(tr.asarray([1, 3, 2, 4]), tr.asarray([3]))
@@ -160,7 +165,7 @@ def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Any:
 
 
 @direct(_numpy_forms.setxor1d, ANY_SIZE)
-def setxor1d(x: Any, y: Any, /, assume_unique: bool = False) -> Any:
+def setxor1d(x: Any, y: Any, /, assume_unique: bool = False) -> Array:
     """The distinct elements that are in one of the arrays only.
 
     >>> tr.setxor1d(tr.asarray([1, 3, 2]), tr.asarray([3, 4]))

@@ -4,7 +4,9 @@ Equal elements are found by sorting; the values are then read from the operand, 
 distinct from each other.
 """
 
-from typing import Any, Final, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,9 @@ from tenferro_tensor.functions.scans import cumulative_sum, diff
 from tenferro_tensor.functions.searching import nonzero
 from tenferro_tensor.operands import AlongOps, alike, host_elements, own, require_concrete, value
 from tenferro_tensor_core import bool_, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
@@ -141,7 +146,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 
 @direct(_line_forms.unique_values, ANY_SIZE)
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: Any, /) -> Array:
     """The distinct elements in ascending order.
 
     >>> tr.unique_values(tr.asarray([3, 1, 3]))
@@ -151,7 +156,7 @@ def unique_values(x: Any, /) -> Any:
 
 
 @direct(_line_forms.isin, ANY_SIZE)
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     """Whether each element of `x1` is among those of `x2`; with `invert`, whether it is not.
 
     >>> tr.isin(tr.asarray([1, 2, 3]), tr.asarray([3, 1]))

@@ -5,8 +5,10 @@ block to its share of the result. Shares of neighbouring blocks overlap and are 
 this takes ``n k`` multiplications and memory for about ``2 (n / b + b) k`` numbers, where ``b`` is the block's extent.
 """
 
+from __future__ import annotations
+
 from math import isqrt
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from tenferro_tensor.functions.manipulation import flip
 from tenferro_tensor.operands import alike, own
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, bool_, floordiv, likely
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["convolve", "correlate"]
 
 OPEN_BLOCK: Final = 32
@@ -27,7 +32,7 @@ OPEN_BLOCK: Final = 32
 
 
 @direct(_numpy_forms.convolve, ANY_SIZE)
-def convolve(x: Any, v: Any, /, mode: str = "full") -> Any:
+def convolve(x: Any, v: Any, /, mode: str = "full") -> Array:
     """Convolution of two vectors, ``z[i] = sum_j x[j] v[i - j]``: the coefficients of a product of polynomials.
 
     Args:
@@ -47,7 +52,7 @@ def convolve(x: Any, v: Any, /, mode: str = "full") -> Any:
 
 
 @direct(_numpy_forms.correlate, ANY_SIZE)
-def correlate(x: Any, v: Any, /, mode: str = "valid") -> Any:
+def correlate(x: Any, v: Any, /, mode: str = "valid") -> Array:
     """Correlation of two vectors, ``z[i] = sum_j x[i + j] conj(v[j])``.
 
     Args:

@@ -1,7 +1,9 @@
 """Joining along rows, columns and depth, blocks of blocks, and the cuts that undo them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -13,6 +15,9 @@ from tenferro_tensor.functions.joining import split
 from tenferro_tensor.functions.orientation import with_axes
 from tenferro_tensor.operands import alike, axis_of, whole
 from tenferro_tensor_core import ArgumentError, ShapeError, dim_min, floordiv
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "array_split",
@@ -28,7 +33,7 @@ __all__ = [
 
 
 @direct(_numpy_forms.vstack)
-def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
+def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
     """Arrays joined as rows: along the first axis, vectors as rows of a matrix.
 
     Raises:
@@ -42,7 +47,7 @@ def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
 
 
 @direct(_numpy_forms.hstack)
-def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
+def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
     """Arrays joined as columns: along the second axis, vectors along their only one.
 
     Raises:
@@ -56,7 +61,7 @@ def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
 
 
 @direct(_numpy_forms.dstack)
-def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
+def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
     """Arrays joined in depth: along the third axis, vectors and matrices as layers.
 
     Raises:
@@ -70,7 +75,7 @@ def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Any:
 
 
 @direct(_numpy_forms.column_stack)
-def column_stack(arrays: Sequence[Any], /) -> Any:
+def column_stack(arrays: Sequence[Any], /) -> Array:
     """Vectors joined as the columns of a matrix; matrices beside them are joined as they are.
 
     Raises:
@@ -101,7 +106,7 @@ def _joined(values: list[Any], axis: int, dtype: Any) -> Any:
 
 
 @direct(_numpy_forms.block)
-def block(arrays: Any, /) -> Any:
+def block(arrays: Any, /) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards.
 
     Blocks with fewer axes than others, or than there are levels of lists, get axes of extent 1 in front.

@@ -1,7 +1,9 @@
 """Means and variances over axes, and exponentials that are normalised over axes; of narrow floats in float32."""
 
+from __future__ import annotations
+
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import in_float32
@@ -11,6 +13,9 @@ from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
 from tenferro_tensor_core import ArgumentError, inexact_of
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
 
@@ -36,7 +41,7 @@ def converted_like(n: Any, x: Any) -> Any:
     return float(n) if n.__class__ is int else converted(n, catalog.real.infer(x.spec).dtype)  # type: ignore[union-attr]
 
 
-def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Arithmetic mean over axes; of integers in float64, NaN of no elements.
 
     >>> tr.mean(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
@@ -48,7 +53,7 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return _divided(_sum(x, axis, keepdims=keepdims), x, axis)
 
 
-def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Variance over axes: ``sum(abs(x - mean(x))**2) / (n - correction)``.
 
     `correction` 0 gives the variance of a population, 1 the unbiased estimate from a sample; NaN where it is not less
@@ -64,7 +69,7 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, correction)
 
 
-def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Standard deviation over axes, the square root of `var`.
 
     Its derivatives of every order are 0 where all elements are equal, like those of a norm at 0.
@@ -102,7 +107,7 @@ def _floating_real(x: Any, name: str) -> Any:
     return x
 
 
-def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """``log(sum(exp(x)))`` over axes, without overflow on the way; minus infinity of no elements.
 
     Where the largest element is infinite, that element is the limit, and the derivative is shared equally by all that
@@ -131,7 +136,7 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     return out if keepdims else catalog.reshape(out, shape=rest)
 
 
-def softmax(x: Any, /, axis: Any = -1) -> Any:
+def softmax(x: Any, /, axis: Any = -1) -> Array:
     """``exp(x) / sum(exp(x))`` over axes, without overflow on the way.
 
     Where the largest element is infinite, all that attain it share the sum equally, as in the derivative of
@@ -150,7 +155,7 @@ def softmax(x: Any, /, axis: Any = -1) -> Any:
     return e / _sum(e, axes, keepdims=True)
 
 
-def log_softmax(x: Any, /, axis: Any = -1) -> Any:
+def log_softmax(x: Any, /, axis: Any = -1) -> Array:
     """Logarithm of `softmax`, accurate where a share is tiny.
 
     Where the largest element is infinite, those that attain it have equal shares, and derivatives are 0.

@@ -1,6 +1,8 @@
 """Windows that taper a signal at its ends, symmetric and of a number of points."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,6 +10,9 @@ from tenferro_tensor.backends import place_of
 from tenferro_tensor.operands import own, size_of
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import specialise
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
@@ -17,7 +22,7 @@ def _window(name: str, n: Any, *parameters: Any) -> Any:
     return noted(own(getattr(np, name)(points, *parameters), place_of(None)))
 
 
-def bartlett(n: Any, /) -> Any:
+def bartlett(n: Any, /) -> Array:
     """The triangular window, 0 at both ends.
 
     >>> tr.bartlett(5)
@@ -26,7 +31,7 @@ def bartlett(n: Any, /) -> Any:
     return _window("bartlett", n)
 
 
-def blackman(n: Any, /) -> Any:
+def blackman(n: Any, /) -> Array:
     """Blackman's window, a sum of three cosines: ``0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t)`` for t from 0 to 1.
 
     >>> tr.round(tr.blackman(5) * 100)
@@ -35,7 +40,7 @@ def blackman(n: Any, /) -> Any:
     return _window("blackman", n)
 
 
-def hamming(n: Any, /) -> Any:
+def hamming(n: Any, /) -> Array:
     """Hamming's window, a raised cosine: ``0.54 - 0.46 cos(2 pi t)`` for t from 0 to 1.
 
     >>> tr.hamming(5)
@@ -44,7 +49,7 @@ def hamming(n: Any, /) -> Any:
     return _window("hamming", n)
 
 
-def hanning(n: Any, /) -> Any:
+def hanning(n: Any, /) -> Array:
     """Von Hann's window, a raised cosine: ``0.5 - 0.5 cos(2 pi t)`` for t from 0 to 1.
 
     >>> tr.hanning(5)
@@ -53,7 +58,7 @@ def hanning(n: Any, /) -> Any:
     return _window("hanning", n)
 
 
-def kaiser(n: Any, beta: float, /) -> Any:
+def kaiser(n: Any, beta: float, /) -> Array:
     """Kaiser's window: Bessel functions of order 0, ``I0(beta sqrt(1 - s**2)) / I0(beta)`` for s from -1 to 1.
 
     `beta` is a number: 0 gives a rectangle, 5 is near Hamming's window, 8.6 near Blackman's.

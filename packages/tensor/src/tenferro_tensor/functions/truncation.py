@@ -4,7 +4,9 @@ On concrete values the extent is a number. On traced ones it is a new symbolic s
 runs. Only its bounds are known before: one program serves all of its values.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._span import span
@@ -14,10 +16,13 @@ from tenferro_tensor.operands import axis_of, size_of, value
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, bool_, dim_min, int64
 from tenferro_tensor_core import assume as rely
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["assume", "compress", "truncate"]
 
 
-def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Any:
+def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Array:
     """The first `k` entries along an axis, or all of them where there are fewer.
 
     Args:
@@ -49,7 +54,7 @@ def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Any:
     return span(x, axis, 0, dim_min(count, n))
 
 
-def compress(x: Any, mask: Any, /, *, axis: int | None = None, max: Any = None) -> Any:
+def compress(x: Any, mask: Any, /, *, axis: int | None = None, max: Any = None) -> Array:
     """The entries along an axis where a mask is true, in order; without axis, the elements of `x` where it is true.
 
     Args:

@@ -1,7 +1,9 @@
 """Blocks whose starts may be computed: reading and replacing them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +13,13 @@ from tenferro_tensor.functions.updating import admitted
 from tenferro_tensor.operands import known_integer, shape_of, size_of, value
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size, dim_max, dim_min
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__ = ["dynamic_slice", "dynamic_update_slice"]
 
 
-def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Any:
+def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Array:
     """The block of `x` of extents `sizes` that begins at `starts`; ``x[i : i + k]`` on every axis, for any ``i``.
 
     Negative starts count from the end. A block that would leave the array is moved inside, on concrete values as on
@@ -36,7 +41,7 @@ def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Any:
     return catalog.dynamic_slice(x, *_starts("dynamic_slice", x, starts, extents), sizes=extents)
 
 
-def dynamic_update_slice(x: Any, update: Any, starts: Any) -> Any:
+def dynamic_update_slice(x: Any, update: Any, starts: Any) -> Array:
     """`x` with the block that begins at `starts` replaced by `update`; nothing changes in place.
 
     Negative starts count from the end. A block that would leave the array is moved inside; ``x.at[i : i + k].set(...)``
