@@ -104,6 +104,15 @@ def test_lower_tails_keep_their_digits():
     np.testing.assert_allclose(nn.squareplus(tr.asarray(-1e8)).numpy(), 1e-8, rtol=1e-12)
 
 
+def test_logarithms_of_one_less_an_exponential():
+    x = np.asarray([1e-20, 0.1, 0.69, 0.7, 3.0, 40.0])
+    wanted = np.concatenate([np.log(-np.expm1(-x[:3])), np.log1p(-np.exp(-x[3:]))])
+    assert_same(nn.log1mexp(tr.asarray(x)), wanted)
+    check_grads(nn.log1mexp, (x[1:-1],), order=2)
+    slopes = grad(lambda x: tr.sum(nn.log1mexp(x)))(tr.asarray([1e-20, 800.0, np.inf])).numpy()
+    np.testing.assert_allclose(slopes, [1e20, 0.0, 0.0])
+
+
 def test_parameters_and_their_derivatives():
     x = PLACES[1:-1]
     assert_same(nn.gelu(tr.asarray(x), False), x * special.ndtr(x))

@@ -59,6 +59,8 @@ class _Specs:
     """The table of specs of raw arrays, which C code keeps."""
 
     name: Final = "specs of raw arrays"
+    entries: Final[tuple[Any, ...]] = ()
+    """No keys in Python: an entry is found by the dtype object, the number of axes and the extents."""
 
     def stats(self) -> dict[str, int]:
         size, bound = kept_specs()

@@ -21,6 +21,7 @@ from tenferro_runtime.nn._rectifiers import (
 )
 from tenferro_runtime.nn._sigmoids import (
     gelu,
+    log1mexp,
     log_sigmoid,
     mish,
     sigmoid,
@@ -42,6 +43,7 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "leaky_relu",
+    "log1mexp",
     "log_sigmoid",
     "log_softmax",
     "logmeanexp",

@@ -4,7 +4,7 @@ Exponentials are taken of what is not positive, so that none overflows, and step
 both tails. Where a step multiplies `x`, `x` is limited to where the step is not 0 yet: minus infinity times 0 is NaN.
 """
 
-from math import pi, sqrt
+from math import log, pi, sqrt
 from typing import Any, Final
 
 from tenferro_runtime.nn._operands import real_floating
@@ -40,6 +40,22 @@ def log_sigmoid(x: Any, /) -> Array:
     """
     x = real_floating("log_sigmoid", x)
     return catalog.neg(catalog.logaddexp(catalog.neg(x), 0))
+
+
+def log1mexp(x: Any, /) -> Array:
+    """``log(1 - exp(-x))`` for positive `x`, accurate near 0 and far from it; minus infinity at 0, NaN below.
+
+    Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    >>> tr.nn.log1mexp(tr.asarray([1e-20, 1.0]))
+    Tensor([-46.05170186,  -0.45867515])
+    """
+    x = real_floating("log1mexp", x)
+    near = catalog.lt(x, log(2))
+    # Each branch is taken of a place where it is finite, so that no derivative of the other one is NaN.
+    below = catalog.log(catalog.neg(catalog.expm1(catalog.neg(catalog.select(near, x, log(2))))))
+    above = catalog.log1p(catalog.neg(catalog.exp(catalog.neg(catalog.select(near, log(2), x)))))
+    return catalog.select(near, below, above)
 
 
 def softplus(x: Any, /) -> Array:
