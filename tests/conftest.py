@@ -6,6 +6,8 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
+os.environ.setdefault("MPLBACKEND", "agg")
 
 from hypothesis import settings  # noqa: E402 - it may import NumPy
 

@@ -35,8 +35,6 @@ Convert = Callable[[Any], Any]
 LOSING: dict[str, Convert] = {
     "float": lambda y: float(y[0]),
     "int": lambda y: int(y[0]),
-    "floor": lambda y: math.floor(y[0]),
-    "ceil": lambda y: math.ceil(y[0]),
     "item": lambda y: y[0].item(),
     "tolist": lambda y: y.tolist(),
     "tolist of a number": lambda y: y[0].tolist(),
@@ -56,7 +54,7 @@ LOSING: dict[str, Convert] = {
 }
 """Ways to floats and integers, and to what is made of them."""
 
-OF_REAL = {"float", "int", "floor", "ceil", "math.sin", "np.float64", "percent", "arange", "sum of floats"}
+OF_REAL = {"float", "int", "math.sin", "np.float64", "percent", "arange", "sum of floats"}
 
 KEEPING: dict[str, Convert] = {
     "branch": lambda y: 1 if tr.real(y[0]) > 0 else 2,

@@ -8,7 +8,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, variable
 from tenferro_tensor import Tensor
-from tenferro_tensor_core import ForeignFunctionError
+from tenferro_tensor_core import ForeignFunctionError, UnsupportedError
 
 A = np.random.default_rng(0).normal(size=(3, 3))
 V = A[0].copy()
@@ -102,15 +102,15 @@ def test_gradients_flow(name: str) -> None:
 
 UNKNOWN: dict[str, Any] = {
     "sliding_window_view": lambda v: np.lib.stride_tricks.sliding_window_view(v, 2),
+    "array2string": np.array2string,
+    "own ufunc": np.frompyfunc(abs, 1, 1),
 }
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_functions_without_a_counterpart(name: str) -> None:
     f = UNKNOWN[name]
-    got = f(tr.asarray(V))
-    assert isinstance(got, Tensor)
-    np.testing.assert_array_equal(np.asarray(got), f(V))
+    np.testing.assert_array_equal(f(tr.asarray(V)), f(V))
     for kind in (tr.compile(lambda v: f(v)), lambda v: tr.vmap(f)(v[None]), lambda v: f(variable(v))):
         with pytest.raises(ForeignFunctionError, match="has no counterpart of it; use"):
             kind(tr.asarray(V))
@@ -142,8 +142,37 @@ def test_out() -> None:
 
 
 def test_arguments_without_a_meaning_here_are_named() -> None:
-    with pytest.raises(ForeignFunctionError, match=r"np\.sort was called on float64\[3\] .* 'order' .*call tr\.sort"):
-        np.sort(tr.asarray(V), order="f0")
+    with pytest.raises(ForeignFunctionError, match=r"np\.sort was called on .* 'order' .*call tr\.sort"):
+        np.sort(variable(V), order="f0")
+
+
+def test_numpy_answers_what_the_namespace_refuses_of_concrete_tensors() -> None:
+    x = tr.asarray(V)
+    assert np.where(x > 0, "up", "down").tolist() == np.where(V > 0, "up", "down").tolist()
+    values, where = np.unique(x, return_index=True)
+    assert isinstance(values, Tensor) and where.tolist() == np.unique(V, return_index=True)[1].tolist()
+    with pytest.raises(ValueError, match="no fields"):
+        np.sort(x, order="f0")
+
+
+def test_functions_that_make_arrays_make_them_of_concrete_tensors() -> None:
+    assert type(np.atleast_2d(tr.asarray(V))) is np.ndarray
+    assert grad(lambda v: np.sum(np.atleast_2d(v)))(V).tolist() == [1.0] * 3
+
+
+def test_views() -> None:
+    pairs = np.arange(6.0) - 2.0
+    x = tr.asarray(pairs)
+    for dtype in ("f8", "c16", "i8", "u1", "f4"):
+        np.testing.assert_array_equal(np.asarray(x.view(dtype)), pairs.view(dtype))
+    np.testing.assert_array_equal(np.asarray(x.view("c16").view("f8")), pairs)
+    assert isinstance(x.view("c16"), Tensor) and type(x.view("V8")) is np.ndarray
+    slope = grad(lambda v: tr.sum(tr.abs(v.view("c16")) ** 2))(pairs)
+    np.testing.assert_allclose(np.asarray(slope), 2 * pairs)
+    np.testing.assert_array_equal(np.asarray(tr.compile(lambda v: v.view("c16"))(x)), pairs.view("c16"))
+    for kind in (tr.compile(lambda v: v.view("i8")), lambda v: variable(v).view("i8")):
+        with pytest.raises(UnsupportedError, match=r"float64\[6\] cannot be viewed as int64"):
+            kind(x)
 
 
 class Foreign:

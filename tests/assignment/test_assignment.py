@@ -299,7 +299,8 @@ def test_kinds_that_do_not_fit(values):
     with pytest.raises(DTypeError, match="does not fit"):
         x[:] = values
     with pytest.raises(DTypeError, match="does not fit"):
-        tr.zeros(2)[:] = tr.asarray([1j, 2j])
+        y = tr.zeros(2)
+        y[:] = tr.asarray([1j, 2j])
 
 
 @pytest.mark.parametrize("key", [5, -4, (0, 0), [0, 7], slice(None, None, 0), 1.5, "a"])
@@ -310,3 +311,22 @@ def test_wrong_keys_change_nothing(key):
     with pytest.raises((IndexError, TypeError, ValueError)):
         x[:] = tr.zeros(2)
     assert x.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_assigning_to_a_temporary_is_warned_of():
+    x, kept = tr.arange(4.0), [tr.zeros(2)]
+    with pytest.warns(UserWarning, match=r"temporary float64\[3\] are assigned to, and lost") as caught:
+        x[1:][0] = 9.0
+    assert caught[0].filename == __file__ and x.tolist() == [0.0, 1.0, 2.0, 3.0]
+    kept[0][0] = 1.0  # somebody holds it
+    view = x[1:]
+    view[0] = 9.0
+    (lambda v: v.__setitem__(0, 5.0))(x[1:])
+    assert kept[0].tolist() == [1.0, 0.0] and view.tolist() == [9.0, 2.0, 3.0]
+
+
+def test_wide_integers_wrap_around():
+    x = tr.zeros(3, dtype="int32")
+    x[0] = tr.asarray([7], dtype="int64")[0]
+    x[1:] += np.asarray([2**32 + 1, 5])
+    assert x.dtype == np.int32 and x.tolist() == [7, 1, 5]

@@ -1,13 +1,15 @@
 """What the two kinds of differentiated value share: a value inside, a level, and no silent way out.
 
-NumPy arrays, DLPack capsules and pickles of such a value are always refused. Python's floats and integers, and what is
-made of them, as by ``math.sin``, are refused while the function is running whose derivative they would cut: afterwards,
-and of variables, they are read to be looked at. Truth values and text are never refused, and neither is
-``complex(x)``, by which a number can be looked at while the function is running.
+NumPy arrays, DLPack capsules and pickles of such a value are always refused, but for arrays to be drawn while no
+function is being differentiated. Python's floats and integers, and what is made of them, as by ``math.sin``, are
+refused while the function is running whose derivative they would cut: afterwards, and of variables, they are read to be
+looked at. Truth values and text are never refused, and neither is ``complex(x)``, by which a number can be looked at
+while the function is running.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
@@ -18,6 +20,9 @@ from tenferro_runtime.ir import here
 from tenferro_tensor import SCALARS, Array, Spec
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, GradientError
+
+DRAWING: Final = frozenset({"matplotlib", "mpl_toolkits"})
+"""Packages that draw what they are given: they look at elements, as printing does, and hand on no arrays."""
 
 _running: Final[set[int]] = set()
 """Levels of the functions that are being differentiated now, in any thread."""
@@ -138,7 +143,21 @@ class Differentiated(Array):
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._export("a NumPy array")
+        if not self._is_looked_at():
+            self._export("a NumPy array")
+        self._look("a NumPy array")
+        return np.array(self.value, dtype=dtype, copy=copy)
+
+    def _is_looked_at(self) -> bool:
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            package = frame.f_globals.get("__name__", "").partition(".")[0]
+            if package in DRAWING:
+                return True
+            if package != "numpy" and not package.startswith("tenferro_"):
+                return False
+            frame = frame.f_back
+        return False
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: detach first.
@@ -150,6 +169,9 @@ class Differentiated(Array):
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         self._export("a DLPack capsule")
+
+    def __copy__(self) -> Any:
+        return self._alias()
 
     def __reduce__(self) -> Any:
         self._export("a pickle or deep copy")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tenferro_tensor import catalog, functions
-from tenferro_tensor._assignment import assign
+from tenferro_tensor._assignment import assign, warn_of_loss
 from tenferro_tensor._export import Exported
 from tenferro_tensor._foreign import require_no_array
 from tenferro_tensor._known import Interval, LinearForm
@@ -28,6 +28,7 @@ from tenferro_tensor.calls import SCALARS, ValueBase, copied, operator, reflecte
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions.linear_algebra import MATMUL
 from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.functions.reinterpretation import view
 from tenferro_tensor.functions.updating import At
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.origins import noted
@@ -161,6 +162,8 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
             get_backend(chosen.kind).require(chosen)
         return aliased(self) if place is self.spec.place else noted(catalog.transfer(self, place=place))
 
+    view = view
+
     @direct(reshaped, ANY_SIZE)
     def reshape(self, *shape: Any) -> Array:
         """The same elements in another shape, given as one tuple or as several integers; one may be -1.
@@ -239,6 +242,8 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     def _copied(self) -> Any:
         """The same value in memory of its own, where it has memory."""
         return self._alias()
+
+    _warn_of_loss = warn_of_loss
 
     def _assign(self, key: Any, values: Any) -> None:
         """``self[key] = values`` where there is anything to decide."""

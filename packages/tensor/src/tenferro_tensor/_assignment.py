@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sys import getrefcount
 from typing import Any, Final
+from warnings import warn
 
 import numpy as np
 
@@ -38,13 +39,24 @@ def assign(x: Any, key: Any, values: Any) -> None:
         noted(x)
 
 
+def warn_of_loss(x: Any, stacklevel: int = 2) -> None:
+    """Warn that elements of an object are assigned to which is gone afterwards, as in ``x[1:][mask] = v``."""
+    warn(
+        f"elements of a temporary {x.spec!r} are assigned to, and lost: a view is a value of its own, and does not "
+        "change the tensor that it is made of; index once, as in x[1, mask] = v, or give the view a name",
+        UserWarning,
+        stacklevel,
+    )
+
+
 def _narrowed(x: Any, values: Any) -> Any:
     """Values in the precision of `x`: assigning says which one is meant, as NumPy's operators in place do."""
     if values.__class__ in SCALARS:
         return values
     values = asarray(values)
+    have, goal = values.spec.dtype, x.spec.dtype
     known = x.spec.inexact and values.spec.inexact and (x.spec.cplx or not values.spec.cplx)
-    return converted(values, x.spec.dtype) if known else values
+    return converted(values, goal) if known or have.kind + goal.kind in _INTEGERS else values
 
 
 def _write(x: Any, key: Any, values: Any) -> bool:
@@ -76,6 +88,9 @@ def _count() -> int:
     return getrefcount(raw)
 
 
+_INTEGERS: Final = ("ii", "uu", "ui")
+"""Kinds of integers, and of those that may be assigned to them: wide ones wrap around, as in NumPy."""
+
 _HELD_ONCE: Final = _count() + 1
 """References that `getrefcount` counts of an array in a local variable that one tensor holds, too."""
 
@@ -96,7 +111,8 @@ def _admitted(dtype: np.dtype[Any], values: Any) -> Any:
         return None
     fits = _fits.get((dtype, values.dtype))
     if fits is None:
-        known = can_convert(values.dtype, dtype) or (values.dtype.kind == dtype.kind and dtype.kind in "fc")
+        kinds = values.dtype.kind + dtype.kind
+        known = can_convert(values.dtype, dtype) or kinds in ("ff", "cc", *_INTEGERS)
         fits = _fits.remember((dtype, values.dtype), known)
     return values if fits else None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from operator import itemgetter
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class ValueBase:
         return getattr(self, "_link_", None)
 
     def __setitem__(self, key: Any, values: Any) -> None:
+        if getrefcount(self) == _LOST:
+            self._warn_of_loss(3)  # type: ignore[attr-defined]
         self._assign(key, values)  # type: ignore[attr-defined]
 
     def _alias(self) -> Any:
@@ -73,6 +76,24 @@ class ValueBase:
                 with suppress(AttributeError):
                     delattr(self, name)
 
+
+class _Counted:
+    """Counts references to itself in the way of an assignment to elements."""
+
+    def __setitem__(self, key: Any, values: list[int]) -> None:
+        values.append(getrefcount(self))
+
+
+def _count_of_temporaries() -> int | None:
+    """References to an object that only the caller's stack holds; ``None`` where local variables count the same."""
+    counts: list[int] = []
+    named = _Counted()
+    _Counted()[0] = counts
+    named[0] = counts
+    return counts[0] if counts[0] < counts[1] else None
+
+
+_LOST: Final = _count_of_temporaries()
 
 _FIELDS: Final = ("_inside", "spec", "_level", "_link_")
 

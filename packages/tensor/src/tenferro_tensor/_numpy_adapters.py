@@ -20,6 +20,7 @@ from tenferro_tensor._array import Array
 from tenferro_tensor._numpy_calls import UFUNCS
 from tenferro_tensor._numpy_differences import (
     ACCUMULATIONS,
+    COERCING,
     DIFFERENT,
     METADATA,
     MISLEADING,
@@ -31,7 +32,7 @@ from tenferro_tensor._numpy_differences import (
 from tenferro_tensor._tensor import Tensor
 from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.entry_points import EXTENSIONS, installed
-from tenferro_tensor_core import ForeignFunctionError
+from tenferro_tensor_core import ArgumentError, DTypeError, ForeignFunctionError
 
 Adapter = Callable[..., Any]
 
@@ -63,7 +64,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         "accumulate": _accumulated,
         "outer": _outer,
     }.get(method)
-    result = _in_numpy(getattr(ufunc, method), inputs, kwargs) if run is None else run(ufunc, inputs, kwargs)
+    function = getattr(ufunc, method)
+    result = _in_numpy(function, inputs, kwargs) if run is None else _or_numpy(function, run, ufunc, inputs, kwargs)
     return _written(result, out, ufunc.__name__)
 
 
@@ -115,9 +117,19 @@ def call_function(function: Any, types: Any, args: tuple[Any, ...], kwargs: dict
         target = counterpart(function)
         _FUNCTIONS[function] = None if target is None else _adapter(function, target)
     adapter = _FUNCTIONS[function]
-    if adapter is None:
+    if adapter is None or (function in COERCING and _all_concrete((args, kwargs))):
         return _in_numpy(function, args, kwargs)
-    return adapter(*args, **kwargs)
+    return _or_numpy(function, lambda f, args, kwargs: adapter(*args, **kwargs), function, args, kwargs)
+
+
+def _or_numpy(function: Any, run: Adapter, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``run(asked, args, kwargs)``; on concrete tensors, calls that the namespace refuses are NumPy's to answer."""
+    try:
+        return run(asked, args, kwargs)
+    except (ArgumentError, DTypeError, ForeignFunctionError, TypeError):
+        if not _all_concrete((args, kwargs)):
+            raise
+    return _in_numpy(function, args, kwargs)
 
 
 def counterpart(function: Any) -> Any:
@@ -180,6 +192,9 @@ def _adapter(function: Any, target: Any) -> Adapter:
                 named[name] = value
         options = _options(function.__name__, {k: v for k, v in given.items() if not _says_nothing(theirs, k, v)})
         out, dtype = options.pop("out", None), options.pop("dtype", None)
+        if "shape" in options and function.__name__.endswith("_like"):
+            like = functions.asarray(positional[0])
+            positional[0] = functions.empty(options.pop("shape"), dtype=like.dtype, device=like.device)
         if options.keys() & {"where", "initial"}:
             positional[0], after = masked(function.__name__, positional[0], options, named)
         else:
@@ -257,18 +272,32 @@ def _options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_numpy(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The function itself on the elements of concrete tensors in main memory; tensors of what it returns."""
+    """The function itself on the elements of concrete tensors in main memory; tensors of the arrays that it returns."""
 
     def host(x: Any) -> Any:
         if isinstance(x, Array):
-            if not isinstance(x, Tensor) or not x.spec.place.on_host:
+            if not _is_concrete(x) and not x._is_looked_at():
                 raise _refusal(function, (x,), "tenferro has no counterpart of it")
             return np.asarray(x)
         if x.__class__ in (list, tuple):
             return x.__class__([host(v) for v in x])
         return {k: host(v) for k, v in x.items()} if x.__class__ is dict else x
 
-    return _as_tensors(function(*host(args), **host(kwargs)), args, kwargs)
+    found = function(*host(args), **host(kwargs))
+    return found if function in COERCING else _as_tensors(found, args, kwargs)
+
+
+def _is_concrete(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.spec.place.on_host
+
+
+def _all_concrete(x: Any) -> bool:
+    """Whether all tensors in nested sequences and dictionaries are concrete, and in main memory."""
+    if isinstance(x, Array):
+        return _is_concrete(x) or x._is_looked_at()
+    if x.__class__ is dict:
+        x = tuple(x.values())
+    return x.__class__ not in (list, tuple) or all(map(_all_concrete, x))
 
 
 def _as_tensors(found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -33,6 +33,11 @@ class NumpyCalls:
     """The methods that NumPy's functions look for on their operands."""
 
     __slots__ = ()
+    __array_priority__ = 1000  # for libraries that still choose a function by it
+
+    def _is_looked_at(self) -> bool:
+        """Whether the elements are wanted only to be looked at, so that no derivative can be lost."""
+        return False
 
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
         function = UFUNCS.get(ufunc)

@@ -11,14 +11,8 @@ from tenferro_tensor import functions
 from tenferro_tensor._array import Array
 from tenferro_tensor_core import ArgumentError
 
-NAMES: Final = {
-    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
-    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "around": "round",
-    "concatenate": "concat", "conjugate": "conj", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
-    "fabs": "abs", "gammaln": "lgamma", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift",
-    "power": "pow", "psi": "digamma", "right_shift": "bitwise_right_shift", "rint": "round",
-}  # fmt: skip
-"""Names of ours for those of NumPy's functions, and of SciPy's ufuncs, that have another here."""
+NAMES: Final = {"gammaln": "lgamma", "psi": "digamma"}
+"""Names of ours for those of SciPy's ufuncs that have another here."""
 
 PARAMETERS: Final = {"correction": "ddof", "k": "offset"}
 """By parameters of ours, another of NumPy's that means the same."""
@@ -33,6 +27,9 @@ REDUCTIONS: Final = {
 
 ACCUMULATIONS: Final = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 """Functions that are ``ufunc.accumulate``."""
+
+COERCING: Final = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
+"""Functions by which libraries make arrays of NumPy's of whatever they are given; of concrete tensors, they do."""
 
 METADATA: Final[dict[Any, Callable[..., Any]]] = {
     np.shape: lambda a: a.shape,
@@ -80,22 +77,8 @@ def masked(name: str, x: Any, options: dict[str, Any], named: dict[str, Any]) ->
 # -- functions with another meaning or other arguments --------------------------------------------------------------
 
 
-def _scan(name: str) -> Any:
-    def scan(a: Any, axis: Any = None, dtype: Any = None) -> Any:
-        x = functions.asarray(a)
-        if axis is None:
-            x, axis = functions.ravel(x), 0
-        return getattr(functions, name)(x, axis, dtype=dtype)
-
-    return scan
-
-
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     return functions.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
-
-
-def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    return functions.nonzero(condition) if x is None else functions.where(condition, x, y)
 
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
@@ -109,40 +92,12 @@ def _take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     return functions.take(functions.ravel(a) if axis is None else a, indices, axis=axis or 0)
 
 
-def _transpose(a: Any, axes: Any = None) -> Any:
-    a = functions.asarray(a)
-    return functions.permute_dims(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
-
-
-def _dot(a: Any, b: Any) -> Any:
-    a, b = functions.asarray(a), functions.asarray(b)
-    if not a.ndim or not b.ndim:
-        return functions.multiply(a, b)
-    return functions.tensordot(a, b, axes=((-1,), (-2 if b.ndim > 1 else -1,)))
-
-
-def _inner(a: Any, b: Any) -> Any:
-    a, b = functions.asarray(a), functions.asarray(b)
-    return functions.tensordot(a, b, axes=((-1,), (-1,))) if a.ndim and b.ndim else functions.multiply(a, b)
-
-
-def _vdot(a: Any, b: Any) -> Any:
-    return functions.vecdot(functions.ravel(functions.asarray(a)), functions.ravel(functions.asarray(b)))
-
-
 def _outer(a: Any, b: Any) -> Any:
     return functions.outer(functions.ravel(functions.asarray(a)), functions.ravel(functions.asarray(b)))
 
 
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return functions.sum(functions.diagonal(a, offset=offset, axis1=axis1, axis2=axis2), -1)
-
-
-def _round(a: Any, decimals: int = 0) -> Any:
-    if not decimals:
-        return functions.round(a)
-    scale = 10.0 ** abs(decimals)
-    return functions.round(a * scale) / scale if decimals > 0 else functions.round(a / scale) * scale
 
 
 def _copy(a: Any) -> Any:
@@ -159,20 +114,11 @@ def _linalg() -> Any:
 
 
 DIFFERENT: Final[dict[tuple[str, str], Callable[..., Any]]] = {
-    ("", "cumsum"): _scan("cumulative_sum"),
-    ("", "cumprod"): _scan("cumulative_prod"),
     ("", "clip"): _clip,
-    ("", "where"): _where,
     ("", "squeeze"): _squeeze,
     ("", "take"): _take,
-    ("", "transpose"): _transpose,
-    ("", "dot"): _dot,
-    ("", "inner"): _inner,
-    ("", "vdot"): _vdot,
     ("", "outer"): _outer,
     ("", "trace"): _trace,
-    ("", "round"): _round,
-    ("", "around"): _round,
     ("", "copy"): _copy,
     ("linalg", "svd"): _svd,
 }

@@ -1,7 +1,7 @@
 /* `x[key] = values` where nothing has to be decided: the memory of a tensor that nobody else holds is written to. */
 #include "_c/values.h"
 
-static PyObject *assign_name;
+static PyObject *assign_name, *warn_name;
 
 /* Whether all parts of a key are integers, slices, None and Ellipsis. */
 static int is_basic(PyObject *key)
@@ -101,11 +101,28 @@ static int write_to(PyObject *self, PyObject *key, PyObject *values)
     return done;
 }
 
+/* Whether nobody can see what is assigned to an object: it is on the stack of the caller only. */
+static int is_lost(PyObject *self)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyUnstable_Object_IsUniqueReferencedTemporary(self);
+#else
+    return Py_REFCNT(self) == 1;
+#endif
+}
+
 int tenferro_assign(PyObject *self, PyObject *key, PyObject *values)
 {
     if (values == NULL) {
         PyErr_SetString(PyExc_TypeError, "elements of arrays cannot be deleted");
         return -1;
+    }
+    if (is_lost(self)) {
+        PyObject *warned = PyObject_CallMethodNoArgs(self, warn_name);
+        Py_XDECREF(warned);
+        if (warned == NULL) {
+            return -1;
+        }
     }
     int done = write_to(self, key, values);
     if (done != 0) {
@@ -119,5 +136,6 @@ int tenferro_assign(PyObject *self, PyObject *key, PyObject *values)
 int tenferro_add_assign(PyObject *module)
 {
     assign_name = PyUnicode_InternFromString("_assign");
-    return assign_name == NULL ? -1 : 0;
+    warn_name = PyUnicode_InternFromString("_warn_of_loss");
+    return assign_name == NULL || warn_name == NULL ? -1 : 0;
 }

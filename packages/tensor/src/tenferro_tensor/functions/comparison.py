@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
+from tenferro_tensor.functions.searching import nonzero
 from tenferro_tensor.operands import truth
 
 if TYPE_CHECKING:
@@ -167,12 +168,14 @@ def logical_xor(x1: Any, x2: Any, /) -> Array:
     return catalog.bitwise_xor(truth(x1), truth(x2))
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """`x1` where the condition is true, `x2` elsewhere; all three broadcast.
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Array:
+    """`x1` where the condition is true, `x2` elsewhere; all three broadcast. Without both, the indices: `nonzero`.
 
     Derivatives flow to the chosen operand only; where the other one is infinite or NaN, guard its argument too.
 
     >>> tr.where(tr.asarray([True, False]), tr.asarray([1.0, 2.0]), 0.0)
     Tensor([1., 0.])
     """
+    if x1 is None and x2 is None:
+        return nonzero(condition)  # type: ignore[return-value]  # as in NumPy; few write it
     return _SELECT(truth(condition), x1, x2)

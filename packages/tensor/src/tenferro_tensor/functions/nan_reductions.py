@@ -24,6 +24,7 @@ from tenferro_tensor.functions.searching import argmax, argmin
 from tenferro_tensor.functions.statistics import mean
 from tenferro_tensor.operands import converted, host_elements
 from tenferro_tensor_core import ArgumentError, real_of
+from tenferro_tensor_core import dtype as known_dtype
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -79,19 +80,24 @@ def nancumprod(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
     return cumprod(_filled(x, 1.0)[0], axis, dtype=dtype)
 
 
-def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def nanmean(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
     """Mean over axes of the elements that are not NaN; NaN where there are none.
 
     >>> tr.nanmean(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(1.5)
     """
-    x = listed(x)
+    x = _counted_in(listed(x), dtype)
     if x.spec.narrow:
         return in_float32(nanmean, x, axis, keepdims=keepdims)
     x, none = _filled(x, 0.0)
     if none is None:
         return mean(x, axis, keepdims=keepdims)
     return _quotient(_sum(x, axis, keepdims=keepdims), _known(x, none, axis, keepdims))
+
+
+def _counted_in(x: Any, dtype: Any) -> Any:
+    """`x` in the dtype that a mean is asked for in, if one is."""
+    return x if dtype is None else converted(listed(x), known_dtype(dtype))
 
 
 def _known(x: Any, none: Any, axis: Any, keepdims: bool) -> Any:
@@ -107,13 +113,21 @@ def _quotient(total: Any, n: Any) -> Any:
 
 
 def nanvar(
-    x: Any, /, axis: Any = None, *, ddof: float | None = None, keepdims: bool = False, correction: float = 0.0
+    x: Any,
+    /,
+    axis: Any = None,
+    *,
+    dtype: Any = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+    correction: float = 0.0,
 ) -> Array:
     """Variance over axes of the elements that are not NaN; NaN where there are not more than `correction` of them.
 
     Args:
         x: the array.
         axis: one axis, a tuple of axes, or ``None`` for all.
+        dtype: dtype of the variance, and of the elements that it is computed of; by default that of `x`.
         ddof: another name for `correction`.
         keepdims: leave the reduced axes with extent 1.
         correction: 0 for the variance of a population, 1 for the unbiased estimate from a sample.
@@ -121,7 +135,7 @@ def nanvar(
     >>> tr.nanvar(tr.asarray([1.0, float("nan"), 3.0]))
     Tensor(1.)
     """
-    x = floating(x)
+    x = floating(_counted_in(x, dtype))
     if x.spec.narrow:
         return in_float32(nanvar, x, axis, ddof=ddof, keepdims=keepdims, correction=correction)
     x, none = _filled(x, 0.0)
@@ -132,7 +146,14 @@ def nanvar(
 
 
 def nanstd(
-    x: Any, /, axis: Any = None, *, ddof: float | None = None, keepdims: bool = False, correction: float = 0.0
+    x: Any,
+    /,
+    axis: Any = None,
+    *,
+    dtype: Any = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+    correction: float = 0.0,
 ) -> Array:
     """Standard deviation over axes of the elements that are not NaN, the square root of `nanvar`.
 
@@ -141,7 +162,7 @@ def nanstd(
     >>> tr.nanstd(tr.asarray([1.0, float("nan"), 3.0]))
     Tensor(1.)
     """
-    x = floating(x)
+    x = floating(_counted_in(x, dtype))
     if x.spec.narrow:
         return in_float32(nanstd, x, axis, ddof=ddof, keepdims=keepdims, correction=correction)
     spread = nanvar(x, axis, ddof=ddof, keepdims=keepdims, correction=correction)

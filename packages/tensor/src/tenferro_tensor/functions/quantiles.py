@@ -80,7 +80,7 @@ def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
 
 @direct(_statistic_forms.quantile)
 def quantile(
-    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
     """Quantiles over axes: the elements that the fraction `q` of all elements does not exceed; NaN if one is NaN.
 
@@ -104,7 +104,7 @@ def quantile(
 
 
 def percentile(
-    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
     """Percentiles over axes: `quantile` with probabilities between 0 and 100.
 
@@ -115,7 +115,7 @@ def percentile(
 
 
 def nanquantile(
-    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
     """Quantiles over axes of the elements that are not NaN; NaN where there are none.
 
@@ -126,7 +126,7 @@ def nanquantile(
 
 
 def nanpercentile(
-    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
     """Percentiles over axes of the elements that are not NaN; NaN where there are none.
 

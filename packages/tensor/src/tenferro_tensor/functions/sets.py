@@ -162,7 +162,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     >>> tr.isin(tr.asarray([1, 2, 3]), tr.asarray([3, 1]))
     Tensor([ True, False,  True])
     """
-    x1, x2 = alike(x1, x2)
+    x1, x2 = alike(x1, np.asarray(x2) if isinstance(x2, (list, tuple)) else x2)
     known = ravel(x2)
     n = known.spec.size
     if isinstance(n, int) and n > FEW and not x1.spec.cplx:
