@@ -71,6 +71,8 @@ def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec,
     narrow = [_conversion(make, wide(s), s) for s in outs]
     dtypes = [s.dtype for s in ins]
     several = len(outs) != 1 or op.infer(*ins).__class__ is tuple
+    if not several and None not in widen and len(ins) <= 2:
+        return _of_few(run, widen, narrow[0], dtypes[0])
 
     def widened(*raws: Any) -> Any:
         given = [
@@ -81,6 +83,21 @@ def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec,
         if several:
             return tuple([x if to is None else to(x) for x, to in zip(found, narrow, strict=True)])
         return found if narrow[0] is None else narrow[0](found)
+
+    return widened
+
+
+def _of_few(run: Kernel, widen: list[Kernel | None], narrow: Kernel | None, dtype: DType) -> Kernel:
+    """The same for one or two narrow operands and one result, as most calls have them."""
+    wider: Kernel = widen[0]  # type: ignore[assignment]
+    back: Kernel = (lambda x: x) if narrow is None else narrow
+    if len(widen) == 1:
+        return lambda x: back(run(wider(x)))
+    other: Kernel = widen[1]  # type: ignore[assignment]
+
+    def widened(x: Any, y: Any) -> Any:
+        a = rounded(x, dtype) if x.__class__ in SCALARS else wider(x)
+        return back(run(a, rounded(y, dtype) if y.__class__ in SCALARS else other(y)))
 
     return widened
 
