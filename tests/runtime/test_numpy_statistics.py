@@ -292,3 +292,15 @@ def test_counts_of_a_compiled_program():
 def test_mistakes(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_of_as_many_elements_as_data_say():
+    x = tr.asarray([0.0, 5.0, 3.0, 4.0, -2.0])
+    for f in (tr.median, tr.nanmedian, lambda y: tr.quantile(y, 0.3), tr.nanmean, lambda y: tr.histogram(y, 2)[0]):
+
+        def chosen(x, f=f):
+            y = tr.compress(x, x > 1)
+            tr.assume(y.shape[0] >= 1)
+            return f(y)
+
+        assert tr.allclose(tr.compile(chosen)(x), f(tr.asarray([5.0, 3.0, 4.0])))

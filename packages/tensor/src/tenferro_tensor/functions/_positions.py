@@ -66,7 +66,9 @@ def neighbours(method: str, n: Any, q: Any) -> tuple[Any, Any, Any]:
 
 
 def _single(at: Any, n: Any) -> tuple[Any, Any, Any]:
-    index = converted(catalog.clamp(at, 0.0, catalog.maximum(n - 1.0, 0.0)), int64)
+    index = converted(
+        catalog.clamp(at, 0.0, max(n - 1.0, 0.0) if n.__class__ is float else catalog.maximum(n - 1.0, 0.0)), int64
+    )
     return index, index, None
 
 

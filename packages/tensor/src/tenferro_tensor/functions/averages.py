@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating, in_float32
-from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions._listed import listed, listed_beside
 from tenferro_tensor.functions.joining import concat
 from tenferro_tensor.functions.linear_algebra import diagonal, matmul
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, squeeze
@@ -48,7 +48,8 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
             return out
         n = count(x, axes_of("average", axis, x.spec.ndim))
         return out, broadcast_to(converted(listed(n), out.spec.dtype), out.spec.shape)
-    x, weights = floating(x), listed(weights)
+    x = floating(x)
+    weights = listed_beside(weights, x)
     weights = beside("average", x, weights, axis)
     x, weights = alike(x, weights)
     if x.spec.narrow:
@@ -152,7 +153,7 @@ def _variables(name: str, m: Any, rowvar: bool) -> Any:
 
 
 def _weights(name: str, weights: Any, x: Any) -> Any:
-    weights = listed(weights)
+    weights = listed_beside(weights, x)
     if weights.spec.ndim != 1 or not _same(weights.spec.shape[0], x.spec.shape[1]):
         raise ShapeError(f"cov needs one of {name} for each of the observations of {x.spec!r}, got {weights.spec!r}")
     return weights

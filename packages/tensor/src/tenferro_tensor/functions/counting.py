@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _statistic_forms
-from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions._listed import listed, listed_beside
 from tenferro_tensor.functions.creation import full
 from tenferro_tensor.functions.manipulation import flip
 from tenferro_tensor.operands import alike, converted, empty_extent, host_elements, number, size_of
@@ -51,7 +51,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any 
     if known is not None and known.size and known.min() < 0:
         raise ArgumentError(f"bincount counts integers from 0 on, got {known.min()}", least=int(known.min()))
     if weights is not None:
-        weights = listed(weights)
+        weights = listed_beside(weights, x)
         if weights.spec.ndim != 1 or not ask(weights.spec.shape[0], "==", x.spec.shape[0]):
             raise ShapeError(f"bincount needs a weight for each element of {x.spec!r}, got {weights.spec!r}")
         weights = weights if weights.spec.inexact else converted(weights, float64)
@@ -105,7 +105,8 @@ def digitize(x: Any, bins: Any, /, right: bool = False) -> Array:
     >>> tr.digitize(tr.asarray([0.2, 6.4, 3.0]), tr.asarray([0.0, 1.0, 2.5, 4.0, 10.0]))
     Tensor([1, 4, 3])
     """
-    x, edges = alike(listed(x), listed(bins))
+    x = listed(x)
+    x, edges = alike(x, listed_beside(bins, x))
     if edges.spec.ndim != 1:
         raise ShapeError(f"digitize needs edges as a vector, got {edges.spec!r}")
     x, edges = catalog.stop_gradient(x), catalog.stop_gradient(edges)
@@ -128,4 +129,4 @@ def _upwards(edges: Any, x: Any, right: bool) -> Any:
 def _downwards(edges: Any, x: Any, right: bool) -> Any:
     """As NumPy has it, by way of the ascending edges: the side is that of the other order."""
     found = catalog.searchsorted(flip(edges), x, side="left" if right else "right")
-    return catalog.sub(converted(listed(edges.shape[0]), found.spec.dtype), found)
+    return catalog.sub(number(edges.spec.shape[0], edges.spec.place), found)

@@ -16,7 +16,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _statistic_forms
 from tenferro_tensor.functions._floating import floating
-from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions._listed import listed, listed_beside
 from tenferro_tensor.functions.counting import counted_into
 from tenferro_tensor.functions.creation import linspace
 from tenferro_tensor.functions.manipulation import ravel
@@ -179,7 +179,7 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
         edges = own(np.histogram_bin_edges(wide._concrete(), bins, range), x.spec.place)
         return converted(edges, x.spec.dtype) if x.spec.narrow else edges
     if isinstance(bins, (list, tuple)):
-        bins = np.asarray(bins)
+        bins = listed_beside(bins, x)
     if getattr(bins, "ndim", 0):
         edges = listed(bins)
         known = host_elements(edges)
@@ -205,7 +205,8 @@ def _edges(name: str, x: Any, bins: Any, range: Any, weights: Any) -> Any:
             return own(np.linspace(low, high, n + 1, dtype=dtype), x.spec.place)
     first, last = (converted(listed(v), dtype) for v in (first, last))
     half = catalog.select(catalog.eq(first, last), 0.5, 0.0)
-    return linspace(catalog.sub(first, half), catalog.add(last, half), n + 1, dtype=dtype)
+    device = None if x.spec.place.on_host else x.spec.place.device
+    return linspace(catalog.sub(first, half), catalog.add(last, half), n + 1, dtype=dtype, device=device)
 
 
 def _ends(name: str, x: Any, range: Any) -> tuple[Any, Any]:

@@ -187,7 +187,7 @@ def real_if_close(x: Any, /, tol: float = 100) -> Array:
     if not x.spec.cplx:
         return x[...]
     require_concrete(x, "real_if_close", "take real(x) where that is meant", what="dtype")
-    bound = tol * np.finfo(x.spec.dtype).eps if tol > 1 else tol
+    bound = float(tol * np.finfo(x.spec.dtype).eps if tol > 1 else tol)
     close = catalog.reduce_all(catalog.lt(catalog.abs(catalog.imag(x)), bound), axes=tuple(range(x.spec.ndim)))
     return catalog.real(x) if bool(close) else x[...]
 

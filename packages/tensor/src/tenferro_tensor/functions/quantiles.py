@@ -9,7 +9,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.direct import direct
 from tenferro_tensor.functions import _statistic_forms
 from tenferro_tensor.functions._floating import floating
-from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions._listed import listed, listed_beside
 from tenferro_tensor.functions._positions import METHODS, as_float, neighbours
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.averages import beside
@@ -22,8 +22,20 @@ from tenferro_tensor.operands import (
     converted,
     count,
     host_elements,
+    number,
 )
-from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, bool_, float64, floordiv, inexact_of, int64
+from tenferro_tensor_core import (
+    ArgumentError,
+    DimLike,
+    DTypeError,
+    ShapeError,
+    ask,
+    bool_,
+    float64,
+    floordiv,
+    inexact_of,
+    int64,
+)
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -58,7 +70,7 @@ def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
     dtype = inexact_of(x.spec.dtype)
     rows = _rows(x, axes)
     n = rows.spec.shape[-1]
-    if ask(n, "==", 0):
+    if not ask(n, ">=", 1):
         return _reshaped(full(rows.spec.shape[:-1], math.nan, dtype=dtype), x, axes, keepdims)
     last = rows.spec.ndim - 1
     ordered = catalog.sort(rows, axis=last, descending=False)
@@ -70,12 +82,20 @@ def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
         unknown = catalog.eq(known, 0)
     else:
         starts = [floordiv(n - 1, 2), floordiv(n, 2)]
-        parts = [span(ordered, last, s, s + 1) for s in (starts if starts[0] != starts[1] else starts[:1])]
+        parts = [_entry(ordered, s) for s in (starts if starts[0] != starts[1] else starts[:1])]
         unknown = catalog.is_nan(span(ordered, last, n - 1, n)) if x.spec.inexact else None
     parts = [converted(p, dtype) for p in parts]
     out = parts[0] if len(parts) == 1 else catalog.div(catalog.add(*parts), 2.0)
     out = out if unknown is None else catalog.select(unknown, math.nan, out)
     return _reshaped(catalog.reshape(out, shape=rows.spec.shape[:-1]), x, axes, keepdims)
+
+
+def _entry(rows: Any, at: DimLike) -> Any:
+    """The element of each row at a position, which is inside even where a symbolic size does not prove it."""
+    last = rows.spec.ndim - 1
+    if isinstance(at, int):
+        return span(rows, last, at, at + 1)
+    return take(rows, catalog.reshape(number(at, rows.spec.place), shape=(1,)), axis=last)
 
 
 @direct(_statistic_forms.quantile)
@@ -100,7 +120,7 @@ def quantile(
     >>> tr.quantile(tr.asarray([1.0, 2.0, 4.0]), 0.75)
     Tensor(3.)
     """
-    return _quantile(x, _probabilities(q, 1.0), axis, method, keepdims, weights, ignore=False)
+    return _quantile(x, q, 1.0, axis, method, keepdims, weights, ignore=False)
 
 
 def percentile(
@@ -111,7 +131,7 @@ def percentile(
     >>> tr.percentile(tr.asarray([1.0, 2.0, 4.0]), 75)
     Tensor(3.)
     """
-    return _quantile(x, _probabilities(q, 100.0), axis, method, keepdims, weights, ignore=False)
+    return _quantile(x, q, 100.0, axis, method, keepdims, weights, ignore=False)
 
 
 def nanquantile(
@@ -122,7 +142,7 @@ def nanquantile(
     >>> tr.nanquantile(tr.asarray([1.0, float("nan"), 2.0]), 0.5)
     Tensor(1.5)
     """
-    return _quantile(x, _probabilities(q, 1.0), axis, method, keepdims, weights, ignore=True)
+    return _quantile(x, q, 1.0, axis, method, keepdims, weights, ignore=True)
 
 
 def nanpercentile(
@@ -133,26 +153,25 @@ def nanpercentile(
     >>> tr.nanpercentile(tr.asarray([1.0, float("nan"), 2.0]), 50)
     Tensor(1.5)
     """
-    return _quantile(x, _probabilities(q, 100.0), axis, method, keepdims, weights, ignore=True)
+    return _quantile(x, q, 100.0, axis, method, keepdims, weights, ignore=True)
 
 
-def _probabilities(q: Any, most: float) -> tuple[Any, bool]:
-    """Probabilities as fractions in float64, and whether they are a Python number, so that they leave dtypes alone."""
-    weak = q.__class__ in (int, float)
-    q = listed(q)
+def _probabilities(q: Any, most: float, x: Any) -> Any:
+    """Probabilities as fractions in float64."""
+    q = listed_beside(q, x)
     if q.spec.cplx:
         raise DTypeError(f"quantile takes real probabilities, got {q.spec!r}")
     known = host_elements(q)
     if known is not None and not ((known >= 0) & (known <= most)).all():
         raise ArgumentError(f"quantile takes probabilities from 0 to {most:g}, got {known.tolist()}")
     q = converted(q, float64)
-    return (q if most == 1.0 else catalog.div(q, most)), weak
+    return q if most == 1.0 else catalog.div(q, most)
 
 
-def _quantile(
-    x: Any, probabilities: tuple[Any, bool], axis: Any, method: str, keepdims: bool, weights: Any, ignore: bool
-) -> Any:
-    x, (q, weak) = listed(x), probabilities
+def _quantile(x: Any, q: Any, most: float, axis: Any, method: str, keepdims: bool, weights: Any, ignore: bool) -> Any:
+    x = listed(x)
+    weak = q.__class__ in (int, float)  # as Python's numbers are: the result has the dtype of `x`
+    q = _probabilities(q, most, x)
     if x.spec.cplx:
         raise DTypeError(f"quantile orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
     if method not in METHODS:
@@ -165,12 +184,12 @@ def _quantile(
     flat = catalog.reshape(q, shape=(q.spec.size,))
     shape = (*rows.spec.shape[:-1], flat.spec.shape[0])
     n = rows.spec.shape[-1]
-    if ask(n, "==", 0):
+    if not ask(n, ">=", 1):
         if not x.spec.inexact and method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"):
             raise ShapeError(f"quantile with method {method!r} has no element to choose from in {x.spec!r}")
         out = full(shape, math.nan, dtype=inexact_of(x.spec.dtype))
     elif weights is not None:
-        out = _weighted(rows, flat, _rows(beside("quantile", x, listed(weights), axis), axes), ignore)
+        out = _weighted(rows, flat, _rows(beside("quantile", x, listed_beside(weights, x), axis), axes), ignore)
     else:
         out = _interpolated(rows, flat, method, weak, ignore)
     out = moveaxis(out, -1, 0)
