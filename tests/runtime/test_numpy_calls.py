@@ -46,6 +46,19 @@ def test_values(name, dtype):
         np.testing.assert_array_equal(x.numpy(), before)
 
 
+@pytest.mark.parametrize("name", [n for n, c in CALLS.items() if c.operands])
+def test_assignment_to_arguments_and_results_changes_nothing_else(name):
+    call = CALLS[name]
+    given = [tr.asarray(x, copy=True) for x in call.arrays(call.dtypes[0])]
+    for changed in (tr.tree_leaves(call.f(tr, *given)), given):
+        others = [*given, *tr.tree_leaves(call.f(tr, *given)), *changed]
+        for x in changed:
+            before = [(y, np.array(y)) for y in others if y is not x]
+            x[...] = x.dtype.type(1)
+            for y, was in before:
+                np.testing.assert_array_equal(y.numpy(), was)
+
+
 @pytest.mark.parametrize("name", [n for n, c in CALLS.items() if c.traced])
 def test_traced(name):
     """Sizes known, and symbolic."""

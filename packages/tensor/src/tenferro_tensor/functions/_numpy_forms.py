@@ -6,13 +6,16 @@ Each takes the arguments of its function. ``None`` leaves the call to the functi
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 Raw = Any
 _np: Any = np
 """NumPy without its overloads, which know no more of raw arrays than this."""
+
+
+_FLOAT64: Final = np.dtype("float64")
 
 
 def _is_vector(x: Any, kinds: str = "iufc") -> bool:
@@ -36,14 +39,6 @@ def dstack(arrays: Any, /, *, dtype: Any = None) -> Raw:
 
 def column_stack(arrays: Any, /) -> Raw:
     return np.concatenate([a if a.ndim > 1 else a.reshape(-1, 1) for a in arrays], 1)
-
-
-def block(arrays: Any, /) -> Raw:
-    return np.block(_lists(arrays))
-
-
-def _lists(part: Any) -> Any:
-    return [_lists(p) for p in part] if part.__class__ is tuple else part
 
 
 def array_split(x: Raw, indices_or_sections: Any, /, axis: int = 0) -> Any:
@@ -113,12 +108,13 @@ def correlate(x: Raw, v: Raw, /, mode: str = "valid") -> Raw:
 
 
 def interp(x: Raw, xp: Raw, fp: Raw, left: Any = None, right: Any = None, period: Any = None) -> Raw:
-    for known in (x, xp, fp):
-        if known.dtype.name != "float64":
-            return None
-    if period is not None or not {left.__class__, right.__class__} <= {int, float, type(None)}:
+    if not (x.dtype is xp.dtype is fp.dtype is _FLOAT64 and period is None and _is_end(left) and _is_end(right)):
         return None
     return np.interp(x, xp, fp, left, right) if isfinite(fp.dot(fp)) else None  # between infinities NumPy has rules
+
+
+def _is_end(value: Any) -> bool:
+    return value is None or value.__class__ is float
 
 
 def gradient(f: Raw, /, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

@@ -40,8 +40,11 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Any, ...]:
     >>> tr.diag_indices(2)
     (Tensor([0, 1]), Tensor([0, 1]))
     """
-    n = size_of("diag_indices", "n", n)
-    return tuple([arange(n) for _ in range(whole("diag_indices", "ndim", ndim))])
+    n, ndim = size_of("diag_indices", "n", n), whole("diag_indices", "ndim", ndim)
+    if isinstance(n, Dim):
+        return tuple([arange(n) for _ in range(ndim)])
+    place = place_of(None)
+    return tuple([noted(own(np.arange(n), place)) for _ in range(ndim)])
 
 
 def diag_indices_from(x: Any, /) -> tuple[Any, ...]:

@@ -105,7 +105,6 @@ def _joined(values: list[Any], axis: int, dtype: Any) -> Any:
     return catalog.concatenate(*alike(*values), axis=axis)
 
 
-@direct(_numpy_forms.block)
 def block(arrays: Any, /) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards.
 
