@@ -50,7 +50,6 @@ INSTEAD: Final = {
     "to": "x.astype(dtype), or tr.to_device(x, device)",
     "type": "x.astype(dtype)",
     "unsqueeze": "tr.expand_dims(x, axis=axis)",
-    "view": "x.reshape(shape), or x.astype(dtype)",
 }
 """What to write, by the name of the attribute."""
 
