@@ -501,3 +501,21 @@ def test_the_function_keeps_what_it_refers_to_alive() -> None:
 def test_a_compiler_that_is_too_old_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_jit, "_version", lambda origin: (0, 44))
     assert "older than 0.45" in str(_jit.unavailable.__wrapped__())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
+def test_three_operands_with_numbers_at_every_size(dtype: str) -> None:
+    """Beyond what the caches hold, the kernel itself takes numbers as well."""
+    entry, run = pair_of(catalog.clamp, dtype)
+    rng = np.random.default_rng(0)
+    for n in (3, 5000, _eager.LARGE + 7, 700_000):
+        x = numbers(rng, dtype, n, special=True)
+        for low, high in ((-3, 5), (x[0], 7), (-2, x[::-1].copy())):
+            for _ in range(2):
+                found = entry(x, low, high)
+                assert found.dtype == x.dtype
+                np.testing.assert_array_equal(found, run(x, low, high))
+    if dtype == "int8":
+        for _ in range(2):
+            with pytest.raises(OverflowError):
+                entry(x, -3, 1000)

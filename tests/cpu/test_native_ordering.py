@@ -120,6 +120,38 @@ def test_extremes_of_rising_and_falling_numbers_and_late_nan() -> None:
             assert kernel(primitive, array, axis=0)(array) == expected(array)
 
 
+@native
+@pytest.mark.parametrize("dtype", TYPES)
+def test_searches_are_those_of_numpy(dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    for n in (0, 1, 2, 3, 31, 1000):
+        for known in inputs(dtype, (n,), rng):
+            line = np.sort(known)
+            for shape in ((), (1,), (33,), (5, 40)):
+                for values in inputs(dtype, shape, rng):
+                    for side in ("left", "right"):
+                        ins = Spec(line.shape, line.dtype), Spec(values.shape, values.dtype)
+                        out = Spec(values.shape, np.dtype("int64"))
+                        made = _along.entries(REFERENCE)[catalog.searchsorted](ins, (out,), side=side)
+                        assert isinstance(made, compiled.Search)
+                        values = np.asarray(values, dtype)
+                        expected = np.searchsorted(line, values, side)
+                        for x in layouts(values) if values.ndim else [values]:
+                            np.testing.assert_array_equal(made(np.repeat(line, 2)[::2], x), made(line, x))
+                        np.testing.assert_array_equal(made(line, values), expected)
+
+
+@native
+def test_searches_of_other_arrays_are_passed_on() -> None:
+    run: Any = compiled.Search(dtype=np.dtype("float64"), after=False, fallback=lambda *args: "passed on")
+    line = np.arange(3.0)
+    assert run(line, line).tolist() == [0, 1, 2]
+    for other in ((line,), (line[None], line), (line, 1.0), (line, line.astype("float32")), (line, line, line)):
+        assert run(*other) == "passed on"
+    with pytest.raises(ValueError, match="no search"):
+        compiled.Search(dtype=np.dtype("int8"), after=False, fallback=None)
+
+
 def outcome(run: Any, x: np.ndarray) -> tuple[np.ndarray, list[str]]:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -180,6 +212,8 @@ for name in ("sort", "argsort", "argmax", "cumsum", "cumprod"):
                         kernel=name, dtype=np.dtype(dtype), axis=0, reversed=reversed, longest=1 << 20, fallback=None
                     )
                     x = guarded(rng.integers(0, 3, n).astype(dtype), at_end)
+                    search = compiled.Search(dtype=np.dtype(dtype), after=reversed, fallback=None)
+                    search(guarded(np.sort(x), at_end), x)
                     np.testing.assert_array_equal(run(x), run(x.copy()))
 """
 

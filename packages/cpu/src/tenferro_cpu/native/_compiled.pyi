@@ -238,6 +238,24 @@ class Along:
     ) -> Along: ...
     def __call__(self, *operands: Any) -> Any: ...
 
+# ordering/search.c
+@final
+class Search:
+    """A callable of an ascending vector and of values: where these belong in it.
+
+    Args:
+        dtype: of both.
+        after: after their equals, instead of before them.
+        fallback: called with the same arguments for everything else.
+
+    Raises:
+        ValueError: there is no search of the dtype.
+    """
+
+    fallback: Final[Callable[..., Any]]
+    def __new__(cls, *, dtype: np.dtype[Any], after: bool, fallback: Callable[..., Any]) -> Search: ...
+    def __call__(self, *operands: Any) -> Any: ...
+
 # products/product.c
 class Product:
     """Multiplies two arrays that are laid out as stacks of matrices; the fallback takes all other operands."""

@@ -31,6 +31,7 @@ int tenferro_add_elementwise(PyObject *module);
 int tenferro_add_contraction(PyObject *module);
 int tenferro_add_whole(PyObject *module);
 int tenferro_add_along(PyObject *module);
+int tenferro_add_search(PyObject *module);
 
 /* Publish an address for machine code that is generated later, in the module's dict ADDRESSES: 0, or -1. */
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address);

@@ -25,6 +25,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_contraction,
     tenferro_add_whole,
     tenferro_add_along,
+    tenferro_add_search,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

@@ -16,6 +16,9 @@ _UPPER, _LOWER = slice(1, None), slice(None, -1)
 PAIRS: Final = 4096
 """Pairs of elements that are compared at once."""
 
+FEW: Final = 8
+"""Elements each of which is compared with all others."""
+
 TABLE: Final = 6
 """Entries of a table of integers for each element, as in NumPy."""
 
@@ -123,7 +126,12 @@ def isin(x1: Raw, x2: Raw, /, *, invert: bool = False) -> Raw:
         return None
     if x1.size * x2.size <= PAIRS:
         among = (x1[..., None] == x2.reshape(-1)).any(-1)
-    elif x1.dtype.kind in "iu" and x2.size:
+    elif x2.size <= FEW:
+        first, *others = x2.reshape(-1)
+        among = x1 == first
+        for x in others:
+            among |= x1 == x
+    elif x1.dtype.kind in "iu":
         least, most = int(x2.min()), int(x2.max())
         if most - least > TABLE * (x1.size + x2.size) or most > 2**62 or least < -(2**62):
             return None

@@ -132,12 +132,29 @@ def _without(x: Any, axes: list[int]) -> Any:
     return catalog.reshape(x, shape=tuple([d for a, d in enumerate(x.spec.shape) if a not in drop])) if drop else x
 
 
+_VECDOTS: Final = Table("inner products")
+"""Inner products that are one `dot_general` as they stand, by the specs of the operands and the axis."""
+
+
+def _plain_vecdot(x: Spec, y: Spec, axis: int) -> Op | None:
+    """The op of real operands of one shape, remembered where sizes are known."""
+    if x.dtype != y.dtype or x.cplx or x.symbolic or x.shape != y.shape or not -x.ndim <= axis < x.ndim:
+        return None
+    over = (axis % x.ndim,)
+    rest = tuple([a for a in range(x.ndim) if a not in over])
+    return _VECDOTS.remember((x, y, axis), catalog.dot_general.op(contract=(over, over), batch=(rest, rest)))
+
+
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Inner products along an axis, ``sum(conj(x1) * x2)``; the other axes broadcast.
 
     >>> tr.vecdot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
+    if axis.__class__ is int and hasattr(x1, "spec") and hasattr(x2, "spec"):
+        op = _VECDOTS.get((x1.spec, x2.spec, axis)) or _plain_vecdot(x1.spec, x2.spec, axis)
+        if op is not None:
+            return op(x1, x2)
     x, y = alike(value(x1), value(x2))
     if not x.spec.ndim or not y.spec.ndim:
         raise ShapeError(f"vecdot needs operands with at least one axis, got {x.spec!r} and {y.spec!r}")
@@ -157,6 +174,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return catalog.reshape(out, shape=out.spec.shape[:-2])
 
 
+_TENSORDOTS: Final = Table("tensor products over axes")
+"""Ops of `tensordot` by the specs of the operands and the number of axes."""
+
+
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     """Sum of products over pairs of axes; the result has the other axes of `x1`, then those of `x2`.
 
@@ -168,6 +189,10 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     >>> tr.tensordot(tr.ones((2, 3)), tr.ones((3, 4)), axes=1).shape
     (2, 4)
     """
+    if axes.__class__ is int and hasattr(x1, "spec") and hasattr(x2, "spec"):
+        op = _TENSORDOTS.get((x1.spec, x2.spec, axes))
+        if op is not None:
+            return op(x1, x2)
     x, y = alike(value(x1), value(x2))
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
@@ -185,7 +210,10 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
                 axes=n,
             )
         over_x, over_y = tuple(range(x.spec.ndim - n, x.spec.ndim)), tuple(range(n))
-    return catalog.dot_general(x, y, contract=(over_x, over_y), batch=((), ()))
+    op = catalog.dot_general.op(contract=(over_x, over_y), batch=((), ()))
+    if axes.__class__ is int and x is x1 and y is x2 and not (x.spec.symbolic or y.spec.symbolic):
+        _TENSORDOTS.remember((x.spec, y.spec, axes), op)
+    return op(x, y)
 
 
 def outer(x1: Any, x2: Any, /) -> Array:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["argmax", "argmin", "nonzero", "searchsorted"]
 
 
+_SEARCH: Final = {side: catalog.searchsorted.op(side=side) for side in ("left", "right")}
 _ARGMAX: Final = AlongOps("argmax", catalog.argmax)
 _ARGMIN: Final = AlongOps("argmin", catalog.argmin)
 
@@ -113,9 +114,9 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", *, sorter: Any = None)
     >>> tr.searchsorted(tr.asarray([1, 3, 5]), tr.asarray([3, 4]))
     Tensor([1, 2])
     """
-    if side not in ("left", "right"):
+    op = _SEARCH.get(side)
+    if op is None:
         raise ArgumentError(f"searchsorted takes side='left' or side='right', got {side!r}", side=side)
-    known, wanted = alike(value(x1), x2)
-    if sorter is not None:
-        known = known[sorter]
-    return catalog.searchsorted(known, wanted, side=side)
+    if not (hasattr(x1, "spec") and hasattr(x2, "spec") and x1.spec.dtype == x2.spec.dtype):
+        x1, x2 = alike(value(x1), x2)
+    return op(x1 if sorter is None else x1[sorter], x2)

@@ -6,6 +6,7 @@ from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import state
 from tenferro_tensor.functions._floating import in_float32
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.reductions import max as _max
@@ -81,6 +82,8 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     if x.spec.narrow:
         return in_float32(std, x, axis, correction=correction, keepdims=keepdims)
     spread = var(x, axis, correction=correction, keepdims=keepdims)
+    if spread.__class__ is state.tensor:  # without derivatives
+        return catalog.sqrt(spread)
     equal = catalog.eq(spread, 0.0)
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
 

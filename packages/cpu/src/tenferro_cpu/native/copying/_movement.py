@@ -130,6 +130,8 @@ def packed(product: Maker, reference: Maker) -> Maker:
         plain = reference(ins, outs, contract=contract, batch=batch)
         if not (available() and contract[0] and x.inexact) or _bytes(x) + _bytes(y) < 2 * COPY_MIN_BYTES:
             return plain
+        if x.ndim + y.ndim <= 3:  # BLAS reads a matrix and a vector as they lie
+            return plain
         larger = 0 if math.prod(_extents(x)) >= math.prod(_extents(y)) else 1
         pairs = sorted(zip(*contract, strict=True), key=lambda pair: pair[larger])
         left, left_spec, left_inner = _side(x, batch[0], tuple([i for i, _ in pairs]))

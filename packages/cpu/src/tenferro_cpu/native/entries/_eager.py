@@ -144,15 +144,27 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
 
 
 def _learning(kernel: Fused, run: Kernel) -> Kernel:
-    """`run`, which has the kernel compiled for such numbers among the arrays, so that it takes the next ones."""
+    """`run`, which has the kernel compiled for such numbers among the arrays, so that it takes the next ones.
+
+    Larger arrays than entries take are the kernel's own, with numbers as arrays without axes.
+    """
+    operands = kernel.kernel.inputs
 
     def meet(*args: Any) -> Any:
         reads = tuple([Access.UNIT if getattr(x, "ndim", 0) else Access.FIXED for x in args])
         if len(reads) == 3 and Access.UNIT in reads and Access.FIXED in reads:
             kernel.address(reads, (Access.UNIT,))
+            if _PLAIN.issuperset(map(type, args)) and max([getattr(x, "size", 1) for x in args]) > LARGE:
+                return kernel(*[np.asarray(x, o.dtype) for x, o in zip(args, operands, strict=True)])
         return run(*args)
 
     return meet
+
+
+_PLAIN: Final = frozenset({np.ndarray, float, int})
+
+LARGE: Final = 1 << 17
+"""Elements above which an operation on three operands, some of them numbers, is not left to NumPy."""
 
 
 def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:

@@ -1,4 +1,4 @@
-"""Native kernels of sorting, of positions of extremes and of cumulative sums, in front of NumPy's."""
+"""Native kernels of sorting, of searches, of positions of extremes and of cumulative sums, in front of NumPy's."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     return {
         sorting.sort: _sort(table[sorting.sort]),
         sorting.argsort: _argsort(table[sorting.argsort]),
+        sorting.searchsorted: _search(table[sorting.searchsorted]),
         reduction.argmax: _located(table[reduction.argmax], smallest=False),
         reduction.argmin: _located(table[reduction.argmin], smallest=True),
         scan.cumsum: _cumulative("cumsum", table[scan.cumsum]),
@@ -60,6 +61,17 @@ def _argsort(reference: Maker) -> Maker:
         run, (x,) = reference(ins, outs, axis=axis, descending=descending), ins
         most = POSITIONS if x.dtype.name in _WIDE else SHORT_LINE if x.dtype.name in _NARROW else 0
         return _along("argsort", x.dtype, axis, descending, run, most) if most else run
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _search(reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, side: str) -> Kernel:
+        run, (x, _) = reference(ins, outs, side=side), ins
+        if x.dtype.name not in _WIDE:
+            return run
+        return compiled.Search(dtype=x.dtype, after=side == "right", fallback=run)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make

@@ -2,16 +2,11 @@
 #include "ordering/along.h"
 #include "entries/entry.h"
 
-#include <structmember.h>
-
 typedef PyObject *along_kernel(PyArrayObject *x, int axis, int reversed);
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc call;
-    PyObject *fallback; /* called with the same arguments for everything else */
+    struct filter filter;
     along_kernel *kernel;
-    PyArray_Descr *descr;
     int axis, reversed;
     int64_t longest; /* elements of the longest line */
 } Along;
@@ -19,14 +14,14 @@ typedef struct {
 static PyObject *along_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     const Along *self = (Along *)callable;
-    if (names == NULL && PyVectorcall_NARGS(flags) == 1 && is_array_of(args[0], self->descr, NPY_ARRAY_ALIGNED)) {
+    if (names == NULL && PyVectorcall_NARGS(flags) == 1 && is_array_of(args[0], self->filter.descr, NPY_ARRAY_ALIGNED)) {
         PyArrayObject *x = (PyArrayObject *)args[0];
         const int fits = self->axis < PyArray_NDIM(x) && PyArray_DIM(x, self->axis) <= self->longest;
         PyObject *made = fits ? self->kernel(x, self->axis, self->reversed) : NULL;
         if (made != NULL || PyErr_Occurred())
             return made;
     }
-    return pass_on(self->fallback, args, flags, names);
+    return pass_on(self->filter.fallback, args, flags, names);
 }
 
 static const struct {
@@ -64,58 +59,54 @@ static PyObject *along_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     along_kernel *kernel = kernel_named(name, descr);
     if (kernel == NULL || axis < 0)
         return PyErr_Format(PyExc_ValueError, "there is no kernel %s of %R along axis %d", name, descr, axis);
-    Along *self = (Along *)type->tp_alloc(type, 0);
+    Along *self = (Along *)tenferro_new_filter(type, along_call, descr, fallback);
     if (self != NULL) {
-        self->call = along_call;
         self->kernel = kernel;
         self->axis = axis;
         self->reversed = reversed;
         self->longest = longest;
+    }
+    return (PyObject *)self;
+}
+
+PyObject *tenferro_new_filter(PyTypeObject *type, vectorcallfunc call, PyArray_Descr *descr, PyObject *fallback)
+{
+    struct filter *self = (struct filter *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->call = call;
         self->descr = (PyArray_Descr *)Py_NewRef((PyObject *)descr);
         self->fallback = Py_NewRef(fallback);
     }
     return (PyObject *)self;
 }
 
-static int along_traverse(PyObject *o, visitproc visit, void *arg)
+int tenferro_traverse_filter(PyObject *o, visitproc visit, void *arg)
 {
-    Py_VISIT(((Along *)o)->fallback);
+    Py_VISIT(((struct filter *)o)->fallback);
     return 0;
 }
 
-static int along_clear(PyObject *o)
+int tenferro_clear_filter(PyObject *o)
 {
-    Py_CLEAR(((Along *)o)->fallback);
+    Py_CLEAR(((struct filter *)o)->fallback);
     return 0;
 }
 
-static void along_dealloc(PyObject *o)
+void tenferro_dealloc_filter(PyObject *o)
 {
     PyObject_GC_UnTrack(o);
-    along_clear(o);
-    Py_CLEAR(((Along *)o)->descr);
+    tenferro_clear_filter(o);
+    Py_CLEAR(((struct filter *)o)->descr);
     Py_TYPE(o)->tp_free(o);
 }
 
-static PyMemberDef along_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Along, call), READONLY},
-    {"fallback", T_OBJECT, offsetof(Along, fallback), READONLY, "Called with the same arguments for all else."},
+PyMemberDef tenferro_filter_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct filter, call), READONLY},
+    {"fallback", T_OBJECT, offsetof(struct filter, fallback), READONLY, "Called with the same arguments for all else."},
     {NULL},
 };
 
-static PyTypeObject along_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tenferro_cpu.native._compiled.Along",
-    .tp_doc = "A kernel along one axis of an array.",
-    .tp_basicsize = sizeof(Along),
-    .tp_new = along_new,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(Along, call),
-    .tp_call = PyVectorcall_Call,
-    .tp_dealloc = along_dealloc,
-    .tp_traverse = along_traverse,
-    .tp_clear = along_clear,
-    .tp_members = along_members,
-};
+static PyTypeObject along_type = FILTER_TYPE(Along, along_new, "A kernel along one axis of an array.");
 
 int tenferro_add_along(PyObject *module)
 {

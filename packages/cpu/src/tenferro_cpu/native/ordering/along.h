@@ -5,6 +5,8 @@
 #include "operands.h"
 #include "ordering/keys.h"
 
+#include <structmember.h>
+
 /* Each makes a new array, or NULL: with an exception set, or without one where it leaves the operand to NumPy. The operand is an aligned array of a type that the kernel takes,
  * and the axis counts from 0. */
 
@@ -35,6 +37,31 @@ static inline int has_wide_keys(PyArray_Descr *descr)
 void tenferro_choose_keys(void);
 void tenferro_choose_extremes(void);
 void tenferro_choose_scans(void);
+
+/* What callables have that pass on what they do not take. */
+struct filter {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *fallback; /* called with the same arguments for everything else */
+    PyArray_Descr *descr;
+};
+
+PyObject *tenferro_new_filter(PyTypeObject *type, vectorcallfunc call, PyArray_Descr *descr, PyObject *fallback);
+int tenferro_traverse_filter(PyObject *o, visitproc visit, void *arg);
+int tenferro_clear_filter(PyObject *o);
+void tenferro_dealloc_filter(PyObject *o);
+extern PyMemberDef tenferro_filter_members[];
+
+/* The fields of a type object; `Struct` begins with a struct filter. */
+#define FILTER_TYPE(Struct, make, text)                                                              \
+    {                                                                                                \
+        PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tenferro_cpu.native._compiled." #Struct,           \
+        .tp_doc = text, .tp_basicsize = sizeof(Struct), .tp_new = make,                              \
+        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,            \
+        .tp_vectorcall_offset = offsetof(struct filter, call), .tp_call = PyVectorcall_Call,         \
+        .tp_dealloc = tenferro_dealloc_filter, .tp_traverse = tenferro_traverse_filter,              \
+        .tp_clear = tenferro_clear_filter, .tp_members = tenferro_filter_members                     \
+    }
 
 /* The lines of an array along an axis, in row-major order of the other axes. */
 struct lines {
