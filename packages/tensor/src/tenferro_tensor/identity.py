@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_tensor.calls import ValueBase
-from tenferro_tensor.origins import renamed
+from tenferro_tensor.origins import aliased
 
 __all__ = ["Identity", "aliased", "apart", "identity", "lend"]
 
@@ -19,11 +19,6 @@ Identity = tuple[Any, ...]
 def identity(x: Any) -> Identity:
     """Equal for objects that stand for the same value, as long as one of them lives and is not assigned to."""
     return x.__class__, id(x._inside), id(x._link), x.spec
-
-
-def aliased(x: Any) -> Any:
-    """Another object for the same value: assigning to one leaves the other."""
-    return renamed(x, x._alias())
 
 
 def apart(x: Any, y: Any) -> Any:

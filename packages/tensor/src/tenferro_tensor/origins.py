@@ -76,12 +76,14 @@ def noted(x: Any) -> Any:
     return x
 
 
-def renamed(x: Any, z: Any) -> Any:
-    """`z`, another object for what `x` stands for, made at the same line."""
+def aliased(x: Any) -> Any:
+    """Another object for the same value, made at the same line: assigning to one leaves the other."""
+    z = x._alias()
     entries = _table.entries
-    entry = entries.get(id(x))
-    if entry is not None and entry[0]() is x:
-        entries[id(z)] = (ref(z), *entry[1:])
+    if id(x) in entries:
+        made, code, at = entries[id(x)]
+        if made() is x:
+            entries[id(z)] = ref(z), code, at
     return z
 
 
