@@ -210,6 +210,6 @@ def test_kernels_of_the_house_are_not_wrapped() -> None:
     s, cpu, op = Spec((3,), np.dtype(np.float64)), get_backend("cpu"), catalog.sort.op(axis=0, descending=False)
     device = cpu.devices()[0]
     ours = kernel_of(cpu, op, (s,), (s,), device)
-    assert ours.__module__ == cpu.kernel(op, (s,), (s,), device).__module__
+    assert getattr(ours, "__module__", "") != "tenferro_tensor.kernels"
     with REGISTRY.kernel(mistaken, "cpu", lambda ins, outs: lambda x: x):
         assert kernel_of(cpu, mistaken.op(), (s,), (s,), device).__module__ == "tenferro_tensor.kernels"

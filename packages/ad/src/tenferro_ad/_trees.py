@@ -10,6 +10,7 @@ import numpy as np
 from tenferro_runtime.trees import TreeDef, flatten, map_tree, unflatten
 from tenferro_tensor import Array, Spec, tensor
 from tenferro_tensor.identity import aliased, lend
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import ArgumentError, GradientError, TenferroError
 
 CONVENTIONS = ("tenferro", "jax")
@@ -29,7 +30,10 @@ def as_values(leaves: Sequence[Any], tree: TreeDef, what: str, *, copy: bool = F
     found: list[Any] = []
     try:
         for x in leaves:
-            found.append(aliased(x) if isinstance(x, Array) else tensor(x, copy=True) if copy else tensor(x))
+            if isinstance(x, Array):
+                found.append(aliased(owned(x) if copy else x))
+            else:
+                found.append(tensor(x, copy=True) if copy else tensor(x))
     except TenferroError as cause:
         x = leaves[len(found)]
         if isinstance(x, (np.ndarray, np.generic)):

@@ -10,6 +10,7 @@ from tenferro_ad._eager import EagerTensor, require_inexact, wrap
 from tenferro_ad._node import make_variable_leaf
 from tenferro_tensor import Array, catalog, next_level, tensor
 from tenferro_tensor.identity import aliased
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 from tenferro_tensor_core import dtype as dtype_of
 
@@ -53,6 +54,6 @@ def variable(x: Any, *, dtype: Any = None) -> EagerTensor:
         x = catalog.convert(x, dtype=dtype_of(dtype))
     require_inexact(x, "variable()")
     leaf = make_variable_leaf()
-    made = wrap(aliased(x), _level_for(x), leaf)
+    made = wrap(aliased(owned(x)), _level_for(x), leaf)
     leaf.variable = ref(made)
     return made

@@ -7,6 +7,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_tensor import HOST, Op, Spec, Tensor
+from tenferro_tensor.identity import identity
 from tenferro_tensor_core import Guard, key_of
 from tenferro_tensor_core.forks import importing, new_lock
 
@@ -124,7 +125,7 @@ def _form(program: Structured) -> tuple[Any, ...]:
 
 
 class _Same:
-    """A tensor compared by identity."""
+    """A tensor compared by the identity of its value."""
 
     __slots__ = ("tensor",)
 
@@ -132,10 +133,10 @@ class _Same:
         self.tensor = tensor
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.tensor is self.tensor
+        return isinstance(other, _Same) and identity(other.tensor) == identity(self.tensor)
 
     def __hash__(self) -> int:
-        return id(self.tensor)
+        return hash(identity(self.tensor))
 
 
 def content(c: Tensor) -> tuple[Any, ...]:

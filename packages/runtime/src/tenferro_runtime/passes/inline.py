@@ -9,6 +9,7 @@ from tenferro_runtime.ir._call import call, instance, sizes_for
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_runtime.ir._source import Source
 from tenferro_tensor import Op, Primitive, Spec, Tensor, catalog
+from tenferro_tensor.identity import identity
 from tenferro_tensor_core import Decisions
 
 INLINE_MAX_EQUATIONS: Final = 20_000
@@ -51,7 +52,7 @@ class _Inliner:
         self.program, self.called, self.keep_lines = program, called, keep_lines
         self.specs: dict[int, Spec] = dict(program.specs)
         self.constants: dict[int, Tensor] = dict(program.constants)
-        self.known = {id(c): v for v, c in program.constants.items()}
+        self.known = {identity(c): v for v, c in program.constants.items()}
         self.equations: list[Equation] = []
         self.next = max(self.specs, default=-1) + 1
         self.found = False
@@ -94,10 +95,10 @@ class _Inliner:
         return [after[v] for v in inner.output_ids]
 
     def _constant(self, c: Tensor) -> int:
-        if id(c) not in self.known:
-            self.known[id(c)] = self._new(c.spec)
-            self.constants[self.known[id(c)]] = c
-        return self.known[id(c)]
+        if identity(c) not in self.known:
+            self.known[identity(c)] = self._new(c.spec)
+            self.constants[self.known[identity(c)]] = c
+        return self.known[identity(c)]
 
     def _array(self, number: Literal, spec: Spec, eq: Equation) -> int:
         """A number as the array that it stands for."""
