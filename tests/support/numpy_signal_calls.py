@@ -80,7 +80,7 @@ def polynomials() -> dict[str, Call]:
     three, four = (3,), (4,)
     table = {
         "polyadd": call(lambda xp, p, q: xp.polyadd(p, q), three, four),
-        "polyadd number": call(lambda xp, p: xp.polyadd(p, 2), three),
+        "polyadd number": call(lambda xp, p: xp.polyadd(p, 2), three, dtypes=NUMBERS[:3]),
         "polysub": call(lambda xp, p, q: xp.polysub(p, q), four, three),
         "polymul": call(lambda xp, p, q: xp.polymul(p, q), spread(3), spread(4, seed=1), dtypes=INEXACT),
         "polymul zeros": call(lambda xp, p: xp.polymul(p, p), fixed(0, 0, 2, 0, 1), traced=False, dtypes=("int64",)),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.direct import direct
 from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._floating import floating
@@ -83,7 +84,8 @@ def polysub(p: Any, q: Any, /) -> Array:
 
 
 def _aligned(name: str, p: Any, q: Any) -> list[Any]:
-    p, q = alike(coefficients(name, p), coefficients(name, q))
+    given = alike(*[v if v.__class__ in SCALARS else coefficients(name, v) for v in (p, q)])
+    p, q = [coefficients(name, v) for v in given]
     n = dim_max(p.spec.shape[0], q.spec.shape[0])
     return [catalog.pad(v, 0, low=(n - v.spec.shape[0],), high=(0,), interior=(0,)) for v in (p, q)]
 

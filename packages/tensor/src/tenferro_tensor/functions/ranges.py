@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import asarray, linspace
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.index_grids import indices
 from tenferro_tensor.functions.manipulation import moveaxis
-from tenferro_tensor.operands import axis_of, host_elements, positions, value, whole
+from tenferro_tensor.operands import alike, axis_of, host_elements, number, positions, value, whole
 from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor_core import ArgumentError, HostAdapterError
 from tenferro_tensor_core import dtype as known_dtype
@@ -36,9 +37,9 @@ def copy(x: Any, /) -> Array:
 
 def _spaced(name: str, start: Any, stop: Any, num: Any, endpoint: bool) -> tuple[Any, Any, Any]:
     """Steps from 0 to 1 along a first axis beside the axes of both ends, and the ends."""
-    start, stop = floating(listed(start)), floating(listed(stop))
+    start, stop = map(floating, alike(*[b if b.__class__ in SCALARS else listed(b) for b in (start, stop)]))
     shape = broadcast_shapes(start.spec.shape, stop.spec.shape)
-    steps = linspace(0.0, 1.0, num, endpoint=endpoint)
+    steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=start.spec.place.device)
     return catalog.reshape(steps, shape=(*steps.spec.shape, *(1,) * len(shape))), start, stop
 
 
@@ -90,7 +91,8 @@ def geomspace(
     if endpoint:  # exactly, as at the other end
         n = out.spec.shape[0]
         at = positions(out, 0)
-        final = catalog.bitwise_and(catalog.eq(at, value(n - 1) if isinstance(n, int) else n - 1), catalog.gt(at, 0))
+        last_place = n - 1 if isinstance(n, int) else number(n - 1, at.spec.place)
+        final = catalog.bitwise_and(catalog.eq(at, last_place), catalog.gt(at, 0))
         out = catalog.select(final, last, out)
     return _placed("geomspace", out, axis, dtype)
 
