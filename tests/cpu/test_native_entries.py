@@ -519,3 +519,24 @@ def test_three_operands_with_numbers_at_every_size(dtype: str) -> None:
         for _ in range(2):
             with pytest.raises(OverflowError):
                 entry(x, -3, 1000)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "uint16"])
+def test_squares_are_those_of_numpy(dtype: str) -> None:
+    entry, run = pair_of(catalog.pow, dtype)
+    rng = np.random.default_rng(0)
+    for n in (1, 3, 5000, 700_000):
+        x = numbers(rng, dtype, n, special=True)
+        for exponent in (2, 2.0) if np.dtype(dtype).kind == "f" else (2,):
+            for y in (x, x[::-1], x[None, ::2]):
+                said: list[list[str]] = []
+                results: list[Any] = []
+                for power in (entry, run):
+                    with warnings.catch_warnings(record=True) as seen:
+                        warnings.simplefilter("always")
+                        found = power(y, exponent)
+                    said.append([str(w.message) for w in seen])
+                    assert found.dtype == x.dtype
+                    results.append(found)
+                assert said[0] == said[1]
+                np.testing.assert_array_equal(*results)

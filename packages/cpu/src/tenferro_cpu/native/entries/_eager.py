@@ -116,11 +116,39 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     if compiled is None:
         return {}
     if not available():
-        return {p: _maker_of_loops(p, table[p]) for p in EAGER if p in table and p not in _SPECIAL}
-    found = {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
+        found = {p: _maker_of_loops(p, table[p]) for p in EAGER if p in table and p not in _SPECIAL}
+    else:
+        found = {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
+    if arithmetic.pow in found:
+        found[arithmetic.pow] = _with_squares(found[arithmetic.pow], table[arithmetic.pow])
+    if not available():
+        return found
     return found | {
         primitive: _maker_of_three(primitive, table[primitive]) for primitive in THREE if primitive in table
     }
+
+
+def _with_squares(make_power: Maker, reference: Maker) -> Maker:
+    """Entries of powers that multiply an array by itself where the exponent is the number 2."""
+
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        power, dtype = make_power(ins, outs), ins[0].dtype
+        rows = fixed_rows(arithmetic.mul, dtype) if dtype.kind in "fiu" else None
+        if rows is None or not outs[0].shape or ins[1].dtype != dtype:
+            return power
+        run = reference(ins, outs)
+        square = _fixed(rows, dtype, dtype, 2, lambda x, _: run(x, 2), dtype.kind == "f")
+
+        def squared_or(x: Any, y: Any, *more: Any) -> Any:
+            return square(x, x) if y.__class__ in _NUMBERS and y == 2 and not more else power(x, y, *more)
+
+        return squared_or
+
+    make.any_size = getattr(make_power, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+_NUMBERS: Final = frozenset({int, float})
 
 
 def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
