@@ -319,10 +319,24 @@ def test_assigning_to_a_temporary_is_warned_of():
         x[1:][0] = 9.0
     assert caught[0].filename == __file__ and x.tolist() == [0.0, 1.0, 2.0, 3.0]
     kept[0][0] = 1.0  # somebody holds it
-    view = x[1:]
-    view[0] = 9.0
-    (lambda v: v.__setitem__(0, 5.0))(x[1:])
-    assert kept[0].tolist() == [1.0, 0.0] and view.tolist() == [9.0, 2.0, 3.0]
+    assert kept[0].tolist() == [1.0, 0.0]
+
+
+def test_assigning_to_a_view_is_warned_of_while_its_array_is_there():
+    def fill(part):
+        part[0] = 9.0
+        return part
+
+    x = tr.arange(4.0)
+    with pytest.warns(
+        UserWarning, match=r"view float64\[3\] are assigned to, and the array .* does not change"
+    ) as caught:
+        view = fill(x[1:])
+    assert caught[0].filename == __file__ and x.tolist() == [0.0, 1.0, 2.0, 3.0] and view.tolist() == [9.0, 2.0, 3.0]
+    fill(view)  # it has memory of its own now
+    fill(x[1:].copy())
+    fill(tr.reshape(tr.arange(4.0), (2, 2)))  # nobody holds the array any more
+    fill(tr.asarray(np.zeros(3)))
 
 
 def test_wide_integers_wrap_around():

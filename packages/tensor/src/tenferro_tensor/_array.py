@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tenferro_tensor import catalog, functions
-from tenferro_tensor._assignment import assign, warn_of_loss
+from tenferro_tensor._assignment import assign
 from tenferro_tensor._export import Exported
 from tenferro_tensor._foreign import require_no_array
 from tenferro_tensor._known import Interval, LinearForm
@@ -243,11 +243,9 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """The same value in memory of its own, where it has memory."""
         return self._alias()
 
-    _warn_of_loss = warn_of_loss
-
-    def _assign(self, key: Any, values: Any) -> None:
-        """``self[key] = values`` where there is anything to decide."""
-        assign(self, key, values)
+    def _assign(self, key: Any, values: Any, lost: bool = False) -> None:
+        """``self[key] = values`` where there is anything to decide; `lost` where the object is gone afterwards."""
+        assign(self, key, values, lost)
 
     def _go_over(self, updated: Any) -> None:
         """Stand for what an assignment to elements made of this value."""

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from sys import getrefcount
 from typing import Any, Final
-from warnings import warn
+from warnings import warn_explicit
 
 import numpy as np
 
 from tenferro_tensor.calls import SCALARS, key_parts, state
 from tenferro_tensor.functions.creation import asarray
 from tenferro_tensor.operands import converted
-from tenferro_tensor.origins import noted
+from tenferro_tensor.origins import noted, user_frame
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import UnsupportedError, can_convert, weak
 
 
-def assign(x: Any, key: Any, values: Any) -> None:
-    """``x[key] = values``.
+def assign(x: Any, key: Any, values: Any, lost: bool = False) -> None:
+    """``x[key] = values``; `lost` where the object is gone afterwards.
 
     Raises:
         UnsupportedError: `x` is an argument of a function that is compiled, differentiated or mapped, whose caller
@@ -34,19 +34,34 @@ def assign(x: Any, key: Any, values: Any) -> None:
             "were assigned to: the caller's array cannot change by that; write x = x.copy() first, or "
             "x = x.at[...].set(...), and return the result if the caller needs it"
         )
+    if lost:
+        _warn(
+            f"elements of a temporary {x.spec!r} are assigned to, and lost: a view is a value of its own, and does not "
+            "change the tensor that it is made of; index once, as in x[1, mask] = v, or give the view a name"
+        )
+    elif _is_part(x):
+        _warn(
+            f"elements of a view {x.spec!r} are assigned to, and the array that it is a part of does not change: a "
+            "view is a value of its own; assign to that array, or to view.copy() if a value apart is meant"
+        )
     if x.__class__ is not state.tensor or not _write(x, key, values):
         x._go_over(x.at[key].set(_narrowed(x, values)))
         noted(x)
 
 
-def warn_of_loss(x: Any, stacklevel: int = 2) -> None:
-    """Warn that elements of an object are assigned to which is gone afterwards, as in ``x[1:][mask] = v``."""
-    warn(
-        f"elements of a temporary {x.spec!r} are assigned to, and lost: a view is a value of its own, and does not "
-        "change the tensor that it is made of; index once, as in x[1, mask] = v, or give the view a name",
-        UserWarning,
-        stacklevel,
-    )
+def _is_part(x: Any) -> bool:
+    """Whether a tensor is a view of an array that somebody else holds."""
+    raw = x._inside
+    whole = raw.base if raw.__class__ is np.ndarray and raw.ndim else None
+    return whole.__class__ is np.ndarray and whole.flags.owndata and getrefcount(whole) > _HELD_ONCE
+
+
+def _warn(text: str) -> None:
+    """Warn at the user's line."""
+    frame = user_frame()
+    if frame is not None:
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+        warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry)
 
 
 def _narrowed(x: Any, values: Any) -> Any:

@@ -53,9 +53,7 @@ class ValueBase:
         return getattr(self, "_link_", None)
 
     def __setitem__(self, key: Any, values: Any) -> None:
-        if getrefcount(self) == _LOST:
-            self._warn_of_loss(3)  # type: ignore[attr-defined]
-        self._assign(key, values)  # type: ignore[attr-defined]
+        self._assign(key, values, getrefcount(self) == _LOST)  # type: ignore[attr-defined]
 
     def _alias(self) -> Any:
         """Another object for the same value: assigning to one leaves the other."""

@@ -1,7 +1,7 @@
 /* `x[key] = values` where nothing has to be decided: the memory of a tensor that nobody else holds is written to. */
 #include "_c/values.h"
 
-static PyObject *assign_name, *warn_name;
+static PyObject *assign_name;
 
 /* Whether all parts of a key are integers, slices, None and Ellipsis. */
 static int is_basic(PyObject *key)
@@ -117,18 +117,11 @@ int tenferro_assign(PyObject *self, PyObject *key, PyObject *values)
         PyErr_SetString(PyExc_TypeError, "elements of arrays cannot be deleted");
         return -1;
     }
-    if (is_lost(self)) {
-        PyObject *warned = PyObject_CallMethodNoArgs(self, warn_name);
-        Py_XDECREF(warned);
-        if (warned == NULL) {
-            return -1;
-        }
-    }
-    int done = write_to(self, key, values);
+    int lost = is_lost(self), done = lost ? 0 : write_to(self, key, values);
     if (done != 0) {
         return done < 0 ? -1 : 0;
     }
-    PyObject *result = PyObject_CallMethodObjArgs(self, assign_name, key, values, NULL);
+    PyObject *result = PyObject_CallMethodObjArgs(self, assign_name, key, values, lost ? Py_True : Py_False, NULL);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;
 }
@@ -136,6 +129,5 @@ int tenferro_assign(PyObject *self, PyObject *key, PyObject *values)
 int tenferro_add_assign(PyObject *module)
 {
     assign_name = PyUnicode_InternFromString("_assign");
-    warn_name = PyUnicode_InternFromString("_warn_of_loss");
-    return assign_name == NULL || warn_name == NULL ? -1 : 0;
+    return assign_name == NULL ? -1 : 0;
 }
