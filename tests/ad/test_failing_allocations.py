@@ -19,4 +19,4 @@ def test_every_allocation_may_fail() -> None:
     )
     assert found.returncode == 0, found.stderr[-2000:]
     counts = [int(line.rpartition(" ")[2]) for line in found.stdout.splitlines()]
-    assert len(counts) == 10 and min(counts) >= 3, found.stdout
+    assert len(counts) == 10 and min(counts) >= 2, found.stdout

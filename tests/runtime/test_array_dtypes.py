@@ -59,6 +59,22 @@ ON_PURPOSE = {
     ("conjugate", "bool"): "booleans are their own conjugates; NumPy gives int8",
     ("square", "bool"): "a product of booleans is boolean; NumPy gives int8",
     ("round", "bool"): "whole as they are; NumPy gives float16",
+    ("around", "bool"): "whole as they are; NumPy gives float16",
+    **{
+        (n, d.name): "in floating point; NumPy keeps integers where the quantile is given as an integer"
+        for n in ("quantile", "nanquantile")
+        for d in DTYPES
+        if d.kind in "biu"
+    },
+    **{
+        ("sort_complex", d): "complex128 for all integers; NumPy gives complex64 for small ones"
+        for d in ("bool", "int8", "int16", "uint8", "uint16")
+    },
+    **{
+        (n, "float32"): "of the number 1, which is float64; NumPy takes the quantile's dtype, or writes to it"
+        for n in ("quantile", "nanquantile", "nanpercentile", "spacing")
+    },
+    **{(n, d): "in the precision of the operand" for n in ("cov", "corrcoef") for d in ("float32", "complex64")},
     **{("reciprocal", d.name): "1 / x as the array API has it, in float64" for d in DTYPES if d.kind in "biu"},
 }
 

@@ -6,11 +6,13 @@ from math import pi
 from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.direct import direct
 from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._floating import floating
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.creation import asarray
 from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.scans import diff
 from tenferro_tensor.operands import alike, axes_of, axis_of, converted
@@ -194,9 +196,18 @@ def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Array:
     Tensor([0, 3, 5])
     """
     x = ravel(listed(x))
-    parts = [None if p is None else ravel(listed(p)) for p in (to_begin, to_end)]
+    parts = [
+        None if p is None else ravel(asarray(p, dtype=x.dtype) if p.__class__ in SCALARS else _like(x, listed(p)))
+        for p in (to_begin, to_end)
+    ]
     joined = [p for p in (parts[0], diff(x), parts[1]) if p is not None]
     return joined[0] if len(joined) == 1 else catalog.concatenate(*alike(*joined), axis=0)
+
+
+def _like(x: Any, y: Any) -> Any:
+    """Elements put beside those of `x`, in its dtype where they are of its kind."""
+    kinds = y.spec.dtype.kind + x.spec.dtype.kind
+    return converted(y, x.spec.dtype) if kinds in ("ff", "cc", "ii", "uu", "ui", "iu") else y
 
 
 def unwrap(p: Any, /, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Array:

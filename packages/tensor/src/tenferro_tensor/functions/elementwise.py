@@ -126,7 +126,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     >>> tr.heaviside(tr.asarray([-1.5, 0.0, 2.0]), 0.5)
     Tensor([0. , 0.5, 1. ])
     """
-    x1, x2 = alike(_real("heaviside", x1), _real("heaviside", x2) if hasattr(x2, "spec") else x2)
+    x1, x2 = alike(*[_real("heaviside", x) if hasattr(x, "spec") else x for x in (x1, x2)])
     step = catalog.select(catalog.lt(x1, 0.0), 0.0, catalog.select(catalog.gt(x1, 0.0), 1.0, x2))
     return catalog.select(catalog.is_nan(x1), math.nan, step)
 

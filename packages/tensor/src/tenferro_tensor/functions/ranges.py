@@ -15,7 +15,7 @@ from tenferro_tensor.functions.creation import asarray, linspace
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.index_grids import indices
 from tenferro_tensor.functions.manipulation import moveaxis
-from tenferro_tensor.operands import alike, axis_of, host_elements, number, positions, value, whole
+from tenferro_tensor.operands import alike, axis_of, host_elements, number, positions, whole
 from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor_core import ArgumentError, HostAdapterError
 from tenferro_tensor_core import dtype as known_dtype
@@ -62,9 +62,9 @@ def logspace(
     t, first, last = _spaced("logspace", start, stop, num, endpoint)
     exponents = catalog.add(catalog.mul(catalog.sub(1.0, t), first), catalog.mul(t, last))
     base = base if base.__class__ in (int, float, complex) else listed(base)
-    return _placed(
-        "logspace", catalog.pow(value(float(base)) if base.__class__ is int else base, exponents), axis, dtype
-    )
+    out = catalog.pow(float(base) if base.__class__ is int else base, exponents)
+    wide = base.__class__ in SCALARS or base.spec.dtype == first.spec.dtype
+    return _placed("logspace", out, axis, first.spec.dtype if dtype is None and wide else dtype)
 
 
 def geomspace(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
@@ -128,7 +129,8 @@ def union1d(x: Any, y: Any, /, *, size: Any = None, fill_value: Any = None) -> A
     >>> tr.union1d(tr.asarray([3, 1]), tr.asarray([2, 3]))
     Tensor([1, 2, 3])
     """
-    return unique(concat([ravel(listed(x)), ravel(listed(y))]), size=size, fill_value=fill_value)
+    vectors = [ravel(v) for v in alike(*[v if v.__class__ in SCALARS else listed(v) for v in (x, y)])]
+    return unique(concat(vectors), size=size, fill_value=fill_value)
 
 
 def _both(name: str, x: Any, y: Any) -> tuple[Any, Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -159,7 +161,8 @@ def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Array:
     >>> tr.setdiff1d(tr.asarray([1, 3, 2, 4]), tr.asarray([3]))
     Tensor([1, 2, 4])
     """
-    x, _, of_x, of_y = _both("setdiff1d", x, y)
+    x = ravel(listed(x))
+    _, _, of_x, of_y = _both("setdiff1d", x, y)
     at = np.arange(of_x.size) if assume_unique else np.unique(of_x, return_index=True)[1]
     return take(x, at[np.isin(of_x[at], of_y, invert=True)])
 
