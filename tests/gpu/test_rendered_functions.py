@@ -123,9 +123,9 @@ def test_conversions(dtype):
 @pytest.mark.parametrize("source", DTYPES["n"] + DTYPES["f"])
 def test_every_number_is_widened_and_rounded_as_numpy_does(source, target):
     each = np.arange(1 << 16, dtype=np.uint16).view(target)
-    with np.errstate(invalid="ignore"):  # ml_dtypes warns of the NaNs
+    with np.errstate(all="ignore"):  # ml_dtypes warns of NaNs, and of what a narrow dtype cannot hold
         each = each[np.isfinite(each)].astype("float64")
-    between = np.concatenate([each, (each[1:] + each[:-1]) / 2]).astype(source)
+        between = np.concatenate([each, (each[1:] + each[:-1]) / 2]).astype(source)
     if source not in DTYPES["n"]:
         between = np.concatenate([between, np.nextafter(between, np.inf), np.nextafter(between, -np.inf)])
     kernel, spec = kernels_of(source)[f"convert_{target}"], specs_of(source)[f"convert_{target}"]
