@@ -21,7 +21,7 @@ IMPORT_EVERYTHING = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    if module.name.rpartition(".")[2] != "__main__":
+    if module.name.rpartition(".")[2] != "__main__" and ".adapters." not in module.name:  # these are for a library
         importlib.import_module(module.name)
 """
 

@@ -49,9 +49,9 @@ class SubTensor(Tensor):
 
 
 class LikeTensor(Array):
-    """Slots as those of `Tensor`, so that objects of the one become objects of the other."""
+    """Laid out as `Tensor`, so that objects of the one become objects of the other."""
 
-    __slots__ = ("__weakref__", "_data", "spec")
+    __slots__ = ()
 
 
 class SubEager(EagerTensor):
