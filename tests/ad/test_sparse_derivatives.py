@@ -265,4 +265,4 @@ def test_a_million_variables() -> None:
     """Three products each; the peak of memory is a few times that of the result, which has 36 MB."""
     done = subprocess.run([sys.executable, "-c", MILLION], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 1200
+    assert int(done.stdout) < 1500  # 720, and what the compiler takes meanwhile where nothing is on disk yet

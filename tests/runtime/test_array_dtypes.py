@@ -68,7 +68,7 @@ ON_PURPOSE = {
     },
     **{
         ("sort_complex", d): "complex128 for all integers; NumPy gives complex64 for small ones"
-        for d in ("bool", "int8", "int16", "uint8", "uint16")
+        for d in ("int8", "int16", "uint8", "uint16")
     },
     **{
         (n, "float32"): "of the number 1, which is float64; NumPy takes the quantile's dtype, or writes to it"

@@ -58,6 +58,8 @@ def unstack(x: Raw, /, axis: int = 0) -> Any:
 
 
 def repeat(x: Raw, repeats: Any, /, axis: int | None = None) -> Raw:
+    if axis is not None and not x.ndim:
+        return None  # NumPy takes a number for a vector
     if repeats.__class__ is int:
         return x.repeat(repeats, axis) if 0 < x.nbytes <= DIRECT_MAX_BYTES else None
     counts = hasattr(repeats, "dtype") and repeats.dtype.kind in "iu" and repeats.ndim < 2
