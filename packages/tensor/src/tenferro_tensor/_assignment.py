@@ -50,10 +50,15 @@ def assign(x: Any, key: Any, values: Any, lost: bool = False) -> None:
 
 
 def _is_part(x: Any) -> bool:
-    """Whether a tensor is a view of an array that somebody else holds."""
+    """Whether a tensor is a view of a part of an array that somebody else holds.
+
+    A view of all elements does not tell: results may be laid out as one.
+    """
     raw = x._inside
     whole = raw.base if raw.__class__ is np.ndarray and raw.ndim else None
-    return whole.__class__ is np.ndarray and whole.flags.owndata and getrefcount(whole) > _HELD_ONCE
+    if whole.__class__ is not np.ndarray or not whole.flags.owndata or raw.size >= whole.size:
+        return False
+    return getrefcount(whole) > _HELD_ONCE
 
 
 def _warn(text: str) -> None:
@@ -145,4 +150,6 @@ def _host_key(key: Any) -> Any:
 def _host_indices(part: Any) -> Any:
     if part.__class__ is state.tensor and part.spec.place.on_host:
         part = part._data
+    elif part.__class__ is list and {*map(type, part)} in ({int}, {bool}):
+        part = np.asarray(part)
     return part if isinstance(part, np.ndarray) and part.dtype.kind in "iub" else NotImplemented
