@@ -239,7 +239,7 @@ class _Function(Compiled):
         if before and definitions(form.program):  # such sizes belong to the program that is being traced
             for x, state in before:
                 x.restore(state)
-            return self.signature.apply(self.f, dynamic, static)
+            return self._called(dynamic, static)
         program = form.program if self.policy is None else marked(form.program, self.policy)
         return form.result(checkpointed(*found.leaves, *found.captured, program=program, sizes=found.sizes))
 

@@ -110,7 +110,7 @@ def trace(f: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype
 def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
     """Record `f` as a `Program`, without running it on any data.
 
-    An array in the place of a function has NumPy's meaning of the name: ``trace(x)`` is the sum of its diagonal,
+    An array instead of a function has NumPy's meaning of the name: ``trace(x)`` is the sum of its diagonal,
     ``trace(x, offset, axis1, axis2)`` with NumPy's axes. `matrix_trace` is the standard's function.
 
     Args:

@@ -6,17 +6,12 @@ static PyObject *assign_name;
 /* Whether all parts of a key are integers, slices, None and Ellipsis. */
 static int is_basic(PyObject *key)
 {
-    int several = PyTuple_CheckExact(key);
-    Py_ssize_t items = several ? PyTuple_GET_SIZE(key) : 1;
-    for (Py_ssize_t i = 0; i < items; i++) {
-        PyObject *item = several ? PyTuple_GET_ITEM(key, i) : key;
-        if (!(PyLong_CheckExact(item) || item == Py_None || item == Py_Ellipsis)) {
-            PySliceObject *s = (PySliceObject *)item;
-            if (!PySlice_Check(item) || !(PyLong_CheckExact(s->start) || s->start == Py_None)
-                || !(PyLong_CheckExact(s->stop) || s->stop == Py_None)
-                || !(PyLong_CheckExact(s->step) || s->step == Py_None)) {
-                return 0;
-            }
+    if (!PyTuple_CheckExact(key)) {
+        return tenferro_is_basic(key);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
+        if (!tenferro_is_basic(PyTuple_GET_ITEM(key, i))) {
+            return 0;
         }
     }
     return 1;
