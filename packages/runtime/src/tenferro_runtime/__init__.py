@@ -87,7 +87,7 @@ from tenferro_tensor_core import (
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
-    from tenferro_runtime import nn
+    from tenferro_runtime import nn, special
     from tenferro_tensor_core import DType
 
     bfloat16: DType
@@ -494,6 +494,7 @@ __all__ = [
     "sort",
     "sort_complex",
     "spacing",
+    "special",
     "split",
     "sqrt",
     "square",

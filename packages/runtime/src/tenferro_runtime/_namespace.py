@@ -47,6 +47,9 @@ STANDARD_DTYPES: Final = {dt.name: dt for dt in DTYPES if dt.name in _STANDARD}
 FAMILIES: Final = ("fft", "linalg")
 """Sub-namespaces of the standard that other distributions bring."""
 
+PARTS: Final = ("nn", "special")
+"""Sub-namespaces of this distribution, imported when they are first used."""
+
 FORWARDED: Final = {"cross": "linalg", "einsum": "einsum"}
 """Functions that NumPy has in its main namespace, and the families that bring them."""
 
@@ -139,9 +142,9 @@ def export(name: str) -> Any:
             import_module("tenferro_runtime.adapters.autoray")
         module = family(FORWARDED.get(name, name))
         return getattr(module, name) if name in FORWARDED else module
-    if name == "nn":
+    if name in PARTS:
         with importing():
-            return import_module("tenferro_runtime.nn")
+            return import_module(f"tenferro_runtime.{name}")
     raise absent(name, lambda: Array.namespace.__all__, family)
 
 

@@ -1,0 +1,166 @@
+"""Element-wise primitives whose values SciPy computes; every special function that is no composition is made so.
+
+A page of functions defines primitives, public functions, and ``register(registry)``, which `_extension` calls::
+
+    @primitive(elementwise=True, domain="floating", family=family("gamma"), extension="special")
+    def gamma_(x: Spec) -> Spec:
+        '''Gamma function.'''
+        return x
+
+    def gamma(x: Any, /) -> Array:
+        '''...'''
+        return gamma_(x)
+
+    def register(registry: Registry) -> None:
+        register_scipy(registry, gamma_, Slopes(singular=True, x=lambda x, out: out * psi(x)))
+
+- Element-wise primitives promote and broadcast their operands themselves, integers become float64 (domain
+  ``"floating"`` for real numbers, ``"inexact"`` where SciPy also takes complex ones), and they need no batching rule.
+- `register_scipy` registers the kernels of SciPy and CuPy, and the rule. `register_host` registers a kernel written
+  with NumPy in float64, for what SciPy lacks: derivatives by a parameter, of an order that is metadata.
+- Rules are written with primitives of the module and functions of the core, so that every order exists. Functions with
+  removable singularities have a primitive for all of their derivatives (metadata ``order``) rather than a quotient.
+- ``expansion=`` writes the primitive with core operations, for backends without a kernel, and for XLA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import (
+    BackendUnavailableError,
+    Inactive,
+    Primitive,
+    Registry,
+    Slopes,
+    UnsupportedError,
+    family_id,
+    get_backend,
+)
+
+__all__ = ["family", "host_special", "register_host", "register_scipy"]
+
+_ACCELERATORS = ("cuda", "rocm")
+
+
+def family(name: str) -> str:
+    """The family id of a special function.
+
+    >>> family("gammainc")
+    'tenferro-runtime.gammainc.v1'
+    """
+    return family_id("tenferro-runtime", name, 1)
+
+
+def register_scipy(
+    registry: Registry,
+    primitive: Primitive,
+    rule: Slopes | Inactive,
+    name: str | None = None,
+    *,
+    pick: int | None = None,
+    expansion: Callable[..., Any] | None = None,
+) -> None:
+    """Register an element-wise primitive that is a function of `scipy.special`.
+
+    Args:
+        registry: where to.
+        primitive: a primitive of one output, whose metadata are passed to SciPy before the operands.
+        rule: its derivatives.
+        name: the function's name, by default that of the primitive.
+        pick: which result is taken of a function that returns several.
+        expansion: the primitive in terms of core operations.
+    """
+    function = name or primitive.name
+    registry.kernel(primitive, "cpu", _any_size(partial(_make_scipy, "cpu", function, pick)))
+    for backend in _ACCELERATORS:
+        registry.kernel(primitive, backend, _any_size(partial(_make_scipy, backend, function, pick)))
+    registry.rule(primitive, rule)
+    if expansion is not None:
+        registry.expansion(primitive, expansion, keep=True)
+
+
+def register_host(
+    registry: Registry,
+    primitive: Primitive,
+    rule: Slopes | Inactive,
+    compute: Callable[..., Any],
+    *,
+    expansion: Callable[..., Any] | None = None,
+) -> None:
+    """Register an element-wise primitive that NumPy computes, for which accelerators have no kernel.
+
+    Args:
+        registry: where to.
+        primitive: a primitive of one output.
+        rule: its derivatives.
+        compute: ``compute(*operands, **metadata)`` of arrays of one dimension in double precision, at least one
+            element long; returns an array of that length.
+        expansion: the primitive in terms of core operations.
+    """
+
+    def make(ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+        dtype = outs[0].dtype
+        wide = np.dtype(np.complex128 if outs[0].cplx else np.float64)
+
+        def run(*operands: Any) -> Any:
+            shape = np.shape(operands[0])
+            flat = [np.asarray(x, wide).reshape(-1) for x in operands]
+            if not flat[0].size:
+                return np.empty(shape, dtype)
+            with np.errstate(all="ignore"):
+                return np.asarray(compute(*flat, **metadata)).astype(dtype, copy=False).reshape(shape)
+
+        return run
+
+    registry.kernel(primitive, "cpu", _any_size(make))
+    registry.rule(primitive, rule)
+    if expansion is not None:
+        registry.expansion(primitive, expansion, keep=True)
+
+
+def host_special() -> Any:
+    """The module `scipy.special`, imported on first use.
+
+    Raises:
+        BackendUnavailableError: SciPy is not installed.
+    """
+    try:
+        return get_backend("cpu").library("scipy.special")
+    except ModuleNotFoundError as error:
+        raise BackendUnavailableError(
+            "special functions are computed by SciPy, which is not installed; pip install 'tenferro-runtime[special]'"
+        ) from error
+
+
+def _any_size(make: Callable[..., Any]) -> Callable[..., Any]:
+    make.any_size = True  # type: ignore[attr-defined]
+    return make
+
+
+def _make_scipy(backend: str, name: str, pick: int | None, ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+    special = host_special() if backend == "cpu" else get_backend(backend).library("scipy.special")
+    function = getattr(special, name, None)
+    if function is None:
+        raise UnsupportedError(
+            f"{name} has no kernel for the backend {backend!r}: {special.__name__} lacks it; move the operands to the "
+            "host with to_device, or write the function with others",
+            function=name,
+            backend=backend,
+        )
+    dtype, first = outs[0].dtype, tuple(metadata.values())
+
+    def run(*operands: Any) -> Any:
+        out = function(*first, *operands)
+        if pick is not None:
+            out = out[pick]
+        # Some functions have double precision only.
+        return out if out.dtype == dtype else out.astype(dtype)
+
+    if first or pick is not None or any(s.dtype.itemsize != 8 for s in ins):
+        return run
+    return function  # type: ignore[no-any-return]
