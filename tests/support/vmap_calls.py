@@ -372,6 +372,8 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "svd_trunc", svd_trunc, M)
     put(tl, "qr", qr, between(-1, 2, 4, 3))
     put(tl, "spectral_function", lambda x: tl.spectral_function(_hermitian(x), tr.sin), SQUARE)
+    each(tl, "expm matrix_exp cosm sinm tanm coshm sinhm tanhm", SQUARE)
+    each(tl, "expm_frechet", SQUARE, OTHER)
     put(tl, "singular_function", lambda x: tl.singular_function(x, lambda s: s * s * s), between(-1, 2, 3, 2))
 
 

@@ -18,6 +18,18 @@ from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
+from tenferro_linalg.functions._exponentials import (
+    ExpmFrechetResult,
+    coshm,
+    cosm,
+    expm,
+    expm_frechet,
+    matrix_exp,
+    sinhm,
+    sinm,
+    tanhm,
+    tanm,
+)
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
@@ -27,12 +39,15 @@ __all__ = [
     "DegenerateError",
     "EigResult",
     "EighResult",
+    "ExpmFrechetResult",
     "GaugeError",
     "QRResult",
     "RankError",
     "SVDResult",
     "SlogdetResult",
     "cholesky",
+    "coshm",
+    "cosm",
     "cross",
     "det",
     "diagonal",
@@ -40,8 +55,11 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "expm",
+    "expm_frechet",
     "inv",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
@@ -51,6 +69,8 @@ __all__ = [
     "pinv",
     "qr",
     "singular_function",
+    "sinhm",
+    "sinm",
     "slogdet",
     "solve",
     "solve_triangular",
@@ -58,6 +78,8 @@ __all__ = [
     "svd",
     "svd_trunc",
     "svdvals",
+    "tanhm",
+    "tanm",
     "tensordot",
     "trace",
     "vecdot",

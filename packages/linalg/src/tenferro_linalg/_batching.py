@@ -18,6 +18,7 @@ from tenferro_linalg import (
     _solve,
     _svd,
 )
+from tenferro_linalg.functions import _terms
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
 from tenferro_runtime.extension import DimLike, Primitive, Registry
 from tenferro_tensor.catalog import reshape, transpose
@@ -30,6 +31,7 @@ STACKS = (
     _degeneracy.checked_, _degeneracy.quotient_, _degeneracy.certified_, _degeneracy.unrotated_,
     _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_, _apart.eig_apart_, _eig.eig_, _eig.eigvals_,
     _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
+    _terms.matrix_function_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

@@ -23,6 +23,7 @@ from tenferro_linalg import (
     _spectral,
     _svd,
 )
+from tenferro_linalg.functions import _terms
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -49,6 +50,7 @@ def register(registry: Registry) -> None:
         _spectral,
         _apart,
         _costs,
+        _terms,
     )
     for page in pages:
         page.register(registry)
