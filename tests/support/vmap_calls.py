@@ -373,7 +373,8 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "qr", qr, between(-1, 2, 4, 3))
     put(tl, "spectral_function", lambda x: tl.spectral_function(_hermitian(x), tr.sin), SQUARE)
     each(tl, "expm matrix_exp cosm sinm tanm coshm sinhm tanhm", SQUARE)
-    each(tl, "expm_frechet", SQUARE, OTHER)
+    each(tl, "expm_frechet solve_continuous_lyapunov solve_discrete_lyapunov solve_lyapunov", SQUARE, OTHER)
+    put(tl, "solve_sylvester", lambda a, q: tl.solve_sylvester(_positive(a), _positive(q), q), SQUARE, OTHER)
     put(tl, "singular_function", lambda x: tl.singular_function(x, lambda s: s * s * s), between(-1, 2, 3, 2))
 
 

@@ -18,6 +18,8 @@ from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
+from tenferro_linalg.equations._stein import solve_discrete_lyapunov
+from tenferro_linalg.equations._sylvester import solve_continuous_lyapunov, solve_lyapunov, solve_sylvester
 from tenferro_linalg.functions._exponentials import (
     ExpmFrechetResult,
     coshm,
@@ -73,6 +75,10 @@ __all__ = [
     "sinm",
     "slogdet",
     "solve",
+    "solve_continuous_lyapunov",
+    "solve_discrete_lyapunov",
+    "solve_lyapunov",
+    "solve_sylvester",
     "solve_triangular",
     "spectral_function",
     "svd",

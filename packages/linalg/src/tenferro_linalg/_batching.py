@@ -18,6 +18,7 @@ from tenferro_linalg import (
     _solve,
     _svd,
 )
+from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
 from tenferro_runtime.extension import DimLike, Primitive, Registry
@@ -32,6 +33,7 @@ STACKS = (
     _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_, _apart.eig_apart_, _eig.eig_, _eig.eigvals_,
     _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
     _terms.matrix_function_,
+    _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

@@ -23,6 +23,7 @@ from tenferro_linalg import (
     _spectral,
     _svd,
 )
+from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
@@ -51,6 +52,9 @@ def register(registry: Registry) -> None:
         _apart,
         _costs,
         _terms,
+        _schur_factors,
+        _sylvester,
+        _stein,
     )
     for page in pages:
         page.register(registry)

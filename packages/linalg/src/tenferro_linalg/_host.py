@@ -19,6 +19,9 @@ Raw = np.ndarray[Any, Any]
 STACKED_SOLVE_MAX_SIZE = 32
 """Stacks of matrices up to this size are solved by NumPy's stacked solver, without factors that are kept."""
 
+SHORT_WORK_MAX_SIZE = 32
+"""Size up to which LAPACK is not asked how much memory it would like: blocks do not pay."""
+
 
 def items(x: Raw) -> Iterator[tuple[int, ...]]:
     """Indices of the matrices of a stack."""
@@ -88,6 +91,17 @@ class HostProvider:
             lambda a: _rescaled(a, lambda b: (np.linalg.eigvals(b),), 0),
         ])  # fmt: skip
         return found[0].astype(complex_of(x.dtype), copy=False)
+
+    def schur(self, x: Raw, what: str) -> tuple[Raw, Raw]:
+        """T and Q of ``x = Q T Q*``; T is upper triangular, for real matrices with blocks of two rows."""
+        t, q = np.empty_like(x), np.empty_like(x)
+        for index in items(x) if x.size else ():
+            t[index], q[index] = _gees(x[index], what, index)
+        return t, q
+
+    def lapack(self, name: str, dtype: Any) -> Callable[..., Any]:
+        """A function of LAPACK for a dtype."""
+        return _lapack(name, dtype)
 
     def qr(self, x: Raw, mode: Any) -> Any:
         """Q and R."""
@@ -219,6 +233,23 @@ def _getrf(a: Raw) -> tuple[Raw, Raw, int]:
     if not a.shape[0]:
         return a, np.zeros(0, np.int64), 0
     return _lapack("getrf", a.dtype)(a)
+
+
+def _gees(a: Raw, what: str, index: tuple[int, ...]) -> tuple[Raw, Raw]:
+    gees = _lapack("gees", a.dtype)
+    work = 8 * len(a) if len(a) <= SHORT_WORK_MAX_SIZE else int(gees(_unsorted, a, lwork=-1)[-2][0].real)
+    t, *_, q, _, info = gees(_unsorted, a, lwork=work)
+    if info:
+        raise NumericalError(
+            f"{what}: the QR algorithm did not converge for {where(index)}; its largest entry is "
+            f"{np.abs(a).max():.3g}; rescale it, or perturb it slightly and try again",
+            index=index,
+        )
+    return t, q
+
+
+def _unsorted(*_: Any) -> None:
+    """No order of eigenvalues."""
 
 
 def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:

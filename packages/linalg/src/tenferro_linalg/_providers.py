@@ -47,7 +47,13 @@ def _on_device(make: Maker, backend: str, ins: Any, outs: Any, **p: Any) -> Call
 
 
 def kernels(
-    registry: Registry, primitive: Primitive, make: Maker, *, sizes: Callable[..., Any] = nothing, blas: bool = True
+    registry: Registry,
+    primitive: Primitive,
+    make: Maker,
+    *,
+    sizes: Callable[..., Any] = nothing,
+    blas: bool = True,
+    devices: bool = True,
 ) -> None:
     """Register one kernel maker for every backend that has a provider.
 
@@ -57,6 +63,7 @@ def kernels(
         make: the maker, with the provider as its first argument; it never looks at extents.
         sizes: ``sizes(ins, outs, **params)``, what its kernels take after the operands.
         blas: whether they spend their time in BLAS or LAPACK.
+        devices: whether the libraries of CUDA and ROCm devices have what it takes.
     """
 
     @sized(sizes)
@@ -65,5 +72,5 @@ def kernels(
 
     on_host.blas = blas  # type: ignore[attr-defined]
     registry.kernel(primitive, "cpu", on_host)
-    for backend in ("cuda", "rocm"):
+    for backend in ("cuda", "rocm") if devices else ():
         registry.kernel(primitive, backend, sized(sizes)(partial(_on_device, make, backend)))

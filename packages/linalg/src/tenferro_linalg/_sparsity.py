@@ -18,6 +18,7 @@ from tenferro_linalg import (
     _spectral,
     _svd,
 )
+from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
 from tenferro_runtime.extension import IndexMap, Registry, SparsityStep, Spec, index_map
 
@@ -29,6 +30,7 @@ STACKS = (
     _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _pinv.pinv_, _spectral.spectral_value_, _spectral.spectral_term_,
     _degeneracy.unrotated_, _eig.eig_, _eig.eigvals_, _nonnormal.eig_inverse_, _nonnormal.eig_checked_,
     _nonnormal.eig_quotient_, _terms.matrix_function_,
+    _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
 )  # fmt: skip
 """Primitives whose first operand is a stack of matrices."""
 

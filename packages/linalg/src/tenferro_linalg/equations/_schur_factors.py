@@ -1,0 +1,54 @@
+"""Schur factors of coefficients, computed once for a solution and all of its derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_linalg._operands import require_inexact, require_square
+from tenferro_runtime.extension import Inactive, NumericalError, Registry, Spec, primitive
+from tenferro_tensor_core import complex_of
+
+
+@primitive(family="tenferro-linalg.schur_factors.v1", extension="linalg")
+def schur_factors_(a: Spec, *, what: str, triangular: bool) -> tuple[Spec, Spec]:
+    """Q and T with ``a = Q T Q*``, which nothing but a solver may read; complex where T must be `triangular`."""
+    require_inexact(what, a)
+    require_square(what, a)
+    dtype = complex_of(a.dtype) if triangular else a.dtype
+    return a.with_(dtype=dtype), a.with_(dtype=dtype)
+
+
+def _kernel(la: Any, ins: Any, outs: Any, *, what: str, triangular: bool) -> Any:
+    dtype = outs[0].dtype
+
+    def run(a: Any) -> Any:
+        t, q = la.schur(la.finite(what, a).astype(dtype, copy=False), what)
+        return q, t
+
+    return run
+
+
+def common_eigenvalues(what: str, index: tuple[int, ...], relation: str) -> NumericalError:
+    """The error for an equation whose solution is not unique."""
+    where = f"matrix {index} of the stack" if index else "the matrix"
+    return NumericalError(
+        f"{what}: the equation of {where} is singular: two eigenvalues {relation}, up to rounding; "
+        "shift a coefficient by a multiple of the identity",
+        index=index,
+    )
+
+
+def indices(x: Any) -> Any:
+    """Indices of the matrices of a stack."""
+    return np.ndindex(x.shape[:-2])
+
+
+def register(registry: Registry) -> None:
+    """Kernel and rule of the primitive of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, schur_factors_, _kernel, devices=False)
+    # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.
+    registry.rule(schur_factors_, Inactive())
