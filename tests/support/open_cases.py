@@ -8,6 +8,7 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_einsum import _diagonal as einsum
 from tenferro_fft import _primitives as fft
+from tenferro_fft._trigonometric import trigonometric
 from tenferro_linalg import (
     _algebra,
     _apart,
@@ -123,6 +124,11 @@ def _table() -> list[Case]:
         Case(einsum.embed_diagonal, (a,), {"axes": (1, 2)}),
         Case(fft.r2c, (of(N, M + 1),), {"axis": 1}),
         Case(fft.c2r, (of(floordiv(N + 1, 2) + 1, M, dtype=C16),), {"axis": 0, "n": N + 1}),
+        Case(fft.c2c, (of(N, M + 1),), {"axes": (0, 1), "sign": 1}),
+        Case(
+            trigonometric, (of(N, M + 1),),
+            {"kind": "cosine", "type": 2, "axes": (0, 1), "scale": "ortho", "orthogonal": True},
+        ),
         *[Case(fft.c2c, (of(N, M + 1, dtype=C16),), {"axes": (1,), "sign": sign}) for sign in (-1, 1)],
     ]  # fmt: skip
     for p in (c.reduce_sum, c.reduce_prod, c.reduce_max, c.reduce_min, c.reduce_all, c.reduce_any):

@@ -382,9 +382,14 @@ def _fft(put: Any, each: Any) -> None:
     each(
         tf,
         "fft ifft fftn ifftn fftshift ifftshift hfft irfft irfftn rfft rfftn ihfft fft2 ifft2 rfft2 irfft2 hfft2 "
-        "ihfft2 hfftn ihfftn",
+        "ihfft2 hfftn ihfftn dct idct dst idst dctn idctn dstn idstn czt hilbert",
         GRID,
     )
+    for name in ("fftconvolve", "oaconvolve"):
+        put(tf, name, getattr(tf, name), GRID, GRID)
+    for name in ("fht", "ifht"):
+        put(tf, name, lambda x, name=name: getattr(tf, name)(x, 0.1, 1.0), GRID)
+    put(tf, "zoom_fft", lambda x: tf.zoom_fft(x, 0.5), GRID)
     put(tf, "fft, first axis", lambda x: tf.fft(x, axis=0, n=5), GRID)
     put(tf, "irfft, odd", lambda x: tf.irfft(x, axis=0, n=5), GRID)
 
@@ -435,7 +440,9 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.bartlett tenferro_runtime.blackman tenferro_runtime.hamming tenferro_runtime.hanning
     tenferro_runtime.kaiser tenferro_runtime.diag_indices tenferro_runtime.indices tenferro_runtime.mask_indices
     tenferro_runtime.tri tenferro_runtime.tril_indices tenferro_runtime.triu_indices
-    tenferro_runtime.zeros tenferro_fft.fftfreq tenferro_fft.rfftfreq tenferro_einsum.contract_path
+    tenferro_runtime.zeros tenferro_fft.fftfreq tenferro_fft.fhtoffset tenferro_fft.get_workers
+    tenferro_fft.next_fast_len tenferro_fft.prev_fast_len tenferro_fft.rfftfreq tenferro_fft.set_workers
+    tenferro_einsum.contract_path
     tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
     """.split()
 )

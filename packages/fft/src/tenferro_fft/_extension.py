@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from tenferro_fft import _primitives, _sparsity, _stablehlo
+from tenferro_fft import _primitives, _sparsity, _stablehlo, _trigonometric
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -11,6 +11,7 @@ from tenferro_tensor_core.forks import importing
 def register(registry: Registry) -> None:
     """Kernels, rules and lowerings."""
     _primitives.register(registry)
+    _trigonometric.register(registry)
     _stablehlo.register(registry)
     _sparsity.register(registry)
     for primitive, name in (

@@ -16,9 +16,9 @@ def fft2(
 ) -> Array:
     """Discrete Fourier transform over two axes, by default the last ones; arguments are those of `fftn`.
 
-    >>> fft2([[1.0, 0.0], [0.0, 0.0]])
-    Tensor([[1.+0.j, 1.+0.j],
-            [1.+0.j, 1.+0.j]])
+    >>> fft2([[1.0, 1j], [0.0, 0.0]])
+    Tensor([[1.+1.j, 1.-1.j],
+            [1.+1.j, 1.-1.j]])
     """
     return fftn(x, s=s, axes=axes, norm=norm)
 

@@ -33,10 +33,11 @@ def _checked(what: str, x: Spec, axes: tuple[int, ...]) -> None:
     if len(set(axes)) < len(axes) or not all(0 <= a < x.ndim for a in axes):
         raise AxisError(f"{what} needs distinct axes below {x.ndim}, got {axes}", axes=axes, ndim=x.ndim)
     for a in axes:
-        _require_points(what, x, a, x.shape[a])
+        require_points(what, x, a, x.shape[a])
 
 
-def _require_points(what: str, x: Spec, a: int, n: DimLike) -> None:
+def require_points(what: str, x: Spec, a: int, n: DimLike) -> None:
+    """Refuse an axis without points."""
     if ask(n, "<", 1):
         raise ArgumentError(
             f"{what} needs at least one point along axis {a}, but the shape is {x.shape}; pass n to pad it", axis=a
@@ -45,11 +46,14 @@ def _require_points(what: str, x: Spec, a: int, n: DimLike) -> None:
 
 @primitive(family="tenferro-fft.c2c.v1", extension="fft")
 def c2c(x: Spec, *, axes: tuple[int, ...], sign: int) -> Spec:
-    """Discrete Fourier transform over `axes`, ``sum_j x[j] exp(sign * 2 pi i j k / n)``, unscaled."""
-    if not x.cplx:
-        raise DTypeError(f"c2c needs complex input, got {x!r}; convert it first", dtype=str(x.dtype))
+    """Discrete Fourier transform over `axes`, ``sum_j x[j] exp(sign * 2 pi i j k / n)``, unscaled.
+
+    Real input is taken as complex, and half the work is saved.
+    """
+    if not x.inexact or x.narrow:
+        raise DTypeError(f"c2c needs complex or real floating-point input, got {x!r}", dtype=str(x.dtype))
     _checked("a Fourier transform", x, axes)
-    return x
+    return x if x.cplx else x.with_(dtype=complex_of(x.dtype))
 
 
 @primitive(family="tenferro-fft.r2c.v1", extension="fft")
@@ -72,7 +76,7 @@ def c2r(x: Spec, *, axis: int, n: DimLike) -> Spec:
     if not x.cplx:
         raise DTypeError(f"c2r needs complex input, got {x!r}; convert it first", dtype=str(x.dtype))
     _checked("a real inverse Fourier transform", x, (axis,))
-    _require_points("a real inverse Fourier transform", x, axis, n)
+    require_points("a real inverse Fourier transform", x, axis, n)
     require_equal(x.shape[axis], half(n), f"half spectrum of {n} points along axis {axis}")
     return x.with_(shape=_resized(x, axis, n), dtype=real_of(x.dtype))
 
@@ -94,6 +98,11 @@ def _mirror_weights(spec: Spec, axis: int, n: DimLike) -> Any:
     last = float(n) if isinstance(n, int) else catalog.convert(catalog.dim_value(size=n, place=spec.place), dtype=dtype)
     alone = (k == 0.0) | (k * 2.0 == last)
     return catalog.select(alone, 1.0, 2.0).astype(dtype)
+
+
+def _c2c_transpose(g: Any, x_spec: Spec, axes: tuple[int, ...], sign: int) -> Any:
+    y = c2c(g, axes=axes, sign=-sign)
+    return y if x_spec.cplx else catalog.real(y)
 
 
 def _r2c_transpose(g: Any, x_spec: Spec, axis: int) -> Any:
@@ -154,7 +163,7 @@ def register(registry: Registry) -> None:
     _register_kernels(registry, "cpu", copies=False)
     _register_kernels(registry, "cuda", copies=False)
     _register_kernels(registry, "rocm", copies=True)
-    registry.rule(c2c, Linear(x=lambda g, axes, sign: c2c(g, axes=axes, sign=-sign)))
+    registry.rule(c2c, Linear(x=_c2c_transpose))
     registry.rule(r2c, Linear(x=_r2c_transpose))
     registry.rule(c2r, Linear(x=_c2r_transpose))
     registry.batching(c2c, shifting(c2c, "axes"))

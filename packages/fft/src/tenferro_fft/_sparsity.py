@@ -3,6 +3,7 @@
 from typing import Any
 
 from tenferro_fft._primitives import c2c, c2r, r2c
+from tenferro_fft._trigonometric import trigonometric
 from tenferro_runtime.extension import IndexMap, Registry, SparsityStep, index_map
 
 
@@ -23,5 +24,6 @@ def _over_axis(step: SparsityStep) -> tuple[tuple[tuple[IndexMap]]]:
 def register(registry: Registry) -> None:
     """Register the rules."""
     registry.sparsity(c2c, _over_axes)
+    registry.sparsity(trigonometric, _over_axes)
     registry.sparsity(r2c, _over_axis)
     registry.sparsity(c2r, _over_axis)

@@ -29,7 +29,7 @@ def _one_axis(e: Any, x: Any, axis: int, kind: str, n: int, out: Any) -> Any:
 
 
 def _lower_c2c(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Any:
-    (x,) = xs
+    x = e.convert(xs[0], outs[0].dtype)
     for axis in axes:
         x = _one_axis(e, x, axis, "FFT" if sign == FORWARD else "IFFT", x.spec.shape[axis], x.spec)
     return x

@@ -11,6 +11,7 @@ import numpy as np
 
 from tenferro_fft._primitives import BACKWARD, FORWARD, c2c, c2r, half, r2c
 from tenferro_tensor import SCALARS, Array, catalog, tensor
+from tenferro_tensor.identity import apart
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,
@@ -44,8 +45,8 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
         ArgumentError: `n` is not positive or `norm` is unknown.
         AxisError: the axis does not exist.
 
-    >>> fft([1.0, 0.0, 0.0, 0.0])
-    Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    >>> fft([1.0, 0.0, 1j, 0.0])
+    Tensor([1.+1.j, 1.-1.j, 1.+1.j, 1.-1.j])
     """
     return _complex("fft", x, None if n is None else (n,), (axis,), norm, FORWARD)
 
@@ -107,11 +108,11 @@ def rfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Transform of a real array over several axes; along the last of them only the first half is kept."""
-    x = _floating(x)
+    x = floating(x)
     if x.spec.cplx:
         raise DTypeError("rfftn and rfft take real input, got complex numbers; use fftn or fft", dtype=str(x.dtype))
-    axes, points = _geometry("rfftn", x, s, axes)
-    x = _resized(x, axes, points)
+    axes, points = geometry("rfftn", x, s, axes)
+    x = resized(x, axes, points)
     y = r2c(x, axis=axes[-1])
     if len(axes) > 1:
         y = c2c(y, axes=axes[:-1], sign=FORWARD)
@@ -123,8 +124,8 @@ def irfftn(
 ) -> Array:
     """Inverse of `rfftn`; the last entry of `s` defaults to ``2 * (extent - 1)``."""
     x = as_complex(x)
-    axes, points = _geometry("irfftn", x, s, axes, halved=True)
-    x = _resized(x, axes, (*points[:-1], half(points[-1])))
+    axes, points = geometry("irfftn", x, s, axes, halved=True)
+    x = resized(x, axes, (*points[:-1], half(points[-1])))
     if len(axes) > 1:
         x = c2c(x, axes=axes[:-1], sign=BACKWARD)
     return _scaled(c2r(x, axis=axes[-1], n=points[-1]), points, norm, BACKWARD)
@@ -141,14 +142,15 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 
 def _complex(what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int) -> Any:
-    x = as_complex(x)
-    axes, points = _geometry(what, x, s, axes)
+    given, x = x, floating(x)
+    axes, points = geometry(what, x, s, axes)
     if not axes:
-        return x
-    return _scaled(c2c(_resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
+        return apart(given, as_complex(x))
+    return _scaled(c2c(resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
 
 
-def _floating(x: Any) -> Any:
+def floating(x: Any) -> Any:
+    """An array of real or complex floating-point numbers."""
     if not isinstance(x, Array):
         if not isinstance(x, (np.ndarray, np.generic, list, tuple)) and x.__class__ not in SCALARS:
             raise ArgumentError(f"a Fourier transform takes an array, got a {type(x).__name__}")
@@ -163,11 +165,11 @@ def _floating(x: Any) -> Any:
 
 def as_complex(x: Any) -> Any:
     """An array, real ones as complex ones."""
-    x = _floating(x)
+    x = floating(x)
     return x if x.spec.cplx else catalog.convert(x, dtype=complex_of(x.dtype))
 
 
-def _geometry(
+def geometry(
     what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, halved: bool = False
 ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Non-negative axes, and the number of points along each."""
@@ -211,8 +213,8 @@ def integers(what: str, name: str, given: Any) -> tuple[Any, ...]:
         raise ArgumentError(f"{what} takes integers as {name}, got {given!r}", function=what) from None
 
 
-def _resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
-    """Cut or zero-padded at the end, so that `x` has the given numbers of points along `axes`."""
+def resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
+    """`x` cut or zero-padded at the end, so that `x` has the given numbers of points along `axes`."""
     if all(x.spec.shape[a] is n or x.spec.shape[a] == n for a, n in zip(axes, points, strict=True)):
         return x
     grow = [0] * x.ndim
@@ -223,11 +225,16 @@ def _resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
 
 
 def _scaled(y: Any, points: tuple[Any, ...], norm: Norm, sign: int) -> Any:
-    if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
-        raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}", norm=norm)
+    require_norm(norm)
     if norm == "ortho":
         return y * _power(math.prod(points), -0.5, y)
     return y if (norm == "backward") == (sign == FORWARD) else y * _power(math.prod(points), -1, y)
+
+
+def require_norm(norm: Any) -> None:
+    """Refuse what is no norm."""
+    if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
+        raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}", norm=norm)
 
 
 def _power(n: DimLike, exponent: float, y: Any) -> Any:

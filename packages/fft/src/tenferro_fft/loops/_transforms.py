@@ -182,6 +182,8 @@ def _over(w: LoopWriter, shape: Sequence[DimLike], axis: int, one: Callable[[Cal
 
 
 def _parts(w: LoopWriter, x: Value) -> Pair:
+    if x.dtype.kind != "c":
+        return x, Literal(0.0, x.dtype)
     dtype = real_of(x.dtype)
     return w.let(catalog.real.op(), dtype, x), w.let(catalog.imag.op(), dtype, x)
 
