@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import contestants
-from turns import leaves, mapped, medians, warm
 
 options = contestants.parser(__doc__)
 options.add_argument("--json", help="file for the figures")
@@ -25,6 +24,7 @@ chosen = options.parse_args()
 contestants.prepare(chosen)
 
 import numpy as np  # noqa: E402 - the number of threads is set before
+from turns import leaves, mapped, medians, warm  # noqa: E402
 
 import tenferro_ad as ad  # noqa: E402
 import tenferro_linalg as tl  # noqa: E402
