@@ -32,6 +32,7 @@ from tenferro_linalg.functions._exponentials import (
     tanhm,
     tanm,
 )
+from tenferro_linalg.functions._powers import fractional_matrix_power, logm, signm, sqrtm
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
@@ -59,7 +60,9 @@ __all__ = [
     "eigvalsh",
     "expm",
     "expm_frechet",
+    "fractional_matrix_power",
     "inv",
+    "logm",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -70,6 +73,7 @@ __all__ = [
     "outer",
     "pinv",
     "qr",
+    "signm",
     "singular_function",
     "sinhm",
     "sinm",
@@ -81,6 +85,7 @@ __all__ = [
     "solve_sylvester",
     "solve_triangular",
     "spectral_function",
+    "sqrtm",
     "svd",
     "svd_trunc",
     "svdvals",

@@ -65,6 +65,10 @@ class CudaProvider:
         found = self._general("eigvals")(x).astype(complex_of(x.dtype), copy=False)
         return self._checked("eigvals", (found,))[0]
 
+    def schur(self, x: Any, what: str) -> Any:
+        """Schur factors, which neither cuSOLVER nor rocSOLVER has."""
+        raise UnsupportedError(f"{what} needs Schur factors, which this device has no library for; use the CPU")
+
     def _general(self, name: str) -> Any:
         """A decomposition that CuPy has from version 14 on."""
         function = getattr(self._linalg, name, None)

@@ -7,11 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_linalg.functions._call import Call
 from tenferro_linalg.functions._chains import Chain
 from tenferro_linalg.functions._exponential import exponential
+from tenferro_linalg.functions._roots import logarithm, square_root
+from tenferro_linalg.functions._sign import sign
 from tenferro_runtime.extension import NumericalError, library
 
-FUNCTIONS: dict[str, Callable[[Any, Chain], Chain]] = {"exp": exponential}
+FUNCTIONS: dict[str, Callable[[Call, Chain], Chain]] = {
+    "exp": lambda call, chain: exponential(call.la, chain),
+    "log": logarithm,
+    "sqrt": square_root,
+    "sign": sign,
+}
 
 SINGLE_MIN_SIZE = 12
 """Size from which stacks are computed one matrix at a time, by SciPy where it has the function."""
@@ -33,7 +41,8 @@ def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callabl
             return _without_overflow(la, what, out)
         stacks = [e.astype(dtype, copy=False).reshape(-1, n, n) for e in (x, *factors)]
         with np.errstate(all="ignore"):
-            out = of_chain(la, Chain.bidiagonal(stacks[0], stacks[1:])).corner.reshape(x.shape)
+            call = Call(la, what, x.shape[:-2], np.dtype(dtype))
+            out = of_chain(call, Chain.bidiagonal(stacks[0], stacks[1:])).corner.reshape(x.shape)
         return _without_overflow(la, what, out)
 
     return run
