@@ -374,8 +374,9 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "spectral_function", lambda x: tl.spectral_function(_hermitian(x), tr.sin), SQUARE)
     each(tl, "expm matrix_exp cosm sinm tanm coshm sinhm tanhm", SQUARE)
     each(tl, "expm_frechet solve_continuous_lyapunov solve_discrete_lyapunov solve_lyapunov", SQUARE, OTHER)
-    for name in "sqrtm logm signm".split():
-        put(tl, name, lambda x, f=getattr(tl, name): f(_positive(x)), SQUARE)
+    put(tl, "sqrtm", lambda x: tl.sqrtm(_positive(x)), SQUARE)
+    put(tl, "logm", lambda x: tl.logm(_positive(x)), SQUARE)
+    put(tl, "signm", lambda x: tl.signm(_positive(x)), SQUARE)
     put(tl, "fractional_matrix_power", lambda x: tl.fractional_matrix_power(_positive(x), 0.3), SQUARE)
     put(tl, "solve_sylvester", lambda a, q: tl.solve_sylvester(_positive(a), _positive(q), q), SQUARE, OTHER)
     put(tl, "singular_function", lambda x: tl.singular_function(x, lambda s: s * s * s), between(-1, 2, 3, 2))

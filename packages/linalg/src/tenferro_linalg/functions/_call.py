@@ -22,10 +22,10 @@ class Call(NamedTuple):
     batch: tuple[int, ...]
     dtype: Any
 
-    def index(self, k: int) -> tuple[int, ...]:
+    def place(self, k: int) -> tuple[int, ...]:
         """Where a matrix of the stack is."""
         return tuple(int(i) for i in np.unravel_index(k, self.batch)) if self.batch else ()
 
     def where(self, k: int) -> str:
         """A matrix of the stack, in words."""
-        return f"matrix {self.index(k)} of the stack" if self.batch else "the matrix"
+        return f"matrix {self.place(k)} of the stack" if self.batch else "the matrix"

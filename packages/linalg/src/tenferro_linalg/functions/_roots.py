@@ -71,7 +71,7 @@ def _fitting(call: Call, t: Any, out: Any) -> Any:
         raise NumericalError(
             f"{call.what}: {call.where(k)} is real and has {seen} on the branch cut, where the result is complex; "
             "convert it first, x.astype(complex128)",
-            index=call.index(k),
+            index=call.place(k),
         )
     return out.real.astype(call.dtype)
 
@@ -96,7 +96,7 @@ def _root_of(call: Call, k: int, x: Chain) -> Chain:
             "add a multiple of the identity, or stop the gradient there",
             output=call.what,
             pair=(i, i),
-            batch=call.index(k),
+            batch=call.place(k),
             gap=0.0,
         )
     root = _triangular_root(call, x.diagonal, zero)
@@ -104,7 +104,7 @@ def _root_of(call: Call, k: int, x: Chain) -> Chain:
         raise NumericalError(
             f"{call.what}: {call.where(k)} has the eigenvalue zero in a Jordan block, where a square root need not "
             "exist; perturb the matrix slightly",
-            index=call.index(k),
+            index=call.place(k),
         )
     return _root_above(call, x, root)
 
@@ -147,7 +147,7 @@ def _semisimple(root: Any, right: Any, zero: Any, size: float) -> Any:
 def _root_above(call: Call, x: Chain, root: Any) -> Chain:
     """The blocks above the diagonal: ``R X + X R`` is the block less products of nearer ones."""
     out = Chain(root, {}, x.order)
-    trsyl = call.la.lapack("trsyl", root.dtype) if x.order else None
+    trsyl = call.la.lapack("trsyl", root.dtype)
     for i, j in x.places():
         known = x.above.get((i, j), 0)
         for m in range(i + 1, j):
@@ -171,7 +171,7 @@ def _logarithm_of(call: Call, k: int, x: Chain) -> Chain:
         raise NumericalError(
             f"{call.what}: {call.where(k)} is singular up to rounding and has no logarithm; "
             "add a multiple of the identity",
-            index=call.index(k),
+            index=call.place(k),
         )
     values = _snapped(np.diagonal(t), float(np.abs(t).max()))
     identity, roots, none = np.eye(n), 0, np.zeros(n, bool)
@@ -184,7 +184,7 @@ def _logarithm_of(call: Call, k: int, x: Chain) -> Chain:
     out: Chain | None = None
     for node, weight in zip(*_fractions()):
         down = (less * node).plus(identity)
-        part = down.solved(less, lambda right, down=down: _solved(call, down.diagonal, right)) * weight  # type: ignore[misc]
+        part = down.solved(less, lambda right, down=down: _solved(call, down.diagonal, right)) * weight
         out = part if out is None else out + part
     assert out is not None
     out = out * float(np.ldexp(1.0, roots))

@@ -42,7 +42,7 @@ def imaginary(call: Call, k: int) -> NumericalError:
     return NumericalError(
         f"{call.what}: {call.where(k)} has an eigenvalue on the imaginary axis, up to rounding, and no sign; "
         "shift it by a multiple of the identity",
-        index=call.index(k),
+        index=call.place(k),
     )
 
 
