@@ -26,6 +26,7 @@ from tenferro_linalg import (
     _spectral,
     _svd,
 )
+from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.elementwise import recorded
@@ -161,7 +162,8 @@ def _table() -> list[Case]:
     linalg(_nonnormal.eig_certified_, complex_stack, complex_stack, of(3), of(3), vectors=False)
     for rtol in ((), (of(3),)):
         linalg(_pinv.pinv_, tall, *rtol)
-        linalg(_pinv.pinv_ranked_, of(3, M, N), of(3, small), *rtol)
+        linalg(_pinv.pinv_ranked_, of(3, M, N), of(3, small), *rtol, what="pinv")
+        linalg(_lstsq.lstsq_, tall, of(3, M, N), of(3, small), *rtol, of(3, N, K), adjoint=False)
     for mode, k in (("reduced", small), ("complete", N)):
         linalg(_qr.qr_, tall, mode=mode, basis="generic")
         q, r = of(3, N, k), of(3, k, M)
@@ -198,6 +200,16 @@ def _table() -> list[Case]:
     linalg(_degeneracy.certified_, stack, stack, tall, cut=N, **told)
     linalg(_degeneracy.unrotated_, tall, tall, of(3), **told)
     linalg(_degeneracy.unsigned_, square, square, stack, of(3), size=big)
+    linalg(_lu.lu_, tall)
+    linalg(_lu.lu_pivoted_, of(3, small, small), rows=N, columns=M)
+    linalg(_lu.permutation_, of(3, N, dtype=I8), rows=N)
+    linalg(_ldl.ldl_, square, lower=True, hermitian=True)
+    linalg(_ldl.ldl_regular_, square)
+    linalg(_polar.unitary_factor_, of(3, N + M, N))
+    linalg(_polar.anticommutator_, square, square)
+    linalg(_reflections.column_order_, tall)
+    linalg(_subspaces.basis_, tall, of(3, N, K), of(3, M, N), of(3, small), what="orth")
+    linalg(_subspaces.independent_, of(3, N + M, N), of(3, N), columns=N)
     return out
 
 

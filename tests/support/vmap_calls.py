@@ -107,6 +107,7 @@ def _table() -> dict[str, Call]:
     for name, found in numpy_calls.of_arrays().items():
         put(tr, name, _of_numbers(found), *[_shaped(o, seed) for seed, o in enumerate(found.operands)])
     _linalg(put, each)
+    _factors(put, each)
     _fft(put, each)
     _einsum(put)
     for case in CASES:
@@ -382,6 +383,36 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "singular_function", lambda x: tl.singular_function(x, lambda s: s * s * s), between(-1, 2, 3, 2))
 
 
+def _factors(put: Any, each: Any) -> None:
+    def lstsq(a: Any, b: Any) -> Any:
+        return tl.lstsq(a, b)[:3]
+
+    def ldl(x: Any) -> Any:
+        return tl.ldl(_hermitian(x))[:2]
+
+    tall = between(-1, 2, 4, 3)
+    each(tl, "cond", M)
+    put(tl, "cond, ones", lambda x: tl.cond(x, 1), SQUARE)
+    put(tl, "multi_dot", lambda x, y, v: tl.multi_dot([x, y, v]), SQUARE, OTHER, VECTOR)
+    put(tl, "tensorsolve", lambda a, b: tl.tensorsolve(tr.reshape(a, (3, 1, 3)), b), SQUARE, VECTOR)
+    put(tl, "tensorinv", lambda a: tl.tensorinv(tr.reshape(a, (3, 1, 3)), 1), SQUARE)
+    put(tl, "lu", lambda x: tl.lu(x), tall)
+    put(tl, "lu_factor", lambda x: tl.lu_factor(x).lu, M)
+    put(tl, "lu_solve", lambda a, b: tl.lu_solve(tl.lu_factor(a), b, 2), SQUARE, VECTOR)
+    put(tl, "ldl", ldl, SQUARE)
+    put(tl, "lstsq", lstsq, tall, between(-1, 2, 4, 2))
+    put(tl, "polar", tl.polar, tall)
+    put(tl, "cho_factor", lambda x: tl.cho_factor(_positive(x)).c, SQUARE)
+    put(tl, "cho_solve", lambda x, b: tl.cho_solve((_positive(x), True), b), SQUARE, VECTOR)
+    put(tl, "cholesky_solve", lambda x, b: tl.cholesky_solve(_positive(x), b), SQUARE, VECTOR)
+    put(tl, "cholesky_inverse", lambda x: tl.cholesky_inverse(_positive(x)), SQUARE)
+    put(tl, "rank_revealing_qr", lambda x: tl.rank_revealing_qr(x).R, tall)
+    put(tl, "householder_product", tl.householder_product, tall, VECTOR)
+    put(tl, "orth", lambda x: (lambda q: q @ _adjoint(q))(tl.orth(x)), tall)
+    put(tl, "null_space", lambda x: (lambda q: q @ _adjoint(q))(tl.null_space(x)), M)
+    put(tl, "subspace_angles", tl.subspace_angles, between(-1, 2, 5, 2), between(-1, 1, 5, 2, seed=7))
+
+
 def _fft(put: Any, each: Any) -> None:
     each(
         tf,
@@ -411,7 +442,7 @@ def _einsum(put: Any) -> None:
 
 CALLS: Final = _table()
 
-OF_DATA: Final = frozenset(
+OF_DATA: Final = frozenset({"tenferro_linalg.null_space", "tenferro_linalg.orth"}) | frozenset(
     f"tenferro_runtime.{name}"
     for name in (
         "bincount", "compress", "nonzero", "real_if_close", "truncate", "repeat, computed", "unique_all",

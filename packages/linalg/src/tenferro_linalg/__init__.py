@@ -36,19 +36,49 @@ from tenferro_linalg.functions._powers import fractional_matrix_power, logm, sig
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
+from tenferro_tensor_core.deferred import deferred
+
+if TYPE_CHECKING:
+    from tenferro_linalg._condition import cond
+    from tenferro_linalg._products import multi_dot, tensorinv, tensorsolve
+    from tenferro_linalg.factors._ldl import LDLResult, ldl
+    from tenferro_linalg.factors._lstsq import LstsqResult, lstsq
+    from tenferro_linalg.factors._lu import LUFactors, LUResult, lu, lu_factor, lu_solve
+    from tenferro_linalg.factors._polar import PolarResult, polar
+    from tenferro_linalg.factors._positive import (
+        CholeskyFactor,
+        cho_factor,
+        cho_solve,
+        cholesky_inverse,
+        cholesky_solve,
+    )
+    from tenferro_linalg.factors._reflections import PivotedQRResult, householder_product, rank_revealing_qr
+    from tenferro_linalg.factors._subspaces import null_space, orth, subspace_angles
 
 __all__ = [
+    "CholeskyFactor",
     "DefectiveError",
     "DegenerateError",
     "EigResult",
     "EighResult",
     "ExpmFrechetResult",
     "GaugeError",
+    "LDLResult",
+    "LUFactors",
+    "LUResult",
+    "LstsqResult",
+    "PivotedQRResult",
+    "PolarResult",
     "QRResult",
     "RankError",
     "SVDResult",
     "SlogdetResult",
+    "cho_factor",
+    "cho_solve",
     "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "cond",
     "coshm",
     "cosm",
     "cross",
@@ -61,18 +91,29 @@ __all__ = [
     "expm",
     "expm_frechet",
     "fractional_matrix_power",
+    "householder_product",
     "inv",
+    "ldl",
     "logm",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
     "norm",
+    "null_space",
+    "orth",
     "outer",
     "pinv",
+    "polar",
     "qr",
+    "rank_revealing_qr",
     "signm",
     "singular_function",
     "sinhm",
@@ -86,16 +127,32 @@ __all__ = [
     "solve_triangular",
     "spectral_function",
     "sqrtm",
+    "subspace_angles",
     "svd",
     "svd_trunc",
     "svdvals",
     "tanhm",
     "tanm",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",
 ]
 
+LATER = {
+    "_condition": "cond",
+    "_products": "multi_dot tensorinv tensorsolve",
+    "factors._ldl": "LDLResult ldl",
+    "factors._lstsq": "LstsqResult lstsq",
+    "factors._lu": "LUFactors LUResult lu lu_factor lu_solve",
+    "factors._polar": "PolarResult polar",
+    "factors._positive": "CholeskyFactor cho_factor cho_solve cholesky_inverse cholesky_solve",
+    "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
+    "factors._subspaces": "null_space orth subspace_angles",
+}
+"""Functions whose modules are imported when one of them is first asked for."""
+
 if not TYPE_CHECKING:
-    __getattr__ = absent_from(__name__)
+    __getattr__ = deferred(__name__, LATER, absent_from(__name__))

@@ -84,6 +84,34 @@ class CudaProvider:
         """R of the reduced form alone."""
         return self._linalg.qr(x, mode="r")
 
+    def lu(self, x: Any) -> tuple[Any, Any]:
+        """L without its diagonal and U in one matrix, and the exchanges of rows."""
+        packed, pivots = self.xp.empty_like(x), self.xp.empty((*x.shape[:-2], min(x.shape[-2:])), np.int64)
+        if 0 not in x.shape:
+            for index in np.ndindex(x.shape[:-2]):
+                packed[index], pivots[index] = self._extra.lu_factor(x[index], check_finite=False)
+        return packed, pivots
+
+    def column_order(self, x: Any) -> Any:
+        """The order of the columns in QR with pivots, by projecting out the column with the largest rest."""
+        xp, (*batch, _, n) = self.xp, x.shape
+        rest, order = x.copy(), xp.empty((*batch, n), np.int64)
+        left = xp.ones((*batch, n), bool)
+        for k in range(n):
+            size = xp.where(left, (xp.abs(rest) ** 2).sum(axis=-2), -1.0)
+            at = size.argmax(axis=-1)[..., None]
+            order[..., k : k + 1] = at
+            xp.put_along_axis(left, at, False, axis=-1)
+            column = xp.take_along_axis(rest, at[..., None, :], axis=-1)
+            norm = xp.linalg.norm(column, axis=-2, keepdims=True)
+            column = column / xp.where(norm > 0, norm, 1)
+            rest = rest - column @ (column.conj().swapaxes(-1, -2) @ rest)
+        return order
+
+    def ldl(self, x: Any, lower: bool, hermitian: bool) -> Any:
+        """Not available from CuPy."""
+        raise UnsupportedError("ldl has no kernel on this device; compute it on the CPU, or use lu or cholesky")
+
     def cholesky(self, x: Any) -> Any:
         """Lower factor."""
         problem = "is not positive definite; add a multiple of the identity"

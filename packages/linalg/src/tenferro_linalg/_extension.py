@@ -24,6 +24,7 @@ from tenferro_linalg import (
     _svd,
 )
 from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
+from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _terms
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
@@ -55,6 +56,7 @@ def register(registry: Registry) -> None:
         _schur_factors,
         _sylvester,
         _stein,
+        _factors,
     )
     for page in pages:
         page.register(registry)

@@ -111,6 +111,35 @@ class HostProvider:
         """R of the reduced form alone."""
         return np.linalg.qr(x, mode="r")  # type: ignore[return-value]  # NumPy's stubs know one overload
 
+    def lu(self, x: Raw) -> tuple[Raw, Raw]:
+        """L without its diagonal and U in one matrix, and the exchanges of rows."""
+        packed, pivots = np.empty_like(x), np.empty((*x.shape[:-2], min(x.shape[-2:])), np.int64)
+        if 0 not in x.shape:
+            getrf = _lapack("getrf", x.dtype)
+            for index in items(x):
+                packed[index], pivots[index], _ = getrf(x[index])
+        return packed, pivots
+
+    def column_order(self, x: Raw) -> Raw:
+        """The order of the columns in QR with pivots."""
+        order = np.empty((*x.shape[:-2], x.shape[-1]), np.int64)
+        order[...] = np.arange(x.shape[-1])
+        if 0 not in x.shape:
+            geqp3 = _lapack("geqp3", x.dtype)
+            for index in items(x):
+                order[index] = geqp3(x[index])[1] - 1
+        return order
+
+    def ldl(self, x: Raw, lower: bool, hermitian: bool) -> tuple[Raw, Raw, Raw]:
+        """The triangular factor, the block diagonal one and the order of the rows, of each matrix."""
+        factor, d, order = np.empty_like(x), np.empty_like(x), np.empty(x.shape[:-1], np.int64)
+        for index in items(x) if x.shape[-1] else ():
+            rows, d[index], order[index] = library("scipy.linalg").ldl(
+                x[index], lower=lower, hermitian=hermitian, check_finite=False
+            )
+            factor[index] = rows[order[index]]
+        return factor, d, order
+
     def cholesky(self, x: Raw) -> Raw:
         """Lower factor."""
         try:

@@ -41,17 +41,22 @@ def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
     Tensor([[0.5, 0. ],
             [0. , 0. ]])
     """
-    x = matrices("pinv", x)
+    x, cut = cut_of("pinv", matrices("pinv", x), "rtol", rtol)
+    return pinv_(x, *cut)[0]
+
+
+def cut_of(what: str, x: Any, name: str, rtol: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Matrices, and what `pinv_` takes as their relative cuts: nothing, or one number for each matrix."""
     if rtol is None:
-        return pinv_(x)[0]
+        return x, ()
     if isinstance(rtol, (int, float)) and not 0 <= rtol < float("inf"):
-        raise ArgumentError(f"pinv: rtol={rtol!r} is not a finite non-negative number", rtol=repr(rtol))
+        raise ArgumentError(f"{what}: {name}={rtol!r} is not a finite non-negative number", **{name: repr(rtol)})
     cut = value(rtol)
     if cut.spec.cplx:
-        raise DTypeError(f"pinv: rtol is a real number or an array of them, got {cut.spec!r}", rtol=cut.spec)
+        raise DTypeError(f"{what}: {name} is a real number or an array of them, got {cut.spec!r}", **{name: cut.spec})
     batch = broadcast_shapes(x.spec.shape[:-2], cut.spec.shape)
     limits = x.spec.with_(shape=batch, dtype=real_of(x.dtype))
-    return pinv_(stacked(x, batch), stop_gradient(brought(cut, limits)))[0]
+    return stacked(x, batch), (stop_gradient(brought(cut, limits)),)
 
 
 @primitive(family="tenferro-linalg.pinv.v1", extension="linalg")
@@ -63,8 +68,8 @@ def pinv_(x: Spec, *rtol: Spec) -> tuple[Spec, Spec]:
 
 
 @primitive(family="tenferro-linalg.pinv_ranked.v1", extension="linalg")
-def pinv_ranked_(y: Spec, s: Spec, *rtol: Spec) -> Spec:
-    """`y`, after the test that the rank of the matrix is safe; `s` are its singular values."""
+def pinv_ranked_(y: Spec, s: Spec, *rtol: Spec, what: str) -> Spec:
+    """`y`, after the test that the rank of the matrix is safe; `s` are its singular values, `what` names the caller."""
     return y
 
 
@@ -87,7 +92,9 @@ def _pinv_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return run
 
 
-def _ranked_kernel(la: Any, ins: Any, outs: Any) -> Any:
+def _ranked_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
+    name = "rtol" if what == "pinv" else "rcond"
+
     def run(y: Any, s: Any, *rtol: Any) -> Any:
         cut = _cut(la.xp, s, rtol, max(y.shape[-2:]))
         bad = (s > cut / 10) & (s < cut * 10) & (s > 0) if rtol else s <= cut
@@ -98,12 +105,13 @@ def _ranked_kernel(la: Any, ins: Any, outs: Any) -> Any:
             if not rtol:
                 seen = f"the singular value S[{i}] = {value:.2e}{of} counts as zero (the cut is {limit:.2e})"
                 advice = (
-                    "pinv jumps where the rank changes; pass rtol= for the derivative at constant rank, or use solve"
+                    f"{what} jumps where the rank changes; pass {name}= for the derivative at constant rank"
+                    f"{', or use solve' if what == 'pinv' else ''}"
                 )
             else:
                 seen = f"the singular value S[{i}] = {value:.2e}{of} lies within a factor of 10 of the cut {limit:.2e}"
-                advice = "the rank is not certain; choose rtol= inside a gap of the singular values"
-            raise RankError(f"pinv: {seen}; {advice}", index=i, batch=tuple(batch), value=value, cut=limit)
+                advice = f"the rank is not certain; choose {name}= inside a gap of the singular values"
+            raise RankError(f"{what}: {seen}; {advice}", index=i, batch=tuple(batch), value=value, cut=limit)
         return y
 
     return run
@@ -111,7 +119,7 @@ def _ranked_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None]:
     (a, *rtol), (da, *_) = primals, tangents
-    y = pinv_ranked_(*outs, *rtol)
+    y = pinv_ranked_(*outs, *rtol, what="pinv")
     dh, yh = adjoint(da), adjoint(y)
     left, right = mm(y, yh, dh), mm(dh, yh, y)
     return -mm(y, da, y) + left - mm(left, a, y) + right - mm(y, mm(a, right)), None
@@ -119,7 +127,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None]:
 
 def _vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
     (a, *rtol), g = primals, cotangents[0]
-    y = pinv_ranked_(*outs, *rtol)
+    y = pinv_ranked_(*outs, *rtol, what="pinv")
     yh = adjoint(y)
     left, right = mm(y, mm(yh, g)), mm(mm(g, yh), y)
     inner = left - mm(left, a, y) + right - mm(y, mm(a, right))
@@ -134,6 +142,6 @@ def register(registry: Registry) -> None:
     kernels(registry, pinv_ranked_, _ranked_kernel)
     registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(pinv_ranked_, General(
-        jvp=lambda primals, tangents, outs: (tangents[0],),
-        vjp=lambda primals, outs, cotangents: (cotangents[0], *[None] * (len(primals) - 1)),
+        jvp=lambda primals, tangents, outs, **_: (tangents[0],),
+        vjp=lambda primals, outs, cotangents, **_: (cotangents[0], *[None] * (len(primals) - 1)),
     ))  # fmt: skip

@@ -149,6 +149,15 @@ def report_frame(la: Any, turn: Any, limit: Any, bad: Any, what: str) -> GaugeEr
     *lead, i, j = _worst(la, turn, bad)
     batch = tuple(lead)
     rate, allowed = float(la.local(turn)[(*batch, i, j)]), float(la.local(limit)[batch])
+    if what not in _NAMES:
+        return GaugeError(
+            f"{what}: the loss depends on the choice of columns {i} and {j} of the basis{_stack(batch)}: a rotation of "
+            f"them changes it {_rate(rate, allowed)}; use the basis Q only through its projector Q @ Q.conj().T",
+            output="basis",
+            pair=(i, j),
+            batch=batch,
+            gap=0.0,
+        )
     return GaugeError(
         f"{what}: the loss depends on the choice of the extra columns {i} and {j} of U or V{_stack(batch)} "
         "(full_matrices=True), which are any orthonormal basis of the complement: a rotation changes it "

@@ -41,7 +41,8 @@ SPECTRA = {
 """Primitives of which an operand is a stack of the eigenvalues or singular values of matrices, and which it is."""
 
 
-def _on_stacks(step: SparsityStep) -> Parts:
+def on_stacks(step: SparsityStep) -> Parts:
+    """Results of one matrix depend on the operands that belong to it."""
     return _each(step, step.ins[0].ndim - 2)
 
 
@@ -79,7 +80,7 @@ def _tied(out: Spec, x: Spec, axes: Any, batch: int) -> IndexMap:
 def register(registry: Registry) -> None:
     """Register the rules."""
     for p in STACKS:
-        registry.sparsity(p, _on_stacks)
+        registry.sparsity(p, on_stacks)
     for p in SPECTRA:
         registry.sparsity(p, _on_spectra)
     for p in (_solve.solve_, _solve.lu_solve_, _solve.solve_triangular_):

@@ -1,0 +1,156 @@
+"""Least squares of any rank.
+
+For ``x = Y b`` with ``Y = pinv(A)``, ``r = b - A x`` and ``t = Y* x`` (Golub and Pereyra 1973, in product form)::
+
+    dx = Y (db - dA x) + Y Y* dA* r + (1 - Y A) dA* t
+
+Exact at full rank; below it, this is the derivative along matrices of the same rank. Each product with Y is the
+primitive again, whose derivatives go through A, and not through Y.
+"""
+
+from typing import Any, NamedTuple
+
+from tenferro_linalg._algebra import adjoint as adjoint_of
+from tenferro_linalg._algebra import mm, scaled, to, total
+from tenferro_linalg._operands import basis, common, inexact, matrices, require_inexact, show, stacked
+from tenferro_linalg._pinv import cut_of, pinv_ranked_
+from tenferro_linalg._svd import svd_
+from tenferro_runtime.extension import General, Registry, ShapeError, Spec, primitive
+from tenferro_tensor import broadcast_shapes
+from tenferro_tensor.catalog import convert, gt, reduce_max, reduce_sum, reshape, select, stop_gradient
+from tenferro_tensor.functions import abs2
+from tenferro_tensor.operands import number
+from tenferro_tensor_core import ask, dim_max, finfo, int64, require_equal
+
+
+class LstsqResult(NamedTuple):
+    """Solution, sums of squares of the residuals, numbers of singular values above the cut, and all of these."""
+
+    x: Any
+    residuals: Any
+    rank: Any
+    s: Any
+
+
+def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
+    """The shortest X that minimises the norm of ``A @ X - B``, for matrices of any shape and rank.
+
+    Args:
+        a: matrices A (..., m, n).
+        b: right sides: one vector (m,), or matrices (..., m, k).
+        rcond: singular values up to `rcond` times the largest count as zero; a number, or an array that broadcasts with
+            the batch axes; by default max(m, n) times the rounding unit. Below full rank a derivative needs an explicit
+            one: it is that at constant rank.
+
+    Returns:
+        ``x`` (..., n) or (..., n, k); ``residuals``, of each column (..., k), for one vector (..., 1): always, while
+        NumPy's are empty below full rank and for m <= n; ``rank`` (...); ``s`` (..., min(m, n)), descending.
+
+    Raises:
+        NumericalError: an entry is not finite, or LAPACK does not converge.
+        RankError: (derivative) a matrix loses rank and `rcond` was not given, or a singular value lies within a factor
+            of 10 of the cut.
+        ShapeError: extents do not agree.
+
+    >>> lstsq([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1.0, 3.0, 5.0]).x.round(6)
+    Tensor([2., 1.])
+    """
+    a, b = common(matrices("lstsq", a), inexact(b))
+    if b.ndim == 0:
+        raise ShapeError("lstsq: the right side has no axes; pass a vector (m,) or matrices (..., m, k)", shape=())
+    vector = b.ndim == 1
+    b = reshape(b, shape=(*b.spec.shape, 1)) if vector else b
+    require_equal(
+        a.spec.shape[-2],
+        b.spec.shape[-2],
+        f"lstsq: matrices of shape {show(a.spec.shape)} and right sides of other length",
+    )
+    a, cut = cut_of("lstsq", a, "rcond", rcond)
+    u, s, vh = svd_(a, full=False, basis=basis(a), cut=None)
+    inside = above(a, s, cut)
+    y = pseudo_inverse(u, s, vh, inside)
+    rank = reduce_sum(convert(inside, dtype=int64), axes=(s.ndim - 1,))
+    batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
+    a, b, y = stacked(a, batch), stacked(b, batch), stop_gradient(stacked(y, batch))
+    values = stop_gradient(_repeated(s, batch, s.spec.shape[-1:]))
+    x = lstsq_(a, y, values, *[_repeated(c, batch, ()) for c in cut], b, adjoint=False)
+    residuals = reduce_sum(abs2(b - mm(a, x)), axes=(x.ndim - 2,))
+    return LstsqResult(reshape(x, shape=x.spec.shape[:-1]) if vector else x, residuals, rank, s)
+
+
+def pseudo_inverse(u: Any, s: Any, vh: Any, inside: Any) -> Any:
+    """The pseudo-inverse by the singular values `inside` the cut."""
+    inverse = select(inside, 1.0 / select(inside, s, 1.0), 0.0)
+    return mm(scaled(adjoint_of(vh), to(inverse, u.dtype)), adjoint_of(u))
+
+
+def above(a: Any, s: Any, cut: tuple[Any, ...]) -> Any:
+    """Which singular values lie above the cut."""
+    if ask(s.spec.shape[-1], "==", 0):
+        return gt(s, 0.0)
+    factor = cut[0] if cut else number(dim_max(*a.spec.shape[-2:]), a.spec.place) * finfo(s.dtype).eps
+    limit = reduce_max(s, axes=(s.ndim - 1,)) * factor
+    return gt(s, reshape(limit, shape=(*limit.spec.shape, 1)))
+
+
+def _repeated(v: Any, batch: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
+    """Vectors or numbers over all batch axes."""
+    wide = stacked(reshape(v, shape=(*v.spec.shape, *(1,) * (2 - len(rest)))), batch)
+    return reshape(wide, shape=(*batch, *rest))
+
+
+@primitive(family="tenferro-linalg.lstsq.v1", extension="linalg")
+def lstsq_(a: Spec, y: Spec, s: Spec, *more: Spec, adjoint: bool) -> Spec:
+    """``pinv(a) @ b`` or ``pinv(a)* @ b`` by the pseudo-inverse `y`; `more` are the cuts, if given, and b."""
+    require_inexact("lstsq", a, more[-1])
+    *batch, m, n = a.shape
+    return more[-1].with_(shape=(*batch, m if adjoint else n, more[-1].shape[-1]))
+
+
+def _kernel(la: Any, ins: Any, outs: Any, *, adjoint: bool) -> Any:
+    if adjoint:
+        return lambda a, y, *more: y.conj().swapaxes(-1, -2) @ more[-1]
+    return lambda a, y, *more: y @ more[-1]
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, *, adjoint: bool) -> tuple[Any]:
+    (a, y, s, *cut, b), da, db, x = primals, tangents[0], tangents[-1], outs[0]
+
+    def inverse(v: Any) -> Any:
+        return None if v is None else lstsq_(a, y, s, *cut, v, adjoint=adjoint)
+
+    def turned(v: Any) -> Any:
+        return lstsq_(a, y, s, *cut, v, adjoint=not adjoint)
+
+    if da is None:
+        return (inverse(db),)
+    y = pinv_ranked_(y, s, *cut, what="lstsq")
+    a_, da_ = (adjoint_of(a), adjoint_of(da)) if adjoint else (a, da)
+    dh = adjoint_of(da_)
+    lifted = mm(dh, turned(x))
+    down = mm(dh, b - mm(a_, x))
+    return (total(inverse(total(db, -mm(da_, x), turned(down), -mm(a_, lifted))), lifted),)
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any, *, adjoint: bool) -> tuple[Any, ...]:
+    (a, y, s, *cut, b), g, x = primals, cotangents[0], outs[0]
+    y = pinv_ranked_(y, s, *cut, what="lstsq")
+
+    def solved(v: Any, turned: bool) -> Any:
+        return lstsq_(a, y, s, *cut, v, adjoint=turned)
+
+    a_ = adjoint_of(a) if adjoint else a
+    gb = solved(g, not adjoint)
+    r = b - mm(a_, x)
+    t = solved(x, not adjoint)
+    rest = g - mm(adjoint_of(a_), gb)
+    by_a = -mm(gb, adjoint_of(x)) + mm(r, adjoint_of(solved(gb, adjoint))) + mm(t, adjoint_of(rest))
+    return (adjoint_of(by_a) if adjoint else by_a, None, None, *[None] * len(cut), gb)
+
+
+def register(registry: Registry) -> None:
+    """Kernel and rule of the primitive of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, lstsq_, _kernel)
+    registry.rule(lstsq_, General(jvp=_jvp, vjp=_vjp))
