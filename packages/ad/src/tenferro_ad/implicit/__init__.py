@@ -7,7 +7,7 @@ equation, and `custom_linear_solve`, whose tangents and cotangents solve the sam
 
 from typing import TYPE_CHECKING
 
-from tenferro_ad.implicit import _batching, _linear_rules, _root_rules  # noqa: F401 - they register themselves
+from tenferro_ad.implicit import _adjoint_rule, _linear_rules, _root_rules  # noqa: F401 - they register themselves
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:

@@ -1,55 +1,14 @@
-"""From functions of users to programs: closed over the values from outside that they use."""
+"""The function of an equation, as solvers are given it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from tenferro_ad.implicit._values import fitting, nested
-from tenferro_runtime.extension import Builder, Program, UnsupportedError, optimise
-from tenferro_runtime.ir import applied, definitions, here
+from tenferro_runtime.extension import Program
+from tenferro_runtime.ir import applied, here
 from tenferro_runtime.trees import TreeDef, unflatten
-from tenferro_tensor import Spec
-
-
-class Closed(NamedTuple):
-    """A function as a program.
-
-    Attributes:
-        program: of the values from outside, then the declared inputs.
-        captured: the values from outside, of any level.
-    """
-
-    program: Program
-    captured: tuple[Any, ...]
-
-
-def closed(what: str, f: Callable[[list[Any]], Sequence[Any]], specs: Sequence[Spec]) -> Closed:
-    """Record a function of leaves.
-
-    What it does with values from outside alone is not recorded, but done once, where the function is called.
-
-    Args:
-        what: names the function.
-        f: maps leaves to leaves.
-        specs: of the leaves that it takes.
-
-    Raises:
-        UnsupportedError: it makes arrays whose sizes depend on data.
-    """
-    builder = Builder()
-    try:
-        program = builder.close(f([builder.input(s) for s in specs]))
-    finally:
-        builder.closed = True
-    if definitions(program):
-        raise UnsupportedError(
-            f"{what}{here()} makes an array whose size depends on data ({', '.join(definitions(program))}); keep the "
-            "full extent there and mask, where(mask, x, 0) instead of compress(x, mask)"
-        )
-    ids, count = program.input_ids, len(specs)
-    program = program.with_(input_ids=(*ids[count:], *ids[:count]))
-    return Closed(optimise(program), tuple([value for value, _ in builder.captured]))
 
 
 class Applied:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tenferro_ad._trees import require_convention
-from tenferro_ad.implicit._closing import Applied, closed
+from tenferro_ad.implicit._closing import Applied
 from tenferro_ad.implicit._derived_programs import adjoint_of
-from tenferro_ad.implicit._primitives import linear_solve
 from tenferro_ad.implicit._solvers import Solution, solved_now, solver_program, with_aux
 from tenferro_ad.implicit._values import constant, matched, require_functions, unknowns
+from tenferro_runtime.equations import closed, linear_solve
 from tenferro_runtime.trees import unflatten
 
 Function = Callable[..., Any]

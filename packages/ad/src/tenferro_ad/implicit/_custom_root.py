@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad._linearize import linear_transpose
-from tenferro_ad.implicit._closing import Applied, Closed, closed
+from tenferro_ad.implicit._closing import Applied
 from tenferro_ad.implicit._derived_programs import adjoint_of, linearised
 from tenferro_ad.implicit._gmres import gmres
-from tenferro_ad.implicit._primitives import root
 from tenferro_ad.implicit._solvers import Solution, solved_now, solver_program, with_aux
 from tenferro_ad.implicit._values import constant, matched, plain, require_functions, unknowns
+from tenferro_runtime.equations import Closed, closed, root
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor_core import GradientError
 

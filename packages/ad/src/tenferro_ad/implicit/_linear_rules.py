@@ -16,7 +16,7 @@ from tenferro_ad._record import RECORDERS
 from tenferro_ad._reverse import conjugated
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.implicit._derived_programs import adjoint_of, pulled_back, tangents_of
-from tenferro_ad.implicit._primitives import linear_solve, parted
+from tenferro_runtime.equations import linear_solve, parted
 from tenferro_runtime.ir import applied
 from tenferro_tensor import Op
 from tenferro_tensor.calls import Node

@@ -7,9 +7,10 @@ from typing import Any
 
 from tenferro_ad._modes import no_grad
 from tenferro_ad._trees import as_value
-from tenferro_ad.implicit._closing import Applied, Closed, closed
+from tenferro_ad.implicit._closing import Applied
 from tenferro_ad.implicit._hosted import hosted
 from tenferro_ad.implicit._values import matched, plain
+from tenferro_runtime.equations import Closed, closed
 from tenferro_runtime.extension import Program
 from tenferro_runtime.ir import here
 from tenferro_runtime.tracing import is_traced, stage_above

@@ -11,12 +11,12 @@ from itertools import count
 from typing import Any
 
 from tenferro_ad._zeros import zeros_like
-from tenferro_ad.implicit._primitives import linear_solve, root
 from tenferro_ad.implicit._root_rules import at_solution
 from tenferro_ad.power_series._coefficients import Coefficients, Term, difference
 from tenferro_ad.power_series._derived import Recurrence
 from tenferro_ad.power_series._kinds import PROGRAMS
 from tenferro_ad.power_series._series import coefficients_of, series
+from tenferro_runtime.equations import linear_solve, root
 from tenferro_runtime.extension import Program
 from tenferro_runtime.ir import applied
 from tenferro_tensor import Op, next_level

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenferro_ad.implicit._primitives import linear_solve, root
 from tenferro_ad.sparse._loops import fixpoint
 from tenferro_ad.sparse._read import STRUCTURED, Abstract, Reader
+from tenferro_runtime.equations import linear_solve, root
 from tenferro_runtime.extension import Op, Program, Spec
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_ad.implicit._primitives import linear_solve, parted, root
 from tenferro_runtime.batching import Shared, all_with_lanes, batched_body
+from tenferro_runtime.equations._primitives import linear_solve, parted, root
 from tenferro_runtime.extension import REGISTRY, Primitive, Program
 from tenferro_tensor_core import DimLike
 

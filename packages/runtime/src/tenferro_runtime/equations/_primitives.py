@@ -104,7 +104,7 @@ def _read(params: dict[str, Any]) -> tuple[int, int, int]:
 
 def _named(infer: Any, name: str) -> Primitive:
     infer.__name__ = name
-    found = _Equation(infer, family=f"tenferro-ad.{name}.v1")
+    found = _Equation(infer, family=f"tenferro-runtime.{name}.v1")
     REGISTRY.kernel(found, "*", _kernel)
     REGISTRY.expansion(found, _expansion)
     return found

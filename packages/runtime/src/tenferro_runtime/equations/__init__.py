@@ -1,0 +1,12 @@
+"""Equations as operations: what solves them and what they say, each a program, so that the derivative needs no solver.
+
+`linear_solve` and `root` hold an equation and its solvers, and `adjoint` is the adjoint of a linear function.
+`closed` makes the programs. Their derivatives are rules of ``tenferro_ad``, as those of loops are.
+"""
+
+from tenferro_runtime.equations import _batching as _batching
+from tenferro_runtime.equations._adjoint import adjoint
+from tenferro_runtime.equations._closing import Closed, closed
+from tenferro_runtime.equations._primitives import linear_solve, parted, root
+
+__all__ = ["Closed", "adjoint", "closed", "linear_solve", "parted", "root"]
