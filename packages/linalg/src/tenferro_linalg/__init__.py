@@ -11,7 +11,7 @@ from tenferro_linalg._compositions import cross, matrix_power, matrix_rank
 from tenferro_linalg._det import SlogdetResult, det, slogdet
 from tenferro_linalg._eig import EigResult, eig, eigvals
 from tenferro_linalg._eigh import EighResult, eigh, eigvalsh
-from tenferro_linalg._errors import DefectiveError, DegenerateError, GaugeError, RankError
+from tenferro_linalg._errors import ConvergenceError, DefectiveError, DegenerateError, GaugeError, RankError
 from tenferro_linalg._norms import matrix_norm, norm, vector_norm
 from tenferro_linalg._pinv import pinv
 from tenferro_linalg._qr import QRResult, qr
@@ -54,18 +54,23 @@ if TYPE_CHECKING:
     )
     from tenferro_linalg.factors._reflections import PivotedQRResult, householder_product, rank_revealing_qr
     from tenferro_linalg.factors._subspaces import null_space, orth, subspace_angles
+    from tenferro_linalg.krylov import KrylovInfo, KrylovResult, LinearOperator, bicgstab, cg, gmres, lsqr, minres
 
 __all__ = [
     "CholeskyFactor",
+    "ConvergenceError",
     "DefectiveError",
     "DegenerateError",
     "EigResult",
     "EighResult",
     "ExpmFrechetResult",
     "GaugeError",
+    "KrylovInfo",
+    "KrylovResult",
     "LDLResult",
     "LUFactors",
     "LUResult",
+    "LinearOperator",
     "LstsqResult",
     "PivotedQRResult",
     "PolarResult",
@@ -73,6 +78,8 @@ __all__ = [
     "RankError",
     "SVDResult",
     "SlogdetResult",
+    "bicgstab",
+    "cg",
     "cho_factor",
     "cho_solve",
     "cholesky",
@@ -91,10 +98,12 @@ __all__ = [
     "expm",
     "expm_frechet",
     "fractional_matrix_power",
+    "gmres",
     "householder_product",
     "inv",
     "ldl",
     "logm",
+    "lsqr",
     "lstsq",
     "lu",
     "lu_factor",
@@ -105,6 +114,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "minres",
     "multi_dot",
     "norm",
     "null_space",
@@ -151,6 +161,7 @@ LATER = {
     "factors._positive": "CholeskyFactor cho_factor cho_solve cholesky_inverse cholesky_solve",
     "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
     "factors._subspaces": "null_space orth subspace_angles",
+    "krylov": "KrylovInfo KrylovResult LinearOperator bicgstab cg gmres lsqr minres",
 }
 """Functions whose modules are imported when one of them is first asked for."""
 

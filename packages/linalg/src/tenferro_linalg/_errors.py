@@ -1,6 +1,6 @@
-"""Typed errors of derivatives that do not exist, or that depend on an arbitrary choice of basis."""
+"""Typed errors: derivatives that do not exist or depend on an arbitrary basis, and iterations that do not end."""
 
-from tenferro_runtime.extension import GradientError
+from tenferro_runtime.extension import GradientError, NumericalError
 
 
 class GaugeError(GradientError):
@@ -27,3 +27,12 @@ class DefectiveError(GradientError):
 
 class RankError(GradientError):
     """A factor is not differentiable where the matrix loses rank, and the loss uses it there."""
+
+
+class ConvergenceError(NumericalError):
+    """An iteration has not reached its tolerance.
+
+    Raise `maxiter`, loosen the tolerance, give a preconditioner or a better start, or take the last iterate with
+    ``throw=False``. A matrix that is singular, or not of the kind that the method needs (positive definite for `cg`,
+    Hermitian for `minres`), is the other reason.
+    """

@@ -26,6 +26,7 @@ from tenferro_linalg import (
 from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _terms
+from tenferro_linalg.krylov import _convergence
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -57,6 +58,7 @@ def register(registry: Registry) -> None:
         _sylvester,
         _stein,
         _factors,
+        _convergence,
     )
     for page in pages:
         page.register(registry)

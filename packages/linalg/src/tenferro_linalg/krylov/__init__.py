@@ -1,0 +1,29 @@
+"""Iterations that touch an operator by its products with vectors only: linear equations, eigenvalues, exponentials.
+
+Each iterates on one flat vector, whatever containers the unknowns have. Derivatives are those of the equation that the
+result solves, by the operations of `tenferro_runtime.equations`; no iteration is differentiated.
+"""
+
+from typing import TYPE_CHECKING
+
+from tenferro_tensor_core.deferred import deferred
+
+if TYPE_CHECKING:
+    from tenferro_linalg.krylov._convergence import KrylovInfo
+    from tenferro_linalg.krylov._least_squares import lsqr
+    from tenferro_linalg.krylov._linear import KrylovResult
+    from tenferro_linalg.krylov._operators import LinearOperator
+    from tenferro_linalg.krylov._solvers import bicgstab, cg, gmres, minres
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "_convergence": "KrylovInfo",
+            "_least_squares": "lsqr",
+            "_linear": "KrylovResult",
+            "_operators": "LinearOperator",
+            "_solvers": "bicgstab cg gmres minres",
+        },
+    )
+
+__all__ = ["KrylovInfo", "KrylovResult", "LinearOperator", "bicgstab", "cg", "gmres", "lsqr", "minres"]

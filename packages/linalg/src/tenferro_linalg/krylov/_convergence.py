@@ -1,0 +1,102 @@
+"""How an iteration ended: a report for callers, and a test that raises where the tolerance was not reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenferro_linalg._errors import ConvergenceError
+from tenferro_runtime.batching import on_stacks
+from tenferro_runtime.extension import General, Registry, Spec, primitive
+
+
+class KrylovInfo(NamedTuple):
+    """How an iteration ended.
+
+    Attributes:
+        converged: whether the residual reached the tolerance.
+        iterations: number of steps, each with one product with the operator or two.
+        residual: Euclidean norm of the residual.
+    """
+
+    converged: Any
+    iterations: Any
+    residual: Any
+
+
+@primitive(family="tenferro-linalg.converged.v1", extension="linalg")
+def converged_(x: Spec, reached: Spec, iterations: Spec, residual: Spec, *, what: str) -> Spec:
+    """`x`, after the test that the iteration named `what` reached its tolerance."""
+    return x
+
+
+def require_converged(x: Any, info: KrylovInfo, what: str) -> Any:
+    """`x`, or an error when it is computed.
+
+    Raises:
+        ConvergenceError: the iteration has not converged, now or when a compiled program runs.
+    """
+    return converged_(x, info.converged, info.iterations, info.residual, what=what)
+
+
+def _kernel(ins: Any, outs: Any, *, what: str) -> Callable[..., Any]:
+    def run(x: Any, reached: Any, iterations: Any, residual: Any) -> Any:
+        if not reached.all():
+            raise _report(what, np.asarray(reached), np.asarray(iterations), np.asarray(residual))
+        return x
+
+    return run
+
+
+def _on_device(ins: Any, outs: Any, *, what: str) -> Callable[..., Any]:
+    def run(x: Any, reached: Any, iterations: Any, residual: Any) -> Any:
+        if not bool(reached.all()):
+            raise _report(what, *[np.asarray(v.get()) for v in (reached, iterations, residual)])
+        return x
+
+    return run
+
+
+def _report(what: str, reached: Any, iterations: Any, residual: Any) -> ConvergenceError:
+    at = np.argwhere(~np.atleast_1d(reached))
+    batch = tuple(at[0].tolist()) if reached.ndim else ()
+    steps, norm = int(iterations[batch]), float(residual[batch])
+    which = f" for {len(at)} of {reached.size} operators of the batch, the first at index {batch}," if batch else ""
+    if not np.isfinite(norm):
+        reason = (
+            "the residual is not finite: the operator, the right-hand side or the start has entries that are not, or "
+            "the iteration diverged"
+        )
+    else:
+        reason = (
+            f"the norm of the residual is {norm:.3g}; raise maxiter, loosen rtol, give a preconditioner M, or take "
+            "the last iterate with throw=False; a singular operator, or one of another kind than the method is for, "
+            "does not converge"
+        )
+    return ConvergenceError(
+        f"{what} has not converged{which} after {steps} steps: {reason}", batch=batch, iterations=steps, residual=norm
+    )
+
+
+def _loops(step: Any) -> Any:
+    from tenferro_linalg.krylov import _loops as loops
+
+    return loops.converged(step)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of the primitive of this page."""
+    registry.kernel(converged_, "cpu", _kernel)
+    for backend in ("cuda", "rocm"):
+        registry.kernel(converged_, backend, _on_device)
+    registry.batching(converged_, on_stacks(converged_))
+    registry.loops(converged_, _loops)
+    registry.rule(
+        converged_,
+        General(
+            jvp=lambda primals, tangents, outs, **_: (tangents[0],),
+            vjp=lambda primals, outs, cotangents, **_: (cotangents[0], None, None, None),
+        ),
+    )

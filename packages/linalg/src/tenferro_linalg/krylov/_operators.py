@@ -1,0 +1,115 @@
+"""Operators: matrices, functions, and what SciPy calls by these names, as functions of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_linalg._operands import inexact, show
+from tenferro_linalg.krylov._spaces import FlatSpace
+from tenferro_runtime.equations import Closed, adjoint, closed
+from tenferro_runtime.extension import REGISTRY, ArgumentError, ShapeError, UnsupportedError
+from tenferro_runtime.ir import applied, here
+from tenferro_tensor import Array
+from tenferro_tensor_core import DType
+
+Function = Callable[[Any], Any]
+
+
+class LinearOperator(NamedTuple):
+    """A linear function, and its adjoint.
+
+    Attributes:
+        matvec: a linear function of arrays in any containers.
+        rmatvec: its adjoint A^H; without it, ``tenferro_ad`` derives it from `matvec` where one is needed.
+    """
+
+    matvec: Function
+    rmatvec: Function | None = None
+
+
+def is_matrix(A: Any) -> bool:
+    """Whether an operator is given by its entries."""
+    return isinstance(A, (Array, np.ndarray))
+
+
+def as_operator(A: Any, what: str) -> tuple[LinearOperator, DType | None]:
+    """An operator as functions, and the dtype of its entries where it has some.
+
+    Raises:
+        ArgumentError: it is neither a matrix nor a function.
+        ShapeError: a matrix has more axes than two.
+    """
+    if is_matrix(A):
+        a = inexact(A)
+        if a.ndim != 2:
+            raise ShapeError(
+                f"{what} takes one matrix{here()}, got shape {show(a.spec.shape)}; use vmap for a batch",
+                shape=a.spec.shape,
+            )
+        return LinearOperator(lambda x: a @ x, lambda y: tr.conj(tr.matrix_transpose(a)) @ y), a.spec.dtype
+    if isinstance(A, LinearOperator):
+        return A, None
+    if callable(A):
+        return LinearOperator(A), None
+    raise ArgumentError(
+        f"{what} takes a matrix, a function or a LinearOperator{here()}, got {A!r:.80}", operator=repr(A)[:80]
+    )
+
+
+class RecordedOperator:
+    """An operator between spaces of flat vectors, recorded once.
+
+    Attributes:
+        program: the operator, and the values from outside that it uses.
+    """
+
+    def __init__(self, operator: LinearOperator, domain: FlatSpace, image: FlatSpace, what: str) -> None:
+        self.domain, self.image, self.what = domain, image, what
+        matvec = operator.matvec
+
+        def forward(xs: list[Any]) -> list[Any]:
+            return [image.flat(matvec(domain.tree_of(xs[0])), f"the result of the operator of {what}")]
+
+        self.program = closed(f"the operator of {what}", forward, [domain.spec])
+        self._rmatvec = operator.rmatvec
+        self._adjoint: Closed | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether neither a derivative nor a trace passes through the operator."""
+        return not any(v.level for v in self.program.captured)
+
+    def __call__(self, x: Any) -> Any:
+        """The operator on a vector."""
+        return applied(self.program.program, [*self.program.captured, x])[0]
+
+    def require_adjoint(self) -> None:
+        """Raise where the adjoint is not known.
+
+        Raises:
+            UnsupportedError: nobody has said what it is, and there is no `tenferro_ad` to derive it.
+        """
+        if self._rmatvec is None and REGISTRY.find("expansion", adjoint) is None:
+            raise UnsupportedError(
+                f"{self.what} needs the adjoint of the operator{here()}; import tenferro_ad, which derives it, or pass "
+                "LinearOperator(matvec, rmatvec)"
+            )
+
+    def adjoint(self, y: Any) -> Any:
+        """The adjoint operator on a vector; that of a function is derived from it by `tenferro_ad`."""
+        if self._rmatvec is None:
+            captured = self.program.captured
+            return adjoint(*captured, y, program=self.program.program, consts=len(captured))[0]
+        if self._adjoint is None:
+            rmatvec = self._rmatvec
+
+            def backward(ys: list[Any]) -> list[Any]:
+                found = rmatvec(self.image.tree_of(ys[0]))
+                return [self.domain.flat(found, f"the result of the adjoint of the operator of {self.what}")]
+
+            self._adjoint = closed(f"the adjoint of the operator of {self.what}", backward, [self.image.spec])
+        return applied(self._adjoint.program, [*self._adjoint.captured, y])[0]
