@@ -18,6 +18,7 @@ from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
+from tenferro_linalg._tridiagonal import eigh_tridiagonal, eigvalsh_tridiagonal
 from tenferro_linalg.equations._stein import solve_discrete_lyapunov
 from tenferro_linalg.equations._sylvester import solve_continuous_lyapunov, solve_lyapunov, solve_sylvester
 from tenferro_linalg.functions._exponentials import (
@@ -93,8 +94,10 @@ __all__ = [
     "diagonal",
     "eig",
     "eigh",
+    "eigh_tridiagonal",
     "eigvals",
     "eigvalsh",
+    "eigvalsh_tridiagonal",
     "expm",
     "expm_frechet",
     "fractional_matrix_power",

@@ -17,6 +17,7 @@ from tenferro_linalg import (
     _qr,
     _solve,
     _svd,
+    _tridiagonal,
 )
 from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
@@ -34,6 +35,7 @@ STACKS = (
     _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
     _terms.matrix_function_,
     _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
+    _tridiagonal.eigvalsh_tridiagonal_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

@@ -15,6 +15,8 @@ from tenferro_linalg._algebra import adjoint, cj, diagonal, from_diagonal, mm, r
 from tenferro_linalg._apart import eig_apart_
 from tenferro_linalg._nonnormal import certified, checked, condition, inverse, norm, quotient
 from tenferro_linalg._operands import differentiated, matrices, require_inexact, require_square
+from tenferro_linalg._pencils import pair
+from tenferro_linalg._solve import solve
 from tenferro_runtime.extension import General, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum
@@ -28,7 +30,7 @@ class EigResult(NamedTuple):
     eigenvectors: Any
 
 
-def eig(x: Any, /) -> EigResult:
+def eig(x: Any, b: Any = None, /) -> EigResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of square matrices, ``A @ V = V @ diag(w)``, both complex.
 
     Differentiable where the loss does not depend on the phases of the vectors, which have norm 1, nor on the choice of
@@ -37,12 +39,13 @@ def eig(x: Any, /) -> EigResult:
 
     Args:
         x: matrices (..., n, n).
+        b: invertible matrices of the generalised problem ``A V = B V diag(w)``; batch axes broadcast.
 
     Returns:
         Eigenvalues (..., n), in the order of LAPACK, and eigenvectors (..., n, n) in columns.
 
     Raises:
-        NumericalError: an entry is not finite, or LAPACK does not converge.
+        NumericalError: an entry is not finite, LAPACK does not converge, or `b` is singular.
         GaugeError: (gradient) the loss depends on the phase of a vector.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues, or they leave a bare backward pass
             undetermined.
@@ -52,16 +55,18 @@ def eig(x: Any, /) -> EigResult:
     >>> eig([[2.0, 1.0], [0.0, 3.0]]).eigenvalues
     Tensor([2.+0.j, 3.+0.j])
     """
-    return EigResult(*eig_(matrices("eig", x, square=True)))
+    return EigResult(*eig_(_matrix("eig", x, b)))
 
 
-def eigvals(x: Any, /) -> Array:
+def eigvals(x: Any, b: Any = None, /) -> Array:
     """Eigenvalues of square matrices (..., n, n), complex, of shape (..., n), in the order of LAPACK.
+
+    With `b` they are those of the generalised problem, as in `eig`.
 
     The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.
 
     Raises:
-        NumericalError: an entry is not finite, or LAPACK does not converge.
+        NumericalError: an entry is not finite, LAPACK does not converge, or `b` is singular.
         DegenerateError: (gradient) the loss treats equal eigenvalues differently.
         DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and the loss is not smooth there,
             or this is a bare backward pass.
@@ -69,9 +74,17 @@ def eigvals(x: Any, /) -> Array:
     >>> eigvals([[0.0, 1.0], [-1.0, 0.0]])
     Tensor([0.+1.j, 0.-1.j])
     """
-    x = matrices("eigvals", x, square=True)
+    x = _matrix("eigvals", x, b)
     # A differentiated call keeps the vectors, which its derivative needs.
     return eig_(x)[0] if differentiated(x) else eigvals_(x)
+
+
+def _matrix(what: str, x: Any, b: Any) -> Any:
+    """The matrix whose eigenvalues are asked for."""
+    if b is None:
+        return matrices(what, x, square=True)
+    x, b = pair(what, x, b)
+    return solve(b, x)
 
 
 def _specs(what: str, x: Spec) -> tuple[Spec, Spec]:

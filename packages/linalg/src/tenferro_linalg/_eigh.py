@@ -15,6 +15,7 @@ from tenferro_linalg._apart import eigh_apart_
 from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitian
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact, require_square
+from tenferro_linalg._pencils import hermitian_pencil
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor_core import real_of
@@ -27,7 +28,7 @@ class EighResult(NamedTuple):
     eigenvectors: Any
 
 
-def eigh(x: Any, /) -> EighResult:
+def eigh(x: Any, b: Any = None, /, *, type: int = 1) -> EighResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues. Where
@@ -38,12 +39,16 @@ def eigh(x: Any, /) -> EighResult:
 
     Args:
         x: Hermitian matrices (..., n, n); of other matrices the Hermitian part is decomposed.
+        b: Hermitian positive definite matrices of the generalised problem; batch axes broadcast.
+        type: the generalised problem: 1 for ``A V = B V diag(w)``, 2 for ``A B V = V diag(w)``, 3 for
+            ``B A V = V diag(w)``.
 
     Returns:
-        Real eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns.
+        Real eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns; with `b`,
+        ``V* B V = I``, and ``V* B^-1 V = I`` for type 3.
 
     Raises:
-        NumericalError: an entry is not finite, or LAPACK does not converge.
+        NumericalError: an entry is not finite, LAPACK does not converge, or `b` is not positive definite.
         GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues, or they leave a bare backward pass
             undetermined.
@@ -51,23 +56,28 @@ def eigh(x: Any, /) -> EighResult:
     >>> eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues
     Tensor([1., 3.])
     """
+    if b is not None:
+        pencil = hermitian_pencil("eigh", x, b, type)
+        w, y = eigh_(pencil.matrix, basis=basis(pencil.matrix))
+        return EighResult(w, pencil.vectors(y))
     x = matrices("eigh", x, square=True)
     return EighResult(*eigh_(x, basis=basis(x)))
 
 
-def eigvalsh(x: Any, /) -> Array:
+def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1) -> Array:
     """Eigenvalues of Hermitian matrices (..., n, n), real and ascending, of shape (..., n).
 
-    The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.
+    The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does. With `b` they are
+    those of the generalised problem, as in `eigh`.
 
     Raises:
-        NumericalError: an entry is not finite, or LAPACK does not converge.
+        NumericalError: an entry is not finite, LAPACK does not converge, or `b` is not positive definite.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues.
 
     >>> eigvalsh([[2.0, 1.0], [1.0, 2.0]])
     Tensor([1., 3.])
     """
-    x = matrices("eigvalsh", x, square=True)
+    x = matrices("eigvalsh", x, square=True) if b is None else hermitian_pencil("eigvalsh", x, b, type).matrix
     # A differentiated call keeps the vectors, which its derivative needs.
     return eigh_(x, basis="generic")[0] if differentiated(x) else eigvalsh_(x)
 
@@ -142,7 +152,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic") ->
     return (mm(v, p, adjoint(v)),)
 
 
-def _values_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
+def values_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
     return (_jvp(primals, tangents, eigh_(primals[0], basis="generic"))[0],)
 
 
@@ -151,7 +161,7 @@ def _values_forward(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return (w,), (dw,)
 
 
-def _values_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
+def values_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
     return _vjp(primals, eigh_(primals[0], basis="generic"), (cotangents[0], None))
 
 
@@ -187,6 +197,6 @@ def register(registry: Registry) -> None:
     )
     kernels(registry, eigh_adapted_, _adapted_kernel)
     registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))
-    registry.rule(eigvalsh_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward, apart=_apart))
+    registry.rule(eigvalsh_, General(jvp=values_jvp, vjp=values_vjp, forward=_values_forward, apart=_apart))
     registry.rule(eigh_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp, apart=_apart))
     registry.pruning(eigh_, _prune)

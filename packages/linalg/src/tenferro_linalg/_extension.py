@@ -22,6 +22,7 @@ from tenferro_linalg import (
     _sparsity,
     _spectral,
     _svd,
+    _tridiagonal,
 )
 from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _register as _factors
@@ -59,6 +60,7 @@ def register(registry: Registry) -> None:
         _stein,
         _factors,
         _convergence,
+        _tridiagonal,
     )
     for page in pages:
         page.register(registry)

@@ -17,6 +17,7 @@ from tenferro_linalg import (
     _solve,
     _spectral,
     _svd,
+    _tridiagonal,
 )
 from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
@@ -37,6 +38,7 @@ STACKS = (
 SPECTRA = {
     _degeneracy.checked_: 1, _degeneracy.quotient_: 1, _degeneracy.certified_: 1, _degeneracy.unsigned_: 2,
     _degeneracy.cotangent_scale_: 0, _divided.groups_: 0, _nonnormal.eig_certified_: 1,
+    _tridiagonal.eigvalsh_tridiagonal_: 0,
 }  # fmt: skip
 """Primitives of which an operand is a stack of the eigenvalues or singular values of matrices, and which it is."""
 
