@@ -1,9 +1,37 @@
 """The entry point ``tenferro.extensions: special``: kernels and rules of every page."""
 
 from tenferro_runtime.extension import Registry
-from tenferro_runtime.special import _gamma
+from tenferro_runtime.special import (
+    _airy,
+    _bessel,
+    _bessel_integer,
+    _bessel_spherical,
+    _carlson,
+    _elliptic,
+    _gamma,
+    _hypergeometric,
+    _lambert,
+    _legendre,
+    _owens,
+    _polynomials,
+    _struve,
+)
 
-PAGES = (_gamma,)
+PAGES = (
+    _airy,
+    _bessel,
+    _bessel_integer,
+    _bessel_spherical,
+    _carlson,
+    _elliptic,
+    _gamma,
+    _hypergeometric,
+    _lambert,
+    _legendre,
+    _owens,
+    _polynomials,
+    _struve,
+)
 
 
 def register(registry: Registry) -> None:

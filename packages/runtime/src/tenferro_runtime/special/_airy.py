@@ -1,0 +1,111 @@
+"""Airy functions of a real argument."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry
+from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._sampling import circled
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array
+
+__all__ = ["AiryResult", "airy", "airye"]
+
+ai_ = partials("airy_ai", "x", "Airy function Ai.")
+bi_ = partials("airy_bi", "x", "Airy function Bi.")
+_SCALED = [
+    partials(f"airye_{name}", "x", f"Airy function {text} times ``exp({sign}2 / 3 x sqrt(x))``.")
+    for name, text, sign in (("ai", "Ai", ""), ("aip", "Ai'", ""), ("bi", "Bi", "-"), ("bip", "Bi'", "-"))
+]
+
+
+class AiryResult(NamedTuple):
+    """Airy functions and their derivatives."""
+
+    ai: Array
+    aip: Array
+    bi: Array
+    bip: Array
+
+
+def airy(x: Any, /) -> AiryResult:
+    """Airy functions Ai and Bi and their derivatives.
+
+    >>> tr.special.airy(tr.asarray(1.0)).ai
+    Tensor(0.13529242)
+    """
+    return AiryResult(ai_(x), ai_(x, orders=(1,)), bi_(x), bi_(x, orders=(1,)))
+
+
+def airye(x: Any, /) -> AiryResult:
+    """Airy functions scaled by ``exp(2 / 3 x sqrt(x))`` (Ai and its derivative) and its inverse (Bi).
+
+    For negative `x`, where that factor has magnitude 1, Bi is not scaled, and Ai is NaN.
+
+    >>> tr.special.airye(tr.asarray(100.0)).ai
+    Tensor(0.08919692)
+    """
+    return AiryResult(*[of(x) for of in _SCALED])
+
+
+def _compute(first: int, orders: tuple[int], x: Any) -> Any:
+    """``p * f + q * f'`` with polynomials of `x`, since ``f'' = x f``."""
+    values = host_special().airy(x)
+    polynomial = np.polynomial.Polynomial
+    p, q, x_ = polynomial([1.0]), polynomial([0.0]), polynomial([0.0, 1.0])
+    for _ in range(orders[0]):
+        p, q = p.deriv() + x_ * q, q.deriv() + p
+    if orders[0] < 2:
+        return values[first + orders[0]]
+    return p(x) * values[first] + q(x) * values[first + 1]
+
+
+def _compute_scaled(first: int, prime: int, orders: tuple[int], x: Any) -> Any:
+    special, order = host_special(), orders[0]
+    if order == 0:
+        return special.airye(x)[first + prime]
+    near = _near(first, prime, order, np.minimum(x, 1.0))
+    if not (x > 1).any():
+        return near
+    at = np.maximum(x, 1.0)
+
+    def scaled(z: Any) -> Any:
+        value = special.airye(z)[first + prime]
+        return value if first == 0 else value * np.exp(-2j / 3 * (z * np.sqrt(z)).imag)
+
+    return np.where(x > 1, circled(scaled, at, 0.25 * at, order), near)
+
+
+def _near(first: int, prime: int, order: int, x: Any) -> Any:
+    """Sums of products of a power of the root of `x` and the function or its derivative, all of them scaled."""
+    side = 1 if first == 0 else -1
+    terms = {(0, prime): 1.0}
+    for _ in range(order):
+        after: dict[tuple[int, int], float] = {}
+
+        def add(key: tuple[int, int], factor: float, into: dict[tuple[int, int], float] = after) -> None:
+            into[key] = into.get(key, 0.0) + factor
+
+        for (power, primed), factor in terms.items():
+            if power:
+                add((power - 2, primed), factor * power / 2)
+            add((power + 1, primed), side * factor)
+            add((power + 2, 0) if primed else (power, 1), factor)
+        terms = after
+    values = host_special().airye(np.maximum(x, 0.0))[first : first + 2]
+    root = np.sqrt(np.maximum(x, 0.0))
+    near: Any = sum(factor * root**power * values[primed] for (power, primed), factor in terms.items() if factor)
+    below = np.nan if first == 0 else _compute(first, (order + prime,), np.minimum(x, 0.0))
+    return np.where(x < 0, below, near)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_partials(registry, ai_, partial(_compute, 0))
+    register_partials(registry, bi_, partial(_compute, 2))
+    for i, of in enumerate(_SCALED):
+        register_partials(registry, of, partial(_compute_scaled, i - i % 2, i % 2))

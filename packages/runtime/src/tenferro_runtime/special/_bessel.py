@@ -1,0 +1,190 @@
+"""Bessel functions of real order and argument, differentiable by both.
+
+Derivatives by the argument combine the functions of neighbouring orders, binomially. Those by the order, in which all
+of the functions are entire, come from values at orders around it. Scaled functions of large arguments vary slowly,
+while the terms of a combination do not: there, values on a circle around the argument are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Primitive, Registry
+from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._sampling import circled, sampled
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array, catalog
+
+__all__ = ["hankel1", "hankel2", "iv", "ive", "jn", "jv", "kv", "kve", "neighbours", "scaled_slope", "yv"]
+
+jv_ = partials("jv", "v x", "Bessel function of the first kind.")
+yv_ = partials("yv", "v x", "Bessel function of the second kind.")
+iv_ = partials("iv", "v x", "Modified Bessel function of the first kind.")
+kv_ = partials("kv", "v x", "Modified Bessel function of the second kind.")
+ive_ = partials("ive", "v x", "Modified Bessel function of the first kind times ``exp(-abs(x))``.")
+kve_ = partials("kve", "v x", "Modified Bessel function of the second kind times ``exp(x)``.")
+
+SIGNS = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
+"""The derivative by x is half the functions of the orders below and above, with these signs."""
+
+_LARGE = 2.0
+"""Arguments beyond which, and beyond the order, scaled functions are differentiated on a circle."""
+
+
+def jv(v: Any, x: Any, /) -> Array:
+    """Bessel function of the first kind, of order `v`.
+
+    Real for negative `x` where `v` is an integer, and NaN elsewhere; there, the derivative by the order is NaN.
+
+    >>> tr.special.jv(0.5, tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 0.51301614])
+    """
+    return jv_(v, x)  # type: ignore[no-any-return]
+
+
+jn = jv
+
+
+def yv(v: Any, x: Any, /) -> Array:
+    """Bessel function of the second kind, of order `v`; minus infinity at 0.
+
+    >>> tr.special.yv(0.5, tr.asarray(2.0))
+    Tensor(0.23478571)
+    """
+    return yv_(v, x)  # type: ignore[no-any-return]
+
+
+def iv(v: Any, x: Any, /) -> Array:
+    """Modified Bessel function of the first kind, of order `v`.
+
+    >>> tr.special.iv(0.5, tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 2.04623686])
+    """
+    return iv_(v, x)  # type: ignore[no-any-return]
+
+
+def kv(v: Any, x: Any, /) -> Array:
+    """Modified Bessel function of the second kind, of order `v`; infinite at 0.
+
+    >>> tr.special.kv(0.5, tr.asarray(2.0))
+    Tensor(0.11993777)
+    """
+    return kv_(v, x)  # type: ignore[no-any-return]
+
+
+def ive(v: Any, x: Any, /) -> Array:
+    """`iv` times ``exp(-abs(x))``, which does not overflow; its derivative at 0 is the mean of both sides'.
+
+    >>> tr.special.ive(0.5, tr.asarray(1e4))
+    Tensor(0.00398942)
+    """
+    return ive_(v, x)  # type: ignore[no-any-return]
+
+
+def kve(v: Any, x: Any, /) -> Array:
+    """`kv` times ``exp(x)``, which does not underflow.
+
+    >>> tr.special.kve(0.5, tr.asarray(1e4))
+    Tensor(0.01253314)
+    """
+    return kve_(v, x)  # type: ignore[no-any-return]
+
+
+def hankel1(v: Any, x: Any, /) -> Array:
+    """Hankel function of the first kind, ``jv(v, x) + 1j * yv(v, x)``, of a real argument.
+
+    >>> tr.special.hankel1(0.5, tr.asarray(2.0))
+    Tensor(0.51301614+0.23478571j)
+    """
+    return catalog.complex(jv_(v, x), yv_(v, x))  # type: ignore[no-any-return]
+
+
+def hankel2(v: Any, x: Any, /) -> Array:
+    """Hankel function of the second kind, ``jv(v, x) - 1j * yv(v, x)``, of a real argument.
+
+    >>> tr.special.hankel2(0.5, tr.asarray(2.0))
+    Tensor(0.51301614-0.23478571j)
+    """
+    return catalog.complex(jv_(v, x), -yv_(v, x))  # type: ignore[no-any-return]
+
+
+def neighbours(base: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, order: int) -> Any:
+    """The derivative by `x` of the given order of ``base(v, x)``, a function of the given kind."""
+    below, above = SIGNS[kind]
+    total: Any = 0.0
+    for i in range(order + 1):
+        sign = below ** (order - i) * above**i
+        total = total + sign * comb(order, i) * base(v - order + 2 * i, x)
+    return total / 2**order
+
+
+def scaled_slope(scaled: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, order: int, parity: Any = np.nan) -> Any:
+    """The derivative by `x` of the given order of a scaled function of kind ``"i"`` or ``"k"``.
+
+    `parity` is its sign at negative `x`, the function being even or odd there.
+    """
+    if order == 0:
+        return scaled(v, x)
+    side = np.sign(x) if kind == "i" else -np.ones_like(x)
+    near: Any = 0.0
+    for j in range(order + 1):
+        factor = comb(order, j) * (-side) ** (order - j)
+        near = near + factor * neighbours(scaled, kind, v, x, j)
+    size = np.abs(v)
+    large = np.abs(x) > _LARGE + size
+    if not large.any():
+        return near
+    at = np.where(large, np.abs(x), 1.0 + size)
+    turned = (lambda z: scaled(v, z) * np.exp(-1j * z.imag)) if kind == "i" else (lambda z: scaled(v, z))
+    far = circled(turned, at, 0.25 * at / (1.0 + size / at), order)
+    return np.where(large, np.where(x < 0, parity * (-1) ** order * far, far), near)
+
+
+def _order_radius(kind: str, v: Any, x: Any) -> Any:
+    """Change of the order in which a function changes by some e-foldings."""
+    special = host_special()
+    at = np.maximum(np.abs(x), 1e-300)
+    steep = np.maximum(special.digamma(np.abs(v) + 1.0) - np.log(0.5 * at), 0.0)
+    if kind in "jy":
+        return 1.5 / (1.0 + steep)
+    # Sines of pi v weigh exp(-2 x) in the functions of the first kind.
+    return (2.0 if kind == "k" else 1.5) * np.sqrt(1.0 + np.maximum(at - 16.0, 0.0) / 8.0) / (1.0 + steep)
+
+
+def _compute(name: str, orders: tuple[int, int], v: Any, x: Any) -> Any:
+    base, kind = getattr(host_special(), name), name[0]
+    by_order, by_argument = orders
+    if name.endswith("e"):
+        parity = np.where(v == np.round(v), np.cos(np.pi * (v % 2)), np.nan)
+        f = partial(_scaled, base, kind, by_argument, parity, x)
+    else:
+        f = partial(_unscaled, base, kind, by_argument, x)
+    if by_order == 0:
+        return f(v)
+    result = sampled(f, v, _order_radius(kind, v, x), by_order)
+    if kind in "ji":  # x**v * log(x)**k at 0
+        limit = np.where(v > by_argument, 0.0, np.where(v == by_argument, (-np.inf) ** by_order, np.nan))
+        result = np.where(x == 0, limit, result)
+    return result
+
+
+def _unscaled(base: Any, kind: str, order: int, x: Any, v: Any) -> Any:
+    return neighbours(base, kind, v, x, order)
+
+
+def _scaled(base: Any, kind: str, order: int, parity: Any, x: Any, v: Any) -> Any:
+    return scaled_slope(base, kind, v, x, order, parity)
+
+
+_PRIMITIVES: tuple[Primitive, ...] = (jv_, yv_, iv_, kv_, ive_, kve_)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    for of in _PRIMITIVES:
+        register_partials(registry, of, partial(_compute, of.name))

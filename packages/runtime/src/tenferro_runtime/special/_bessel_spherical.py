@@ -1,0 +1,96 @@
+"""Spherical Bessel functions of integer order, differentiable by the argument."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry
+from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array
+
+__all__ = ["spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
+
+jn_ = partials("spherical_jn", "n x", "Spherical Bessel function of the first kind.")
+yn_ = partials("spherical_yn", "n x", "Spherical Bessel function of the second kind.")
+in_ = partials("spherical_in", "n x", "Modified spherical Bessel function of the first kind.")
+kn_ = partials("spherical_kn", "n x", "Modified spherical Bessel function of the second kind.")
+
+
+def spherical_jn(n: Any, x: Any, /, derivative: bool = False) -> Array:
+    """Spherical Bessel function of the first kind, ``sqrt(pi / (2 x)) jv(n + 1/2, x)``, or its derivative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.spherical_jn(1, tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 0.43539777])
+    """
+    return jn_(degree("spherical_jn", "n", n, x), x, orders=(0, int(derivative)))  # type: ignore[no-any-return]
+
+
+def spherical_yn(n: Any, x: Any, /, derivative: bool = False) -> Array:
+    """Spherical Bessel function of the second kind, ``sqrt(pi / (2 x)) yv(n + 1/2, x)``, or its derivative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.spherical_yn(1, tr.asarray(2.0))
+    Tensor(-0.350612)
+    """
+    return yn_(degree("spherical_yn", "n", n, x), x, orders=(0, int(derivative)))  # type: ignore[no-any-return]
+
+
+def spherical_in(n: Any, x: Any, /, derivative: bool = False) -> Array:
+    """Modified spherical Bessel function of the first kind, or its derivative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.spherical_in(1, tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 0.97438274])
+    """
+    return in_(degree("spherical_in", "n", n, x), x, orders=(0, int(derivative)))  # type: ignore[no-any-return]
+
+
+def spherical_kn(n: Any, x: Any, /, derivative: bool = False) -> Array:
+    """Modified spherical Bessel function of the second kind, or its derivative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.spherical_kn(1, tr.asarray(2.0))
+    Tensor(0.15943812)
+    """
+    return kn_(degree("spherical_kn", "n", n, x), x, orders=(0, int(derivative)))  # type: ignore[no-any-return]
+
+
+_SIGNS = {"spherical_jn": (1, -1), "spherical_yn": (1, -1), "spherical_in": (1, 1), "spherical_kn": (-1, -1)}
+
+
+def _compute(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
+    """``f' = (n f[n - 1] +- (n + 1) f[n + 1]) / (2 n + 1)``, which has no quotient by `x`, applied repeatedly."""
+    function, (below, above) = getattr(host_special(), name), _SIGNS[name]
+    terms: dict[int, Any] = {0: np.ones_like(n)}
+    for _ in range(orders[1]):
+        after: dict[int, Any] = {}
+        for shift, factor in terms.items():
+            m = n + shift
+            after[shift - 1] = after.get(shift - 1, 0.0) + below * factor * m / (2 * m + 1)
+            after[shift + 1] = after.get(shift + 1, 0.0) + above * factor * (m + 1) / (2 * m + 1)
+        terms = after
+    total: Any = 0.0
+    for shift, factor in terms.items():
+        m = (n + shift).astype(np.int64)
+        # The function of order -1 always has the factor 0.
+        total = total + np.where(m < 0, 0.0, factor * function(np.maximum(m, 0), x))
+    return total
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    for of in (jn_, yn_, in_, kn_):
+        register_partials(registry, of, partial(_compute, of.name), "n")

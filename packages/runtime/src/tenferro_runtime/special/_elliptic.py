@@ -1,0 +1,200 @@
+"""Legendre's elliptic integrals and Jacobi's elliptic functions, by the parameter ``m``, the square of the modulus.
+
+Derivatives by `m` are those of Carlson's integrals on a circle around the argument in which `m` enters, which needs no
+quotient by `m` or ``1 - m``; they are accurate at ``m == 0`` and for `m` near 1.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._sampling import circled
+from tenferro_runtime.special._scipy import family, host_special, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["EllipjResult", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1"]
+
+ellipk_ = partials("ellipk", "m", "Complete elliptic integral of the first kind.")
+ellipkm1_ = partials("ellipkm1", "p", "Complete elliptic integral of the first kind of the parameter ``1 - p``.")
+ellipe_ = partials("ellipe", "m", "Complete elliptic integral of the second kind.")
+ellipkinc_ = partials("ellipkinc", "phi m", "Incomplete elliptic integral of the first kind.")
+ellipeinc_ = partials("ellipeinc", "phi m", "Incomplete elliptic integral of the second kind.")
+
+
+@primitive(elementwise=True, domain="floating", family=family("ellipj_sn"), extension="special")
+def ellipj_sn(u: Spec, m: Spec) -> Spec:
+    """Jacobi's elliptic function sn."""
+    return u
+
+
+@primitive(elementwise=True, domain="floating", family=family("ellipj_cn"), extension="special")
+def ellipj_cn(u: Spec, m: Spec) -> Spec:
+    """Jacobi's elliptic function cn."""
+    return u
+
+
+@primitive(elementwise=True, domain="floating", family=family("ellipj_dn"), extension="special")
+def ellipj_dn(u: Spec, m: Spec) -> Spec:
+    """Jacobi's elliptic function dn."""
+    return u
+
+
+@primitive(elementwise=True, domain="floating", family=family("ellipj_ph"), extension="special")
+def ellipj_ph(u: Spec, m: Spec) -> Spec:
+    """Jacobi's amplitude, the inverse of `ellipkinc`."""
+    return u
+
+
+class EllipjResult(NamedTuple):
+    """Jacobi's elliptic functions and the amplitude."""
+
+    sn: Array
+    cn: Array
+    dn: Array
+    ph: Array
+
+
+def ellipk(m: Any, /) -> Array:
+    """Complete elliptic integral of the first kind; infinite at ``m == 1`` and NaN beyond.
+
+    >>> tr.special.ellipk(tr.asarray([0.0, 0.5, 1.0]))
+    Tensor([1.57079633, 1.85407468,        inf])
+    """
+    return ellipk_(m)  # type: ignore[no-any-return]
+
+
+def ellipkm1(p: Any, /) -> Array:
+    """Complete elliptic integral of the first kind of ``1 - p``, accurate for small `p`.
+
+    >>> tr.special.ellipkm1(tr.asarray([1e-20, 0.5]))
+    Tensor([24.41214529,  1.85407468])
+    """
+    return ellipkm1_(p)  # type: ignore[no-any-return]
+
+
+def ellipe(m: Any, /) -> Array:
+    """Complete elliptic integral of the second kind; NaN beyond ``m == 1``.
+
+    >>> tr.special.ellipe(tr.asarray([0.0, 0.5, 1.0]))
+    Tensor([1.57079633, 1.35064388, 1.        ])
+    """
+    return ellipe_(m)  # type: ignore[no-any-return]
+
+
+def ellipkinc(phi: Any, m: Any, /) -> Array:
+    """Incomplete elliptic integral of the first kind, of the amplitude `phi`.
+
+    >>> tr.special.ellipkinc(tr.asarray([0.5, 2.0]), 0.5)
+    Tensor([0.51046714, 2.44438264])
+    """
+    return ellipkinc_(phi, m)  # type: ignore[no-any-return]
+
+
+def ellipeinc(phi: Any, m: Any, /) -> Array:
+    """Incomplete elliptic integral of the second kind, of the amplitude `phi`.
+
+    >>> tr.special.ellipeinc(tr.asarray([0.5, 2.0]), 0.5)
+    Tensor([0.48991096, 1.6628951 ])
+    """
+    return ellipeinc_(phi, m)  # type: ignore[no-any-return]
+
+
+def ellipj(u: Any, m: Any, /) -> EllipjResult:
+    """Jacobi's elliptic functions sn, cn and dn, and the amplitude, for `m` from 0 to 1.
+
+    >>> tr.special.ellipj(tr.asarray(0.5), 0.5).sn
+    Tensor(0.47075047)
+    """
+    return EllipjResult(ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m), ellipj_ph(u, m))
+
+
+def _first(sine: Any, cosine2: Any, q: Any, order: int) -> Any:
+    """The derivative by ``q = 1 - m sin(phi)**2`` of the first integral, for amplitudes up to a right angle."""
+    return sine * circled(lambda z: host_special().elliprf(cosine2, z, 1.0), q, 0.25 * q, order)
+
+
+def _second(sine: Any, cosine2: Any, q: Any, order: int) -> Any:
+    """The same of the integral of ``sin**2 / sqrt(1 - m sin**2)``, which is minus twice the slope of the second one."""
+    return sine**3 / 3 * circled(lambda z: host_special().elliprd(cosine2, z, 1.0), q, 0.25 * q, order)
+
+
+def _complete(name: str, orders: tuple[int], x: Any) -> Any:
+    order = orders[0]
+    if order == 0:
+        return getattr(host_special(), name)(x)
+    p = x if name == "ellipkm1" else 1.0 - x
+    if name == "ellipe":
+        value, sign = _second(1.0, 0.0, p, order - 1), -0.5 * (-1) ** (order - 1)
+    else:
+        value, sign = _first(1.0, 0.0, p, order), 1.0 if name == "ellipkm1" else (-1.0) ** order
+    pole = np.inf * (-1) ** (order if name != "ellipe" else order - 1)
+    return sign * np.where(p == 0, pole, value)
+
+
+def _incomplete(name: str, orders: tuple[int, int], phi: Any, m: Any) -> Any:
+    order = orders[1]
+    if order == 0:
+        return getattr(host_special(), name)(phi, m)
+    turns = np.round(phi / np.pi)
+    sine, cosine = np.sin(phi - turns * np.pi), np.cos(phi - turns * np.pi)
+    q = cosine**2 + (1.0 - m) * sine**2
+    if name == "ellipkinc":
+        value = (-(sine**2)) ** order * _first(sine, cosine**2, q, order)
+        whole = "ellipk"
+    else:
+        value = -0.5 * (-(sine**2)) ** (order - 1) * _second(sine, cosine**2, q, order - 1)
+        whole = "ellipe"
+    value = np.where(sine == 0, 0.0, value)
+    if not turns.any():
+        return value
+    return value + np.where(turns == 0, 0.0, 2 * turns * _complete(whole, (order,), m))
+
+
+def _integrand(power: float, phi: Any, m: Any, orders: tuple[int, int]) -> Any:
+    """The derivative by `m` of ``(1 - m sin(phi)**2)**power``."""
+    order, factor = orders[1], 1.0
+    for i in range(order):
+        factor *= i - power
+    sine2 = catalog.sin(phi) ** 2
+    value = catalog.pow(1.0 - m * sine2, power - order)
+    return value if order == 0 else factor * sine2**order * value
+
+
+def _first_integrand(phi: Any, m: Any, orders: tuple[int, int]) -> Any:
+    return _integrand(-0.5, phi, m, orders)
+
+
+def _second_integrand(phi: Any, m: Any, orders: tuple[int, int]) -> Any:
+    return _integrand(0.5, phi, m, orders)
+
+
+def _turned(u: Any, m: Any) -> Any:
+    """The derivative of the amplitude by `m`: that of ``ellipkinc(amplitude, m) == u``."""
+    return -ellipj_dn(u, m) * ellipkinc_(ellipj_ph(u, m), m, orders=(0, 1))
+
+
+def _dn_by_parameter(u: Any, m: Any, out: Any) -> Any:
+    sine, cosine = ellipj_sn(u, m), ellipj_cn(u, m)
+    return -(sine * sine + 2.0 * m * sine * cosine * _turned(u, m)) / (2.0 * out)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    for of in (ellipk_, ellipkm1_, ellipe_):
+        register_partials(registry, of, partial(_complete, of.name))
+    register_partials(registry, ellipkinc_, partial(_incomplete, "ellipkinc"), phi=_first_integrand)
+    register_partials(registry, ellipeinc_, partial(_incomplete, "ellipeinc"), phi=_second_integrand)
+    sn, cn, dn, ph = ellipj_sn, ellipj_cn, ellipj_dn, ellipj_ph
+    rules = {
+        sn: Slopes(u=lambda u, m: cn(u, m) * dn(u, m), m=lambda u, m: cn(u, m) * _turned(u, m)),
+        cn: Slopes(u=lambda u, m: -sn(u, m) * dn(u, m), m=lambda u, m: -sn(u, m) * _turned(u, m)),
+        dn: Slopes(u=lambda u, m: -m * sn(u, m) * cn(u, m), m=_dn_by_parameter),
+        ph: Slopes(u=lambda u, m: dn(u, m), m=_turned),
+    }
+    for i, (of, rule) in enumerate(rules.items()):
+        register_scipy(registry, of, rule, "ellipj", pick=i)

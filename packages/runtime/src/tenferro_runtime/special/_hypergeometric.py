@@ -1,0 +1,131 @@
+"""Hypergeometric functions, differentiable by the argument and by all parameters.
+
+Derivatives by the argument are functions of shifted parameters. In the parameters the functions are analytic, and
+derivatives come from values around them, at a third of the distance to the nearest pole at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry
+from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._sampling import around
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array
+
+__all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu"]
+
+hyp0f1_ = partials("hyp0f1", "v x", "Confluent hypergeometric limit function.")
+hyp1f1_ = partials("hyp1f1", "a b x", "Kummer's confluent hypergeometric function.")
+hyp2f1_ = partials("hyp2f1", "a b c x", "Gauss's hypergeometric function.")
+hyperu_ = partials("hyperu", "a b x", "Tricomi's confluent hypergeometric function.")
+
+
+def hyp0f1(v: Any, x: Any, /) -> Array:
+    """Confluent hypergeometric limit function 0F1(; v; x).
+
+    >>> tr.special.hyp0f1(0.5, tr.asarray([0.0, 1.0]))
+    Tensor([1.        , 3.76219569])
+    """
+    return hyp0f1_(v, x)  # type: ignore[no-any-return]
+
+
+def hyp1f1(a: Any, b: Any, x: Any, /) -> Array:
+    """Kummer's confluent hypergeometric function 1F1(a; b; x).
+
+    >>> tr.special.hyp1f1(0.5, 1.5, tr.asarray([0.0, 1.0]))
+    Tensor([1.        , 1.46265175])
+    """
+    return hyp1f1_(a, b, x)  # type: ignore[no-any-return]
+
+
+def hyp2f1(a: Any, b: Any, c: Any, x: Any, /) -> Array:
+    """Gauss's hypergeometric function 2F1(a, b; c; x), for `x` up to 1.
+
+    >>> tr.special.hyp2f1(1.0, 1.0, 2.0, tr.asarray([0.0, 0.5]))
+    Tensor([1.        , 1.38629436])
+    """
+    return hyp2f1_(a, b, c, x)  # type: ignore[no-any-return]
+
+
+def hyperu(a: Any, b: Any, x: Any, /) -> Array:
+    """Tricomi's confluent hypergeometric function U(a, b, x), for positive `x`.
+
+    >>> tr.special.hyperu(0.5, 1.5, tr.asarray(2.0))
+    Tensor(0.70710678)
+    """
+    return hyperu_(a, b, x)  # type: ignore[no-any-return]
+
+
+def _rising(a: Any, order: int) -> Any:
+    product: Any = 1.0
+    for i in range(order):
+        product = product * (a + i)
+    return product
+
+
+def _from_poles(b: Any) -> Any:
+    """A third of the distance to the nearest of 0, -1, -2, ...; where that is none, some part of the gap."""
+    distance = np.where(b > -0.5, np.abs(b), np.abs(b - np.round(b)))
+    return np.where(distance == 0, 0.3, distance) / 3
+
+
+def _hyp0f1(orders: tuple[int, int], v: Any, x: Any) -> Any:
+    k, special = orders[1], host_special()
+
+    def f(v: Any) -> Any:
+        return special.hyp0f1(v + k, x) / _rising(v, k)
+
+    radius = np.minimum(2.0 / (1.0 + 0.5 * np.log1p(np.abs(x))), _from_poles(v))
+    return around(f, (v,), (radius,), orders[:1])
+
+
+def _hyp1f1(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
+    k, special = orders[2], host_special()
+
+    def f(a: Any, b: Any) -> Any:
+        value = special.hyp1f1(a + k, b + k, x)
+        return value * (_rising(a, k) / _rising(b, k)) if k else value
+
+    radius = 2.0 / (1.0 + np.log1p(np.abs(x)))
+    return around(f, (a, b), (radius, np.minimum(radius, _from_poles(b))), orders[:2])
+
+
+def _hyp2f1(orders: tuple[int, int, int, int], a: Any, b: Any, c: Any, x: Any) -> Any:
+    k, special = orders[3], host_special()
+
+    def f(a: Any, b: Any, c: Any) -> Any:
+        value = special.hyp2f1(a + k, b + k, c + k, x)
+        return value * (_rising(a, k) * _rising(b, k) / _rising(c, k)) if k else value
+
+    radius = 2.0 / (1.0 + np.abs(np.log(np.maximum(1.0 - x, 1e-16))))
+    # At x == 1 the series converges while c - a - b stays positive.
+    radius = np.where(x == 1, np.minimum(radius, np.abs(c - a - b) / 3), radius)
+    return around(f, (a, b, c), (radius, radius, np.minimum(radius, _from_poles(c))), orders[:3])
+
+
+def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
+    k, special = orders[2], host_special()
+
+    def f(a: Any, b: Any) -> Any:
+        value = special.hyperu(a + k, b + k, x)
+        return value * (_rising(a, k) * (-1) ** k) if k else value
+
+    radius = 2.0 / (1.0 + np.abs(np.log(np.maximum(x, 1e-300))))
+    return around(f, (a, b), (radius, radius), orders[:2])
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    computed: tuple[tuple[Any, Callable[..., Any]], ...] = (
+        (hyp0f1_, _hyp0f1),
+        (hyp1f1_, _hyp1f1),
+        (hyp2f1_, _hyp2f1),
+        (hyperu_, _hyperu),
+    )
+    for of, compute in computed:
+        register_partials(registry, of, compute)

@@ -1,0 +1,138 @@
+"""Associated Legendre functions and spherical harmonics, differentiable by the angles."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry
+from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array, catalog
+
+__all__ = ["lpmv", "sph_harm_y", "sph_legendre_p"]
+
+spherical_ = partials("sph_legendre_p", "n m theta", "Normalised associated Legendre function of a cosine.")
+lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.")
+
+
+def sph_legendre_p(n: Any, m: Any, theta: Any, /) -> Array:
+    """Associated Legendre function of ``cos(theta)``, normalised as in the spherical harmonics.
+
+    Args:
+        n: degree, an integer that is not negative.
+        m: order, an integer.
+        theta: polar angle.
+
+    Raises:
+        DTypeError: `n` or `m` is no integer.
+
+    >>> tr.special.sph_legendre_p(1, 1, tr.asarray(0.5))
+    Tensor(-0.16563872)
+    """
+    n, m = degree("sph_legendre_p", "n", n, theta), degree("sph_legendre_p", "m", m, theta)
+    return spherical_(n, m, theta)  # type: ignore[no-any-return]
+
+
+def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /) -> Array:
+    """Spherical harmonic of degree `n` and order `m`, complex, with the phase of Condon and Shortley.
+
+    Args:
+        n: degree, an integer that is not negative.
+        m: order, an integer.
+        theta: polar angle.
+        phi: azimuthal angle.
+
+    Raises:
+        DTypeError: `n` or `m` is no integer.
+
+    >>> tr.special.sph_harm_y(1, 1, tr.asarray(0.5), 0.25)
+    Tensor(-0.16048941-0.04097967j)
+    """
+    n, m = degree("sph_harm_y", "n", n, theta), degree("sph_harm_y", "m", m, theta)
+    polar, azimuth = spherical_(n, m, theta), catalog.mul(m, phi)
+    return catalog.complex(polar * catalog.cos(azimuth), polar * catalog.sin(azimuth))  # type: ignore[no-any-return]
+
+
+def lpmv(m: Any, v: Any, x: Any, /) -> Array:
+    """Associated Legendre function of order `m` and degree `v`, both integers, for `x` from -1 to 1.
+
+    Raises:
+        DTypeError: `m` or `v` is no integer.
+
+    >>> tr.special.lpmv(1, 2, tr.asarray([0.0, 0.5]))
+    Tensor([ 0.        , -1.29903811])
+    """
+    return lpmv_(degree("lpmv", "m", m, x), degree("lpmv", "v", v, x), x)  # type: ignore[no-any-return]
+
+
+def _spherical(orders: tuple[int, int, int], n: Any, m: Any, theta: Any) -> Any:
+    """Each derivative leads to the orders above and below, with the factors of the ladder operators."""
+    terms: dict[int, Any] = {0: np.ones_like(theta)}
+    for _ in range(orders[2]):
+        after: dict[int, Any] = {}
+        for shift, factor in terms.items():
+            at = m + shift
+            up = 0.5 * np.sqrt(np.maximum((n - at) * (n + at + 1), 0.0))
+            down = -0.5 * np.sqrt(np.maximum((n + at) * (n - at + 1), 0.0))
+            after[shift + 1] = after.get(shift + 1, 0.0) + factor * up
+            after[shift - 1] = after.get(shift - 1, 0.0) + factor * down
+        terms = after
+    total: Any = 0.0
+    for shift, factor in terms.items():
+        at = m + shift
+        value = _normalised(n, np.where(np.abs(at) > n, 0, at), theta)
+        total = total + np.where(np.abs(at) > n, 0.0, factor * value)
+    return total
+
+
+def _normalised(n: Any, m: Any, theta: Any) -> Any:
+    special = host_special()
+    n, m = n.astype(np.int64), m.astype(np.int64)
+    if hasattr(special, "sph_harm_y"):  # SciPy 1.15 renamed it, with other places of the arguments
+        return special.sph_harm_y(n, m, theta, 0.0).real
+    return special.sph_harm(m, n, 0.0, theta).real
+
+
+def _lpmv(orders: tuple[int, int, int], m: Any, v: Any, x: Any) -> Any:
+    """The product of ``(1 - x**2)**(m / 2)`` and a Gegenbauer polynomial, whose derivatives have no quotient."""
+    special, order = host_special(), orders[2]
+    if order == 0:
+        return special.lpmv(m, v, x)
+    size = np.abs(m)
+    scale = (-2.0) ** size * special.gamma(size + 0.5) / np.sqrt(pi)
+    ratio = (-1.0) ** size * special.poch(v + size + 1, -2 * size)
+    scale = np.where(m < 0, scale * ratio, scale)
+    terms = {(0, 0, 0): scale}  # by how often the power fell, the powers of x, the derivatives of the polynomial
+    for _ in range(order):
+        after: dict[tuple[int, int, int], Any] = {}
+        for (fallen, power, slope), factor in terms.items():
+            for key, more in (
+                ((fallen + 1, power + 1, slope), -(size - 2 * fallen)),
+                ((fallen, power - 1, slope), power),
+                ((fallen, power, slope + 1), 1.0),
+            ):
+                if key[1] >= 0:
+                    after[key] = after.get(key, 0.0) + factor * more
+        terms = after
+    total: Any = 0.0
+    base = (1.0 - x) * (1.0 + x)
+    for (fallen, power, slope), factor in terms.items():
+        exponent = 0.5 * size - fallen
+        root = np.where(factor == 0, 0.0, factor * base ** np.where(factor == 0, 0.0, exponent))
+        total = total + root * x**power * _gegenbauer(special, v - size, size + 0.5, slope, x)
+    return total
+
+
+def _gegenbauer(special: Any, n: Any, alpha: Any, order: int, x: Any) -> Any:
+    m = (n - order).astype(np.int64)
+    factor = 2.0**order * special.poch(alpha, order)
+    return np.where(m < 0, 0.0, factor * special.eval_gegenbauer(np.maximum(m, 0), alpha + order, x))
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_partials(registry, spherical_, _spherical, "n m")
+    register_partials(registry, lpmv_, _lpmv, "m v")

@@ -1,0 +1,41 @@
+"""Owen's T function."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["owens_t"]
+
+
+@primitive(elementwise=True, domain="floating", family=family("owens_t"), extension="special")
+def owens_t_(h: Spec, a: Spec) -> Spec:
+    """Owen's T function."""
+    return h
+
+
+def owens_t(h: Any, a: Any, /) -> Array:
+    """Owen's T function: the probability of ``X > h`` and ``0 < Y < a X`` for independent standard normal X and Y.
+
+    >>> tr.special.owens_t(tr.asarray([0.0, 1.0]), 0.5)
+    Tensor([0.07379181, 0.04306469])
+    """
+    return owens_t_(h, a)  # type: ignore[no-any-return]
+
+
+def _by_height(h: Any, a: Any) -> Any:
+    return catalog.exp(-0.5 * (h * h)) * catalog.erf(a * h * sqrt(0.5)) * (-0.25 * sqrt(2 / pi))
+
+
+def _by_slope(h: Any, a: Any) -> Any:
+    square = 1.0 + a * a
+    return catalog.exp(-0.5 * (h * h) * square) / (2 * pi * square)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_scipy(registry, owens_t_, Slopes(h=_by_height, a=_by_slope))

@@ -1,0 +1,119 @@
+"""Functions of real numbers whose partial derivatives of every order have a kernel.
+
+The primitive of such a function has the metadata `orders`: how often it is differentiated by each operand. Its slope
+by an operand is the primitive itself with that order raised by one, so that every derivative exists in both modes, and
+none is a difference or a quotient of others that would cancel::
+
+    jv_ = partials("jv", "v x", "Bessel function of the first kind.")
+
+    def register(registry: Registry) -> None:
+        register_partials(registry, jv_, compute)  # compute(orders, v, x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._scipy import family
+from tenferro_tensor.functions import asarray
+from tenferro_tensor_core import kind_of
+
+__all__ = ["degree", "partials", "register_partials"]
+
+
+def partials(name: str, operands: str, doc: str) -> Primitive:
+    """The element-wise primitive of a real function and of its partial derivatives.
+
+    Args:
+        name: the function's name.
+        operands: the names of its operands, separated by blanks.
+        doc: its documentation.
+    """
+    names = operands.split()
+
+    def infer(*specs: Spec, orders: tuple[int, ...]) -> Spec:
+        return specs[0]
+
+    zeros = (0,) * len(names)
+    places = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    infer.__name__, infer.__doc__ = name, doc
+    infer.__signature__ = Signature([*places, Parameter("orders", Parameter.KEYWORD_ONLY, default=zeros)])  # type: ignore[attr-defined]
+    make = primitive(elementwise=True, domain="floating", family=family(name), extension="special")
+    return make(infer)
+
+
+def register_partials(
+    registry: Registry,
+    of: Primitive,
+    compute: Callable[..., Any],
+    constant: str = "",
+    **slopes: Any,
+) -> None:
+    """Register the kernel and the rule of a primitive that `partials` made.
+
+    Args:
+        registry: where to.
+        of: the primitive.
+        compute: ``compute(orders, *operands)`` of arrays of one shape in double precision.
+        constant: the operands, separated by blanks, that are integers by definition.
+        slopes: derivatives by some operands that are written with other primitives.
+    """
+    free = [n for n in of.operands if n not in constant.split()]
+    rule = {n: slopes.get(n) or _slope(of, n) for n in free}
+    registry.kernel(of, "cpu", _kernel(compute))
+    registry.rule(of, Slopes(singular=True, **rule))
+
+
+def _slope(of: Primitive, name: str) -> Callable[..., Any]:
+    place = of.operands.index(name)
+
+    def slope(*given: Any) -> Any:
+        *operands, orders = given
+        raised = (*orders[:place], orders[place] + 1, *orders[place + 1 :])
+        return of(*operands, orders=raised)
+
+    parameters = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in (*of.operands, "orders")]
+    slope.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return slope
+
+
+def _kernel(compute: Callable[..., Any]) -> Callable[..., Any]:
+    def make(ins: Any, outs: Any, *, orders: tuple[int, ...]) -> Callable[..., Any]:
+        dtype = outs[0].dtype
+
+        def run(*operands: Any) -> Any:
+            wide = np.broadcast_arrays(*[np.asarray(x, np.float64) for x in operands])
+            if not wide[0].size:
+                return np.empty(wide[0].shape, dtype)
+            with np.errstate(all="ignore"):
+                return np.asarray(compute(orders, *wide)).astype(dtype, copy=False)
+
+        return run
+
+    make.any_size = True  # type: ignore[attr-defined]
+    return make
+
+
+def degree(function: str, name: str, n: Any, x: Any) -> Any:
+    """An operand that is an integer by definition, as a number of the type of `x`: no derivative exists by it.
+
+    Raises:
+        DTypeError: it is no integer.
+    """
+    if isinstance(n, int):
+        return n
+    n = asarray(n)
+    if n.dtype.kind not in "iu":
+        raise DTypeError(
+            f"{function} is defined for integers {name} only, and has no derivative by it; got {n.dtype}; "
+            "convert it with astype(int)",
+            dtype=str(n.dtype),
+            operand=name,
+        )
+    dtype = getattr(x, "dtype", None)
+    return n.astype(dtype) if dtype is not None and kind_of(dtype) == "f" else n

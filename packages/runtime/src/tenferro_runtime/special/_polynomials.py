@@ -1,0 +1,273 @@
+"""Orthogonal polynomials of integer degree, differentiable by the argument and by real parameters.
+
+Every derivative by the argument is a polynomial of the same or of Gegenbauer's family, of lower degree. The
+polynomials are analytic in their parameters, and derivatives by those come from values around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Primitive, Registry
+from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._sampling import around
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array
+
+__all__ = [
+    "eval_chebyt",
+    "eval_chebyu",
+    "eval_gegenbauer",
+    "eval_genlaguerre",
+    "eval_hermite",
+    "eval_hermitenorm",
+    "eval_jacobi",
+    "eval_laguerre",
+    "eval_legendre",
+]
+
+legendre_ = partials("eval_legendre", "n x", "Legendre polynomial.")
+chebyt_ = partials("eval_chebyt", "n x", "Chebyshev polynomial of the first kind.")
+chebyu_ = partials("eval_chebyu", "n x", "Chebyshev polynomial of the second kind.")
+hermite_ = partials("eval_hermite", "n x", "Hermite polynomial of the physicists.")
+hermitenorm_ = partials("eval_hermitenorm", "n x", "Hermite polynomial of the probabilists.")
+laguerre_ = partials("eval_laguerre", "n x", "Laguerre polynomial.")
+genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalised Laguerre polynomial.")
+gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.")
+jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.")
+
+
+def eval_legendre(n: Any, x: Any, /) -> Array:
+    """Legendre polynomial of the degree `n`, which is not negative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_legendre(2, tr.asarray([0.0, 0.5]))
+    Tensor([-0.5  , -0.125])
+    """
+    return legendre_(degree("eval_legendre", "n", n, x), x)  # type: ignore[no-any-return]
+
+
+def eval_chebyt(n: Any, x: Any, /) -> Array:
+    """Chebyshev polynomial of the first kind, of the degree `n`, which is not negative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_chebyt(2, tr.asarray([0.0, 0.5]))
+    Tensor([-1. , -0.5])
+    """
+    return chebyt_(degree("eval_chebyt", "n", n, x), x)  # type: ignore[no-any-return]
+
+
+def eval_chebyu(n: Any, x: Any, /) -> Array:
+    """Chebyshev polynomial of the second kind, of the degree `n`, which is not negative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_chebyu(2, tr.asarray([0.0, 0.5]))
+    Tensor([-1.,  0.])
+    """
+    return chebyu_(degree("eval_chebyu", "n", n, x), x)  # type: ignore[no-any-return]
+
+
+def eval_hermite(n: Any, x: Any, /) -> Array:
+    """Hermite polynomial of the physicists, of the degree `n`, which is not negative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_hermite(2, tr.asarray([0.0, 0.5]))
+    Tensor([-2., -1.])
+    """
+    return hermite_(degree("eval_hermite", "n", n, x), x)  # type: ignore[no-any-return]
+
+
+def eval_hermitenorm(n: Any, x: Any, /) -> Array:
+    """Hermite polynomial of the probabilists, of the degree `n`, which is not negative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_hermitenorm(2, tr.asarray([0.0, 0.5]))
+    Tensor([-1.  , -0.75])
+    """
+    return hermitenorm_(degree("eval_hermitenorm", "n", n, x), x)  # type: ignore[no-any-return]
+
+
+def eval_laguerre(n: Any, x: Any, /) -> Array:
+    """Laguerre polynomial of the degree `n`, which is not negative.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_laguerre(2, tr.asarray([0.0, 0.5]))
+    Tensor([1.   , 0.125])
+    """
+    return laguerre_(degree("eval_laguerre", "n", n, x), x)  # type: ignore[no-any-return]
+
+
+def eval_genlaguerre(n: Any, alpha: Any, x: Any, /) -> Array:
+    """Generalised Laguerre polynomial of the degree `n`, which is not negative, for ``alpha > -1``.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_genlaguerre(2, 0.5, tr.asarray([0.0, 0.5]))
+    Tensor([1.875, 0.75 ])
+    """
+    return genlaguerre_(degree("eval_genlaguerre", "n", n, x), alpha, x)  # type: ignore[no-any-return]
+
+
+def eval_gegenbauer(n: Any, alpha: Any, x: Any, /) -> Array:
+    """Gegenbauer polynomial of the degree `n`, which is not negative, for ``alpha > -1/2``.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_gegenbauer(2, 0.5, tr.asarray([0.0, 0.5]))
+    Tensor([-0.5  , -0.125])
+    """
+    return gegenbauer_(degree("eval_gegenbauer", "n", n, x), alpha, x)  # type: ignore[no-any-return]
+
+
+def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any, /) -> Array:
+    """Jacobi polynomial of the degree `n`, which is not negative, for `alpha` and `beta` above -1.
+
+    Raises:
+        DTypeError: `n` is no integer.
+
+    >>> tr.special.eval_jacobi(2, 0.5, 0.5, tr.asarray([0.0, 0.5]))
+    Tensor([-0.625,  0.   ])
+    """
+    return jacobi_(degree("eval_jacobi", "n", n, x), alpha, beta, x)  # type: ignore[no-any-return]
+
+
+def _lowered(n: Any, k: int, polynomial: Callable[[Any], Any], factor: Any = 1.0) -> Any:
+    """``factor * polynomial(n - k)``, 0 where the degree would be negative."""
+    if k == 0:
+        return polynomial(n.astype(np.int64))
+    m = (n - k).astype(np.int64)
+    value = np.where(m < 0, 0.0, factor * polynomial(np.maximum(m, 0)))
+    return np.where(n < 0, np.nan, value)
+
+
+def _falling(n: Any, k: int) -> Any:
+    product: Any = 1.0
+    for i in range(k):
+        product = product * (n - i)
+    return product
+
+
+def _rising(a: Any, k: int) -> Any:
+    product: Any = 1.0
+    for i in range(k):
+        product = product * (a + i)
+    return product
+
+
+def _legendre(orders: tuple[int, int], n: Any, x: Any) -> Any:
+    special, k = host_special(), orders[1]
+    if k == 0:
+        return _lowered(n, 0, lambda m: special.eval_legendre(m, x))
+    return _lowered(n, k, lambda m: special.eval_gegenbauer(m, k + 0.5, x), 2.0**k * _rising(0.5, k))
+
+
+def _chebyt(orders: tuple[int, int], n: Any, x: Any) -> Any:
+    special, k = host_special(), orders[1]
+    if k == 0:
+        return _lowered(n, 0, lambda m: special.eval_chebyt(m, x))
+    factor = 2.0 ** (k - 1) * factorial(k - 1) * n
+    return _lowered(n, k, lambda m: special.eval_gegenbauer(m, float(k), x), factor)
+
+
+def _chebyu(orders: tuple[int, int], n: Any, x: Any) -> Any:
+    special, k = host_special(), orders[1]
+    if k == 0:
+        return _lowered(n, 0, lambda m: special.eval_chebyu(m, x))
+    return _lowered(n, k, lambda m: special.eval_gegenbauer(m, k + 1.0, x), 2.0**k * factorial(k))
+
+
+def _hermite(orders: tuple[int, int], n: Any, x: Any) -> Any:
+    k = orders[1]
+    return _lowered(n, k, lambda m: host_special().eval_hermite(m, x), 2.0**k * _falling(n, k))
+
+
+def _hermitenorm(orders: tuple[int, int], n: Any, x: Any) -> Any:
+    k = orders[1]
+    return _lowered(n, k, lambda m: host_special().eval_hermitenorm(m, x), _falling(n, k))
+
+
+def _laguerre(orders: tuple[int, int], n: Any, x: Any) -> Any:
+    special, k = host_special(), orders[1]
+    if k == 0:
+        return _lowered(n, 0, lambda m: special.eval_laguerre(m, x))
+    return _lowered(n, k, lambda m: special.eval_genlaguerre(m, float(k), x), (-1.0) ** k)
+
+
+def _radius(n: Any) -> Any:
+    """Change of a parameter that changes the size of the polynomial some times, about ``n**parameter``."""
+    return 2.0 / (1.0 + np.log1p(np.abs(n)))
+
+
+def _genlaguerre(orders: tuple[int, int, int], n: Any, alpha: Any, x: Any) -> Any:
+    special, k = host_special(), orders[2]
+    if orders[1] == 0:
+        return _lowered(n, k, lambda m: special.eval_genlaguerre(m, alpha + k, x), (-1.0) ** k)
+
+    def f(a: Any) -> Any:
+        return _lowered(n, k, lambda m: _laguerre_at(m, a + k, x), (-1.0) ** k)
+
+    return around(f, (alpha,), (_radius(n),), orders[1:2])
+
+
+def _laguerre_at(n: Any, alpha: Any, x: Any) -> Any:
+    """The recurrence in the degree, which unlike SciPy's function also serves parameters up to -1."""
+    before, value = np.zeros_like(x), np.ones_like(x)
+    for i in range(int(n.max())):
+        after = ((2 * i + 1 + alpha - x) * value - (i + alpha) * before) / (i + 1)
+        before, value = value, np.where(i < n, after, value)
+    return value
+
+
+def _gegenbauer(orders: tuple[int, int, int], n: Any, alpha: Any, x: Any) -> Any:
+    special, k = host_special(), orders[2]
+
+    def f(a: Any) -> Any:
+        return _lowered(n, k, lambda m: special.eval_gegenbauer(m, a + k, x), 2.0**k * _rising(a, k))
+
+    return around(f, (alpha,), (_radius(n),), orders[1:2])
+
+
+def _jacobi(orders: tuple[int, int, int, int], n: Any, alpha: Any, beta: Any, x: Any) -> Any:
+    special, k = host_special(), orders[3]
+
+    def f(a: Any, b: Any) -> Any:
+        factor = _rising(n + a + b + 1, k) / 2.0**k
+        return _lowered(n, k, lambda m: special.eval_jacobi(m, a + k, b + k, x), factor)
+
+    radii = (_radius(n), _radius(n))
+    return around(f, (alpha, beta), radii, orders[1:3])
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    computed: dict[Primitive, Callable[..., Any]] = {
+        legendre_: _legendre,
+        chebyt_: _chebyt,
+        chebyu_: _chebyu,
+        hermite_: _hermite,
+        hermitenorm_: _hermitenorm,
+        laguerre_: _laguerre,
+        genlaguerre_: _genlaguerre,
+        gegenbauer_: _gegenbauer,
+        jacobi_: _jacobi,
+    }
+    for of, compute in computed.items():
+        register_partials(registry, of, compute, "n")

@@ -1,0 +1,154 @@
+"""Struve functions, differentiable by order and argument, and the Kelvin functions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry
+from tenferro_runtime.special._bessel import neighbours
+from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._sampling import sampled
+from tenferro_runtime.special._scipy import host_special
+from tenferro_tensor import Array
+
+__all__ = ["bei", "beip", "ber", "berp", "kei", "keip", "ker", "kerp", "modstruve", "struve"]
+
+struve_ = partials("struve", "v x", "Struve function.")
+modstruve_ = partials("modstruve", "v x", "Modified Struve function.")
+ber_ = partials("ber", "x", "Real part of ``jv(0, x exp(3j pi / 4))``.")
+bei_ = partials("bei", "x", "Imaginary part of ``jv(0, x exp(3j pi / 4))``.")
+ker_ = partials("ker", "x", "Real part of ``kv(0, x exp(1j pi / 4))``.")
+kei_ = partials("kei", "x", "Imaginary part of ``kv(0, x exp(1j pi / 4))``.")
+
+
+def struve(v: Any, x: Any, /) -> Array:
+    """Struve function of order `v`.
+
+    >>> tr.special.struve(0.5, tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 0.79897529])
+    """
+    return struve_(v, x)  # type: ignore[no-any-return]
+
+
+def modstruve(v: Any, x: Any, /) -> Array:
+    """Modified Struve function of order `v`.
+
+    >>> tr.special.modstruve(0.5, tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 1.55840204])
+    """
+    return modstruve_(v, x)  # type: ignore[no-any-return]
+
+
+def ber(x: Any, /) -> Array:
+    """Kelvin function, the real part of ``jv(0, x exp(3j pi / 4))``.
+
+    >>> tr.special.ber(tr.asarray([0.0, 2.0]))
+    Tensor([1.        , 0.75173418])
+    """
+    return ber_(x)  # type: ignore[no-any-return]
+
+
+def bei(x: Any, /) -> Array:
+    """Kelvin function, the imaginary part of ``jv(0, x exp(3j pi / 4))``.
+
+    >>> tr.special.bei(tr.asarray([0.0, 2.0]))
+    Tensor([0.        , 0.97229163])
+    """
+    return bei_(x)  # type: ignore[no-any-return]
+
+
+def ker(x: Any, /) -> Array:
+    """Kelvin function, the real part of ``kv(0, x exp(1j pi / 4))``; NaN for negative `x`.
+
+    >>> tr.special.ker(tr.asarray(2.0))
+    Tensor(-0.04166451)
+    """
+    return ker_(x)  # type: ignore[no-any-return]
+
+
+def kei(x: Any, /) -> Array:
+    """Kelvin function, the imaginary part of ``kv(0, x exp(1j pi / 4))``; NaN for negative `x`.
+
+    >>> tr.special.kei(tr.asarray(2.0))
+    Tensor(-0.20240007)
+    """
+    return kei_(x)  # type: ignore[no-any-return]
+
+
+def berp(x: Any, /) -> Array:
+    """The derivative of `ber`.
+
+    >>> tr.special.berp(tr.asarray(2.0))
+    Tensor(-0.49306712)
+    """
+    return ber_(x, orders=(1,))  # type: ignore[no-any-return]
+
+
+def beip(x: Any, /) -> Array:
+    """The derivative of `bei`.
+
+    >>> tr.special.beip(tr.asarray(2.0))
+    Tensor(0.91701361)
+    """
+    return bei_(x, orders=(1,))  # type: ignore[no-any-return]
+
+
+def kerp(x: Any, /) -> Array:
+    """The derivative of `ker`.
+
+    >>> tr.special.kerp(tr.asarray(2.0))
+    Tensor(-0.10660097)
+    """
+    return ker_(x, orders=(1,))  # type: ignore[no-any-return]
+
+
+def keip(x: Any, /) -> Array:
+    """The derivative of `kei`.
+
+    >>> tr.special.keip(tr.asarray(2.0))
+    Tensor(0.21980791)
+    """
+    return kei_(x, orders=(1,))  # type: ignore[no-any-return]
+
+
+def _slope(base: Any, above: int, v: Any, x: Any, order: int) -> Any:
+    """Half the functions of the orders below and above and a power, ``(x / 2)**v / (sqrt(pi) gamma(v + 3/2))``."""
+    if order == 0:
+        return base(v, x)
+    k = order - 1
+    below, beyond = _slope(base, above, v - 1, x, k), _slope(base, above, v + 1, x, k)
+    falling: Any = 1.0
+    for i in range(k):
+        falling = falling * (v - i) / 2
+    power = np.where(falling == 0, 0.0, falling * (0.5 * x) ** (v - k))
+    return 0.5 * (below + above * beyond + power * host_special().rgamma(v + 1.5) / np.sqrt(np.pi))
+
+
+def _compute_struve(name: str, above: int, orders: tuple[int, int], v: Any, x: Any) -> Any:
+    special = host_special()
+    by_order, by_argument = orders
+    steep = np.abs(np.log(0.5 * np.maximum(x, 1e-300))) + np.log1p(np.abs(v))
+    result = sampled(
+        lambda at: _slope(getattr(special, name), above, at, x, by_argument), v, 2.0 / (1.0 + steep), by_order
+    )
+    return np.where((x == 0) & (v > by_argument - 1), 0.0, result) if by_order else result
+
+
+def _compute_kelvin(kind: str, imaginary: bool, orders: tuple[int], x: Any) -> Any:
+    function = getattr(host_special(), kind + "v")
+    turn = np.exp(0.75j * np.pi) if kind == "j" else np.exp(0.25j * np.pi)
+    value = turn ** orders[0] * neighbours(function, kind, 0.0, x * turn, orders[0])
+    if kind == "k":
+        value = np.where(x < 0, np.nan, value)
+    return value.imag if imaginary else value.real
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_partials(registry, struve_, partial(_compute_struve, "struve", -1))
+    register_partials(registry, modstruve_, partial(_compute_struve, "modstruve", 1))
+    for of, kind, imaginary in ((ber_, "j", False), (bei_, "j", True), (ker_, "k", False), (kei_, "k", True)):
+        register_partials(registry, of, partial(_compute_kelvin, kind, imaginary))
