@@ -21,6 +21,7 @@ from tenferro_linalg import (
     _nonnormal,
     _norms,
     _pinv,
+    _prefixes,
     _qr,
     _solve,
     _spectral,
@@ -171,6 +172,13 @@ def _table() -> list[Case]:
         linalg(_qr.qr_full_rank_, r, size=big)
         linalg(_qr.qr_rows_, r, r, of(3, k), size=big)
         linalg(_qr.qr_frame_, q, q, of(3, k), size=big, k=small)
+        linalg(_prefixes.kept_, q, q, of(3, k))
+        linalg(_prefixes.masked_, q, of(3, k), along="columns")
+    linalg(_prefixes.leading_, square, stack)
+    for odd in (False, True):
+        linalg(_prefixes.across_, square, square, square, stack, flipped=odd)
+        linalg(_prefixes.beyond_, square, square, stack, inner=odd)
+        linalg(_algebra.hermitian_, square, transposed=odd)
     linalg(_qr.qr_r_, tall)
     linalg(_solve.solve_, square, tall)
     linalg(_solve.lu_solve_, square, square, of(3, N, dtype=I8), tall, adjoint=False)

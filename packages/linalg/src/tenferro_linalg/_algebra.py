@@ -52,6 +52,13 @@ def identity_like_(x: Spec) -> Spec:
     return x
 
 
+@primitive(family="tenferro-linalg.hermitian.v1", extension="linalg")
+def hermitian_(x: Spec, *, transposed: bool) -> Spec:
+    """The Hermitian matrix with the strict lower part of `x` and the real part of its diagonal; or the transpose of
+    this map, the lower part of ``x + x*`` with the real diagonal of `x`."""
+    return x
+
+
 def _mask(xp: Any, keep: str, m: int, n: int) -> Any:
     i, j = xp.arange(m)[:, None], xp.arange(n)[None, :]
     return {
@@ -81,6 +88,21 @@ def _part_kernel(la: Any, ins: Any, outs: Any, *, keep: str) -> Any:
     return run
 
 
+def _hermitian_kernel(la: Any, ins: Any, outs: Any, *, transposed: bool) -> Any:
+    def parted(x: Any) -> Any:
+        return _part_kernel(la, ins, outs, keep="strict_lower")(x)
+
+    def run(x: Any) -> Any:
+        other = parted(x) if not transposed else x
+        out = other + other.conj().swapaxes(-1, -2)
+        out = parted(out) if transposed else out
+        i = la.xp.arange(x.shape[-1])
+        out[..., i, i] += x[..., i, i].real
+        return out
+
+    return run
+
+
 def _identity_kernel(la: Any, ins: Any, outs: Any) -> Any:
     xp, dtype = la.xp, outs[0].dtype
     return lambda x: xp.broadcast_to(xp.eye(*x.shape[-2:], dtype=dtype), x.shape).copy()
@@ -101,6 +123,13 @@ def _parted(x: Any, *, keep: str) -> Any:
     return select(compare(*_places(x)), x, 0)
 
 
+def _hermitian(x: Any, *, transposed: bool) -> Any:
+    other = x if transposed else part(x, "strict_lower")
+    out = other + adjoint(other)
+    out = part(out, "strict_lower") if transposed else out
+    return out + to(part(re(x), "diagonal"), x.dtype)
+
+
 def _identities(x: Any) -> Any:
     return convert(eq(*_places(x)), dtype=x.spec.dtype)
 
@@ -110,10 +139,13 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, part_, _part_kernel, blas=False)
+    kernels(registry, hermitian_, _hermitian_kernel, blas=False)
     kernels(registry, identity_like_, _identity_kernel, blas=False)
     registry.expansion(part_, _parted, keep=True)
+    registry.expansion(hermitian_, _hermitian, keep=True)
     registry.expansion(identity_like_, _identities, keep=True)
     registry.rule(part_, Linear(x=lambda g, keep: part_(g, keep=keep)))
+    registry.rule(hermitian_, Linear(x=lambda g, transposed: hermitian_(g, transposed=not transposed)))
     registry.rule(identity_like_, Inactive())
 
 
@@ -203,8 +235,7 @@ def from_diagonal(v: Any) -> Any:
 
 def hermitian_from_lower(x: Any) -> Any:
     """The Hermitian matrix with the strict lower part of `x` and the real part of its diagonal."""
-    low = part(x, "strict_lower")
-    return low + adjoint(low) + to(part(re(x), "diagonal"), x.dtype)
+    return hermitian_(x, transposed=False)
 
 
 def block(x: Any, row: tuple[DimLike, DimLike] | None = None, column: tuple[DimLike, DimLike] | None = None) -> Any:

@@ -14,6 +14,7 @@ from tenferro_linalg import (
     _nonnormal,
     _norms,
     _pinv,
+    _prefixes,
     _qr,
     _solve,
     _svd,
@@ -26,10 +27,12 @@ from tenferro_runtime.extension import DimLike, Primitive, Registry
 from tenferro_tensor.catalog import reshape, transpose
 
 STACKS = (
-    _algebra.part_, _algebra.identity_like_, _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_,
+    _algebra.part_, _algebra.hermitian_, _algebra.identity_like_,
+    _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_,
     _det.slogdet_, _det.adjugate_, _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_,
     _svd.svd_, _svd.svdvals_, _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _qr.qr_prefix_, _qr.qr_full_rank_,
-    _qr.qr_rows_, _qr.qr_frame_, _pinv.pinv_, _pinv.pinv_ranked_, _divided.groups_, _degeneracy.cotangent_scale_,
+    _qr.qr_rows_, _qr.qr_frame_, _prefixes.masked_, _prefixes.leading_, _prefixes.kept_, _prefixes.across_,
+    _prefixes.beyond_, _pinv.pinv_, _pinv.pinv_ranked_, _divided.groups_, _degeneracy.cotangent_scale_,
     _degeneracy.checked_, _degeneracy.quotient_, _degeneracy.certified_, _degeneracy.unrotated_,
     _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_, _apart.eig_apart_, _eig.eig_, _eig.eigvals_,
     _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,

@@ -21,19 +21,17 @@ import numpy as np
 from tenferro_linalg._algebra import (
     adjoint,
     block,
-    columns,
-    from_diagonal,
     hermitian_from_lower,
     im,
     mm,
     part,
-    rows,
     to,
     total,
 )
 from tenferro_linalg._bases import unitary
 from tenferro_linalg._errors import GaugeError, RankError
 from tenferro_linalg._operands import basis, flag, leading, matrices, require_inexact
+from tenferro_linalg._prefixes import beyond_, kept_, leading_, masked_
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Inactive, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
@@ -165,6 +163,8 @@ def _rows_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     def run(gr: Any, r: Any, prefix: Any, size: int) -> Any:
         xp, k = la.xp, min(r.shape[-2:])
         gr = xp.triu(gr)
+        if bool(prefix[..., :k].all()):
+            return gr
         limit = xp.asarray(unit * size * xp.linalg.norm(gr, axis=(-2, -1)))
         bad = (
             (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
@@ -224,15 +224,14 @@ def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
     q1 = block(q, column=(0, k))
     rx, _ry = _split(block(r, row=(0, k)), k)
     (_x, y), (dx, dy) = _split(a, k), _split(da, k)
-    rx = part(qr_full_rank_(rx, size=size), "upper")
+    rx = qr_full_rank_(rx, size=size)
     c = adjoint(solve_triangular_(rx, adjoint(dx), lower=False, unit=False, adjoint=True))
     s = mm(adjoint(q1), c)
-    low = part(s, "strict_lower")
-    om = low - adjoint(low)
+    turned = part(s, "upper") + adjoint(part(s, "strict_lower"))  # S - Om
     if s.spec.cplx:
-        om = om + to(part(im(s), "diagonal"), s.dtype) * 1j
-    dq = c - mm(q1, s) + mm(q1, om)
-    dr = mm(s - om, rx)
+        turned = turned - to(part(im(s), "diagonal"), s.dtype) * 1j
+    dq = c - mm(q1, turned)
+    dr = mm(turned, rx)
     if y is not None:
         dr = concatenate(dr, mm(adjoint(dq), y) + mm(adjoint(q1), dy), axis=r.ndim - 1)
     if q.spec.shape[-1] != k:
@@ -249,37 +248,29 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
     k, size, p = dim_min(m, n), dim_max(m, n), q.spec.shape[-1]
     every = qr_prefix_(r, size=size)
     first = every if p == k else leading(every, k)
-    q1 = block(q, column=(0, k)) * columns(first, block(q, column=(0, k)))
-    across = first if n == k else _padded(first, n - k)
+    q1 = masked_(block(q, column=(0, k)), first, along="columns")
 
-    g = None
+    g = gx = gy = None
     if gq is not None:
         gq = qr_frame_(gq, q, every, size=size, k=k)
-        kept = columns(every, q)
-        rest = 1.0 - kept
-        g = block(gq * kept - mm(q * rest, adjoint(gq * rest), q * kept), column=(0, k))
-    by = None
+        g = block(kept_(gq, q, every), column=(0, k))
     if gr is not None:
-        gr = block(qr_rows_(gr, r, every, size=size), row=(0, k))
-        gr = gr * rows(first, gr)
-        kept = columns(across, gr)
-        by = gr * (1.0 - kept)
-        gx = block(gr * kept, column=(0, k))
-        g = total(g, mm(a * (1.0 - columns(across, a)), adjoint(by)))
-    rx = part(block(r, row=(0, k), column=(0, k)), "upper")
-    rx = rx * rows(first, rx) * columns(first, rx) + to(from_diagonal(1.0 - first), r.dtype)
-    inner = total(None if gr is None else mm(rx, adjoint(gx)), -mm(adjoint(g), q1))
-    lifted = (g + mm(q1, hermitian_from_lower(inner))) * columns(first, g)
+        gr = masked_(block(qr_rows_(gr, r, every, size=size), row=(0, k)), first, along="rows")
+        (x, y), (gx, gy) = _split(a, k), _split(gr, k)
+        g = total(g, beyond_(x, gx, first, inner=True), None if y is None else mm(y, adjoint(gy)))
+    rx = leading_(block(r, row=(0, k), column=(0, k)), first)
+    inner = None if gx is None else mm(rx, adjoint(masked_(gx, first, along="columns")))
+    inner = total(inner, -mm(adjoint(g), q1))
+    lifted = masked_(g + mm(q1, hermitian_from_lower(inner)), first, along="columns")
     out = adjoint(solve_triangular_(rx, adjoint(lifted), lower=False, unit=False, adjoint=False))
-    if n != k:
+    if gx is not None:
+        out = out + beyond_(q1, adjoint(gx), first, inner=False)
+    if n == k:
+        return (out,)
+    if gy is None:
         zero = (0,) * (out.ndim - 2)
-        out = pad(out, 0.0, low=(0,) * out.ndim, high=(*zero, 0, n - k), interior=(0,) * out.ndim)
-    return (total(out, None if by is None else mm(q1, by)),)
-
-
-def _padded(v: Any, more: DimLike) -> Any:
-    zero = (0,) * (v.ndim - 1)
-    return pad(v, 0.0, low=(0,) * v.ndim, high=(*zero, more), interior=(0,) * v.ndim)
+        return (pad(out, 0.0, low=(0,) * out.ndim, high=(*zero, 0, n - k), interior=(0,) * out.ndim),)
+    return (concatenate(out, mm(q1, gy), axis=out.ndim - 1),)
 
 
 def _r_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:

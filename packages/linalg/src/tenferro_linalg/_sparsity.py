@@ -26,7 +26,8 @@ from tenferro_runtime.extension import IndexMap, Registry, SparsityStep, Spec, i
 Parts = tuple[tuple[tuple[IndexMap], ...], ...]
 
 STACKS = (
-    _algebra.part_, _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_, _det.slogdet_, _det.adjugate_,
+    _algebra.part_, _algebra.hermitian_, _cholesky.cholesky_,
+    _solve.lu_factor_, _solve.inv_, _det.det_, _det.slogdet_, _det.adjugate_,
     _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_, _svd.svd_, _svd.svdvals_,
     _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _pinv.pinv_, _spectral.spectral_value_, _spectral.spectral_term_,
     _degeneracy.unrotated_, _eig.eig_, _eig.eigvals_, _nonnormal.eig_inverse_, _nonnormal.eig_checked_,

@@ -22,11 +22,12 @@ from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quo
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
 from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
-from tenferro_linalg.loops._ranks import frame, full_rank, prefix, rows
+from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 
 __all__ = [
     "adjugate",
+    "beyond",
     "certified",
     "checked",
     "cholesky",
@@ -38,6 +39,7 @@ __all__ = [
     "frame",
     "full_rank",
     "inverse",
+    "kept",
     "orthogonal",
     "power_norm",
     "prefix",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tenferro_linalg.loops._gaps import checked_by_kernel, times_size
 from tenferro_linalg.loops._lapack import BOOL, Batch, counted, matrix, over
-from tenferro_runtime.lowering import Formula, LoopWriter, Lowered, Step, Stored, stored
+from tenferro_runtime.lowering import Formula, LoopWriter, Lowered, Step, Stored, call_into, stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
 from tenferro_tensor_core import DimLike, decide, dim_min
 
 
@@ -87,9 +89,34 @@ def frame(step: Step) -> Lowered:
     return step.operand(0)
 
 
+def kept(step: Step) -> Lowered:
+    """A cotangent of Q of which every column is kept."""
+    return _unless_shorter(step, step.operand(0).at)
+
+
+def beyond(step: Step) -> Lowered:
+    """0 where no column depends on others: no product with such columns is computed."""
+    return _unless_shorter(step, lambda w, i: Literal(step.out.dtype.type(0).item(), step.out.dtype))
+
+
+def _unless_shorter(step: Step, entry: Callable[[LoopWriter, Batch], Value]) -> Lowered:
+    """Entries where all columns are in the prefix, else what the kernel computes."""
+    w, size = step.w, step.operand(len(step.eq.operands) - 1).shape[-1]
+    out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
+    odd = _shorter(step, size)
+    with w.block() as plain:
+        w.nest(out.shape, lambda i: w.store(out.buffer, out.place(i), entry(w, i)))
+    with w.block() as full:
+        call_into(step, [stored(w, x) for x in step.operands], [out], recourse=True)
+    odd = counted(w, w.let(catalog.ne.op(), BOOL, odd, Literal(0, INDEX)))
+    w.statements.append(Switch(odd, (Case(tuple(plain)), Case(tuple(full)))))
+    w.written(out.buffer)
+    return out
+
+
 def _shorter(step: Step, k: DimLike) -> Value:
     """0 where all of the first columns of every matrix are in the prefix."""
-    w, flags = step.w, _operand(step, 2)
+    w, flags = step.w, _operand(step, len(step.eq.operands) - 1)
 
     def one(batch: Batch) -> Value:
         with w.loop(k, [Literal(0, INDEX)], Order.GROUPED) as loop:
