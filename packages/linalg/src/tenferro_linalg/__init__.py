@@ -34,6 +34,8 @@ from tenferro_linalg.functions._exponentials import (
     tanm,
 )
 from tenferro_linalg.functions._powers import fractional_matrix_power, logm, signm, sqrtm
+from tenferro_linalg.similarity._hessenberg import HessenbergResult, hessenberg
+from tenferro_linalg.similarity._schur import SchurResult, rsf2csf, schur
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
@@ -66,6 +68,7 @@ __all__ = [
     "EighResult",
     "ExpmFrechetResult",
     "GaugeError",
+    "HessenbergResult",
     "KrylovInfo",
     "KrylovResult",
     "LDLResult",
@@ -78,6 +81,7 @@ __all__ = [
     "QRResult",
     "RankError",
     "SVDResult",
+    "SchurResult",
     "SlogdetResult",
     "bicgstab",
     "cg",
@@ -102,6 +106,7 @@ __all__ = [
     "expm_frechet",
     "fractional_matrix_power",
     "gmres",
+    "hessenberg",
     "householder_product",
     "inv",
     "ldl",
@@ -127,6 +132,8 @@ __all__ = [
     "polar",
     "qr",
     "rank_revealing_qr",
+    "rsf2csf",
+    "schur",
     "signm",
     "singular_function",
     "sinhm",

@@ -22,6 +22,7 @@ from tenferro_linalg import (
 )
 from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
+from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
 from tenferro_runtime.extension import DimLike, Primitive, Registry
 from tenferro_tensor.catalog import reshape, transpose
@@ -39,6 +40,8 @@ STACKS = (
     _terms.matrix_function_,
     _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
     _tridiagonal.eigvalsh_tridiagonal_,
+    _rotations.schur_rotation_, _rotations.hessenberg_rotation_, _schur.schur_, _schur.schur_phases_,
+    _hessenberg.hessenberg_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

@@ -29,6 +29,7 @@ from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _terms
 from tenferro_linalg.krylov import _convergence
+from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -63,6 +64,9 @@ def register(registry: Registry) -> None:
         _factors,
         _convergence,
         _tridiagonal,
+        _rotations,
+        _schur,
+        _hessenberg,
     )
     for page in pages:
         page.register(registry)
