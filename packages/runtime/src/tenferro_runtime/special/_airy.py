@@ -54,13 +54,13 @@ def airye(x: Any, /) -> AiryResult:
 
 def _compute(first: int, orders: tuple[int], x: Any) -> Any:
     """``p * f + q * f'`` with polynomials of `x`, since ``f'' = x f``."""
-    values = host_special().airy(x)
+    values, order = host_special().airy(x), orders[0]
+    if order < 2:
+        return values[first + order]
     polynomial = np.polynomial.Polynomial
     p, q, x_ = polynomial([1.0]), polynomial([0.0]), polynomial([0.0, 1.0])
-    for _ in range(orders[0]):
+    for _ in range(order):
         p, q = p.deriv() + x_ * q, q.deriv() + p
-    if orders[0] < 2:
-        return values[first + orders[0]]
     return p(x) * values[first] + q(x) * values[first + 1]
 
 
@@ -105,7 +105,7 @@ def _near(first: int, prime: int, order: int, x: Any) -> Any:
 
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
-    register_partials(registry, ai_, partial(_compute, 0))
-    register_partials(registry, bi_, partial(_compute, 2))
+    register_partials(registry, ai_, partial(_compute, 0), own=True)
+    register_partials(registry, bi_, partial(_compute, 2), own=True)
     for i, of in enumerate(_SCALED):
-        register_partials(registry, of, partial(_compute_scaled, i - i % 2, i % 2))
+        register_partials(registry, of, partial(_compute_scaled, i - i % 2, i % 2), own=True)

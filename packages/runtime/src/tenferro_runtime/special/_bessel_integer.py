@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._bessel import neighbours, scaled_slope
+from tenferro_runtime.extension import Primitive, Registry
+from tenferro_runtime.special._bessel import jv_, neighbours, scaled_slope
 from tenferro_runtime.special._partials import degree, partials, register_partials
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, functions
@@ -171,8 +172,6 @@ def bessel_jn(z: Any, /, *, v: int) -> Array:
             [0.        , 0.57672481]])
     """
     low = [j0_(z), j1_(z)][: v + 1]
-    from tenferro_runtime.special._bessel import jv_
-
     return functions.stack([*low, *[jv_(n, z) for n in range(2, v + 1)]])
 
 
@@ -228,9 +227,21 @@ def _compute_integer(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
     return neighbours(base, name[0], n, x, orders[1])
 
 
+def _to_first(after: Primitive, sign: int) -> Callable[..., Any]:
+    """The derivative of the function of order 0, which accelerators can compute too: that of order 1."""
+
+    def slope(x: Any, orders: tuple[int]) -> Any:
+        value = after(x, orders=orders)
+        return value if sign > 0 else -value
+
+    return slope
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
-    for of in (j0_, j1_, y0_, y1_, i0_, i1_, k0_, k1_, i0e_, i1e_, k0e_, k1e_):
+    for of in (j1_, y1_, i1_, k1_, i0e_, i1e_, k0e_, k1e_):
         register_partials(registry, of, partial(_compute_fixed, of.name))
+    for of, after, sign in ((j0_, j1_, -1), (y0_, y1_, -1), (i0_, i1_, 1), (k0_, k1_, -1)):
+        register_partials(registry, of, partial(_compute_fixed, of.name), x=_to_first(after, sign))
     for of in (yn_, kn_):
         register_partials(registry, of, partial(_compute_integer, of.name), "n")

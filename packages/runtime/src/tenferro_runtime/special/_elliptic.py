@@ -115,7 +115,8 @@ def ellipj(u: Any, m: Any, /) -> EllipjResult:
 
 def _first(sine: Any, cosine2: Any, q: Any, order: int) -> Any:
     """The derivative by ``q = 1 - m sin(phi)**2`` of the first integral, for amplitudes up to a right angle."""
-    return sine * circled(lambda z: host_special().elliprf(cosine2, z, 1.0), q, 0.25 * q, order)
+    # The first one is another of Carlson's integrals.
+    return sine * circled(lambda z: host_special().elliprd(cosine2, 1.0, z), q, 0.25 * q, order - 1) * (-1 / 6)
 
 
 def _second(sine: Any, cosine2: Any, q: Any, order: int) -> Any:

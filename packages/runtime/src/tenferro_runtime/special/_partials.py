@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family
+from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, UnsupportedError, primitive
+from tenferro_runtime.special._scipy import ACCELERATORS, family, make_scipy
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import kind_of
 
@@ -43,8 +43,9 @@ def partials(name: str, operands: str, doc: str) -> Primitive:
     places = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names]
     infer.__name__, infer.__doc__ = name, doc
     infer.__signature__ = Signature([*places, Parameter("orders", Parameter.KEYWORD_ONLY, default=zeros)])  # type: ignore[attr-defined]
-    make = primitive(elementwise=True, domain="floating", family=family(name), extension="special")
-    return make(infer)
+    made = primitive(elementwise=True, domain="floating", family=family(name), extension="special")(infer)
+    made.bare = made.op(orders=zeros)  # calls of the function itself look up no metadata
+    return made
 
 
 def register_partials(
@@ -52,6 +53,8 @@ def register_partials(
     of: Primitive,
     compute: Callable[..., Any],
     constant: str = "",
+    *,
+    own: bool = False,
     **slopes: Any,
 ) -> None:
     """Register the kernel and the rule of a primitive that `partials` made.
@@ -61,11 +64,17 @@ def register_partials(
         of: the primitive.
         compute: ``compute(orders, *operands)`` of arrays of one shape in double precision.
         constant: the operands, separated by blanks, that are integers by definition.
+        own: whether `compute` is used for the function itself too, and not only for its derivatives, although SciPy
+            and CuPy may have a function of that name.
         slopes: derivatives by some operands that are written with other primitives.
     """
     free = [n for n in of.operands if n not in constant.split()]
     rule = {n: slopes.get(n) or _slope(of, n) for n in free}
-    registry.kernel(of, "cpu", _kernel(compute))
+    name = None if own or constant else of.name
+    registry.kernel(of, "cpu", _kernel("cpu", of, name, compute))
+    if name:
+        for backend in ACCELERATORS:
+            registry.kernel(of, backend, _kernel(backend, of, name, None))
     registry.rule(of, Slopes(singular=True, **rule))
 
 
@@ -82,21 +91,36 @@ def _slope(of: Primitive, name: str) -> Callable[..., Any]:
     return slope
 
 
-def _kernel(compute: Callable[..., Any]) -> Callable[..., Any]:
+def _kernel(backend: str, of: Primitive, name: str | None, compute: Callable[..., Any] | None) -> Callable[..., Any]:
     def make(ins: Any, outs: Any, *, orders: tuple[int, ...]) -> Callable[..., Any]:
-        dtype = outs[0].dtype
-
-        def run(*operands: Any) -> Any:
-            wide = np.broadcast_arrays(*[np.asarray(x, np.float64) for x in operands])
-            if not wide[0].size:
-                return np.empty(wide[0].shape, dtype)
-            with np.errstate(all="ignore"):
-                return np.asarray(compute(orders, *wide)).astype(dtype, copy=False)
-
-        return run
+        if name and not any(orders):
+            return make_scipy(backend, name, None, ins, outs)
+        if compute is None:
+            raise UnsupportedError(
+                f"the derivative of {of.name} has no kernel for the backend {backend!r}; move the operands to the host "
+                "with to_device",
+                function=of.name,
+                backend=backend,
+            )
+        return _computed(compute, orders, outs[0].dtype)
 
     make.any_size = True  # type: ignore[attr-defined]
     return make
+
+
+def _computed(compute: Callable[..., Any], orders: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
+    def run(*operands: Any) -> Any:
+        wide = [np.asarray(x, np.float64) for x in operands]
+        shape = wide[0].shape
+        if any(x.shape != shape for x in wide):
+            wide = list(np.broadcast_arrays(*wide))
+            shape = wide[0].shape
+        if not wide[0].size:
+            return np.empty(shape, dtype)
+        with np.errstate(all="ignore"):
+            return np.asarray(compute(orders, *wide)).astype(dtype, copy=False)
+
+    return run
 
 
 def degree(function: str, name: str, n: Any, x: Any) -> Any:

@@ -42,9 +42,10 @@ from tenferro_runtime.extension import (
     get_backend,
 )
 
-__all__ = ["family", "host_special", "register_host", "register_scipy"]
+__all__ = ["ACCELERATORS", "family", "host_special", "make_scipy", "register_host", "register_scipy"]
 
-_ACCELERATORS = ("cuda", "rocm")
+ACCELERATORS = ("cuda", "rocm")
+"""Backends whose library may have a function of `scipy.special`."""
 
 
 def family(name: str) -> str:
@@ -76,9 +77,9 @@ def register_scipy(
         expansion: the primitive in terms of core operations.
     """
     function = name or primitive.name
-    registry.kernel(primitive, "cpu", _any_size(partial(_make_scipy, "cpu", function, pick)))
-    for backend in _ACCELERATORS:
-        registry.kernel(primitive, backend, _any_size(partial(_make_scipy, backend, function, pick)))
+    registry.kernel(primitive, "cpu", _any_size(partial(make_scipy, "cpu", function, pick)))
+    for backend in ACCELERATORS:
+        registry.kernel(primitive, backend, _any_size(partial(make_scipy, backend, function, pick)))
     registry.rule(primitive, rule)
     if expansion is not None:
         registry.expansion(primitive, expansion, keep=True)
@@ -142,7 +143,8 @@ def _any_size(make: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _make_scipy(backend: str, name: str, pick: int | None, ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+def make_scipy(backend: str, name: str, pick: int | None, ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+    """The kernel of a function of the backend's `scipy.special`."""
     special = host_special() if backend == "cpu" else get_backend(backend).library("scipy.special")
     function = getattr(special, name, None)
     if function is None:

@@ -151,4 +151,4 @@ def register(registry: Registry) -> None:
     register_partials(registry, struve_, partial(_compute_struve, "struve", -1))
     register_partials(registry, modstruve_, partial(_compute_struve, "modstruve", 1))
     for of, kind, imaginary in ((ber_, "j", False), (bei_, "j", True), (ker_, "k", False), (kei_, "k", True)):
-        register_partials(registry, of, partial(_compute_kelvin, kind, imaginary))
+        register_partials(registry, of, partial(_compute_kelvin, kind, imaginary), own=True)
