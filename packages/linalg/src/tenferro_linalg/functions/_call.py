@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Call(NamedTuple):
+class MatrixCall(NamedTuple):
     """One call of a kernel.
 
     Attributes:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_linalg.functions._call import Call
+from tenferro_linalg.functions._call import MatrixCall
 from tenferro_linalg.functions._chains import Chain
 from tenferro_linalg.functions._exponential import exponential
 from tenferro_linalg.functions._roots import logarithm, square_root
 from tenferro_linalg.functions._sign import sign
 from tenferro_runtime.extension import NumericalError, library
 
-FUNCTIONS: dict[str, Callable[[Call, Chain], Chain]] = {
+FUNCTIONS: dict[str, Callable[[MatrixCall, Chain], Chain]] = {
     "exp": lambda call, chain: exponential(call.la, chain),
     "log": logarithm,
     "sqrt": square_root,
@@ -41,7 +41,7 @@ def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callabl
             return _without_overflow(la, what, out)
         stacks = [e.astype(dtype, copy=False).reshape(-1, n, n) for e in (x, *factors)]
         with np.errstate(all="ignore"):
-            call = Call(la, what, x.shape[:-2], np.dtype(dtype))
+            call = MatrixCall(la, what, x.shape[:-2], np.dtype(dtype))
             out = of_chain(call, Chain.bidiagonal(stacks[0], stacks[1:])).corner.reshape(x.shape)
         return _without_overflow(la, what, out)
 

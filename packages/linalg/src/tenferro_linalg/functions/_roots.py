@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg._errors import DegenerateError
-from tenferro_linalg.functions._call import Call
+from tenferro_linalg.functions._call import MatrixCall
 from tenferro_linalg.functions._chains import Chain
 from tenferro_runtime.extension import NumericalError
 
@@ -30,17 +30,17 @@ MOST_ROOTS = 100
 EPS = float(np.finfo(np.float64).eps)
 
 
-def square_root(call: Call, chain: Chain) -> Chain:
+def square_root(call: MatrixCall, chain: Chain) -> Chain:
     """Principal square roots of stacks (b, n, n)."""
     return _each(call, chain, _root_of)
 
 
-def logarithm(call: Call, chain: Chain) -> Chain:
+def logarithm(call: MatrixCall, chain: Chain) -> Chain:
     """Principal logarithms of stacks (b, n, n)."""
     return _each(call, chain, _logarithm_of)
 
 
-def _each(call: Call, chain: Chain, f: Callable[[Call, int, Chain], Chain]) -> Chain:
+def _each(call: MatrixCall, chain: Chain, f: Callable[[MatrixCall, int, Chain], Chain]) -> Chain:
     dtype = np.dtype(np.complex128)
     wide = chain.map(lambda block: block.astype(dtype))
     t, q = call.la.schur(wide.diagonal, call.what)
@@ -54,7 +54,7 @@ def _each(call: Call, chain: Chain, f: Callable[[Call, int, Chain], Chain]) -> C
     return Chain(_fitting(call, t, q @ out @ qh), {}, 0)
 
 
-def _fitting(call: Call, t: Any, out: Any) -> Any:
+def _fitting(call: MatrixCall, t: Any, out: Any) -> Any:
     """The results, which are real for real matrices whose eigenvalues are not on the cut."""
     if call.dtype.kind == "c":
         return out.astype(call.dtype, copy=False)
@@ -87,7 +87,7 @@ def _snapped(values: Any, size: float) -> Any:
     return np.where(on, values.real + 0j, values)
 
 
-def _root_of(call: Call, k: int, x: Chain) -> Chain:
+def _root_of(call: MatrixCall, k: int, x: Chain) -> Chain:
     zero = _zeros(x.diagonal)
     if x.order and zero.any():
         i = int(np.flatnonzero(zero)[0])
@@ -109,7 +109,7 @@ def _root_of(call: Call, k: int, x: Chain) -> Chain:
     return _root_above(call, x, root)
 
 
-def _triangular_root(call: Call, t: Any, zero: Any) -> Any:
+def _triangular_root(call: MatrixCall, t: Any, zero: Any) -> Any:
     """The root of a triangular matrix; none where zero eigenvalues are in a Jordan block."""
     size = float(np.abs(t).max(initial=0))
     values = np.sqrt(np.where(zero, 0, _snapped(np.diagonal(t), size)))
@@ -127,7 +127,7 @@ def _triangular_root(call: Call, t: Any, zero: Any) -> Any:
     return out
 
 
-def _solved(call: Call, matrix: Any, right: Any) -> Any:
+def _solved(call: MatrixCall, matrix: Any, right: Any) -> Any:
     return call.la.lapack("trtrs", matrix.dtype)(matrix, right)[0]
 
 
@@ -144,7 +144,7 @@ def _semisimple(root: Any, right: Any, zero: Any, size: float) -> Any:
     return right
 
 
-def _root_above(call: Call, x: Chain, root: Any) -> Chain:
+def _root_above(call: MatrixCall, x: Chain, root: Any) -> Chain:
     """The blocks above the diagonal: ``R X + X R`` is the block less products of nearer ones."""
     out = Chain(root, {}, x.order)
     trsyl = call.la.lapack("trsyl", root.dtype)
@@ -164,7 +164,7 @@ def _fractions() -> tuple[Any, Any]:
     return (1 + nodes) / 2, weights / 2
 
 
-def _logarithm_of(call: Call, k: int, x: Chain) -> Chain:
+def _logarithm_of(call: MatrixCall, k: int, x: Chain) -> Chain:
     t = x.diagonal
     n, zero = len(t), _zeros(t)
     if zero.any():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_linalg.functions._call import Call
+from tenferro_linalg.functions._call import MatrixCall
 from tenferro_linalg.functions._chains import Chain
 from tenferro_runtime.extension import NumericalError
 
@@ -14,7 +14,7 @@ MOST_STEPS = 60
 """Steps after which an eigenvalue counts as imaginary."""
 
 
-def sign(call: Call, chain: Chain) -> Chain:
+def sign(call: MatrixCall, chain: Chain) -> Chain:
     """Signs of stacks (b, n, n)."""
     la, xp = call.la, call.la.xp
     identity = xp.eye(chain.diagonal.shape[-1], dtype=chain.diagonal.dtype)
@@ -37,7 +37,7 @@ def sign(call: Call, chain: Chain) -> Chain:
     raise imaginary(call, k)
 
 
-def imaginary(call: Call, k: int) -> NumericalError:
+def imaginary(call: MatrixCall, k: int) -> NumericalError:
     """The error for a matrix without a sign."""
     return NumericalError(
         f"{call.what}: {call.where(k)} has an eigenvalue on the imaginary axis, up to rounding, and no sign; "
@@ -55,7 +55,7 @@ def _along(la: Any, x: Chain, numbers: Any) -> Any:
     return la.xp.asarray(numbers.astype(x.diagonal.real.dtype)[:, None, None])
 
 
-def _inverse(call: Call, x: Chain, identity: Any) -> Chain:
+def _inverse(call: MatrixCall, x: Chain, identity: Any) -> Chain:
     try:
         y = call.la.inv(x.diagonal, call.what)
     except NumericalError as cause:
