@@ -28,6 +28,7 @@ from tenferro_linalg import (
     _svd,
 )
 from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
+from tenferro_linalg.structured import _banded, _toeplitz
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.elementwise import recorded
@@ -211,6 +212,10 @@ def _table() -> list[Case]:
     linalg(_lu.lu_, tall)
     linalg(_lu.lu_pivoted_, of(3, small, small), rows=N, columns=M)
     linalg(_lu.permutation_, of(3, N, dtype=I8), rows=N)
+    linalg(_banded.banded_solve_, of(3, 4, N), of(3, N, K), lower=2, upper=1, positive=False)
+    linalg(_toeplitz.toeplitz_solve_, of(3, 1, N + N + 1), of(3, N + 1, K))
+    linalg(_toeplitz.circulant_solve_, of(3, 1, N), of(3, N, K))
+    linalg(_toeplitz.circulant_product_, of(3, 1, N), of(3, N, K))
     linalg(_ldl.ldl_, square, lower=True, hermitian=True)
     linalg(_ldl.ldl_regular_, square)
     linalg(_polar.unitary_factor_, of(3, N + M, N))

@@ -108,6 +108,7 @@ def _table() -> dict[str, Call]:
         put(tr, name, _of_numbers(found), *[_shaped(o, seed) for seed, o in enumerate(found.operands)])
     _linalg(put, each)
     _factors(put, each)
+    _structured_matrices(put, each)
     _fft(put, each)
     _einsum(put)
     for case in CASES:
@@ -420,6 +421,25 @@ def _factors(put: Any, each: Any) -> None:
     put(tl, "subspace_angles", tl.subspace_angles, between(-1, 2, 5, 2), between(-1, 1, 5, 2, seed=7))
 
 
+def _structured_matrices(put: Any, each: Any) -> None:
+    bands, line = between(4, 9, 3, 5), between(3, 9, 5)
+    put(tl, "solve_banded", lambda a, b: tl.solve_banded((1, 1), a, b), bands, between(-1, 2, 5, 2))
+    put(
+        tl,
+        "solveh_banded",
+        lambda a, b: tl.solveh_banded(a * np.asarray([[9.0], [1], [1]]), b, lower=True),
+        bands,
+        between(-1, 2, 5),
+    )
+    put(tl, "solve_toeplitz", lambda c, b: tl.solve_toeplitz((c, 2 * c), b), line, between(-1, 2, 5, 2))
+    put(tl, "solve_circulant", tl.solve_circulant, line, between(-1, 2, 5, 2))
+    put(tl, "block_diag", lambda x, y: tl.block_diag(x, y), M, VECTOR)
+    put(tl, "toeplitz", lambda x, y: tl.toeplitz(x, y), VECTOR, line)
+    put(tl, "hankel", lambda x, y: tl.hankel(x, y), VECTOR, line)
+    each(tl, "circulant companion", line)
+    put(tl, "convolution_matrix", lambda x: tl.convolution_matrix(x, 3), line)
+
+
 def _fft(put: Any, each: Any) -> None:
     each(
         tf,
@@ -460,6 +480,8 @@ OF_DATA: Final = frozenset({"tenferro_linalg.null_space", "tenferro_linalg.orth"
 
 NO_ARRAYS: Final = frozenset(
     """
+    tenferro_linalg.dft tenferro_linalg.hadamard tenferro_linalg.helmert tenferro_linalg.hilbert
+    tenferro_linalg.invhilbert tenferro_linalg.invpascal tenferro_linalg.pascal
     tenferro_runtime.__array_namespace_info__ tenferro_runtime.arange tenferro_runtime.assume
     tenferro_runtime.broadcast_shapes tenferro_runtime.can_cast tenferro_runtime.compute_context
     tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.debug_callback

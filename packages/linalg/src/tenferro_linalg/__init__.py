@@ -58,6 +58,17 @@ if TYPE_CHECKING:
     from tenferro_linalg.factors._reflections import PivotedQRResult, householder_product, rank_revealing_qr
     from tenferro_linalg.factors._subspaces import null_space, orth, subspace_angles
     from tenferro_linalg.krylov import KrylovInfo, KrylovResult, LinearOperator, bicgstab, cg, gmres, lsqr, minres
+    from tenferro_linalg.structured._banded import solve_banded, solveh_banded
+    from tenferro_linalg.structured._constants import dft, hadamard, helmert, hilbert, invhilbert, invpascal, pascal
+    from tenferro_linalg.structured._matrices import (
+        block_diag,
+        circulant,
+        companion,
+        convolution_matrix,
+        hankel,
+        toeplitz,
+    )
+    from tenferro_linalg.structured._toeplitz import solve_circulant, solve_toeplitz
 
 __all__ = [
     "CholeskyFactor",
@@ -84,17 +95,22 @@ __all__ = [
     "SchurResult",
     "SlogdetResult",
     "bicgstab",
+    "block_diag",
     "cg",
     "cho_factor",
     "cho_solve",
     "cholesky",
     "cholesky_inverse",
     "cholesky_solve",
+    "circulant",
+    "companion",
     "cond",
+    "convolution_matrix",
     "coshm",
     "cosm",
     "cross",
     "det",
+    "dft",
     "diagonal",
     "eig",
     "eigh",
@@ -106,9 +122,15 @@ __all__ = [
     "expm_frechet",
     "fractional_matrix_power",
     "gmres",
+    "hadamard",
+    "hankel",
+    "helmert",
     "hessenberg",
+    "hilbert",
     "householder_product",
     "inv",
+    "invhilbert",
+    "invpascal",
     "ldl",
     "logm",
     "lsqr",
@@ -128,6 +150,7 @@ __all__ = [
     "null_space",
     "orth",
     "outer",
+    "pascal",
     "pinv",
     "polar",
     "qr",
@@ -140,11 +163,15 @@ __all__ = [
     "sinm",
     "slogdet",
     "solve",
+    "solve_banded",
+    "solve_circulant",
     "solve_continuous_lyapunov",
     "solve_discrete_lyapunov",
     "solve_lyapunov",
     "solve_sylvester",
+    "solve_toeplitz",
     "solve_triangular",
+    "solveh_banded",
     "spectral_function",
     "sqrtm",
     "subspace_angles",
@@ -156,6 +183,7 @@ __all__ = [
     "tensordot",
     "tensorinv",
     "tensorsolve",
+    "toeplitz",
     "trace",
     "vecdot",
     "vector_norm",
@@ -172,6 +200,10 @@ LATER = {
     "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
     "factors._subspaces": "null_space orth subspace_angles",
     "krylov": "KrylovInfo KrylovResult LinearOperator bicgstab cg gmres lsqr minres",
+    "structured._banded": "solve_banded solveh_banded",
+    "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",
+    "structured._matrices": "block_diag circulant companion convolution_matrix hankel toeplitz",
+    "structured._toeplitz": "solve_circulant solve_toeplitz",
 }
 """Functions whose modules are imported when one of them is first asked for."""
 

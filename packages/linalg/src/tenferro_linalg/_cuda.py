@@ -148,6 +148,18 @@ class CudaProvider:
             )
         return self._checked("solve_triangular", (out,), "is singular; use pinv, or regularise it")[0]
 
+    def banded_solve(self, ab: Any, b: Any, lower: int, upper: int, positive: bool) -> Any:
+        """Not available from CuPy."""
+        raise UnsupportedError(
+            "banded equations have no kernel on this device; solve them on the CPU, or use solve with the whole matrix"
+        )
+
+    def toeplitz_solve(self, v: Any, b: Any) -> Any:
+        """Solution of Toeplitz equations, by LU of the dense matrix."""
+        n = b.shape[-2]
+        places = self.xp.arange(n)
+        return self.solve(v[..., places - places[:, None] + n - 1], b, "solve_toeplitz")
+
     def det(self, x: Any) -> Any:
         """Determinants."""
         return self._linalg.det(x)

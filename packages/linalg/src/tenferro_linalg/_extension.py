@@ -30,6 +30,7 @@ from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _terms
 from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
+from tenferro_linalg.structured import _register as _structured
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -67,6 +68,7 @@ def register(registry: Registry) -> None:
         _rotations,
         _schur,
         _hessenberg,
+        _structured,
     )
     for page in pages:
         page.register(registry)

@@ -230,6 +230,52 @@ class HostProvider:
             out[index] = trtrs(x[index], b[index], lower=lower, unitdiag=unit)[0]
         return out
 
+    def banded_solve(self, ab: Raw, b: Raw, lower: int, upper: int, positive: bool) -> Raw:
+        """Solution of banded equations, by Cholesky factors where the matrix is `positive`."""
+        out = np.empty_like(b)
+        if 0 in b.shape:
+            return out
+        gbsv, pbsv = _lapack("gbsv", ab.dtype), _lapack("pbsv", ab.dtype)
+        for index in items(ab):
+            if positive:
+                _, out[index], info = pbsv(ab[index][upper:], b[index], lower=1)
+                problem = f"is not positive definite: its leading minor of order {info} is not positive"
+            else:
+                wide = np.zeros((2 * lower + upper + 1, ab.shape[-1]), ab.dtype)
+                wide[lower:] = ab[index]
+                _, _, out[index], info = gbsv(lower, upper, wide, b[index])
+                problem = f"is singular: pivot {info - 1} of its triangular factor is exactly zero"
+            if info > 0:
+                raise NumericalError(
+                    f"{'solveh_banded' if positive else 'solve_banded'}: {where(index)} {problem}; check it, or "
+                    "regularise it",
+                    index=index,
+                )
+        return out
+
+    def toeplitz_solve(self, v: Raw, b: Raw) -> Raw:
+        """Solution of Toeplitz equations, by Levinson's recursion, else by LU of the dense matrix."""
+        out, n, linalg = np.empty_like(b), b.shape[-2], library("scipy.linalg")
+        limit = 100 * n * float(np.finfo(b.dtype).eps)
+        for index in items(b) if 0 not in b.shape else ():
+            c, r = v[index][n - 1 :: -1], v[index][n - 1 :]
+            try:
+                with np.errstate(all="ignore"):
+                    found = linalg.solve_toeplitz((c, r), b[index], check_finite=False)
+                    rest = np.abs(linalg.matmul_toeplitz((c, r), found) - b[index]).max()
+                    scale = np.abs(v[index]).sum() * np.abs(found).max() + np.abs(b[index]).max()
+                good = bool(rest <= limit * scale)
+            except LinAlgError:
+                good = False
+            if not good:
+                dense = linalg.toeplitz(c, r)
+                lu, pivots, info = _getrf(dense)
+                if info > 0:
+                    raise _singular("solve_toeplitz", index, info - 1)
+                found = _lapack("getrs", b.dtype)(lu, pivots, b[index])[0]
+            out[index] = found
+        return out
+
     def det(self, x: Raw) -> Raw:
         """Determinants."""
         return np.linalg.det(x)

@@ -1,0 +1,1 @@
+"""Matrices with structure: banded, Toeplitz and circulant equations, and the matrices themselves."""
