@@ -1,27 +1,36 @@
-"""The gamma function and its relatives of one variable."""
+"""The gamma function and what is made of it."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
 
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._digamma import digamma, psi_increment
+from tenferro_runtime.special._operands import is_complex, real_floating
 from tenferro_runtime.special._scipy import family, register_scipy
 from tenferro_tensor import Array, catalog
-from tenferro_tensor.functions import digamma
+from tenferro_tensor.functions import asarray
+from tenferro_tensor.operands import whole
+from tenferro_tensor_core import ArgumentError
 
-__all__ = ["digamma", "gamma", "psi"]
+POLE: Final = math.nan
+"""The sign of the gamma function at a pole below 0."""
 
-psi = digamma
+__all__ = ["bernoulli", "factorial", "gamma", "gammaln", "gammasgn", "loggamma", "multigammaln", "poch", "rgamma"]
 
 
-@primitive(elementwise=True, domain="floating", family=family("gamma"), extension="special")
+@primitive(elementwise=True, domain="inexact", family=family("gamma"), extension="special")
 def gamma_(x: Spec) -> Spec:
     """Gamma function."""
     return x
 
 
 def gamma(x: Any, /) -> Array:
-    """The gamma function; NaN at its poles below 0.
+    """The gamma function of real or complex numbers; NaN at its poles below 0.
 
     >>> tr.special.gamma(tr.asarray([0.5, 5.0]))
     Tensor([ 1.77245385, 24.        ])
@@ -29,6 +38,165 @@ def gamma(x: Any, /) -> Array:
     return gamma_(x)  # type: ignore[no-any-return]
 
 
+@primitive(elementwise=True, domain="inexact", family=family("loggamma"), extension="special")
+def loggamma_(x: Spec) -> Spec:
+    """Principal branch of the logarithm of the gamma function."""
+    return x
+
+
+def loggamma(x: Any, /) -> Array:
+    """Logarithm of the gamma function, with its branch cut along the negative real axis; NaN for negative real numbers.
+
+    >>> tr.special.loggamma(tr.asarray([3.0, 10.0]))
+    Tensor([ 0.69314718, 12.80182748])
+    """
+    return loggamma_(x)  # type: ignore[no-any-return]
+
+
+def gammaln(x: Any, /) -> Array:
+    """Logarithm of the absolute value of the gamma function.
+
+    >>> tr.special.gammaln(tr.asarray([3.0, -0.5]))
+    Tensor([0.69314718, 1.26551212])
+    """
+    return catalog.lgamma(x)  # type: ignore[no-any-return]
+
+
+def gammasgn(x: Any, /) -> Array:
+    """Sign of the gamma function: that of the operand at 0, and NaN at its other poles and at minus infinity.
+
+    >>> tr.special.gammasgn(tr.asarray([2.0, -0.5, -1.5]))
+    Tensor([ 1., -1.,  1.])
+    """
+    x = real_floating("gammasgn", x)
+    right = catalog.copysign(1.0, x)
+    below = catalog.bitwise_and(catalog.lt(x, 0), catalog.is_finite(x))
+    left = catalog.select(below, x, -0.5)
+    floor = catalog.floor(left)
+    odd = catalog.ne(catalog.remainder(floor, 2.0), 0.0)
+    sign = catalog.select(catalog.eq(floor, left), POLE, catalog.select(odd, right, catalog.neg(right)))
+    sign = catalog.select(below, sign, right)
+    lost = catalog.bitwise_or(catalog.is_nan(x), catalog.eq(x, -math.inf))
+    return catalog.select(lost, math.nan, sign)  # type: ignore[no-any-return]
+
+
+@primitive(elementwise=True, domain="inexact", family=family("rgamma"), extension="special")
+def rgamma_(x: Spec) -> Spec:
+    """Reciprocal of the gamma function."""
+    return x
+
+
+def rgamma(x: Any, /) -> Array:
+    """Reciprocal of the gamma function, which has no poles.
+
+    >>> tr.special.rgamma(tr.asarray([0.5, -1.0]))
+    Tensor([0.56418958, 0.        ])
+    """
+    return rgamma_(x)  # type: ignore[no-any-return]
+
+
+def rgamma_slope(x: Any, out: Any) -> Any:
+    """The derivative of `rgamma`, whose value is given."""
+    left = catalog.lt(catalog.real(x) if is_complex(x) else x, 0.5)
+    right = -digamma(catalog.select(left, 1.0, x)) * out
+    # By reflection, 1 / gamma(x) is sin(pi x) / pi times gamma(1 - x).
+    y = catalog.select(left, 1.0 - x, 1.0)
+    sine, cosine = _sine_and_cosine(catalog.select(left, x, 0.0))
+    return catalog.select(left, gamma(y) * (cosine - sine * (1 / math.pi) * digamma(y)), right)
+
+
+def _sine_and_cosine(x: Any) -> tuple[Any, Any]:
+    """``sin(pi x)`` and ``cos(pi x)``, of the distance to the nearest integer."""
+    if is_complex(x):
+        return catalog.sin(x * math.pi), catalog.cos(x * math.pi)
+    nearest = catalog.round(x)
+    sign = 1.0 - 2.0 * catalog.remainder(nearest, 2.0)
+    angle = (x - nearest) * math.pi
+    return sign * catalog.sin(angle), sign * catalog.cos(angle)
+
+
+@primitive(elementwise=True, domain="floating", family=family("poch"), extension="special")
+def poch_(z: Spec, m: Spec) -> Spec:
+    """Rising factorial."""
+    return z
+
+
+def poch(z: Any, m: Any, /) -> Array:
+    """Rising factorial (Pochhammer's symbol), ``gamma(z + m) / gamma(z)``.
+
+    >>> tr.special.poch(tr.asarray([1.0, 0.5]), 3.0)
+    Tensor([6.   , 1.875])
+    """
+    return poch_(z, m)  # type: ignore[no-any-return]
+
+
+def _poch_first_slope(z: Any, m: Any, out: Any) -> Any:
+    regular = catalog.bitwise_and(catalog.gt(z, 0), catalog.gt(z + m, 0))
+    quotient = out * psi_increment(catalog.select(regular, z, 1.0), catalog.select(regular, m, 1.0))
+    pole = catalog.select(regular, -0.5, z)
+    total = pole + catalog.select(regular, 1.0, m)
+    slope = rgamma_slope(pole, rgamma(pole))
+    return catalog.select(regular, quotient, gamma(total) * (digamma(total) * rgamma(pole) + slope))
+
+
+def factorial(n: Any, /) -> Array:
+    """Factorial, ``gamma(n + 1)``; 0 below 0.
+
+    >>> tr.special.factorial(tr.asarray([0, 3, 5]))
+    Tensor([  1.,   6., 120.])
+    """
+    n = real_floating("factorial", n)
+    below = catalog.lt(n, 0)
+    return catalog.select(below, 0.0, gamma(catalog.select(below, 1.0, n + 1.0)))  # type: ignore[no-any-return]
+
+
+def multigammaln(a: Any, d: int, /) -> Array:
+    """Logarithm of the multivariate gamma function, for a above ``(d - 1) / 2``.
+
+    The sum of ``lgamma(a - j / 2)`` over j from 0 to ``d - 1``, plus ``d (d - 1) / 4 log(pi)``.
+
+    Args:
+        a: the array.
+        d: the dimension.
+
+    Raises:
+        ArgumentError: the dimension is no positive integer.
+
+    >>> tr.special.multigammaln(tr.asarray([2.0, 5.0]), 2)
+    Tensor([0.45158271, 6.20415534])
+    """
+    d = whole("multigammaln", "d", d)
+    if d < 1:
+        raise ArgumentError(f"multigammaln needs a dimension of at least 1, got {d}", d=d)
+    a = real_floating("multigammaln", a)
+    total = d * (d - 1) / 4 * math.log(math.pi) + catalog.lgamma(a)
+    for j in range(1, d):
+        total = total + catalog.lgamma(a - j / 2)
+    return total  # type: ignore[no-any-return]
+
+
+def bernoulli(n: int, /) -> Array:
+    """Bernoulli numbers of order 0 to `n`, in which that of order 1 is -1/2.
+
+    >>> tr.special.bernoulli(4)
+    Tensor([ 1.        , -0.5       ,  0.16666667,  0.        , -0.03333333])
+    """
+    n = whole("bernoulli", "n", n)
+    if n < 0:
+        raise ArgumentError(f"bernoulli needs an order of at least 0, got {n}", n=n)
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):
+        numbers.append(-sum(math.comb(m + 1, k) * b for k, b in enumerate(numbers)) / Fraction(m + 1))
+    return asarray(np.array([float(b) for b in numbers]))
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
-    register_scipy(registry, gamma_, Slopes(singular=True, x=lambda x, out: out * catalog.digamma(x)))
+    register_scipy(registry, gamma_, Slopes(singular=True, x=lambda x, out: out * digamma(x)))
+    register_scipy(registry, loggamma_, Slopes(singular=True, x=lambda x: digamma(x)))
+    register_scipy(registry, rgamma_, Slopes(singular=True, x=rgamma_slope))
+    register_scipy(
+        registry,
+        poch_,
+        Slopes(singular=True, z=_poch_first_slope, m=lambda z, m, out: out * digamma(z + m)),
+    )

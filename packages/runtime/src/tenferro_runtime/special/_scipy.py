@@ -20,6 +20,7 @@ A page of functions defines primitives, public functions, and ``register(registr
   with NumPy in float64, for what SciPy lacks: derivatives by a parameter, of an order that is metadata.
 - Rules are written with primitives of the module and functions of the core, so that every order exists. Functions with
   removable singularities have a primitive for all of their derivatives (metadata ``order``) rather than a quotient.
+- `register_composed` registers what core operations compute exactly, but with derivatives that they lack.
 - ``expansion=`` writes the primitive with core operations, for backends without a kernel, and for XLA.
 """
 
@@ -42,7 +43,15 @@ from tenferro_runtime.extension import (
     get_backend,
 )
 
-__all__ = ["ACCELERATORS", "family", "host_special", "make_scipy", "register_host", "register_scipy"]
+__all__ = [
+    "ACCELERATORS",
+    "family",
+    "host_special",
+    "make_scipy",
+    "register_composed",
+    "register_host",
+    "register_scipy",
+]
 
 ACCELERATORS = ("cuda", "rocm")
 """Backends whose library may have a function of `scipy.special`."""
@@ -109,8 +118,11 @@ def register_host(
         wide = np.dtype(np.complex128 if outs[0].cplx else np.float64)
 
         def run(*operands: Any) -> Any:
-            shape = np.shape(operands[0])
-            flat = [np.asarray(x, wide).reshape(-1) for x in operands]
+            same = [np.asarray(x, wide) for x in operands]
+            if len(same) > 1:
+                same = list(np.broadcast_arrays(*same))
+            shape = same[0].shape
+            flat = [x.reshape(-1) for x in same]
             if not flat[0].size:
                 return np.empty(shape, dtype)
             with np.errstate(all="ignore"):
@@ -122,6 +134,21 @@ def register_host(
     registry.rule(primitive, rule)
     if expansion is not None:
         registry.expansion(primitive, expansion, keep=True)
+
+
+def register_composed(
+    registry: Registry, primitive: Primitive, rule: Slopes | Inactive, expansion: Callable[..., Any]
+) -> None:
+    """Register an element-wise primitive that is a composition of core operations, with derivatives of its own.
+
+    Args:
+        registry: where to.
+        primitive: a primitive of one output.
+        rule: its derivatives, where those of the composition are not the right ones.
+        expansion: the composition, which is the kernel of every backend and is fused in programs.
+    """
+    registry.expansion(primitive, expansion)
+    registry.rule(primitive, rule)
 
 
 def host_special() -> Any:

@@ -1,0 +1,138 @@
+"""The beta function, and binomial coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._digamma import psi_increment
+from tenferro_runtime.special._gamma import gamma, rgamma, rgamma_slope
+from tenferro_runtime.special._increments import LARGE, log_beta
+from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["beta", "betaln", "binom", "comb"]
+
+
+@primitive(elementwise=True, domain="floating", family=family("beta"), extension="special")
+def beta_(a: Spec, b: Spec) -> Spec:
+    """Beta function."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("betaln"), extension="special")
+def betaln_(a: Spec, b: Spec) -> Spec:
+    """Logarithm of the absolute value of the beta function."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("binom"), extension="special")
+def binom_(n: Spec, k: Spec) -> Spec:
+    """Binomial coefficient of real numbers."""
+    return n
+
+
+def beta(a: Any, b: Any, /) -> Array:
+    """Beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
+
+    >>> tr.special.beta(tr.asarray([1.0, 0.5]), 2.0)
+    Tensor([0.5       , 1.33333333])
+    """
+    return beta_(a, b)  # type: ignore[no-any-return]
+
+
+def betaln(a: Any, b: Any, /) -> Array:
+    """Logarithm of the absolute value of the beta function.
+
+    >>> tr.special.betaln(tr.asarray([1.0, 0.5]), 2.0)
+    Tensor([-0.69314718,  0.28768207])
+    """
+    return betaln_(a, b)  # type: ignore[no-any-return]
+
+
+def binom(n: Any, k: Any, /) -> Array:
+    """Binomial coefficient of real numbers, ``gamma(n + 1) / (gamma(k + 1) gamma(n - k + 1))``.
+
+    >>> tr.special.binom(tr.asarray([4.0, 0.5]), 2.0)
+    Tensor([ 6.   , -0.125])
+    """
+    return binom_(n, k)  # type: ignore[no-any-return]
+
+
+def comb(n: Any, k: Any, /, *, repetition: bool = False) -> Array:
+    """The number of ways to choose `k` of `n` things: `binom`, but 0 where ``0 <= k <= n`` does not hold.
+
+    Args:
+        n: how many things there are.
+        k: how many are taken.
+        repetition: whether a thing may be taken several times.
+
+    >>> tr.special.comb(tr.asarray([4, 1]), 2)
+    Tensor([6., 0.])
+    """
+    n, k = real_floating("comb", n), real_floating("comb", k)
+    if repetition:
+        n = n + k - 1.0
+    valid = catalog.bitwise_and(catalog.ge(k, 0), catalog.le(k, n))
+    return catalog.select(valid, binom(n, k), 0.0)  # type: ignore[no-any-return]
+
+
+def _regular(n: Any, k: Any) -> Any:
+    return catalog.bitwise_and(catalog.gt(k, -1), catalog.gt(n - k, -1))
+
+
+def _binom_by_n(n: Any, k: Any, out: Any) -> Any:
+    rest = n - k + 1.0
+    regular = _regular(n, k)
+    slope = out * psi_increment(catalog.select(regular, rest, 1.0), catalog.select(regular, k, 1.0))
+    return catalog.select(regular, slope, _at_poles(n, k, regular)[0])
+
+
+def _binom_by_k(n: Any, k: Any, out: Any) -> Any:
+    regular = _regular(n, k)
+    below, above = catalog.select(regular, k + 1.0, 1.0), catalog.select(regular, n - k + 1.0, 1.0)
+    slope = out * (catalog.digamma(above) - catalog.digamma(below))
+    return catalog.select(regular, slope, _at_poles(n, k, regular)[1])
+
+
+def _at_poles(n: Any, k: Any, regular: Any) -> tuple[Any, Any]:
+    """Derivatives by way of the reciprocal gamma function, where the coefficient may be 0."""
+    n, k = catalog.select(regular, 1.0, n), catalog.select(regular, 0.5, k)
+    factor, lower, upper = gamma(n + 1.0), rgamma(k + 1.0), rgamma(n - k + 1.0)
+    lower_slope, upper_slope = rgamma_slope(k + 1.0, lower), rgamma_slope(n - k + 1.0, upper)
+    by_n = factor * lower * (catalog.digamma(n + 1.0) * upper + upper_slope)
+    return by_n, factor * (lower_slope * upper - lower * upper_slope)
+
+
+def _beta(a: Any, b: Any) -> Any:
+    special = host_special()
+    found = special.beta(a, b)
+    large = (np.maximum(a, b) > LARGE) & (np.minimum(a, b) > 0)
+    if large.any():
+        found = np.where(large, np.exp(log_beta(special, a, b)), found)
+    return found
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_host(
+        registry,
+        beta_,
+        Slopes(
+            singular=True,
+            a=lambda a, b, out: -out * psi_increment(a, b),
+            b=lambda a, b, out: -out * psi_increment(b, a),
+        ),
+        _beta,
+    )
+    register_host(
+        registry,
+        betaln_,
+        Slopes(singular=True, a=lambda a, b: -psi_increment(a, b), b=lambda a, b: -psi_increment(b, a)),
+        lambda a, b: log_beta(host_special(), a, b),
+        expansion=lambda a, b: catalog.lgamma(a) + catalog.lgamma(b) - catalog.lgamma(a + b),
+    )
+    register_scipy(registry, binom_, Slopes(singular=True, n=_binom_by_n, k=_binom_by_k))

@@ -1,0 +1,120 @@
+"""Elementary functions that keep their digits where the obvious formulas lose them, and power transforms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._removable import exprel, log1p_quotient
+from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["boxcox", "boxcox1p", "cosm1", "exp10", "inv_boxcox", "inv_boxcox1p", "powm1"]
+
+_LN10: Final = math.log(10)
+
+
+@primitive(elementwise=True, domain="floating", family=family("exp10"), extension="special")
+def exp10_(x: Spec) -> Spec:
+    """Power of ten."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating", family=family("powm1"), extension="special")
+def powm1_(x: Spec, y: Spec) -> Spec:
+    """``x ** y - 1``."""
+    return x
+
+
+def exp10(x: Any, /) -> Array:
+    """Power of ten.
+
+    >>> tr.special.exp10(tr.asarray([0.0, 3.0]))
+    Tensor([   1., 1000.])
+    """
+    return exp10_(x)  # type: ignore[no-any-return]
+
+
+def cosm1(x: Any, /) -> Array:
+    """``cos(x) - 1``, accurate near 0.
+
+    >>> tr.special.cosm1(tr.asarray([0.0, 1e-10]))
+    Tensor([-0.e+00, -5.e-21])
+    """
+    half = catalog.sin(0.5 * real_floating("cosm1", x))
+    return -2.0 * half * half  # type: ignore[no-any-return]
+
+
+def powm1(x: Any, y: Any, /) -> Array:
+    """``x ** y - 1``, accurate where the power is close to 1.
+
+    >>> tr.special.powm1(tr.asarray([2.0, 1.0 + 1e-10]), 3.0)
+    Tensor([7.00000000e+00, 3.00000025e-10])
+    """
+    return powm1_(x, y)  # type: ignore[no-any-return]
+
+
+def boxcox(x: Any, lmbda: Any, /) -> Array:
+    """Transform of Box and Cox, ``(x ** lmbda - 1) / lmbda``, and ``log(x)`` where `lmbda` is 0.
+
+    >>> tr.special.boxcox(tr.asarray([2.0, 2.0]), tr.asarray([0.0, 1.0]))
+    Tensor([0.69314718, 1.        ])
+    """
+    log = catalog.log(real_floating("boxcox", x))
+    return catalog.mul(log, exprel(catalog.mul(lmbda, log)))  # type: ignore[no-any-return]
+
+
+def boxcox1p(x: Any, lmbda: Any, /) -> Array:
+    """`boxcox` of ``1 + x``.
+
+    >>> tr.special.boxcox1p(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
+    Tensor([0.69314718, 1.        ])
+    """
+    log = catalog.log1p(real_floating("boxcox1p", x))
+    return catalog.mul(log, exprel(catalog.mul(lmbda, log)))  # type: ignore[no-any-return]
+
+
+def inv_boxcox(y: Any, lmbda: Any, /) -> Array:
+    """The x for which ``boxcox(x, lmbda)`` is `y`.
+
+    >>> tr.special.inv_boxcox(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
+    Tensor([2.71828183, 2.        ])
+    """
+    return catalog.exp(_log_inverse(real_floating("inv_boxcox", y), lmbda))  # type: ignore[no-any-return]
+
+
+def inv_boxcox1p(y: Any, lmbda: Any, /) -> Array:
+    """The x for which ``boxcox1p(x, lmbda)`` is `y`.
+
+    >>> tr.special.inv_boxcox1p(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
+    Tensor([1.71828183, 1.        ])
+    """
+    return catalog.expm1(_log_inverse(real_floating("inv_boxcox1p", y), lmbda))  # type: ignore[no-any-return]
+
+
+def _log_inverse(y: Any, lmbda: Any) -> Any:
+    return y * log1p_quotient(catalog.mul(y, lmbda))
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_scipy(
+        registry,
+        exp10_,
+        Slopes(singular=True, x=lambda out: _LN10 * out),
+        expansion=lambda x: catalog.pow(10.0, x),
+    )
+    power = Slopes(
+        singular=True,
+        x=lambda x, y: y * catalog.pow(x, y - 1.0),
+        y=lambda x, y: catalog.absorbing_mul(catalog.pow(x, y), catalog.log(x)),
+    )
+    register_scipy(registry, powm1_, power, expansion=_expand_powm1)
+
+
+def _expand_powm1(x: Any, y: Any) -> Any:
+    close = catalog.bitwise_and(catalog.gt(x, 0), catalog.lt(catalog.abs(y * (x - 1.0)), 0.5 * catalog.abs(x)))
+    exponent = y * catalog.log(catalog.select(close, x, 1.0))
+    return catalog.select(close, catalog.expm1(exponent), catalog.pow(x, y) - 1.0)

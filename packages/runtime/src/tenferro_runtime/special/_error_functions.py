@@ -1,0 +1,260 @@
+"""The error function and its relatives, of real and of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._operands import is_complex, real_floating
+from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
+from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["FresnelResult", "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "wofz"]
+
+_ROOT: Final = math.sqrt(math.pi)
+
+
+@primitive(elementwise=True, domain="inexact", family=family("complex_erf"), extension="special")
+def complex_erf_(x: Spec) -> Spec:
+    """Error function of complex numbers."""
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("complex_erfc"), extension="special")
+def complex_erfc_(x: Spec) -> Spec:
+    """Complementary error function of complex numbers."""
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("wofz"), extension="special")
+def wofz_(z: Spec) -> Spec:
+    """Faddeeva function."""
+    return z
+
+
+@primitive(elementwise=True, domain="inexact", family=family("erfi"), extension="special")
+def erfi_(x: Spec) -> Spec:
+    """Imaginary error function."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating", family=family("erfcinv"), extension="special")
+def erfcinv_(x: Spec) -> Spec:
+    """Inverse of the complementary error function."""
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("erfcx"), extension="special")
+def erfcx_(x: Spec, *, order: int) -> Spec:
+    """A derivative of the scaled complementary error function."""
+    if order < 0:
+        raise ArgumentError(f"erfcx has derivatives of order at least 0, got {order}", order=order)
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("dawsn"), extension="special")
+def dawsn_(x: Spec, *, order: int) -> Spec:
+    """A derivative of Dawson's integral."""
+    if order < 0:
+        raise ArgumentError(f"dawsn has derivatives of order at least 0, got {order}", order=order)
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("fresnel_s"), extension="special")
+def fresnel_s_(x: Spec) -> Spec:
+    """Fresnel's sine integral."""
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("fresnel_c"), extension="special")
+def fresnel_c_(x: Spec) -> Spec:
+    """Fresnel's cosine integral."""
+    return x
+
+
+def erf(x: Any, /) -> Array:
+    """Error function of real or complex numbers, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
+
+    >>> tr.special.erf(tr.asarray([0.0, 1.0]))
+    Tensor([0.        , 0.84270079])
+    """
+    return complex_erf_(x) if is_complex(x) else catalog.erf(x)  # type: ignore[no-any-return]
+
+
+def erfc(x: Any, /) -> Array:
+    """Complementary error function ``1 - erf(x)`` of real or complex numbers, accurate in the tail.
+
+    >>> tr.special.erfc(tr.asarray([0.0, 1.0]))
+    Tensor([1.        , 0.15729921])
+    """
+    return complex_erfc_(x) if is_complex(x) else catalog.erfc(x)  # type: ignore[no-any-return]
+
+
+def erfinv(y: Any, /) -> Array:
+    """Inverse of the error function.
+
+    >>> tr.special.erfinv(tr.asarray([0.0, 0.5]))
+    Tensor([0.        , 0.47693628])
+    """
+    return catalog.erfinv(y)  # type: ignore[no-any-return]
+
+
+def erfcinv(y: Any, /) -> Array:
+    """Inverse of the complementary error function.
+
+    >>> tr.special.erfcinv(tr.asarray([0.5, 1e-10]))
+    Tensor([0.47693628, 4.57282497])
+    """
+    return erfcinv_(y)  # type: ignore[no-any-return]
+
+
+def erfcx(x: Any, /) -> Array:
+    """Scaled complementary error function of real or complex numbers, ``exp(x**2) * erfc(x)``.
+
+    Derivatives keep their digits in the tail, where they are small differences of large numbers.
+
+    >>> tr.special.erfcx(tr.asarray([0.0, 1e10]))
+    Tensor([1.00000000e+00, 5.64189584e-11])
+    """
+    return erfcx_(x, order=0)  # type: ignore[no-any-return]
+
+
+def erfi(x: Any, /) -> Array:
+    """Imaginary error function of real or complex numbers, ``-1j * erf(1j * x)``.
+
+    >>> tr.special.erfi(tr.asarray([0.0, 1.0]))
+    Tensor([0.        , 1.65042576])
+    """
+    return erfi_(x)  # type: ignore[no-any-return]
+
+
+def dawsn(x: Any, /) -> Array:
+    """Dawson's integral of real or complex numbers, ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to `x`.
+
+    >>> tr.special.dawsn(tr.asarray([0.0, 1.0]))
+    Tensor([0.        , 0.53807951])
+    """
+    return dawsn_(x, order=0)  # type: ignore[no-any-return]
+
+
+def wofz(z: Any, /) -> Array:
+    """The Faddeeva function ``exp(-z**2) * erfc(-1j * z)``, a complex number also of real ones.
+
+    >>> tr.special.wofz(tr.asarray([0.0, 1.0]))
+    Tensor([1.        +0.j        , 0.36787944+0.60715771j])
+    """
+    if is_complex(z):
+        return wofz_(z)  # type: ignore[no-any-return]
+    return wofz_(catalog.complex(real_floating("wofz", z), 0.0))  # type: ignore[no-any-return]
+
+
+class FresnelResult(NamedTuple):
+    """Fresnel's integrals.
+
+    Attributes:
+        sine: that of the sine, S.
+        cosine: that of the cosine, C.
+    """
+
+    sine: Array
+    cosine: Array
+
+
+def fresnel(x: Any, /) -> FresnelResult:
+    """Fresnel's integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to `x`, of real or complex numbers.
+
+    >>> tr.special.fresnel(tr.asarray([0.0, 1.0])).sine
+    Tensor([0.        , 0.43825915])
+    """
+    return FresnelResult(fresnel_s_(x), fresnel_c_(x))
+
+
+NODES: Final = 48
+
+
+def _erfcx(x: Any, order: int) -> Any:
+    if order == 0:
+        return host_special().erfcx(x)
+    return in_blocks(lambda x: _repeated_integral(x, order), (x,)) * (2 / _ROOT * (-2.0) ** order)
+
+
+def _repeated_integral(x: Any, order: int) -> Any:
+    """The integral of ``t**order exp(-t**2 - 2 t x)`` from 0 on (DLMF 7.18.2), real or complex."""
+    right, infinite = x.real >= 0, x == np.inf
+    y = np.where(right & ~infinite, x, 0.0)
+    # The exponent's real part exceeds DECAY, by what the power brings, at the end.
+    most = DECAY + 2.0 * order
+    end = most / (y.real + np.sqrt(y.real**2 + most))
+    s, w = legendre(NODES)
+    t = end[:, None] * s
+    found = (t**order * np.exp(-t * (t + 2 * y[:, None]))) @ w * end
+    if not right.all():
+        z = np.where(right, 0.0, x)
+        before, this = 0.5 * _ROOT * host_special().erfcx(z), 0.0
+        this = 0.5 - z * before
+        for n in range(1, order):
+            before, this = this, 0.5 * n * before - z * this
+        found = np.where(right, found, this)
+    return np.where(infinite, 0.0, found)
+
+
+def _complex_erfcx(x: Any, order: int) -> Any:
+    """By the recurrence of the derivatives."""
+    before, this = 0.0, host_special().erfcx(x)
+    for n in range(order):
+        before, this = this, 2 * x * this + (2 * n * before if n else -2 / _ROOT)
+    return this
+
+
+def _dawsn(x: Any, order: int) -> Any:
+    """By the recurrence of the derivatives, and far away term by term of the asymptotic series (DLMF 7.12)."""
+    before, this = 0.0, host_special().dawsn(x)
+    for n in range(order):
+        before, this = this, -2 * x * this - (2 * n * before if n else -1.0)
+    if order == 0:
+        return this
+    far = np.abs(x) > 7
+    y = np.where(far, x, 7.0)
+    term = np.ones_like(y) * 0.5 * math.factorial(order) * (-1) ** order / y ** (order + 1.0)
+    series = term
+    for n in range(20):
+        # From (2 n - 1)!! / 2**(n + 1) / x**(2 n + 1) to the next, order times differentiated.
+        p = 2 * n + 1
+        term = term * (p / 2) * (p + order) * (p + order + 1) / (p * (p + 1)) / (y * y)
+        series = series + term
+    return np.where(far, series, this)
+
+
+def _erfcx_kernel(x: Any, order: int) -> Any:
+    return _complex_erfcx(x, order) if order and np.iscomplexobj(x) else _erfcx(x, order)
+
+
+def _gaussian(sign: float, factor: float) -> Any:
+    return lambda x: (sign * factor) * catalog.exp(-(x * x))
+
+
+def _fresnel_phase(x: Any) -> Any:
+    """``pi x**2 / 2``, less whole turns where it is real."""
+    halves = 0.5 * (x * x)
+    if not is_complex(x):
+        halves = halves - 2.0 * catalog.round(0.5 * halves)
+    return math.pi * halves
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_scipy(registry, complex_erf_, Slopes(singular=True, x=_gaussian(1, 2 / _ROOT)), "erf")
+    register_scipy(registry, complex_erfc_, Slopes(singular=True, x=_gaussian(-1, 2 / _ROOT)), "erfc")
+    register_scipy(registry, wofz_, Slopes(singular=True, z=lambda z, out: -2.0 * z * out + 2j / _ROOT))
+    register_scipy(registry, erfi_, Slopes(singular=True, x=lambda x: (2 / _ROOT) * catalog.exp(x * x)))
+    register_scipy(registry, erfcinv_, Slopes(singular=True, x=lambda out: (-0.5 * _ROOT) * catalog.exp(out * out)))
+    register_host(registry, erfcx_, Slopes(singular=True, x=lambda x, order: erfcx_(x, order=order + 1)), _erfcx_kernel)
+    register_host(registry, dawsn_, Slopes(singular=True, x=lambda x, order: dawsn_(x, order=order + 1)), _dawsn)
+    sine = Slopes(singular=True, x=lambda x: catalog.sin(_fresnel_phase(x)))
+    register_scipy(registry, fresnel_s_, sine, "fresnel", pick=0)
+    cosine = Slopes(singular=True, x=lambda x: catalog.cos(_fresnel_phase(x)))
+    register_scipy(registry, fresnel_c_, cosine, "fresnel", pick=1)

@@ -1,0 +1,204 @@
+"""The incomplete beta function, its inverse, and the distributions that they are functions of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._beta import betaln
+from tenferro_runtime.special._densities import beta_density_derivative
+from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._scipy import family, register_host, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["bdtr", "bdtrc", "betainc", "betaincc", "betainccinv", "betaincinv", "fdtr", "fdtrc", "nbdtr", "nbdtrc"]
+
+
+@primitive(elementwise=True, domain="floating", family=family("betainc"), extension="special")
+def betainc_(a: Spec, b: Spec, x: Spec) -> Spec:
+    """Regularised incomplete beta function."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("betaincc"), extension="special")
+def betaincc_(a: Spec, b: Spec, x: Spec) -> Spec:
+    """Complement of the regularised incomplete beta function."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("betainc_shapes"), extension="special")
+def betainc_shapes_(a: Spec, b: Spec, x: Spec, *, first: int, second: int) -> Spec:
+    """A derivative of the regularised incomplete beta function by its shapes, of total order at least 1."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("betaincinv"), extension="special")
+def betaincinv_(a: Spec, b: Spec, y: Spec) -> Spec:
+    """Inverse of the regularised incomplete beta function."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("betainccinv"), extension="special")
+def betainccinv_(a: Spec, b: Spec, y: Spec) -> Spec:
+    """Inverse of the complement of the regularised incomplete beta function."""
+    return a
+
+
+def betainc(a: Any, b: Any, x: Any, /) -> Array:
+    """Regularised incomplete beta function, the integral of ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` from 0 to `x`.
+
+    Derivatives by the shapes `a` and `b` are integrals over the same density, computed by quadrature.
+
+    >>> tr.special.betainc(tr.asarray([1.0, 2.0]), 2.0, 0.5)
+    Tensor([0.75, 0.5 ])
+    """
+    return betainc_(a, b, x)  # type: ignore[no-any-return]
+
+
+def betaincc(a: Any, b: Any, x: Any, /) -> Array:
+    """``1 - betainc(a, b, x)``, accurate in the tail.
+
+    >>> tr.special.betaincc(tr.asarray([1.0, 2.0]), 2.0, 0.5)
+    Tensor([0.25, 0.5 ])
+    """
+    return betaincc_(a, b, x)  # type: ignore[no-any-return]
+
+
+def betaincinv(a: Any, b: Any, y: Any, /) -> Array:
+    """The x for which ``betainc(a, b, x)`` is `y`.
+
+    >>> tr.special.betaincinv(tr.asarray([1.0, 2.0]), 2.0, 0.75)
+    Tensor([0.5       , 0.67364818])
+    """
+    return betaincinv_(a, b, y)  # type: ignore[no-any-return]
+
+
+def betainccinv(a: Any, b: Any, y: Any, /) -> Array:
+    """The x for which ``betaincc(a, b, x)`` is `y`.
+
+    >>> tr.special.betainccinv(tr.asarray([1.0, 2.0]), 2.0, 0.25)
+    Tensor([0.5       , 0.67364818])
+    """
+    return betainccinv_(a, b, y)  # type: ignore[no-any-return]
+
+
+def bdtr(k: Any, n: Any, p: Any, /) -> Array:
+    """The probability of at most `k` successes in `n` trials of probability `p`; `k` and `n` are rounded down.
+
+    >>> tr.special.bdtr(tr.asarray([0, 1, 2]), 2, 0.5)
+    Tensor([0.25, 0.75, 1.  ])
+    """
+    return _binomial("bdtr", k, n, p, betaincc, 1.0)
+
+
+def bdtrc(k: Any, n: Any, p: Any, /) -> Array:
+    """The probability of more than `k` successes in `n` trials of probability `p`; `k` and `n` are rounded down.
+
+    >>> tr.special.bdtrc(tr.asarray([0, 1, 2]), 2, 0.5)
+    Tensor([0.75, 0.25, 0.  ])
+    """
+    return _binomial("bdtrc", k, n, p, betainc, 0.0)
+
+
+def _binomial(name: str, k: Any, n: Any, p: Any, function: Any, all_of_them: float) -> Array:
+    k, n = (catalog.floor(real_floating(name, x)) for x in (k, n))
+    inside = catalog.lt(k, n)
+    found = function(k + 1.0, catalog.select(inside, n - k, 1.0), p)
+    return catalog.select(inside, found, all_of_them)  # type: ignore[no-any-return]
+
+
+def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
+    """The probability of at most `k` failures before the success of number `n`; `k` and `n` are rounded down.
+
+    >>> tr.special.nbdtr(tr.asarray([0, 1]), 2, 0.5)
+    Tensor([0.25, 0.5 ])
+    """
+    k, n = (catalog.floor(real_floating("nbdtr", x)) for x in (k, n))
+    return betainc(n, k + 1.0, p)
+
+
+def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
+    """The probability of more than `k` failures before the success of number `n`; `k` and `n` are rounded down.
+
+    >>> tr.special.nbdtrc(tr.asarray([0, 1]), 2, 0.5)
+    Tensor([0.75, 0.5 ])
+    """
+    k, n = (catalog.floor(real_floating("nbdtrc", x)) for x in (k, n))
+    return betaincc(n, k + 1.0, p)
+
+
+def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
+    """Distribution function of the F distribution with `dfn` and `dfd` degrees of freedom.
+
+    >>> tr.special.fdtr(2.0, tr.asarray([2.0, 4.0]), 1.0)
+    Tensor([0.5       , 0.55555556])
+    """
+    dfn, dfd, x = (real_floating("fdtr", v) for v in (dfn, dfd, x))
+    return betainc(dfn * 0.5, dfd * 0.5, dfn * x / (dfd + dfn * x))
+
+
+def fdtrc(dfn: Any, dfd: Any, x: Any, /) -> Array:
+    """The probability that a variable of the F distribution with `dfn` and `dfd` degrees of freedom exceeds `x`.
+
+    >>> tr.special.fdtrc(2.0, tr.asarray([2.0, 4.0]), 1.0)
+    Tensor([0.5       , 0.44444444])
+    """
+    dfn, dfd, x = (real_floating("fdtrc", v) for v in (dfn, dfd, x))
+    return betainc(dfd * 0.5, dfn * 0.5, dfd / (dfd + dfn * x))
+
+
+def _shapes_derivative(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
+    from tenferro_runtime.special._beta_shapes import shapes_derivative
+
+    return shapes_derivative(a, b, x, (first, second))
+
+
+def _density(a: Any, b: Any, x: Any, first: int = 0, second: int = 0) -> Any:
+    return beta_density_derivative(a, b, x, (first, second), betaln)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    register_scipy(
+        registry,
+        betainc_,
+        Slopes(
+            singular=True,
+            a=lambda a, b, x: betainc_shapes_(a, b, x, first=1, second=0),
+            b=lambda a, b, x: betainc_shapes_(a, b, x, first=0, second=1),
+            x=lambda a, b, x: _density(a, b, x),
+        ),
+    )
+    register_scipy(
+        registry,
+        betaincc_,
+        Slopes(
+            singular=True,
+            a=lambda a, b, x: -betainc_shapes_(a, b, x, first=1, second=0),
+            b=lambda a, b, x: -betainc_shapes_(a, b, x, first=0, second=1),
+            x=lambda a, b, x: -_density(a, b, x),
+        ),
+    )
+    register_host(
+        registry,
+        betainc_shapes_,
+        Slopes(
+            singular=True,
+            a=lambda a, b, x, first, second: betainc_shapes_(a, b, x, first=first + 1, second=second),
+            b=lambda a, b, x, first, second: betainc_shapes_(a, b, x, first=first, second=second + 1),
+            x=_density,
+        ),
+        _shapes_derivative,
+    )
+    for inverse, sign in ((betaincinv_, 1.0), (betainccinv_, -1.0)):
+        register_scipy(registry, inverse, _inverse(sign))
+
+
+def _inverse(sign: float) -> Slopes:
+    def by_first(a: Any, b: Any, out: Any) -> Any:
+        return -betainc_shapes_(a, b, out, first=1, second=0) / _density(a, b, out)
+
+    def by_second(a: Any, b: Any, out: Any) -> Any:
+        return -betainc_shapes_(a, b, out, first=0, second=1) / _density(a, b, out)
+
+    return Slopes(singular=True, a=by_first, b=by_second, y=lambda a, b, out: sign / _density(a, b, out))

@@ -1,0 +1,57 @@
+"""Differences of polygamma functions, and of logarithms of gamma functions, that do not cancel."""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.special._quadrature import legendre
+
+LARGE: Final = 16.0
+"""Arguments from which on Stirling's series is exact."""
+
+_STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+"""Coefficients of odd powers of ``1 / a`` in the logarithm of the gamma function."""
+
+NEAR: Final = 0.25
+"""Relative steps below which the difference is an integral of the derivative."""
+
+
+def polygamma(special: Any, order: int, a: Any) -> Any:
+    """The polygamma function of an order of at least 0."""
+    if order == 0:
+        return special.psi(a)
+    return (-1) ** (order + 1) * factorial(order) * special.zeta(order + 1.0, a)
+
+
+def increment(special: Any, order: int, a: Any, step: Any) -> Any:
+    """``polygamma(order, a + step) - polygamma(order, a)`` for positive a, as accurate for small steps as for large."""
+    plain = polygamma(special, order, a + step) - polygamma(special, order, a)
+    near = (np.abs(step) < NEAR * a) & np.isfinite(a)
+    if not near.any():
+        return plain
+    s, w = legendre(10)
+    from_, by = np.broadcast_arrays(a, step)
+    slopes = polygamma(special, order + 1, from_[near][:, None] + by[near][:, None] * s)
+    plain = np.array(np.broadcast_to(plain, near.shape))
+    plain[near] = by[near] * (slopes @ w)
+    return plain
+
+
+def stirling_error(a: Any) -> Any:
+    """What Stirling's formula for the logarithm of the gamma function lacks, for arguments from `LARGE` on."""
+    power = 1 / a**2
+    return np.polynomial.polynomial.polyval(power, _STIRLING) / a
+
+
+def log_beta(special: Any, a: Any, b: Any) -> Any:
+    """The logarithm of the beta function."""
+    large, small = np.maximum(a, b), np.minimum(a, b)
+    found, far = special.betaln(a, b), (large > LARGE) & (small > 0)
+    if not far.any():
+        return found
+    p, q = np.where(far, large, LARGE), np.where(far, small, 1.0)
+    ratio = (p - 0.5) * np.log1p(q / p) + q * (np.log(p + q) - 1) + stirling_error(p + q) - stirling_error(p)
+    return np.where(far, special.gammaln(q) - ratio, found)

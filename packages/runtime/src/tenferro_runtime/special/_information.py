@@ -1,0 +1,177 @@
+"""Products with logarithms, entropies, and Huber's losses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._scipy import family, register_composed
+from tenferro_tensor import Array, catalog
+
+__all__ = ["entr", "huber", "kl_div", "pseudo_huber", "rel_entr", "xlog1py", "xlogy"]
+
+
+@primitive(elementwise=True, domain="inexact", family=family("xlogy"), extension="special")
+def xlogy_(x: Spec, y: Spec) -> Spec:
+    """``x * log(y)``, 0 where x is 0."""
+    return x
+
+
+@primitive(elementwise=True, domain="inexact", family=family("xlog1py"), extension="special")
+def xlog1py_(x: Spec, y: Spec) -> Spec:
+    """``x * log(1 + y)``, 0 where x is 0."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating", family=family("entr"), extension="special")
+def entr_(x: Spec) -> Spec:
+    """``-x * log(x)``, 0 at 0."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating", family=family("rel_entr"), extension="special")
+def rel_entr_(x: Spec, y: Spec) -> Spec:
+    """``x * log(x / y)``, 0 where x is 0."""
+    return x
+
+
+def xlogy(x: Any, y: Any, /) -> Array:
+    """``x * log(y)``, which is 0 where `x` is, whatever `y`.
+
+    There the derivative by `y` is 0; that by `x` is ``log(y)`` everywhere.
+
+    >>> tr.special.xlogy(tr.asarray([0.0, 2.0]), tr.asarray([0.0, 1.0]))
+    Tensor([0., 0.])
+    """
+    return xlogy_(x, y)  # type: ignore[no-any-return]
+
+
+def xlog1py(x: Any, y: Any, /) -> Array:
+    """``x * log(1 + y)``, which is 0 where `x` is, whatever `y`; see `xlogy`.
+
+    >>> tr.special.xlog1py(tr.asarray([0.0, 2.0]), tr.asarray([-1.0, 1e-20]))
+    Tensor([0.e+00, 2.e-20])
+    """
+    return xlog1py_(x, y)  # type: ignore[no-any-return]
+
+
+def entr(x: Any, /) -> Array:
+    """Entropy of a probability, ``-x * log(x)``: 0 at 0, where its derivative is infinite; minus infinity below.
+
+    >>> tr.special.entr(tr.asarray([0.0, 0.5, 1.0]))
+    Tensor([0.        , 0.34657359, 0.        ])
+    """
+    return entr_(x)  # type: ignore[no-any-return]
+
+
+def rel_entr(x: Any, y: Any, /) -> Array:
+    """Relative entropy, ``x * log(x / y)``: 0 where `x` is 0 and `y` is not negative, infinite outside of the domain.
+
+    >>> tr.special.rel_entr(tr.asarray([0.0, 0.5]), tr.asarray([0.5, 0.25]))
+    Tensor([0.        , 0.34657359])
+    """
+    return rel_entr_(x, y)  # type: ignore[no-any-return]
+
+
+def kl_div(x: Any, y: Any, /) -> Array:
+    """``x * log(x / y) - x + y``, which is convex and not negative; infinite outside of the domain.
+
+    >>> tr.special.kl_div(tr.asarray([0.0, 0.5]), tr.asarray([0.5, 0.5]))
+    Tensor([0.5, 0. ])
+    """
+    x, y = real_floating("kl_div", x), real_floating("kl_div", y)
+    entropy = rel_entr(x, y)
+    # The entropy is infinite where the difference must not count.
+    outside = catalog.eq(entropy, math.inf)
+    return entropy + catalog.select(outside, 0.0, y - x)  # type: ignore[no-any-return]
+
+
+def huber(delta: Any, r: Any, /) -> Array:
+    """Huber's loss: ``r**2 / 2`` up to `delta`, ``delta * (abs(r) - delta / 2)`` beyond; infinite for negative `delta`.
+
+    >>> tr.special.huber(1.0, tr.asarray([0.5, -3.0]))
+    Tensor([0.125, 2.5  ])
+    """
+    delta, r = real_floating("huber", delta), real_floating("huber", r)
+    size = catalog.abs(r)
+    loss = catalog.select(catalog.le(size, delta), 0.5 * r * r, delta * (size - 0.5 * delta))
+    return catalog.select(catalog.lt(delta, 0), math.inf, loss)  # type: ignore[no-any-return]
+
+
+def pseudo_huber(delta: Any, r: Any, /) -> Array:
+    """A smooth loss like Huber's, ``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative `delta`.
+
+    >>> tr.special.pseudo_huber(1.0, tr.asarray([0.0, 1.0]))
+    Tensor([0.        , 0.41421356])
+    """
+    delta, r = real_floating("pseudo_huber", delta), real_floating("pseudo_huber", r)
+    zero = catalog.eq(delta, 0)
+    slope = r / catalog.select(zero, 1.0, delta)
+    loss = r * (r / (1.0 + catalog.hypot(1.0, slope)))
+    loss = catalog.select(zero, delta * catalog.abs(r), loss)
+    return catalog.select(catalog.lt(delta, 0), math.inf, loss)  # type: ignore[no-any-return]
+
+
+def _over(x: Any, y: Any) -> Any:
+    """``x / y``, 0 where x is."""
+    zero = catalog.eq(x, 0)
+    return catalog.select(zero, 0.0, x / catalog.select(zero, 1.0, y))
+
+
+def _entr(x: Any) -> Any:
+    found = 0.0 - x * catalog.log(catalog.select(catalog.le(x, 0), 1.0, x))
+    return catalog.select(catalog.lt(x, 0), -math.inf, found)
+
+
+def _inside(x: Any, y: Any) -> Any:
+    return catalog.bitwise_or(
+        catalog.bitwise_and(catalog.gt(x, 0), catalog.gt(y, 0)),
+        catalog.bitwise_and(catalog.eq(x, 0), catalog.ge(y, 0)),
+    )
+
+
+def _nan(x: Any, y: Any) -> Any:
+    return catalog.bitwise_or(catalog.is_nan(x), catalog.is_nan(y))
+
+
+def _rel_entr(x: Any, y: Any) -> Any:
+    positive = catalog.bitwise_and(catalog.gt(x, 0), catalog.gt(y, 0))
+    ratio = catalog.select(positive, x, 1.0) / catalog.select(positive, y, 1.0)
+    found = catalog.select(positive, x * catalog.log(ratio), 0.0)
+    found = catalog.select(_inside(x, y), found, math.inf)
+    return catalog.select(_nan(x, y), math.nan, found)
+
+
+def _rel_entr_by_x(x: Any, y: Any) -> Any:
+    inside = _inside(x, y)
+    ratio = catalog.select(inside, x, 1.0) / catalog.select(catalog.gt(y, 0), y, 1.0)
+    return catalog.select(inside, catalog.log(ratio) + 1.0, 0.0)
+
+
+def _rel_entr_by_y(x: Any, y: Any) -> Any:
+    return catalog.select(_inside(x, y), -_over(x, y), 0.0)
+
+
+def register(registry: Registry) -> None:
+    """Expansions and rules of this page."""
+    register_composed(
+        registry,
+        xlogy_,
+        Slopes(singular=True, x=lambda y: catalog.log(y), y=_over),
+        lambda x, y: x * catalog.log(catalog.select(catalog.eq(x, 0), 1.0, y)),
+    )
+    register_composed(
+        registry,
+        xlog1py_,
+        Slopes(singular=True, x=lambda y: catalog.log1p(y), y=lambda x, y: _over(x, 1.0 + y)),
+        lambda x, y: x * catalog.log1p(catalog.select(catalog.eq(x, 0), 0.0, y)),
+    )
+    register_composed(registry, entr_, Slopes(singular=True, x=_entr_slope), _entr)
+    register_composed(registry, rel_entr_, Slopes(singular=True, x=_rel_entr_by_x, y=_rel_entr_by_y), _rel_entr)
+
+
+def _entr_slope(x: Any) -> Any:
+    below = catalog.lt(x, 0)
+    return catalog.select(below, 0.0, -catalog.log(catalog.select(below, 1.0, x)) - 1.0)

@@ -1,0 +1,124 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._error_functions import erfc, erfcx
+from tenferro_runtime.special._operands import is_complex, real_floating
+from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_tensor import Array, catalog
+
+__all__ = ["log_ndtr", "ndtr", "ndtri", "ndtri_exp"]
+
+_HALF: Final = math.sqrt(0.5)
+_MILLS: Final = math.sqrt(2 / math.pi)
+
+
+@primitive(elementwise=True, domain="floating", family=family("log_ndtr"), extension="special")
+def log_ndtr_(x: Spec, *, order: int) -> Spec:
+    """A derivative of the logarithm of the normal distribution function."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating", family=family("ndtri"), extension="special")
+def ndtri_(x: Spec) -> Spec:
+    """Quantile of the normal distribution."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating", family=family("ndtri_exp"), extension="special")
+def ndtri_exp_(x: Spec) -> Spec:
+    """Quantile of the normal distribution, of the logarithm of a probability."""
+    return x
+
+
+def ndtr(x: Any, /) -> Array:
+    """Normal distribution function, ``erfc(-x / sqrt(2)) / 2``, of real or complex numbers.
+
+    >>> tr.special.ndtr(tr.asarray([0.0, 1.0]))
+    Tensor([0.5       , 0.84134475])
+    """
+    if not is_complex(x):
+        x = real_floating("ndtr", x)
+    return 0.5 * erfc(x * -_HALF)
+
+
+def log_ndtr(x: Any, /) -> Array:
+    """Logarithm of the normal distribution function; its derivatives keep their digits in the lower tail.
+
+    >>> tr.special.log_ndtr(tr.asarray([0.0, -100.0]))
+    Tensor([-6.93147181e-01, -5.00552421e+03])
+    """
+    return log_ndtr_(x, order=0)  # type: ignore[no-any-return]
+
+
+def ndtri(y: Any, /) -> Array:
+    """Quantile of the normal distribution: the x for which ``ndtr(x)`` is `y`.
+
+    >>> tr.special.ndtri(tr.asarray([0.5, 0.975]))
+    Tensor([0.        , 1.95996398])
+    """
+    return ndtri_(y)  # type: ignore[no-any-return]
+
+
+def ndtri_exp(y: Any, /) -> Array:
+    """The x for which ``log_ndtr(x)`` is `y`.
+
+    >>> tr.special.ndtri_exp(tr.asarray([-1.0, -1000.0]))
+    Tensor([ -0.33747496, -44.61574773])
+    """
+    return ndtri_exp_(y)  # type: ignore[no-any-return]
+
+
+FAR: Final = -9.0
+"""Up to where the asymptotic series of the derivatives is exact."""
+
+
+@lru_cache(maxsize=1)
+def _hazard_coefficients() -> tuple[float, ...]:
+    """Those of ``y ** -(2 n + 1)`` in ``h(-y) - y``, by the equation of Riccati that h obeys."""
+    found = [1.0]
+    for n in range(26):
+        found.append(-(2 * n + 1) * found[n] - sum(found[i] * found[n - i] for i in range(n + 1)))
+    return tuple(found)
+
+
+def _log_ndtr(x: Any, order: int) -> Any:
+    """With h the density over the distribution function, ``h' = -h (x + h)``."""
+    special = host_special()
+    if order == 0:
+        return special.log_ndtr(x)
+    derivatives = [_MILLS / special.erfcx(x * -_HALF)]
+    if order == 1:
+        return derivatives[0]
+    far = x < FAR
+    near = np.where(far, 0.0, x)
+    derivatives = [_MILLS / special.erfcx(near * -_HALF)]
+    sums = [near + derivatives[0]]
+    for n in range(order - 1):
+        derivatives.append(-sum(math.comb(n, j) * derivatives[n - j] * sums[j] for j in range(n + 1)))
+        sums.append(derivatives[-1] + (1.0 if n == 0 else 0.0))
+    if not far.any():
+        return derivatives[-1]
+    y = np.where(far, -x, 10.0)
+    k = order - 1
+    series = np.zeros_like(y)
+    for n, c in reversed(list(enumerate(_hazard_coefficients()))):
+        # Each derivative by x is minus one by y, of a negative power.
+        series = series + c * float(math.prod(range(2 * n + 1, 2 * n + 1 + k))) * y ** -(2.0 * n + 1 + k)
+    return np.where(far, series - (1.0 if k == 1 else 0.0), derivatives[-1])
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    hazard = Slopes(singular=True, x=lambda x, order: log_ndtr_(x, order=order + 1))
+    register_host(registry, log_ndtr_, hazard, _log_ndtr)
+    quantile = Slopes(singular=True, x=lambda out: math.sqrt(2 * math.pi) * catalog.exp(0.5 * (out * out)))
+    register_scipy(registry, ndtri_, quantile)
+    register_scipy(registry, ndtri_exp_, Slopes(singular=True, x=lambda out: erfcx(out * -_HALF) * (1 / _MILLS)))

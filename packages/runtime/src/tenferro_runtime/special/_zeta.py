@@ -1,0 +1,71 @@
+"""The zeta functions of Riemann and Hurwitz."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._scipy import family, host_special, register_host
+from tenferro_tensor import Array
+
+__all__ = ["zeta"]
+
+
+@primitive(elementwise=True, domain="floating", family=family("riemann_zeta"), extension="special")
+def riemann_zeta_(s: Spec, *, order: int) -> Spec:
+    """A derivative of Riemann's zeta function."""
+    return s
+
+
+@primitive(elementwise=True, domain="floating", family=family("hurwitz_zeta"), extension="special")
+def hurwitz_zeta_(s: Spec, q: Spec, *, order: int) -> Spec:
+    """A derivative of Hurwitz's zeta function by its exponent."""
+    if order < 0:
+        raise ArgumentError(f"a zeta function has derivatives of order at least 0, got {order}", order=order)
+    return s
+
+
+def zeta(s: Any, q: Any = None, /) -> Array:
+    """Riemann's zeta function, or that of Hurwitz: the sum of ``(q + k) ** -s`` over k from 0 on, for s above 1.
+
+    Args:
+        s: the exponent; Riemann's function is continued to all real numbers, with a pole at 1.
+        q: where the sum begins; Riemann's function by default.
+
+    >>> tr.special.zeta(tr.asarray([2.0, -1.0]))
+    Tensor([ 1.64493407, -0.08333333])
+    >>> tr.special.zeta(tr.asarray(2.0), tr.asarray([1.0, 2.0]))
+    Tensor([1.64493407, 0.64493407])
+    """
+    if q is None:
+        return riemann_zeta_(s, order=0)  # type: ignore[no-any-return]
+    return hurwitz_zeta_(s, q, order=0)  # type: ignore[no-any-return]
+
+
+def _by_start(s: Any, q: Any, order: int) -> Any:
+    slope = -s * hurwitz_zeta_(s + 1.0, q, order=order)
+    return slope - order * hurwitz_zeta_(s + 1.0, q, order=order - 1) if order else slope
+
+
+def _riemann(s: Any, order: int) -> Any:
+    if order == 0:
+        return host_special().zeta(s)
+    from tenferro_runtime.special._zeta_derivatives import riemann
+
+    return riemann(s, order)
+
+
+def _hurwitz(s: Any, q: Any, order: int) -> Any:
+    if order == 0:
+        return host_special().zeta(s, q)
+    from tenferro_runtime.special._zeta_derivatives import hurwitz
+
+    return hurwitz(s, q, order)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of this page."""
+    by_exponent = Slopes(singular=True, s=lambda s, order: riemann_zeta_(s, order=order + 1))
+    register_host(registry, riemann_zeta_, by_exponent, _riemann)
+    both = Slopes(singular=True, s=lambda s, q, order: hurwitz_zeta_(s, q, order=order + 1), q=_by_start)
+    register_host(registry, hurwitz_zeta_, both, _hurwitz)
