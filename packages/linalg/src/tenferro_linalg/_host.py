@@ -162,14 +162,7 @@ class HostProvider:
         """Solution of ``x y = b`` for a matrix of right sides, with the bits that kept factors give."""
         if _small_stack(x) or 0 in b.shape:
             return self._solve_stack(x, b)
-        if x.ndim > 2:
-            return self.lu_solve(x, *self.lu_factor(x), b, False)
-        lu, pivots, info = _lapack("getrf", x.dtype)(x)
-        if info > 0:
-            raise _singular("solve", (), info - 1)
-        out = np.empty_like(b)
-        out[...] = _lapack("getrs", b.dtype)(lu, pivots, b)[0]
-        return out
+        return self.lu_solve(x, *self.lu_factor(x), b, False)
 
     def _solve_stack(self, x: Raw, b: Raw) -> Raw:
         try:
@@ -193,12 +186,13 @@ class HostProvider:
         return _singular(what, (), x.shape[-1] - 1)
 
     def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
-        """Packed LU factors and pivots; stacks of small matrices are passed on, since `lu_solve` has them too."""
+        """Packed LU factors of transposes, and pivots; stacks of small matrices are passed on: `lu_solve` has them."""
         if _small_stack(x):
             return x, np.zeros(x.shape[:-1], np.int64)
-        lu, pivots = np.empty_like(x), np.empty(x.shape[:-1], np.int64)
-        for index in items(x):
-            lu[index], pivots[index], info = _getrf(x[index])
+        lu, pivots = np.array(x, order="C"), np.empty(x.shape[:-1], np.int64)
+        getrf = _lapack("getrf", x.dtype)
+        for index in items(x) if x.size else ():
+            _, pivots[index], info = getrf(lu[index].T, overwrite_a=True)  # rows are columns of the transpose
             if info > 0:
                 raise _singular("solve", index, info - 1)
         return lu, pivots
@@ -207,10 +201,12 @@ class HostProvider:
         """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
         if _small_stack(x) or 0 in b.shape:
             return self._solve_stack(x.conj().swapaxes(-1, -2) if adjoint else x, b)
-        out, getrs = np.empty_like(b), _lapack("getrs", b.dtype)
+        turned = adjoint and x.dtype.kind == "c"  # the conjugate of the transpose that was factored
+        b = b.conj() if turned else b
+        out, getrs = np.empty(b.shape, b.dtype), _lapack("getrs", b.dtype)
         for index in items(x):
-            out[index] = getrs(lu[index], pivots[index], b[index], trans=2 if adjoint else 0)[0]
-        return out
+            out[index] = getrs(lu[index].T, pivots[index], b[index], trans=0 if adjoint else 1)[0]
+        return out.conj() if turned else out
 
     def solve_triangular(self, x: Raw, b: Raw, lower: bool, unit: bool, adjoint: bool) -> Raw:
         """Solution of ``x y = b`` or ``x* y = b`` for triangular `x`; the other triangle is not read."""

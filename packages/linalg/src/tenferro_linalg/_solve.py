@@ -171,7 +171,7 @@ def _lu_vjp(primals: Any, outs: Any, cotangents: Any, *, adjoint: bool) -> tuple
 
 
 def _matrix_cotangent(gb: Any, x: Any, adjoint_: bool) -> Any:
-    return -mm(x, adjoint(gb)) if adjoint_ else -mm(gb, adjoint(x))
+    return mm(x, -adjoint(gb)) if adjoint_ else mm(-gb, adjoint(x))
 
 
 def _solve_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:

@@ -42,28 +42,35 @@ def solve(step: Step) -> list[Lowered]:
 
 
 def _solved(la: Lapack, a: Stored, b: Stored, out: Stored, batch: Batch, *, adjoint: bool) -> Value:
-    n, k = b.shape[-2:]
-    factors, right = la.in_columns(a, batch), la.in_columns(b, batch)
-    if adjoint:
-        factors = _adjoint_in_columns(la, a, batch)
-    pivots = la.scratch(INT32, n)
-    info = la.call(
-        "gesv", la.number(n), la.number(k), factors.view(), la.extent(n), pivots.view(), right.view(), la.extent(n),
-        written=(2, 4, 5),
-    )  # fmt: skip
-    la.from_columns(right, out, batch)
+    lu, pivots = la.scratch(a.dtype, *a.shape[-2:]), la.scratch(INT32, a.shape[-1])
+    info = _factored(la, a, batch, lu, pivots)
+    _solve_by(la, lu, pivots, b, out, batch, adjoint=adjoint)
     return la.both(la.finite(a, batch), info)
 
 
-def _adjoint_in_columns(la: Lapack, a: Stored, batch: Batch) -> Stored:
-    w, to, source = la.w, la.scratch(a.dtype, *a.shape[-2:]), matrix(a, batch)
+def _factored(la: Lapack, a: Stored, batch: Batch, lu: Stored, pivots: Stored) -> Value:
+    """Write the factors of a matrix in rows: to LAPACK, those of the transpose."""
+    write(la.w, matrix(a, batch), lu)
+    n = la.number(a.shape[-1])
+    return la.call("getrf", n, n, lu.view(), la.extent(a.shape[-1]), pivots.view(), written=(2, 4))
 
-    def entry(i: Batch) -> None:
-        value = source.at(w, i)
-        w.store(to.buffer, to.place(i), w.let(catalog.conj.op(), a.dtype, value) if a.dtype.kind == "c" else value)
 
-    w.nest(to.shape, entry)
-    return to
+def _solve_by(la: Lapack, lu: Stored, pivots: Stored, b: Stored, out: Stored, batch: Batch, *, adjoint: bool) -> Value:
+    """Solve by factors of the transpose, whose conjugate is the adjoint."""
+    w, (n, k), turned = la.w, b.shape[-2:], adjoint and la.dtype.kind == "c"
+    right, source, to = la.scratch(la.dtype, k, n), matrix(b, batch), matrix(out, batch)
+
+    def entry(x: Stored, i: Batch) -> Value:
+        value = x.at(w, (i[1], i[0]))
+        return w.let(catalog.conj.op(), la.dtype, value) if turned else value
+
+    w.nest((k, n), lambda i: w.store(right.buffer, right.place(i), entry(source, i)))
+    info = la.call(
+        "getrs", "N" if adjoint else "T", la.number(n), la.number(k), lu.view(), la.extent(n), pivots.view(),
+        right.view(), la.extent(n), written=(6,),
+    )  # fmt: skip
+    w.nest((n, k), lambda i: w.store(to.buffer, to.place(i), entry(right, i)))
+    return info
 
 
 def factors(step: Step) -> list[Lowered]:
@@ -77,10 +84,8 @@ def factors(step: Step) -> list[Lowered]:
     n = x.shape[-1]
 
     def one(batch: Batch) -> Value:
-        columns, pivots = la.in_columns(x, batch), la.scratch(INT32, n)
-        extent = la.number(n)
-        info = la.call("getrf", extent, extent, columns.view(), la.extent(n), pivots.view(), written=(2, 4))
-        la.from_columns(columns, out, batch)
+        pivots = la.scratch(INT32, n)
+        info = _factored(la, x, batch, out, pivots)
 
         def pivot(i: Batch) -> None:
             here = w.let(catalog.convert.op(dtype=INDEX), INDEX, pivots.at(w, i))
@@ -99,22 +104,17 @@ def solve_by_factors(step: Step) -> list[Lowered]:
     adjoint = step.params["adjoint"]
     if len(a.shape) > 2:
         return la.lower(a.shape[:-2], lambda batch: _solved(la, a, b, out, batch, adjoint=adjoint))
-    n, k = b.shape
+    n = b.shape[0]
 
     def one(batch: Batch) -> Value:
-        columns, right, pivots = la.in_columns(lu, batch), la.in_columns(b, batch), la.scratch(INT32, n)
+        pivots = la.scratch(INT32, n)
 
         def pivot(i: Batch) -> None:
             here = w.let(catalog.add.op(), INDEX, swaps.at(w, i), Literal(1, INDEX))
             w.store(pivots.buffer, pivots.place(i), w.let(catalog.convert.op(dtype=INT32), INT32, here))
 
         w.nest((n,), pivot)
-        info = la.call(
-            "getrs", "C" if adjoint else "N", la.number(n), la.number(k), columns.view(), la.extent(n), pivots.view(),
-            right.view(), la.extent(n), written=(6,),
-        )  # fmt: skip
-        la.from_columns(right, out, batch)
-        return info
+        return _solve_by(la, lu, pivots, b, out, batch, adjoint=adjoint)
 
     return la.lower((), one)
 
