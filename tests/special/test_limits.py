@@ -124,3 +124,23 @@ def test_bessel_jn_stacks_the_orders():
     np.testing.assert_allclose(
         np.asarray(S.bessel_jn(x, v=3)), [scipy.special.jv(n, np.asarray(x)) for n in range(4)], atol=1e-16
     )
+
+
+def test_tricomi_function_where_scipy_has_no_value():
+    assert math.isnan(scipy.special.hyperu(1.6, 9.0, 0.2))
+    assert float(S.hyperu(1.6, 9.0, tr.asarray(0.2))) == pytest.approx(2644760643.39255, rel=1e-13)
+    assert slopes(lambda x: S.hyperu(0.5, 8.0, x), [0.2]) == pytest.approx([-1337125108.64085], rel=1e-13)
+
+
+def test_struve_functions_at_0():
+    assert slopes(lambda x: S.struve(0.0, x), [0.0]) == pytest.approx([2 / math.pi])
+    assert slopes(lambda x: S.struve(0.0, x), [0.0], order=2) == [0.0]
+    assert slopes(lambda x: S.modstruve(1.0, x), [0.0], order=2) == pytest.approx([4 / (3 * math.pi)])
+    assert slopes(lambda x: S.struve(-1.0, x), [0.0]) == [0.0]
+
+
+def test_carlson_integrals_with_operands_that_vanish():
+    assert slopes(lambda x: S.elliprg(x, 0.0, 0.0), [4.0]) == pytest.approx([0.125])
+    assert slopes(lambda x: S.elliprf(x, 1.0, 2.0), [0.0]) == [-math.inf]
+    assert slopes(lambda x: S.elliprg(x, 1.0, 1.0), [0.0]) == pytest.approx([math.pi / 8])
+    assert slopes(lambda y: S.elliprc(0.0, y), [2.0, -2.0]) == pytest.approx([-math.pi / 2 / 2 / 2**1.5, 0.0])

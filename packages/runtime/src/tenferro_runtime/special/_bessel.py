@@ -32,6 +32,9 @@ kve_ = partials("kve", "v x", "Modified Bessel function of the second kind times
 SIGNS = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
 """The derivative by x is half the functions of the orders below and above, with these signs."""
 
+_ASYMPTOTIC = 1e6
+"""Arguments beyond which, and far beyond the square of the order, the asymptotic series has all digits."""
+
 _LARGE = 2.0
 """Arguments beyond which, and beyond the order, scaled functions are differentiated on a circle."""
 
@@ -116,11 +119,15 @@ def hankel2(v: Any, x: Any, /) -> Array:
 def neighbours(base: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, order: int) -> Any:
     """The derivative by `x` of the given order of ``base(v, x)``, a function of the given kind."""
     below, above = SIGNS[kind]
-    total: Any = 0.0
-    for i in range(order + 1):
-        sign = below ** (order - i) * above**i
-        total = total + sign * comb(order, i) * base(v - order + 2 * i, x)
-    return total / 2**order
+    terms = [
+        below ** (order - i) * above**i * comb(order, i) * base(v - order + 2 * i, x) / 2**order
+        for i in range(order + 1)
+    ]
+    total = sum(terms)
+    undone = np.isnan(total)
+    if order and undone.any():  # infinities of both signs: the farthest order from 0 dominates
+        total = np.where(undone, np.where(np.asarray(v) < 0, terms[0], terms[-1]), total)
+    return total
 
 
 def scaled_slope(scaled: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, order: int, parity: Any = np.nan) -> Any:
@@ -130,19 +137,42 @@ def scaled_slope(scaled: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, o
     """
     if order == 0:
         return scaled(v, x)
-    side = np.sign(x) if kind == "i" else -np.ones_like(x)
-    near: Any = 0.0
-    for j in range(order + 1):
-        factor = comb(order, j) * (-side) ** (order - j)
-        near = near + factor * neighbours(scaled, kind, v, x, j)
-    size = np.abs(v)
-    large = np.abs(x) > _LARGE + size
-    if not large.any():
-        return near
-    at = np.where(large, np.abs(x), 1.0 + size)
+    at, size = np.abs(x), np.abs(v)
+    middle = at > _LARGE + size
+    far = at > _ASYMPTOTIC + 50.0 * size**2
+    value = _near_slope(scaled, kind, v, np.where(far, 1.0, x), order)
+    if not middle.any():
+        return value
+    at = np.where(middle, at, 1.0 + size)
+    inside = np.where(far, 1.0 + size, at)
     turned = (lambda z: scaled(v, z) * np.exp(-1j * z.imag)) if kind == "i" else (lambda z: scaled(v, z))
-    far = circled(turned, at, 0.25 * at / (1.0 + size / at), order)
-    return np.where(large, np.where(x < 0, parity * (-1) ** order * far, far), near)
+    beyond = circled(turned, inside, 0.25 * inside / (1.0 + size / inside), order)
+    beyond = np.where(far, _asymptotic(kind, v, at, order), beyond)
+    return np.where(middle, np.where(x < 0, parity * (-1) ** order * beyond, beyond), value)
+
+
+def _near_slope(scaled: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, order: int) -> Any:
+    """The product rule, whose terms cancel for large `x`."""
+    side = np.sign(x) if kind == "i" else -np.ones_like(x)
+    last = neighbours(scaled, kind, v, x, order)
+    total = last
+    for j in range(order):
+        factor = comb(order, j) * (-side) ** (order - j)
+        total = total + np.where(factor == 0, 0.0, factor * neighbours(scaled, kind, v, x, j))
+    return np.where(np.isnan(total), last, total)
+
+
+def _asymptotic(kind: str, v: Any, x: Any, order: int) -> Any:
+    """The series in ``1 / x``, differentiated term by term."""
+    total: Any = 0.0
+    term = np.sqrt(0.5 / np.pi) if kind == "i" else np.sqrt(0.5 * np.pi)
+    for j in range(8):
+        falling = 1.0
+        for i in range(order):
+            falling *= -0.5 - j - i
+        total = total + falling * term * x ** (-0.5 - j - order)
+        term = term * (4.0 * v**2 - (2 * j + 1) ** 2) / (8 * (j + 1)) * (-1 if kind == "i" else 1)
+    return total
 
 
 def _order_radius(kind: str, v: Any, x: Any) -> Any:

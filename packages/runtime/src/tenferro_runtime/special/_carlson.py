@@ -120,11 +120,18 @@ def _degenerate_by_y(x: Any, y: Any, out: Any) -> Any:
     positive = catalog.gt(y, 0)
     near, below = catalog.select(positive, y, 1.0), catalog.select(positive, -1.0, y)
     by_x = (out - catalog.rsqrt(x)) / (2.0 * (below - x))
-    return catalog.select(positive, elliprd_(x, near, near) * (-1 / 3), (-0.5 * out - x * by_x) / below)
+    return catalog.select(
+        positive,
+        elliprd_(x, near, near) * (-1 / 3),
+        (-0.5 * out - catalog.select(catalog.eq(x, 0), 0.0, x * by_x)) / below,
+    )
 
 
 def _second_slope(x: Any, y: Any, z: Any) -> Any:
-    return elliprf_(x, y, z) * 0.25 - x * elliprd_(y, z, x) * (1 / 12)
+    at_zero, alone = catalog.eq(x, 0), catalog.bitwise_and(catalog.eq(y, 0), catalog.eq(z, 0))
+    y = catalog.select(alone, 1.0, y)
+    rest = x * elliprd_(y, z, catalog.select(at_zero, 1.0, x)) * (1 / 12)
+    return catalog.select(alone, 0.25 * catalog.rsqrt(x), elliprf_(x, y, z) * 0.25 - rest)
 
 
 def register(registry: Registry) -> None:

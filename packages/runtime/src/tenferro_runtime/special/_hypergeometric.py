@@ -100,7 +100,10 @@ def _hyp2f1(orders: tuple[int, int, int, int], a: Any, b: Any, c: Any, x: Any) -
 
     def f(a: Any, b: Any, c: Any) -> Any:
         value = special.hyp2f1(a + k, b + k, c + k, x)
-        return value * (_rising(a, k) * _rising(b, k) / _rising(c, k)) if k else value
+        if k == 0:
+            return value
+        factor = _rising(a, k) * _rising(b, k) / _rising(c, k)
+        return np.where(factor == 0, 0.0, factor * value)  # a polynomial, where the function is infinite at 1
 
     radius = 2.0 / (1.0 + np.abs(np.log(np.maximum(1.0 - x, 1e-16))))
     # At x == 1 the series converges while c - a - b stays positive.
@@ -109,14 +112,44 @@ def _hyp2f1(orders: tuple[int, int, int, int], a: Any, b: Any, c: Any, x: Any) -
 
 
 def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
-    k, special = orders[2], host_special()
+    k = orders[2]
 
     def f(a: Any, b: Any) -> Any:
-        value = special.hyperu(a + k, b + k, x)
+        value = _tricomi(a + k, b + k, x)
         return value * (_rising(a, k) * (-1) ** k) if k else value
 
     radius = 2.0 / (1.0 + np.abs(np.log(np.maximum(x, 1e-300))))
     return around(f, (a, b), (radius, radius), orders[:2])
+
+
+def _tricomi(a: Any, b: Any, x: Any) -> Any:
+    """SciPy's values, and those of the integral where it has none, mostly at large integers `b`."""
+    value = host_special().hyperu(a, b, x)
+    lost = np.isnan(value) & (x > 0)
+    if lost.any():
+        value = value.copy()
+        value[lost] = _tricomi_integral(a[lost], b[lost], x[lost])
+    return value
+
+
+def _tricomi_integral(a: Any, b: Any, x: Any) -> Any:
+    """``int exp(-x t) t**(a-1) (1+t)**(b-a-1) dt / gamma(a)`` for ``a >= 1``, and downwards in `a` by recurrence."""
+    steps = np.maximum(np.ceil(1.0 - a), 0.0)
+
+    def integral(a: Any) -> Any:
+        u = np.arange(-5.0, 28.0, 0.1)[:, None]
+        exponent = u - np.exp(-u)
+        t = np.exp(exponent)
+        logarithm = a * exponent - x * t + (b - a - 1.0) * np.log1p(t) - host_special().gammaln(a)
+        return 0.1 * np.sum(np.exp(logarithm) * (1.0 + np.exp(-u)), axis=0)
+
+    value, above = integral(a + steps), integral(a + steps + 1.0)
+    for i in range(int(steps.max(initial=0.0))):
+        at = a + steps - i
+        below = (x + 2.0 * at - b) * value - at * (at - b + 1.0) * above
+        more = i < steps
+        value, above = np.where(more, below, value), np.where(more, value, above)
+    return value
 
 
 def register(registry: Registry) -> None:
@@ -128,4 +161,5 @@ def register(registry: Registry) -> None:
         (hyperu_, _hyperu),
     )
     for of, compute in computed:
-        register_partials(registry, of, compute)
+        # Tricomi's function has values where SciPy has none.
+        register_partials(registry, of, compute, own=of is hyperu_)

@@ -115,10 +115,12 @@ def _computed(compute: Callable[..., Any], orders: tuple[int, ...], dtype: Any) 
         if any(x.shape != shape for x in wide):
             wide = list(np.broadcast_arrays(*wide))
             shape = wide[0].shape
-        if not wide[0].size:
+        if not shape:  # NumPy makes numbers of arrays without axes
+            wide = [x.reshape(1) for x in wide]
+        elif not wide[0].size:
             return np.empty(shape, dtype)
         with np.errstate(all="ignore"):
-            return np.asarray(compute(orders, *wide)).astype(dtype, copy=False)
+            return np.asarray(compute(orders, *wide)).astype(dtype, copy=False).reshape(shape)
 
     return run
 

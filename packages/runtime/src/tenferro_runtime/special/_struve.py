@@ -120,20 +120,49 @@ def _slope(base: Any, above: int, v: Any, x: Any, order: int) -> Any:
         return base(v, x)
     k = order - 1
     below, beyond = _slope(base, above, v - 1, x, k), _slope(base, above, v + 1, x, k)
-    falling: Any = 1.0
-    for i in range(k):
-        falling = falling * (v - i) / 2
-    power = np.where(falling == 0, 0.0, falling * (0.5 * x) ** (v - k))
-    return 0.5 * (below + above * beyond + power * host_special().rgamma(v + 1.5) / np.sqrt(np.pi))
+    power = _power(v, 0.5 * x, k, v + 1.5) * 0.5**k / np.sqrt(np.pi)
+    return 0.5 * (below + above * beyond + power)
+
+
+def _power(exponent: Any, x: Any, order: int, a: Any) -> Any:
+    """The derivative of ``x**exponent / gamma(a)``, which is 0 where the derivative of the power is."""
+    special = host_special()
+    falling = special.rgamma(a)
+    for i in range(order):
+        falling = falling * (exponent - i)
+    value = falling * x ** (exponent - order)
+    huge = np.isnan(value) | (np.abs(exponent) > 100)
+    if huge.any():  # the factors over- and underflow, the product need not
+        sign = np.sign(special.gammasgn(a))
+        rest = 1.0
+        for i in range(order):
+            rest = rest * (exponent - i)
+        value = np.where(huge, sign * rest * np.exp((exponent - order) * np.log(x) - special.gammaln(a)), value)
+    zero = np.ones_like(exponent) if order == 0 else (exponent >= 0) & (exponent < order) & (exponent % 1 == 0)
+    pole = (a <= 0) & (a % 1 == 0)
+    return np.where((zero.astype(bool) & (order > 0)) | pole, 0.0, value)
+
+
+def _series(above: int, v: Any, x: Any, order: int) -> Any:
+    """The power series, differentiated term by term, which has no cancelling infinities at 0."""
+    total: Any = 0.0
+    for m in range(12):
+        scale = (above**m) * host_special().rgamma(m + 1.5) * 0.5**order
+        total = total + scale * _power(2 * m + v + 1, 0.5 * x, order, m + v + 1.5)
+    return total
 
 
 def _compute_struve(name: str, above: int, orders: tuple[int, int], v: Any, x: Any) -> Any:
     special = host_special()
     by_order, by_argument = orders
+    base = getattr(special, name)
+
+    def f(at: Any) -> Any:
+        value = _slope(base, above, at, np.where(x < 1, 1.0, x), by_argument)
+        return np.where(x < 1, _series(above, at, np.where(x < 1, x, 1.0), by_argument), value)
+
     steep = np.abs(np.log(0.5 * np.maximum(x, 1e-300))) + np.log1p(np.abs(v))
-    result = sampled(
-        lambda at: _slope(getattr(special, name), above, at, x, by_argument), v, 2.0 / (1.0 + steep), by_order
-    )
+    result = sampled(f if by_argument else lambda at: base(at, x), v, 2.0 / (1.0 + steep), by_order)
     return np.where((x == 0) & (v > by_argument - 1), 0.0, result) if by_order else result
 
 
