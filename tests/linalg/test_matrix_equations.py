@@ -73,6 +73,38 @@ CASES: dict[str, tuple[Any, Any]] = {
     "discrete, stack": (la.solve_discrete_lyapunov, (numbers(9, (2, 2, 2)), numbers(10, (2, 2, 2)))),
 }
 
+STABLE = -np.eye(3) + 0.4 * numbers(20, (3, 3))
+INPUT, WEIGHT, COST = numbers(21, (3, 2)), np.array([[2.0, 0.5], [0.5, 1.0]]), np.diag([1.0, 2.0, 3.0])
+CASES |= {
+    "continuous Riccati": (la.solve_continuous_are, (STABLE, INPUT, COST, WEIGHT)),
+    "continuous Riccati, complex": (la.solve_continuous_are, (STABLE + 0.2j, INPUT * 1j, COST + 0j, WEIGHT + 0j)),
+    "continuous Riccati, all": (
+        la.solve_continuous_are,
+        (STABLE, INPUT, COST, WEIGHT, np.eye(3) + 0.1 * STABLE, 0.1 * INPUT),
+    ),
+    "discrete Riccati": (la.solve_discrete_are, (STABLE, INPUT, COST, WEIGHT)),
+    "discrete Riccati, complex": (la.solve_discrete_are, (STABLE + 0.2j, INPUT * 1j, COST + 0j, WEIGHT + 0j)),
+    "discrete Riccati, stack": (la.solve_discrete_are, (np.stack([STABLE, JORDAN]), INPUT, COST, WEIGHT)),
+    "discrete Riccati, all": (
+        la.solve_discrete_are,
+        (STABLE, INPUT, COST, WEIGHT, np.eye(3) + 0.1 * STABLE, 0.1 * INPUT),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if "Riccati" in name])
+def test_riccati(case: str) -> None:
+    f, operands = CASES[case]
+    expected = getattr(scipy.linalg, f.__name__)
+    for dtype in ("float32", "float64") if operands[0].dtype.kind == "f" else ("complex64", "complex128"):
+        given = [x.astype(dtype) for x in operands]
+        found = f(*map(tensor, given))
+        assert found.dtype == dtype
+        first = [x[0] if x.ndim > 2 else x for x in operands]
+        want = expected(*first)
+        got = host(found)[0] if found.ndim > 2 else host(found)
+        np.testing.assert_allclose(got, want, atol=slack(dtype) * np.abs(want).max())
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_derivatives(case: str) -> None:
@@ -123,6 +155,13 @@ def test_bad_input() -> None:
         la.solve_discrete_lyapunov(tensor(np.diag([2.0, 0.5])), tensor(one))
     with pytest.raises(ShapeError, match=r"of shapes \(2, 2\) and \(2, 2\) need .* got shape \(2, 3\)"):
         la.solve_sylvester(tensor(one), tensor(one), tensor(np.zeros((2, 3))))
+    for f, name in ((la.solve_continuous_are, "continuous"), (la.solve_discrete_are, "discrete")):
+        a = np.stack([np.eye(2) * 0.5, np.eye(2) * 2.0])
+        with pytest.raises(NumericalError, match=rf"solve_{name}_are: no stabilising solution .* matrix \(1,\) of"):
+            f(tensor(a * (-1 if name == "continuous" else 1) ** np.arange(1, 3)[:, None, None]),
+              tensor(np.zeros((2, 1))), tensor(one), tensor(np.eye(1)))  # fmt: skip
+        with pytest.raises(ShapeError, match=rf"solve_{name}_are takes matrices \(n, n\), \(n, m\)"):
+            f(tensor(one), tensor(one), tensor(one), tensor(np.eye(3)))
     for place in range(3):
         x = [np.stack([one, one]) for _ in range(3)]
         x[place][1, 0, 0] = np.inf

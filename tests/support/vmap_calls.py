@@ -325,6 +325,10 @@ def _control_flow(put: Any) -> None:
         )  # fmt: skip
 
 
+def _riccati(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: f(x, tr.eye(x.shape[0], dtype=x.dtype), _positive(x), _positive(y))
+
+
 def _linalg(put: Any, each: Any) -> None:
     each(tl, "matmul tensordot vecdot", SQUARE, OTHER)
     each(tl, "diagonal matrix_transpose trace", M)
@@ -383,6 +387,8 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "schur", lambda x: tr.abs(tl.schur(x, output="complex").T), SQUARE)
     put(tl, "rsf2csf", lambda x: tr.abs(tl.rsf2csf(*tl.schur(_hermitian(x))).T), SQUARE)
     each(tl, "hessenberg", SQUARE)
+    for name in ("solve_continuous_are", "solve_discrete_are"):
+        put(tl, name, _riccati(getattr(tl, name)), SQUARE, OTHER)
     put(tl, "sqrtm", lambda x: tl.sqrtm(_positive(x)), SQUARE)
     put(tl, "logm", lambda x: tl.logm(_positive(x)), SQUARE)
     put(tl, "signm", lambda x: tl.signm(_positive(x)), SQUARE)

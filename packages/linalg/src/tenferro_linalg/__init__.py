@@ -19,6 +19,7 @@ from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
 from tenferro_linalg._tridiagonal import eigh_tridiagonal, eigvalsh_tridiagonal
+from tenferro_linalg.equations._riccati import solve_continuous_are, solve_discrete_are
 from tenferro_linalg.equations._stein import solve_discrete_lyapunov
 from tenferro_linalg.equations._sylvester import solve_continuous_lyapunov, solve_lyapunov, solve_sylvester
 from tenferro_linalg.functions._exponentials import (
@@ -165,7 +166,9 @@ __all__ = [
     "solve",
     "solve_banded",
     "solve_circulant",
+    "solve_continuous_are",
     "solve_continuous_lyapunov",
+    "solve_discrete_are",
     "solve_discrete_lyapunov",
     "solve_lyapunov",
     "solve_sylvester",

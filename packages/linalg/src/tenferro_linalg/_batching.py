@@ -20,7 +20,7 @@ from tenferro_linalg import (
     _svd,
     _tridiagonal,
 )
-from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
+from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.functions import _terms
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
@@ -39,6 +39,7 @@ STACKS = (
     _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
     _terms.matrix_function_,
     _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
+    _riccati.continuous_are_, _riccati.discrete_are_,
     _tridiagonal.eigvalsh_tridiagonal_,
     _rotations.schur_rotation_, _rotations.hessenberg_rotation_, _schur.schur_, _schur.schur_phases_,
     _hessenberg.hessenberg_,

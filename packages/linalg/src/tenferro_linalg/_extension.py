@@ -25,7 +25,7 @@ from tenferro_linalg import (
     _svd,
     _tridiagonal,
 )
-from tenferro_linalg.equations import _schur_factors, _stein, _sylvester
+from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _terms
 from tenferro_linalg.krylov import _convergence
@@ -62,6 +62,7 @@ def register(registry: Registry) -> None:
         _schur_factors,
         _sylvester,
         _stein,
+        _riccati,
         _factors,
         _convergence,
         _tridiagonal,
