@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
+from tenferro_runtime.batching import on_stacks
+from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.special._operands import real_floating
 from tenferro_runtime.special._partials import partials, register_partials
 from tenferro_runtime.special._sampling import circled
-from tenferro_runtime.special._scipy import host_special
+from tenferro_runtime.special._scipy import family, host_special
 from tenferro_tensor import Array
 
 __all__ = ["AiryResult", "airy", "airye"]
 
-ai_ = partials("airy_ai", "x", "Airy function Ai.")
-bi_ = partials("airy_bi", "x", "Airy function Bi.")
 _SCALED = [
     partials(f"airye_{name}", "x", f"Airy function {text} times ``exp({sign}2 / 3 x sqrt(x))``.")
     for name, text, sign in (("ai", "Ai", ""), ("aip", "Ai'", ""), ("bi", "Bi", "-"), ("bip", "Bi'", "-"))
 ]
+
+
+@primitive(family=family("airy"), extension="special", widens=True)
+def airy_(x: Spec) -> tuple[Spec, Spec, Spec, Spec]:
+    """Airy functions Ai and Bi, each followed by its derivative."""
+    return x, x, x, x
 
 
 class AiryResult(NamedTuple):
@@ -38,7 +45,7 @@ def airy(x: Any, /) -> AiryResult:
     >>> tr.special.airy(tr.asarray(1.0)).ai
     Tensor(0.13529242)
     """
-    return AiryResult(ai_(x), ai_(x, orders=(1,)), bi_(x), bi_(x, orders=(1,)))
+    return AiryResult(*airy_(real_floating("airy", x)))
 
 
 def airye(x: Any, /) -> AiryResult:
@@ -52,16 +59,28 @@ def airye(x: Any, /) -> AiryResult:
     return AiryResult(*[of(x) for of in _SCALED])
 
 
-def _compute(first: int, orders: tuple[int], x: Any) -> Any:
-    """``p * f + q * f'`` with polynomials of `x`, since ``f'' = x f``."""
-    values, order = host_special().airy(x), orders[0]
-    if order < 2:
-        return values[first + order]
+def _airy_kernel(ins: Any, outs: Any) -> Callable[..., Any]:
+    function, dtype = host_special().airy, outs[0].dtype
+
+    def run(x: Any) -> Any:
+        return tuple([np.asarray(value, dtype) for value in function(x)])
+
+    return run
+
+
+def _airy_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
+    (x,), (t,), (ai, aip, bi, bip) = primals, tangents, outs
+    return t * aip, t * (x * ai), t * bip, t * (x * bi)
+
+
+def _growing(prime: int, order: int, x: Any) -> Any:
+    """Derivatives of Bi or Bi' at negative `x`: ``p * f + q * f'`` with polynomials, since ``f'' = x f``."""
     polynomial = np.polynomial.Polynomial
     p, q, x_ = polynomial([1.0]), polynomial([0.0]), polynomial([0.0, 1.0])
-    for _ in range(order):
+    for _ in range(order + prime):
         p, q = p.deriv() + x_ * q, q.deriv() + p
-    return p(x) * values[first] + q(x) * values[first + 1]
+    values = host_special().airy(x)
+    return p(x) * values[2] + q(x) * values[3]
 
 
 def _compute_scaled(first: int, prime: int, orders: tuple[int], x: Any) -> Any:
@@ -99,13 +118,14 @@ def _near(first: int, prime: int, order: int, x: Any) -> Any:
     values = host_special().airye(np.maximum(x, 0.0))[first : first + 2]
     root = np.sqrt(np.maximum(x, 0.0))
     near: Any = sum(factor * root**power * values[primed] for (power, primed), factor in terms.items() if factor)
-    below = np.nan if first == 0 else _compute(first, (order + prime,), np.minimum(x, 0.0))
+    below = np.nan if first == 0 else _growing(prime, order, np.minimum(x, 0.0))
     return np.where(x < 0, below, near)
 
 
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
-    register_partials(registry, ai_, partial(_compute, 0), own=True)
-    register_partials(registry, bi_, partial(_compute, 2), own=True)
+    registry.kernel(airy_, "cpu", _airy_kernel)
+    registry.rule(airy_, General(jvp=_airy_jvp))
+    registry.batching(airy_, on_stacks(airy_))
     for i, of in enumerate(_SCALED):
         register_partials(registry, of, partial(_compute_scaled, i - i % 2, i % 2), own=True)

@@ -6,16 +6,21 @@ quotient by `m` or ``1 - m``; they are accurate at ``m == 0`` and for `m` near 1
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.batching import on_stacks
+from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.special._operands import real_floating
 from tenferro_runtime.special._partials import partials, register_partials
 from tenferro_runtime.special._sampling import circled
-from tenferro_runtime.special._scipy import family, host_special, register_scipy
+from tenferro_runtime.special._scipy import family, host_special
 from tenferro_tensor import Array, catalog
+from tenferro_tensor.functions import broadcast_arrays
+from tenferro_tensor.operands import alike
 
 __all__ = ["EllipjResult", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1"]
 
@@ -26,28 +31,10 @@ ellipkinc_ = partials("ellipkinc", "phi m", "Incomplete elliptic integral of the
 ellipeinc_ = partials("ellipeinc", "phi m", "Incomplete elliptic integral of the second kind.")
 
 
-@primitive(elementwise=True, domain="floating", family=family("ellipj_sn"), extension="special")
-def ellipj_sn(u: Spec, m: Spec) -> Spec:
-    """Jacobi's elliptic function sn."""
-    return u
-
-
-@primitive(elementwise=True, domain="floating", family=family("ellipj_cn"), extension="special")
-def ellipj_cn(u: Spec, m: Spec) -> Spec:
-    """Jacobi's elliptic function cn."""
-    return u
-
-
-@primitive(elementwise=True, domain="floating", family=family("ellipj_dn"), extension="special")
-def ellipj_dn(u: Spec, m: Spec) -> Spec:
-    """Jacobi's elliptic function dn."""
-    return u
-
-
-@primitive(elementwise=True, domain="floating", family=family("ellipj_ph"), extension="special")
-def ellipj_ph(u: Spec, m: Spec) -> Spec:
-    """Jacobi's amplitude, the inverse of `ellipkinc`."""
-    return u
+@primitive(family=family("ellipj"), extension="special", widens=True)
+def ellipj_(u: Spec, m: Spec) -> tuple[Spec, Spec, Spec, Spec]:
+    """Jacobi's elliptic functions sn, cn, dn and the amplitude; both operands have one shape and type."""
+    return u, u, u, u
 
 
 class EllipjResult(NamedTuple):
@@ -110,7 +97,8 @@ def ellipj(u: Any, m: Any, /) -> EllipjResult:
     >>> tr.special.ellipj(tr.asarray(0.5), 0.5).sn
     Tensor(0.47075047)
     """
-    return EllipjResult(ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m), ellipj_ph(u, m))
+    u, m = (real_floating("ellipj", x) for x in alike(u, m))
+    return EllipjResult(*ellipj_(*broadcast_arrays(u, m)))
 
 
 def _first(sine: Any, cosine2: Any, q: Any, order: int) -> Any:
@@ -174,14 +162,25 @@ def _second_integrand(phi: Any, m: Any, orders: tuple[int, int]) -> Any:
     return _integrand(0.5, phi, m, orders)
 
 
-def _turned(u: Any, m: Any) -> Any:
-    """The derivative of the amplitude by `m`: that of ``ellipkinc(amplitude, m) == u``."""
-    return -ellipj_dn(u, m) * ellipkinc_(ellipj_ph(u, m), m, orders=(0, 1))
+def _ellipj_kernel(ins: Any, outs: Any) -> Callable[..., Any]:
+    function, dtype = host_special().ellipj, outs[0].dtype
+
+    def run(u: Any, m: Any) -> Any:
+        return tuple([np.asarray(value, dtype) for value in function(u, m)])
+
+    return run
 
 
-def _dn_by_parameter(u: Any, m: Any, out: Any) -> Any:
-    sine, cosine = ellipj_sn(u, m), ellipj_cn(u, m)
-    return -(sine * sine + 2.0 * m * sine * cosine * _turned(u, m)) / (2.0 * out)
+def _ellipj_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
+    (_, m), (t, r), (sn, cn, dn, ph) = primals, tangents, outs
+    by_argument = cn * dn, -sn * dn, -m * sn * cn, dn
+    turned = -dn * ellipkinc_(ph, m, orders=(0, 1))  # ellipkinc(ph, m) is constant
+    by_parameter = cn * turned, -sn * turned, -(sn * sn + 2.0 * m * sn * cn * turned) / (2.0 * dn), turned
+    if r is None:
+        return tuple([t * slope for slope in by_argument])
+    if t is None:
+        return tuple([r * slope for slope in by_parameter])
+    return tuple([t * a + r * b for a, b in zip(by_argument, by_parameter, strict=True)])
 
 
 def register(registry: Registry) -> None:
@@ -190,12 +189,6 @@ def register(registry: Registry) -> None:
         register_partials(registry, of, partial(_complete, of.name))
     register_partials(registry, ellipkinc_, partial(_incomplete, "ellipkinc"), phi=_first_integrand)
     register_partials(registry, ellipeinc_, partial(_incomplete, "ellipeinc"), phi=_second_integrand)
-    sn, cn, dn, ph = ellipj_sn, ellipj_cn, ellipj_dn, ellipj_ph
-    rules = {
-        sn: Slopes(u=lambda u, m: cn(u, m) * dn(u, m), m=lambda u, m: cn(u, m) * _turned(u, m)),
-        cn: Slopes(u=lambda u, m: -sn(u, m) * dn(u, m), m=lambda u, m: -sn(u, m) * _turned(u, m)),
-        dn: Slopes(u=lambda u, m: -m * sn(u, m) * cn(u, m), m=_dn_by_parameter),
-        ph: Slopes(u=lambda u, m: dn(u, m), m=_turned),
-    }
-    for i, (of, rule) in enumerate(rules.items()):
-        register_scipy(registry, of, rule, "ellipj", pick=i)
+    registry.kernel(ellipj_, "cpu", _ellipj_kernel)
+    registry.rule(ellipj_, General(jvp=_ellipj_jvp))
+    registry.batching(ellipj_, on_stacks(ellipj_))
