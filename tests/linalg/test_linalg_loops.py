@@ -45,7 +45,7 @@ def operands(shape: tuple[int, ...], dtype: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("shape", [(5,), (2, 3), (20,)])
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 9), (20,)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients(name: str, shape: tuple[int, ...], dtype: str) -> None:
     f = FUNCTIONS[name]

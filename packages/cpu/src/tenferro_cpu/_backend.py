@@ -8,6 +8,7 @@ import numpy as np
 
 from tenferro_cpu._info import info
 from tenferro_cpu.native import available, regions
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
 from tenferro_cpu.native.entries import _eager, _eager_reduce
@@ -68,6 +69,16 @@ class CpuBackend(Backend):
     def library(self, name: str) -> Any:
         """As the contract says: NumPy and SciPy themselves."""
         return library(name)
+
+    def routine(self, name: str) -> Callable[..., Any] | None:
+        """As the contract says: those of the C extension."""
+        found: Callable[..., Any] | None = None if compiled is None else compiled.SMALL.get(name)
+        return found
+
+    def routine_address(self, symbol: str) -> int | None:
+        """As the contract says: those of the C extension."""
+        found: int | None = None if compiled is None else compiled.ADDRESSES.get(symbol)
+        return found
 
     def require(self, device: ComputeDevice) -> None:
         """As the contract says; a pool that is not there can be opened."""

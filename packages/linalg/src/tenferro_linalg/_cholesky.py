@@ -12,6 +12,7 @@ from typing import Any
 from tenferro_linalg._algebra import adjoint, hermitian_from_lower, mm, part, re, sym, to
 from tenferro_linalg._bases import hermitian
 from tenferro_linalg._operands import matrices, require_inexact, require_square
+from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
@@ -71,6 +72,8 @@ def register(registry: Registry) -> None:
     kernels(
         registry,
         cholesky_,
-        lambda la, ins, outs: lambda x: la.cholesky(hermitian(la.finite("cholesky", x))),
+        lambda la, ins, outs: small_first(
+            la, "cholesky", ins, lambda x: la.cholesky(hermitian(la.finite("cholesky", x)))
+        ),
     )
     registry.rule(cholesky_, General(jvp=_jvp, vjp=_vjp))

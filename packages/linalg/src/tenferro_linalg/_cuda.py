@@ -39,6 +39,9 @@ class CudaProvider:
             )
         return x
 
+    def routine(self, name: str) -> None:
+        """There are no routines for small matrices."""
+
     def svd(self, x: Any, full: bool) -> Any:
         """U, S, Vh."""
         return self._checked("svd", tuple(self._linalg.svd(x, full_matrices=full)))

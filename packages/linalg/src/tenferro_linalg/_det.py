@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint, cj, diagonal, im, re, swap, to, total
 from tenferro_linalg._operands import matrices, require_inexact, require_square
+from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import inv_, solve_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
@@ -225,8 +226,8 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, det_, lambda la, ins, outs: la.det)
-    kernels(registry, slogdet_, lambda la, ins, outs: la.slogdet)
+    kernels(registry, det_, lambda la, ins, outs: small_first(la, "det", ins, la.det))
+    kernels(registry, slogdet_, lambda la, ins, outs: small_first(la, "slogdet", ins, la.slogdet))
     kernels(registry, adjugate_, _adjugate_kernel)
     kernels(registry, adjugate_change_, _change_kernel)
     registry.rule(det_, General(jvp=_det_jvp, vjp=_det_vjp))

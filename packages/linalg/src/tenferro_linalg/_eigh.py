@@ -16,6 +16,7 @@ from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitia
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact, require_square
 from tenferro_linalg._pencils import hermitian_pencil
+from tenferro_linalg._small import GENERIC, small_first
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor_core import real_of
@@ -111,7 +112,7 @@ def _eigh_kernel(la: Any, ins: Any, outs: Any, *, basis: str) -> Any:
         w, v = la.eigh(hermitian(la.finite("eigh", x)))
         return (w, generic_eigh(la, w, v)) if basis == "generic" else (w, v)
 
-    return run
+    return small_first(la, "eigh", ins, run, GENERIC * (basis == "generic"))
 
 
 def _adapted_kernel(la: Any, ins: Any, outs: Any) -> Any:
@@ -119,7 +120,7 @@ def _adapted_kernel(la: Any, ins: Any, outs: Any) -> Any:
         w, v = la.eigh(hermitian(la.finite("eigh", x)))
         return w, adapted_eigh(la, w, v, dx)
 
-    return run
+    return small_first(la, "eigh", ins, run, GENERIC, slice(1))
 
 
 def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
@@ -193,7 +194,9 @@ def register(registry: Registry) -> None:
     kernels(
         registry,
         eigvalsh_,
-        lambda la, ins, outs: lambda x: la.eigvalsh(hermitian(la.finite("eigvalsh", x))),
+        lambda la, ins, outs: small_first(
+            la, "eigvalsh", ins, lambda x: la.eigvalsh(hermitian(la.finite("eigvalsh", x)))
+        ),
     )
     kernels(registry, eigh_adapted_, _adapted_kernel)
     registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))

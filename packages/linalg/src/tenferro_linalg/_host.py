@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from tenferro_linalg._small import SMALL_MOST, host_routine
 from tenferro_runtime.extension import NumericalError, library
 from tenferro_tensor_core import complex_of
 
@@ -53,10 +54,16 @@ class HostProvider:
             )
         return x
 
+    def routine(self, name: str) -> Callable[..., Any] | None:
+        """A routine for small matrices, if the backend has one."""
+        return host_routine(name)
+
     # decompositions
 
     def svd(self, x: Raw, full: bool) -> Any:
         """U, S, Vh; by divide and conquer, else on the rescaled matrix, else by QR iteration."""
+        if (not full or x.shape[-2] == x.shape[-1]) and (found := _small("svd", x)) is not None:
+            return found
         return _ladder("svd", x, lambda a: np.linalg.svd(a, full_matrices=full), [
             lambda a: _rescaled(a, lambda b: np.linalg.svd(b, full_matrices=full), 1),
             lambda a: _gesvd(a, full),
@@ -71,6 +78,8 @@ class HostProvider:
 
     def eigh(self, x: Raw) -> Any:
         """Eigenvalues and eigenvectors; by divide and conquer, else rescaled, else by QR iteration."""
+        if (found := _small("eigh", x)) is not None:
+            return found
         return _ladder("eigh", x, np.linalg.eigh, [
             lambda a: _rescaled(a, np.linalg.eigh, 0),
             _syev,
@@ -160,7 +169,7 @@ class HostProvider:
 
     def solve(self, x: Raw, b: Raw) -> Raw:
         """Solution of ``x y = b`` for a matrix of right sides, with the bits that kept factors give."""
-        if _small_stack(x) or 0 in b.shape:
+        if _unfactored(x) or 0 in b.shape:
             return self._solve_stack(x, b)
         return self.lu_solve(x, *self.lu_factor(x), b, False)
 
@@ -186,8 +195,8 @@ class HostProvider:
         return _singular(what, (), x.shape[-1] - 1)
 
     def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
-        """Packed LU factors of transposes, and pivots; stacks of small matrices are passed on: `lu_solve` has them."""
-        if _small_stack(x):
+        """Packed LU factors of transposes, and pivots; small matrices are passed on: `lu_solve` has them."""
+        if _unfactored(x):
             return x, np.zeros(x.shape[:-1], np.int64)
         lu, pivots = np.array(x, order="C"), np.empty(x.shape[:-1], np.int64)
         getrf = _lapack("getrf", x.dtype)
@@ -199,7 +208,8 @@ class HostProvider:
 
     def lu_solve(self, x: Raw, lu: Raw, pivots: Raw, b: Raw, adjoint: bool) -> Raw:
         """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
-        if _small_stack(x) or 0 in b.shape:
+        if _unfactored(x) or 0 in b.shape:
+            x = self.finite("solve", x)  # a program runs this kernel alone
             return self._solve_stack(x.conj().swapaxes(-1, -2) if adjoint else x, b)
         turned = adjoint and x.dtype.kind == "c"  # the conjugate of the transpose that was factored
         b = b.conj() if turned else b
@@ -219,7 +229,7 @@ class HostProvider:
             x = x.conj() if x.dtype.kind == "c" else x
         if 0 in b.shape:
             return np.zeros_like(b)
-        if _small_stack(x):
+        if x.ndim > 2 and x.shape[-1] <= STACKED_SOLVE_MAX_SIZE:
             return _substitute(x, b, lower, unit)
         out, trtrs = np.empty_like(b), _lapack("trtrs", b.dtype)
         for index in items(x):
@@ -296,8 +306,25 @@ def _lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     return library("scipy.linalg").lapack.get_lapack_funcs(name, dtype=dtype)
 
 
-def _small_stack(x: Raw) -> bool:
-    return x.ndim > 2 and x.shape[-1] <= STACKED_SOLVE_MAX_SIZE
+@cache
+def _routine(name: str) -> Callable[..., Any] | None:
+    return host_routine(name)
+
+
+def _small(name: str, x: Raw) -> Any:
+    """The results of a routine for small matrices, or None."""
+    if max(x.shape[-2:]) > SMALL_MOST or (routine := _routine(name)) is None:
+        return None
+    return routine(x, 0)
+
+
+def without_factors(rank: int, n: int) -> bool:
+    """Whether matrices of `n` rows are solved from themselves, without factors that are kept."""
+    return n <= (STACKED_SOLVE_MAX_SIZE if rank > 2 else SMALL_MOST)
+
+
+def _unfactored(x: Raw) -> bool:
+    return without_factors(x.ndim, x.shape[-1])
 
 
 def _getrf(a: Raw) -> tuple[Raw, Raw, int]:

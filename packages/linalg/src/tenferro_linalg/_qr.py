@@ -32,6 +32,7 @@ from tenferro_linalg._bases import unitary
 from tenferro_linalg._errors import GaugeError, RankError
 from tenferro_linalg._operands import basis, flag, leading, matrices, require_inexact
 from tenferro_linalg._prefixes import beyond_, kept_, leading_, masked_
+from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Inactive, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
@@ -119,7 +120,12 @@ def _qr_kernel(la: Any, ins: Any, outs: Any, *, mode: str, basis: str) -> Any:
             q[..., k:] = q[..., k:] @ unitary(la, extra, q.dtype)
         return q, r
 
-    return run
+    fits = None if mode == "reduced" else lambda x: x.shape[-2] <= x.shape[-1]
+    return small_first(la, "qr", ins, run, fits=fits)
+
+
+def _qr_r_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    return small_first(la, "qr_r", ins, lambda x: la.qr_r(la.finite("qr", x)))
 
 
 def _prefix(la: Any, r: Any, size: int) -> Any:
@@ -291,7 +297,7 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels, size_of
 
     kernels(registry, qr_, _qr_kernel)
-    kernels(registry, qr_r_, lambda la, ins, outs: lambda x: la.qr_r(la.finite("qr", x)))
+    kernels(registry, qr_r_, _qr_r_kernel)
     kernels(registry, qr_prefix_, lambda la, ins, outs, **_: lambda r, size: _prefix(la, r, size), sizes=size_of,
             blas=False)  # fmt: skip
     kernels(registry, qr_full_rank_, _full_rank_kernel, sizes=size_of, blas=False)

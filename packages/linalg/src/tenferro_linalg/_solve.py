@@ -17,6 +17,7 @@ from tenferro_linalg._operands import (
     show,
     stacked,
 )
+from tenferro_linalg._small import ADJOINT, LOWER, UNIT, small_first
 from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import Array, broadcast_shapes
@@ -212,18 +213,33 @@ def _inv_vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
 
 
 def _triangular_kernel(la: Any, ins: Any, outs: Any, *, lower: bool, unit: bool, adjoint: bool) -> Any:
-    return lambda a, b: la.solve_triangular(a, b, lower, unit, adjoint)
+    flags = ADJOINT * adjoint | LOWER * lower | UNIT * unit
+    return small_first(la, "solve_triangular", ins, lambda a, b: la.solve_triangular(a, b, lower, unit, adjoint), flags)
+
+
+def _solve_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    return small_first(la, "solve", ins, lambda a, b: la.solve(la.finite("solve", a), b))
+
+
+def _lu_solve_kernel(la: Any, ins: Any, outs: Any, *, adjoint: bool) -> Any:
+    return small_first(
+        la, "solve", ins, lambda *raws: la.lu_solve(*raws, adjoint), ADJOINT * adjoint, slice(0, None, 3)
+    )
+
+
+def _inv_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
+    return small_first(la, "inv", ins, lambda x: la.inv(la.finite(what, x), what))
 
 
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, solve_, lambda la, ins, outs: lambda a, b: la.solve(la.finite("solve", a), b))
+    kernels(registry, solve_, _solve_kernel)
     kernels(registry, lu_factor_, lambda la, ins, outs: lambda a: la.lu_factor(la.finite("solve", a)))
-    kernels(registry, lu_solve_, lambda la, ins, outs, *, adjoint: lambda *raws: la.lu_solve(*raws, adjoint))
+    kernels(registry, lu_solve_, _lu_solve_kernel)
     kernels(registry, solve_triangular_, _triangular_kernel)
-    kernels(registry, inv_, lambda la, ins, outs, *, what: lambda x: la.inv(la.finite(what, x), what))
+    kernels(registry, inv_, _inv_kernel)
     registry.rule(solve_, General(jvp=_solve_jvp, vjp=_solve_vjp))
     # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.
     registry.rule(lu_factor_, Inactive())

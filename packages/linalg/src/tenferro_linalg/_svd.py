@@ -33,6 +33,7 @@ from tenferro_linalg._apart import svd_apart_
 from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
 from tenferro_linalg._operands import basis, differentiated, integer, leading, matrices, require_inexact
+from tenferro_linalg._small import GENERIC, small_first
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import concatenate
@@ -161,7 +162,12 @@ def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str, cut: An
         u, s, vh = la.svd(x, full)
         return rebased_svd(la, x, u, s, vh, None) if basis == "generic" else (u, s, vh)
 
-    return run
+    return _small(la, ins, full, run, GENERIC * (basis == "generic"))
+
+
+def _small(la: Any, ins: Any, full: bool, run: Any, flags: int) -> Any:
+    fits = (lambda x: x.shape[-2] == x.shape[-1]) if full else None
+    return small_first(la, "svd", ins, run, flags, slice(1), fits)
 
 
 def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
@@ -170,7 +176,11 @@ def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
         u, s, vh = la.svd(x, full)
         return rebased_svd(la, x, u, s, vh, dx)
 
-    return run
+    return _small(la, ins, full, run, GENERIC)
+
+
+def _values_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    return small_first(la, "svdvals", ins, lambda x: la.svdvals(la.finite("svdvals", x)))
 
 
 def _split(u: Any, vh: Any, k: DimLike) -> tuple[Any, Any, Any, Any]:
@@ -306,7 +316,7 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, svd_, _svd_kernel)
-    kernels(registry, svdvals_, lambda la, ins, outs: lambda x: la.svdvals(la.finite("svdvals", x)))
+    kernels(registry, svdvals_, _values_kernel)
     kernels(registry, svd_adapted_, _adapted_kernel)
     registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))
     registry.rule(svdvals_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward, apart=_apart))

@@ -176,6 +176,24 @@ class Backend(ABC):
             backend=self.name,
         )
 
+    def routine(self, name: str) -> Callable[..., Any] | None:
+        """A routine in machine code for raw arrays, which a family may use where the backend has it.
+
+        Args:
+            name: ``"small.<kernel>"`` for decompositions and equations of stacks of small matrices: a callable of one
+                or two arrays and an integer of flags, which returns its results, or None where it leaves the operands
+                to others.
+        """
+        return None
+
+    def routine_address(self, symbol: str) -> int | None:
+        """Where the code of a routine for one dtype is, which `Foreign` statements call.
+
+        Args:
+            symbol: ``"<name of the routine>.<letter of the dtype>"``.
+        """
+        return None
+
     def require(self, device: ComputeDevice) -> None:
         """Check that `device` can run work now.
 

@@ -11,6 +11,9 @@ from typing_extensions import Buffer
 ADDRESSES: Final[dict[str, int]]
 """Functions and tables that generated machine code refers to, by symbol."""
 
+SMALL: Final[dict[str, Callable[..., Any]]]
+"""Routines for small matrices, by name."""
+
 LEVEL: Final[str]
 """The vector level in use: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``, as of `Host.level`."""
 

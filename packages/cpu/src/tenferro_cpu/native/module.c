@@ -26,6 +26,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_whole,
     tenferro_add_along,
     tenferro_add_search,
+    tenferro_add_small,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

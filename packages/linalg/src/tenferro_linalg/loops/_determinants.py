@@ -47,7 +47,7 @@ def determinant(step: Step) -> list[Lowered]:
         w.store(out.buffer, matrix(out, batch).offset, value)
         return Literal(0, INDEX)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "det")
 
 
 def sign_and_logarithm(step: Step) -> list[Lowered]:
@@ -71,7 +71,7 @@ def sign_and_logarithm(step: Step) -> list[Lowered]:
         w.store(logs.buffer, matrix(logs, batch).offset, log)
         return Literal(0, INDEX)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "slogdet")
 
 
 def adjugate(step: Step) -> list[Lowered]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tenferro_linalg._host import STACKED_SOLVE_MAX_SIZE
-from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, matrix
+from tenferro_linalg._host import without_factors
+from tenferro_linalg._small import ADJOINT, LOWER, UNIT
+from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, gapless, matrix
 from tenferro_runtime.lowering import Formula, Lowered, Step, Stored, call, write
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
@@ -31,14 +32,14 @@ def cholesky(step: Step) -> list[Lowered]:
         w.nest(to.shape, entry)
         return la.both(la.finite(x, batch), la.call("potrf", "U", la.number(n), to.view(), la.extent(n), written=(2,)))
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "cholesky")
 
 
 def solve(step: Step) -> list[Lowered]:
     """Solutions by LU factors."""
     la = Lapack(step)
     (a, b), (out,) = la.operands, la.results
-    return la.lower(a.shape[:-2], lambda batch: _solved(la, a, b, out, batch, adjoint=False))
+    return la.lower(a.shape[:-2], lambda batch: _solved(la, a, b, out, batch, adjoint=False), "solve", 0, (0, 1))
 
 
 def _solved(la: Lapack, a: Stored, b: Stored, out: Stored, batch: Batch, *, adjoint: bool) -> Value:
@@ -74,11 +75,12 @@ def _solve_by(la: Lapack, lu: Stored, pivots: Stored, b: Stored, out: Stored, ba
 
 
 def factors(step: Step) -> list[Lowered]:
-    """LU factors of one matrix; stacks are solved from the matrices themselves, as the ordinary kernels do."""
+    """LU factors of one matrix; stacks and small matrices are solved from the matrices, as by the ordinary kernels."""
     (x,) = step.operands
+    if isinstance(x.shape[-1], int) and without_factors(len(x.shape), x.shape[-1]):
+        return [x, Formula(step.outs[1].shape, INDEX, lambda w, i: Literal(0, INDEX))]
     if len(x.shape) > 2:
-        small = isinstance(x.shape[-1], int) and x.shape[-1] <= STACKED_SOLVE_MAX_SIZE
-        return [x, Formula(step.outs[1].shape, INDEX, lambda w, i: Literal(0, INDEX))] if small else call(step)
+        return call(step)
     la = Lapack(step)
     (x,), (out, swaps), w = la.operands, la.results, la.w
     n = x.shape[-1]
@@ -102,8 +104,14 @@ def solve_by_factors(step: Step) -> list[Lowered]:
     la = Lapack(step)
     (a, lu, swaps, b), (out,), w = la.operands, la.results, la.w
     adjoint = step.params["adjoint"]
-    if len(a.shape) > 2:
-        return la.lower(a.shape[:-2], lambda batch: _solved(la, a, b, out, batch, adjoint=adjoint))
+    if len(a.shape) > 2 or (isinstance(a.shape[-1], int) and without_factors(2, a.shape[-1])):
+        return la.lower(
+            a.shape[:-2],
+            lambda batch: _solved(la, a, b, out, batch, adjoint=adjoint),
+            "solve",
+            ADJOINT * adjoint,
+            (0, 3),
+        )
     n = b.shape[0]
 
     def one(batch: Batch) -> Value:
@@ -125,7 +133,7 @@ def solve_triangular(step: Step) -> list[Lowered]:
     (a, b), (out,), w = la.operands, la.results, la.w
     lower, unit, adjoint = (step.params[name] for name in ("lower", "unit", "adjoint"))
     n, k = b.shape[-2:]
-    a = a if a.without_gaps else _gapless(la, a)
+    a = la.operands[0] = gapless(la, a)
     one_ = Literal(la.dtype.type(1).item(), la.dtype)
 
     def one(batch: Batch) -> Value:
@@ -142,13 +150,8 @@ def solve_triangular(step: Step) -> list[Lowered]:
         w.written(to.buffer)
         return Literal(0, INDEX) if unit else _zero_on_diagonal(la, factor)
 
-    return la.lower(a.shape[:-2], one)
-
-
-def _gapless(la: Lapack, x: Stored) -> Stored:
-    found = la.scratch(x.dtype, *x.shape)
-    write(la.w, x, found)
-    return found
+    flags = adjoint * ADJOINT | lower * LOWER | unit * UNIT
+    return la.lower(a.shape[:-2], one, "solve_triangular", flags, (0, 1))
 
 
 def _zero_on_diagonal(la: Lapack, x: Stored) -> Value:
@@ -184,4 +187,4 @@ def inverse(step: Step) -> list[Lowered]:
         la.from_columns(right, out, batch)
         return la.both(la.finite(x, batch), info)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "inv")

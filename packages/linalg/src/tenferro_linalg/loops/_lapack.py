@@ -7,11 +7,13 @@ a copy in columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored
+from tenferro_linalg._small import SMALL_MOST
+from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored, write
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Statement, Switch, Value, View
@@ -44,14 +46,54 @@ class Lapack:
         self.dtype = self.operands[0].dtype
         self.real = real_of(self.dtype)
 
-    def lower(self, batch: Sequence[DimLike], body: Callable[[Batch], Value]) -> list[Lowered]:
-        """The results of `body` for each matrix of the stack, or of the kernel where one of its reports is not 0."""
+    def lower(
+        self,
+        batch: Sequence[DimLike],
+        body: Callable[[Batch], Value],
+        small: str | None = None,
+        flags: int = 0,
+        given: Sequence[int] = (0,),
+    ) -> list[Lowered]:
+        """The results of `body` for each matrix of the stack, or of the kernel where one of its reports is not 0.
+
+        Args:
+            batch: the leading axes.
+            body: writes the results for one matrix, and gives a report.
+            small: a routine for small matrices, which is tried first.
+            flags: of the routine.
+            given: which operands it takes.
+        """
+        w, taken = self.w, [self.operands[k] for k in given]
+        extents = [n for x in taken for n in x.shape[-2:]]
+        if small is None or any(isinstance(n, int) and not 1 <= n <= SMALL_MOST for n in extents):
+            self._lower_each(batch, body)
+        else:
+            report = self._small(small, flags, batch, taken)
+            with w.block() as large:
+                self._lower_each(batch, body)
+            where_not_0(w, report, large)
+        w.written(*[x.buffer for x in self.results])
+        return list[Lowered](self.results)
+
+    def _lower_each(self, batch: Sequence[DimLike], body: Callable[[Batch], Value]) -> None:
         bad = over(self.w, batch, body)
         with self.w.block() as again:
             call_into(self.step, self.operands, self.results, recourse=True)
         where_not_0(self.w, bad, again)
+
+    def _small(self, name: str, flags: int, batch: Sequence[DimLike], taken: Sequence[Stored]) -> Value:
+        """The report of a routine for small matrices."""
+        given = [gapless(self, x) for x in taken]
+        arguments: list[Value | View] = [self.number(prod(batch)), self.number(given[0].shape[-2])]
+        arguments += [self.number(given[-1].shape[-1]), Literal(flags, INDEX)]
+        arguments += [x.view() for x in (*given, *self.results)]
+        spare = [given[0].view()] * (8 - len(arguments))
+        info, first = self.w.reg(INDEX), 4 + len(given)
+        written = tuple(range(first, first + len(self.results)))
+        symbol = f"small.{name}.{self.dtype.char}"
+        self.w.statements.append(Foreign(symbol, (*arguments, *spare), written, info))
         self.w.written(*[x.buffer for x in self.results])
-        return list[Lowered](self.results)
+        return info
 
     def of_finite(self, x: Stored, batch: Batch, body: Callable[[], Value]) -> Value:
         """The report of `body`, which runs where all entries of a matrix are finite; 1 elsewhere."""
@@ -148,6 +190,15 @@ def where_not_0(w: LoopWriter, report: Value, statements: Sequence[Statement]) -
 def counted(w: LoopWriter, condition: Value) -> Value:
     """1 where a condition holds, else 0."""
     return w.let(catalog.convert.op(dtype=INDEX), INDEX, condition)
+
+
+def gapless(la: Lapack, x: Stored) -> Stored:
+    """The same matrices, one after the other and each in rows."""
+    if x.without_gaps:
+        return x
+    found = la.scratch(x.dtype, *x.shape)
+    write(la.w, x, found)
+    return found
 
 
 def matrix(x: Stored, batch: Batch) -> Stored:

@@ -35,7 +35,7 @@ def orthogonal(step: Step) -> list[Lowered]:
         la.from_columns(Stored.whole_of(reflections.buffer, (count, m)), q, batch)
         return la.finite(x, batch)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, None if extra else "qr")
 
 
 def triangle(step: Step) -> list[Lowered]:
@@ -47,7 +47,7 @@ def triangle(step: Step) -> list[Lowered]:
         _reflected(la, x, batch, r)
         return la.finite(x, batch)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "qr_r")
 
 
 def _reflected(la: Lapack, x: Stored, batch: Batch, r: Stored) -> tuple[Stored, Stored]:

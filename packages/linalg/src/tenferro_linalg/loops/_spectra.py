@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenferro_linalg._small import GENERIC
 from tenferro_linalg.loops._gaps import irregular
 from tenferro_linalg.loops._lapack import INT32, Batch, Lapack, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored, call
@@ -37,7 +38,7 @@ def eigenpairs(step: Step) -> list[Lowered]:
 
         return la.of_finite(x, batch, decomposed)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "eigh", GENERIC * generic)
 
 
 def eigenvalues(step: Step) -> list[Lowered]:
@@ -48,7 +49,7 @@ def eigenvalues(step: Step) -> list[Lowered]:
     def one(batch: Batch) -> Value:
         return la.of_finite(x, batch, lambda: _eigh(la, "N", _hermitian(la, x, batch), matrix(values, batch)))
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "eigvalsh")
 
 
 def _hermitian(la: Lapack, x: Stored, batch: Batch) -> Stored:
@@ -106,7 +107,7 @@ def singular_triplets(step: Step) -> list[Lowered]:
 
         return la.of_finite(x, batch, decomposed)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, None if full and not decide(m, "==", n) else "svd", GENERIC * generic)
 
 
 def singular_values(step: Step) -> list[Lowered]:
@@ -117,7 +118,7 @@ def singular_values(step: Step) -> list[Lowered]:
     def one(batch: Batch) -> Value:
         return la.of_finite(x, batch, lambda: svd(la, x, batch, "N", matrix(values, batch))[2])
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "svdvals")
 
 
 def svd(la: Lapack, x: Stored, batch: Batch, job: str, values: Stored) -> tuple[Stored, Stored, Value]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor._libraries import library
+from tenferro_tensor.backends import get_backend
 from tenferro_tensor_core import UnsupportedError
 
 
@@ -38,17 +39,27 @@ def call_fortran(symbol: str, arguments: Sequence[Any], informs: bool) -> int:
         arguments: letters, numbers, and arrays that are passed by the address of their first element.
         informs: whether there is such an integer.
     """
+    return _call(fortran_address(symbol), arguments, np.dtype(np.int32), informs)
+
+
+def call_routine(symbol: str, arguments: Sequence[Any]) -> int:
+    """The report of a routine of the CPU backend, -1 where it has none of this name; see `Foreign`."""
+    address = get_backend("cpu").routine_address(symbol)
+    return -1 if address is None else _call(address, arguments, np.dtype(np.int64), True)
+
+
+def _call(address: int, arguments: Sequence[Any], integer: np.dtype[Any], informs: bool) -> int:
     cells: list[Any] = []
     for a in arguments:
         if isinstance(a, str):
             cells.append(np.frombuffer(a.encode(), np.uint8))
         elif isinstance(a, np.integer):
-            cells.append(np.array(a, np.int32))
+            cells.append(np.array(a, integer))
         else:
             cells.append(np.asarray(a))
-    info = np.zeros((), np.int32)
+    info = np.zeros((), integer)
     if informs:
         cells.append(info)
-    subroutine = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(cells))(fortran_address(symbol))
+    subroutine = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(cells))(address)
     subroutine(*[cell.ctypes.data for cell in cells])
     return int(info)

@@ -21,7 +21,7 @@ from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import INDEX, Affine
 from tenferro_tensor.loop_ir._arena import ArenaPlan
 from tenferro_tensor.loop_ir._errors import LoopIRError
-from tenferro_tensor.loop_ir._fortran import call_fortran
+from tenferro_tensor.loop_ir._fortran import call_fortran, call_routine
 from tenferro_tensor.loop_ir._function import LoopFunction
 from tenferro_tensor.loop_ir._nodes import (
     Buffer,
@@ -239,7 +239,7 @@ class _Interpreter:
                 given.append(self.memory[a.buffer.number][self.index(a.at) :])
             else:
                 given.append(a if isinstance(a, str) else self.value(a))
-        info = call_fortran(s.symbol, given, s.info is not None)
+        info = call_routine(s.symbol, given) if "." in s.symbol else call_fortran(s.symbol, given, s.info is not None)
         if s.info is not None:
             self.registers[s.info.number] = INDEX.type(info)
 

@@ -214,7 +214,8 @@ class Foreign:
     """A subroutine of BLAS or LAPACK, called as Fortran does: every argument is an address.
 
     Attributes:
-        symbol: its name in small letters, as in ``"dgemm"``.
+        symbol: its name in small letters, as in ``"dgemm"``. One with a point, as in ``"small.svd.d"``, is a
+            `Backend.routine`, which takes integers of 64 bits. A backend may lack it: then `info` holds -1.
         arguments: letters, numbers (integers in the width of the library), and views, of which the address of the first
             element is passed.
         written: positions of the views that are written to.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenferro_cpu.native.builder import Int, Pointer, Vec
-from tenferro_cpu.native.whole._fortran import fortran
+from tenferro_cpu.native.whole._fortran import fortran, has_routine
 from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._values import store, stored_type
 from tenferro_tensor.loop_ir import Call, Foreign, View
@@ -51,7 +51,11 @@ def _first(frame: Frame, view: View) -> Pointer:
 
 
 def write_foreign(frame: Frame, s: Foreign) -> None:
-    """Call a subroutine of BLAS or LAPACK: every argument is an address."""
+    """Call a subroutine: every argument is an address; a routine that there is not is left out."""
+    if "." in s.symbol and (frame.alone or not has_routine(s.symbol)):
+        assert s.info is not None
+        frame.registers[s.info.number] = Vec(frame.block, "i64", ("-1",))
+        return
     b, (symbol, width) = frame.block, (f"{s.symbol}_", 4) if frame.alone else fortran(s.symbol)
     integer = f"i{8 * width}"
     addresses = []

@@ -1,10 +1,12 @@
-"""Which library serves a subroutine of BLAS or LAPACK: products come from the chosen BLAS, all else from SciPy."""
+"""Which library serves a subroutine: products come from the chosen BLAS, other ones of BLAS and LAPACK from SciPy,
+routines of the backend from the C extension."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.machine._jit import RESOLVERS
 from tenferro_cpu.native.threads._blas import provider
 from tenferro_tensor.loop_ir import fortran_address
@@ -13,6 +15,7 @@ _LETTERS: Final = {"s": "f", "d": "d", "c": "F", "z": "D"}
 """NumPy's letters of the dtypes of subroutines."""
 
 PREFIX: Final = "fortran."
+ROUTINE: Final = "routine."
 
 
 def _chosen(symbol: str) -> tuple[int, int] | None:
@@ -29,6 +32,8 @@ def fortran(symbol: str) -> tuple[str, int]:
     Raises:
         UnsupportedError: no library has it.
     """
+    if "." in symbol:
+        return f"{ROUTINE}{symbol}", 8
     found = _chosen(symbol)
     if found is None:
         fortran_address(symbol)
@@ -47,4 +52,16 @@ def fortran_symbols(names: Iterable[str]) -> Mapping[str, int]:
     return symbols
 
 
+def has_routine(symbol: str) -> bool:
+    """Whether the C extension has a routine of the backend."""
+    return compiled is not None and symbol in compiled.ADDRESSES
+
+
+def _routines(names: Iterable[str]) -> Mapping[str, int]:
+    """Addresses of routines of the backend."""
+    symbols = {name: name.removeprefix(ROUTINE) for name in names}
+    return {name: compiled.ADDRESSES[symbol] for name, symbol in symbols.items() if has_routine(symbol)}
+
+
 RESOLVERS[PREFIX] = fortran_symbols
+RESOLVERS[ROUTINE] = _routines

@@ -1,0 +1,361 @@
+/* Numbers of one dtype, one in each lane of vectors. Included by small.simd.c for each dtype, with CHAR, REAL,
+ * REAL_BYTES and PARTS defined; `elem` is a number of the dtype, `vec` a real one, `mask` has all bits or none. */
+#ifndef TENFERRO_SMALL_LANES_H
+#define TENFERRO_SMALL_LANES_H
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define BYTES 64
+#define INTRINSIC(f) TENFERRO_JOIN(_mm512_##f, SUFFIX)
+#elif defined(__AVX2__)
+#define BYTES 32
+#define INTRINSIC(f) TENFERRO_JOIN(_mm256_##f, SUFFIX)
+#else
+#define BYTES 16
+#define INTRINSIC(f) TENFERRO_JOIN(_mm_##f, SUFFIX)
+#endif
+#define LANES (BYTES / REAL_BYTES)
+#define INLINE static inline __attribute__((always_inline, unused))
+#define TYPED(f) TENFERRO_JOIN(TENFERRO_JOIN(f, CHAR), LEVEL)
+
+/* An array of elements of n x n matrices, and one of a vector. */
+#define SQUARE(n) (SMALL_MOST * SMALL_MOST)
+#endif
+
+#undef SUFFIX
+#undef BITS
+#undef EXPONENT
+#undef TWICE_BIAS
+#undef LEAST_NORMAL
+#undef GREATEST_POWER
+#undef GREATEST
+#undef EPSILON
+#undef LOGARITHM
+#if REAL_BYTES == 4
+#define SUFFIX ps
+#define BITS int32_t
+#define EXPONENT 0x7f800000
+#define TWICE_BIAS (254 << 23)
+#define LEAST_NORMAL 0x1p-126f
+#define GREATEST_POWER 0x1p126f
+#define GREATEST 0x1.fffffep127f
+#define EPSILON 0x1p-23f
+#define LOGARITHM logf
+#else
+#define SUFFIX pd
+#define BITS int64_t
+#define EXPONENT 0x7ff0000000000000
+#define TWICE_BIAS (2046LL << 52)
+#define LEAST_NORMAL 0x1p-1022
+#define GREATEST_POWER 0x1p1022
+#define GREATEST 0x1.fffffffffffffp1023
+#define EPSILON 0x1p-52
+#define LOGARITHM log
+#endif
+
+#define vec TYPED(vec)
+#define mask TYPED(mask)
+#define elem TYPED(elem)
+#define splat TYPED(splat)
+#define any_lane TYPED(any_lane)
+#define choose TYPED(choose)
+#define absolute TYPED(absolute)
+#define larger_of TYPED(larger_of)
+#define smaller_of TYPED(smaller_of)
+#define root TYPED(root)
+#define fused TYPED(fused)
+#define with_sign TYPED(with_sign)
+#define number TYPED(number)
+#define real_part TYPED(real_part)
+#define conjugate TYPED(conjugate)
+#define plus TYPED(plus)
+#define minus TYPED(minus)
+#define times TYPED(times)
+#define scaled TYPED(scaled)
+#define added TYPED(added)
+#define subtracted TYPED(subtracted)
+#define square TYPED(square)
+#define either TYPED(either)
+#define size_of TYPED(size_of)
+#define is_zero TYPED(is_zero)
+#define quotient TYPED(quotient)
+#define power_below TYPED(power_below)
+#define inverse_power TYPED(inverse_power)
+#define gather TYPED(gather)
+#define scatter TYPED(scatter)
+#define put TYPED(put)
+#define unbounded TYPED(unbounded)
+
+typedef REAL vec __attribute__((vector_size(BYTES)));
+typedef BITS mask __attribute__((vector_size(BYTES)));
+
+INLINE vec splat(REAL y)
+{
+    vec x;
+    for (int l = 0; l < LANES; l++)
+        x[l] = y;
+    return x;
+}
+
+INLINE int any_lane(mask m)
+{
+#if defined(__AVX512F__) && REAL_BYTES == 4
+    return _mm512_movepi32_mask((__m512i)m) != 0;
+#elif defined(__AVX512F__)
+    return _mm512_movepi64_mask((__m512i)m) != 0;
+#elif defined(__x86_64__)
+    return INTRINSIC(movemask)((vec)m) != 0;
+#else
+    BITS any = 0;
+    for (int l = 0; l < LANES; l++)
+        any |= m[l];
+    return any != 0;
+#endif
+}
+
+INLINE vec choose(mask m, vec x, vec y)
+{
+    return (vec)(((mask)x & m) | ((mask)y & ~m));
+}
+
+INLINE vec absolute(vec x)
+{
+    return (vec)((mask)x & ~(mask)splat((REAL)-0.0));
+}
+
+INLINE vec larger_of(vec x, vec y)
+{
+    return choose(x > y, x, y);
+}
+
+INLINE vec smaller_of(vec x, vec y)
+{
+    return choose(x < y, x, y);
+}
+
+INLINE vec root(vec x)
+{
+#if defined(__x86_64__)
+    return INTRINSIC(sqrt)(x);
+#else
+    for (int l = 0; l < LANES; l++)
+        x[l] = sizeof(REAL) == 4 ? (REAL)__builtin_sqrtf((float)x[l]) : (REAL)__builtin_sqrt((double)x[l]);
+    return x;
+#endif
+}
+
+/* x y + z, rounded once where the level has an instruction for it. */
+INLINE vec fused(vec x, vec y, vec z)
+{
+#if defined(__FMA__)
+    return INTRINSIC(fmadd)(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
+/* The absolute value of x with the sign of y. */
+INLINE vec with_sign(vec x, vec y)
+{
+    const mask sign = (mask)splat((REAL)-0.0);
+    return (vec)(((mask)x & ~sign) | ((mask)y & sign));
+}
+
+/* A power of 2 that is at most |x| in whose range its inverse is, so that products by either are exact. */
+INLINE vec power_below(vec x)
+{
+    const vec inside = smaller_of(larger_of(x, splat(LEAST_NORMAL)), splat(GREATEST_POWER));
+    return (vec)((mask)inside & EXPONENT);
+}
+
+/* 1 / x for what `power_below` gives. */
+INLINE vec inverse_power(vec x)
+{
+    return (vec)(TWICE_BIAS - (mask)x);
+}
+
+/* Where x is not finite. */
+INLINE mask unbounded(vec x)
+{
+    return ~(absolute(x) <= splat(GREATEST));
+}
+
+#undef IMAGINARY
+#undef IMAGINARY_PART
+#if PARTS == 2
+typedef struct {
+    vec re, im;
+} elem;
+#define IMAGINARY(statement) statement
+#define IMAGINARY_PART(x) , x
+#else
+typedef struct {
+    vec re;
+} elem;
+#define IMAGINARY(statement)
+#define IMAGINARY_PART(x)
+#endif
+
+INLINE elem number(REAL x)
+{
+    elem y;
+    y.re = splat(x);
+    IMAGINARY(y.im = splat(0);)
+    return y;
+}
+
+INLINE elem real_part(vec x)
+{
+    elem y;
+    y.re = x;
+    IMAGINARY(y.im = splat(0);)
+    return y;
+}
+
+INLINE elem conjugate(elem x)
+{
+    IMAGINARY(x.im = -x.im;)
+    return x;
+}
+
+INLINE elem plus(elem x, elem y)
+{
+    x.re += y.re;
+    IMAGINARY(x.im += y.im;)
+    return x;
+}
+
+INLINE elem minus(elem x, elem y)
+{
+    x.re -= y.re;
+    IMAGINARY(x.im -= y.im;)
+    return x;
+}
+
+INLINE elem scaled(elem x, vec y)
+{
+    x.re *= y;
+    IMAGINARY(x.im *= y;)
+    return x;
+}
+
+/* z + x y */
+INLINE elem added(elem z, elem x, elem y)
+{
+    z.re = fused(x.re, y.re, z.re);
+    IMAGINARY(z.re = fused(-x.im, y.im, z.re);)
+    IMAGINARY(z.im = fused(x.re, y.im, fused(x.im, y.re, z.im));)
+    return z;
+}
+
+/* z - x y, each product and difference rounded: a multiple of a row cancels it exactly, so that exactly singular
+ * matrices are seen to be singular. */
+INLINE elem subtracted(elem z, elem x, elem y)
+{
+#if PARTS == 2
+    z.re -= x.re * y.re - x.im * y.im;
+    z.im -= x.re * y.im + x.im * y.re;
+#else
+    z.re -= x.re * y.re;
+#endif
+    return z;
+}
+
+INLINE elem times(elem x, elem y)
+{
+    elem z;
+#if PARTS == 2
+    z.re = fused(-x.im, y.im, x.re * y.re);
+    z.im = fused(x.re, y.im, x.im * y.re);
+#else
+    z.re = x.re * y.re;
+#endif
+    return z;
+}
+
+/* z + |x|^2 */
+INLINE vec square(vec z, elem x)
+{
+    z = fused(x.re, x.re, z);
+    IMAGINARY(z = fused(x.im, x.im, z);)
+    return z;
+}
+
+INLINE elem either(mask m, elem x, elem y)
+{
+    x.re = choose(m, x.re, y.re);
+    IMAGINARY(x.im = choose(m, x.im, y.im);)
+    return x;
+}
+
+/* |re| + |im|, by which LAPACK chooses pivots. */
+INLINE vec size_of(elem x)
+{
+    vec y = absolute(x.re);
+    IMAGINARY(y += absolute(x.im);)
+    return y;
+}
+
+INLINE mask is_zero(elem x)
+{
+    mask m = x.re == splat(0);
+    IMAGINARY(m &= x.im == splat(0);)
+    return m;
+}
+
+/* x / y; of complex numbers by Smith's method, which does not overflow on the way. */
+INLINE elem quotient(elem x, elem y)
+{
+#if PARTS == 2
+    const mask wide = absolute(y.re) >= absolute(y.im);
+    const vec large = choose(wide, y.re, y.im), small = choose(wide, y.im, y.re), ratio = small / large;
+    const vec below = large + small * ratio;
+    const vec a = choose(wide, x.re, x.im), b = choose(wide, x.im, x.re);
+    const vec re = (a + b * ratio) / below, im = (b - a * ratio) / below;
+    x.re = re;
+    x.im = choose(wide, im, -im);
+#else
+    x.re /= y.re;
+#endif
+    return x;
+}
+
+/* One element of each of the next matrices of a stack, `step` numbers apart; the first one where fewer are `left`. */
+INLINE elem gather(const REAL *from, int64_t left, int64_t step)
+{
+    elem x = number(0);
+    for (int l = 0; l < LANES; l++) {
+        const REAL *p = from + (l < left ? l : 0) * step;
+        x.re[l] = p[0];
+        IMAGINARY(x.im[l] = p[1];)
+    }
+    return x;
+}
+
+INLINE void put(REAL *to, const elem *x, int lane)
+{
+    to[0] = ((const REAL *)&x->re)[lane];
+    IMAGINARY(to[1] = ((const REAL *)&x->im)[lane];)
+}
+
+/* Matrices of n elements into lanes, and back. */
+#define GATHER(to, from, left, n)                                                                       \
+    do {                                                                                                \
+        if ((left) >= LANES)                                                                            \
+            for (int k_ = 0; k_ < (n); k_++)                                                            \
+                (to)[k_] = gather((from) + k_ * PARTS, LANES, (n) * PARTS);                             \
+        else                                                                                            \
+            for (int k_ = 0; k_ < (n); k_++)                                                            \
+                (to)[k_] = gather((from) + k_ * PARTS, left, (n) * PARTS);                              \
+    } while (0)
+
+INLINE void scatter(REAL *to, const elem *x, int64_t left, int n)
+{
+    const int lanes = left < LANES ? (int)left : LANES;
+    for (int k = 0; k < n; k++)
+        for (int l = 0; l < lanes; l++)
+            put(to + (l * n + k) * PARTS, &x[k], l);
+}

@@ -1,0 +1,254 @@
+/* Eigenvalues of Hermitian matrices and singular values by Jacobi's rotations, for one dtype; see lanes.h.
+ *
+ * Demmel and Veselic, Jacobi's method is more accurate than QR, SIAM J. Matrix Anal. Appl. 13 (1992). Pairs are taken in
+ * rounds of a tournament: those of one round have nothing in common, and the processor works on several at once. */
+
+enum { TYPED(SWEEPS) = 30 };
+
+/* Pair `k` of a round among n players, or of n + 1 where n is odd; `q` is n for who has no partner. */
+INLINE void TYPED(partners)(const int n, int round, int k, int *p, int *q)
+{
+    const int even = n + (n & 1), a = k == 0 ? even - 1 : (round + k) % (even - 1);
+    const int b = (round + even - 1 - k) % (even - 1);
+    *p = a < b ? a : b;
+    *q = a < b ? b : a;
+}
+
+/* The rotation that makes [[x, z], [conj(z), y]] diagonal: (u, v) becomes (c u - conj(s) v, s u + c v). `change` is
+ * what x loses and y wins. Rotations by more than an eighth of a turn are not made. */
+INLINE void TYPED(rotation)(vec x, vec y, elem z, vec *c, elem *s, vec *change)
+{
+    const vec half = (y - x) * splat((REAL)0.5), near = absolute(half);
+    const vec long_ = root(square(half * half, z));
+    const mask none = long_ == splat(0);
+    const vec ratio = with_sign(splat(1), half) / choose(none, splat(1), near + long_);
+    const vec cosine = near / choose(none, splat(1), long_); /* of twice the angle */
+    *c = choose(none, splat(1), root(fused(cosine, splat((REAL)0.5), splat((REAL)0.5))));
+    *s = scaled(z, ratio * *c);
+    *change = square(splat(0), z) * ratio;
+}
+
+/* Columns p and q of a matrix with rows of n numbers. */
+INLINE void TYPED(rotate)(elem *a, const int rows, const int n, int p, int q, vec c, elem s)
+{
+    for (int i = 0; i < rows; i++) {
+        const elem u = a[i * n + p], v = a[i * n + q];
+        const elem nu = scaled(u, c), nv = scaled(v, c);
+        a[i * n + p] = added(nu, (elem){-s.re IMAGINARY_PART(s.im)}, v);
+        a[i * n + q] = added(nv, s, u);
+    }
+}
+
+/* Entries of a Hermitian matrix outside of the pair; both triangles are kept. */
+INLINE void TYPED(rotate_both)(elem *a, const int n, int p, int q, vec c, elem s)
+{
+    for (int i = 0; i < n; i++) {
+        if (i == p || i == q)
+            continue;
+        const elem u = a[i * n + p], v = a[i * n + q];
+        const elem x = added(scaled(u, c), (elem){-s.re IMAGINARY_PART(s.im)}, v), y = added(scaled(v, c), s, u);
+        a[i * n + p] = x;
+        a[i * n + q] = y;
+        a[p * n + i] = conjugate(x);
+        a[q * n + i] = conjugate(y);
+    }
+}
+
+/* Make a Hermitian matrix diagonal; where v is not NULL, it becomes the product of the rotations. Gives the lanes in
+ * which that did not come to an end. */
+INLINE mask TYPED(diagonalise)(elem *a, const int n, elem *v)
+{
+    const vec tolerance = splat(EPSILON * EPSILON / 64), least = splat(LEAST_NORMAL / EPSILON);
+    const int even = n + (n & 1);
+    mask active = {0};
+    for (int sweep = 0; sweep < TYPED(SWEEPS); sweep++) {
+        active = (mask){0};
+        for (int i = 0; i < n; i++)
+            for (int j = i + 1; j < n; j++)
+                active |= square(splat(0), a[i * n + j]) >
+                          larger_of(tolerance * absolute(a[i * n + i].re * a[j * n + j].re), least);
+        if (!any_lane(active))
+            break;
+        for (int round = 0; round < even - 1; round++)
+            for (int k = 0; k < even / 2; k++) {
+                int p, q;
+                vec c, change;
+                elem s;
+                TYPED(partners)(n, round, k, &p, &q);
+                if (q == n)
+                    continue;
+                TYPED(rotation)(a[p * n + p].re, a[q * n + q].re, a[p * n + q], &c, &s, &change);
+                a[p * n + p].re -= change;
+                a[q * n + q].re += change;
+                a[p * n + q] = a[q * n + p] = number(0);
+                TYPED(rotate_both)(a, n, p, q, c, s);
+                if (v != NULL)
+                    TYPED(rotate)(v, n, n, p, q, c, s);
+            }
+    }
+    return active;
+}
+
+/* The order of n values of a lane: of values[k], ascending where sign is 1, descending where it is -1. */
+INLINE void TYPED(sorted)(const vec *values, const int n, int lane, REAL sign, int *order)
+{
+    for (int i = 0; i < n; i++) {
+        const REAL value = sign * values[i][lane];
+        int j = i;
+        for (; j > 0 && sign * values[order[j - 1]][lane] > value; j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+}
+
+/* Whether two of n sorted values are equal, or, where `zeros` counts, the last one zero: see _multiplets.py. */
+INLINE int TYPED(irregular)(const REAL *values, const int n, int size, int zeros)
+{
+    const REAL first = values[0] < 0 ? -values[0] : values[0], last = values[n - 1] < 0 ? -values[n - 1] : values[n - 1];
+    const REAL limit = 8 * (REAL)size * EPSILON * (first > last ? first : last);
+    for (int i = 0; i + 1 < n; i++) {
+        const REAL gap = values[i + 1] - values[i];
+        if (!((gap < 0 ? -gap : gap) > limit))
+            return 1;
+    }
+    return zeros && !(values[n - 1] > limit);
+}
+
+/* Divide by a power of 2 near the largest entry, in place; `bad` are the lanes with entries that are not finite. */
+INLINE vec TYPED(normalise)(elem *a, const int n, mask *bad)
+{
+    vec largest = splat(0);
+    *bad = (mask){0};
+    for (int i = 0; i < n; i++) {
+        *bad |= unbounded(a[i].re);
+        IMAGINARY(*bad |= unbounded(a[i].im);)
+        largest = larger_of(absolute(a[i].re), largest);
+        IMAGINARY(largest = larger_of(absolute(a[i].im), largest);)
+    }
+    const vec power = power_below(largest), inverse = inverse_power(power);
+    for (int i = 0; i < n; i++)
+        a[i] = scaled(a[i], inverse);
+    return power;
+}
+
+INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n, int generic)
+{
+    elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
+    vec values[SMALL_MOST];
+    mask bad;
+    GATHER(given, x, left, n * n);
+    const vec power = TYPED(normalise)(given, n * n, &bad);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            a[i * n + j] = scaled(plus(given[i * n + j], conjugate(given[j * n + i])), splat((REAL)0.5));
+            v[i * n + j] = number(i == j);
+        }
+    if (any_lane(bad))
+        return 1;
+    if (any_lane(TYPED(diagonalise)(a, n, out_v == NULL ? NULL : v)))
+        return 1;
+    for (int i = 0; i < n; i++)
+        values[i] = a[i * n + i].re * power;
+    const int lanes = left < LANES ? (int)left : LANES;
+    int irregular = 0;
+    for (int l = 0; l < lanes; l++) {
+        int order[SMALL_MOST];
+        TYPED(sorted)(values, n, l, 1, order);
+        for (int i = 0; i < n; i++)
+            out_w[l * n + i] = values[order[i]][l];
+        for (int i = 0; i < n && out_v != NULL; i++)
+            for (int j = 0; j < n; j++)
+                put(out_v + (l * n * n + i * n + j) * PARTS, &v[i * n + order[j]], l);
+        irregular |= generic && TYPED(irregular)(out_w + l * n, n, n, 0);
+    }
+    return irregular;
+}
+
+/* Make the columns of a matrix of at least as many rows orthogonal; v becomes the product of the rotations. */
+INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
+{
+    const vec tolerance = splat(16 * EPSILON * EPSILON);
+    const int even = n + (n & 1);
+    mask active = {0};
+    for (int sweep = 0; sweep < TYPED(SWEEPS); sweep++) {
+        active = (mask){0};
+        for (int round = 0; round < even - 1; round++)
+            for (int k = 0; k < even / 2; k++) {
+                int p, q;
+                vec c, change, x = splat(0), y = splat(0);
+                elem s, z = number(0);
+                TYPED(partners)(n, round, k, &p, &q);
+                if (q == n)
+                    continue;
+                for (int i = 0; i < m; i++) {
+                    x = square(x, a[i * n + p]);
+                    y = square(y, a[i * n + q]);
+                    z = added(z, conjugate(a[i * n + p]), a[i * n + q]);
+                }
+                const mask here = square(splat(0), z) > tolerance * x * y;
+                if (!any_lane(here))
+                    continue;
+                active |= here;
+                TYPED(rotation)(x, y, z, &c, &s, &change);
+                TYPED(rotate)(a, m, n, p, q, c, s);
+                if (v != NULL)
+                    TYPED(rotate)(v, n, n, p, q, c, s);
+            }
+        if (!any_lane(active))
+            break;
+    }
+    return active;
+}
+
+/* Singular values of m x n matrices; of wide ones those of the adjoints, whose left vectors are their right ones. */
+INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n,
+                      int generic)
+{
+    const int wide = m < n, rows = wide ? n : m, k = wide ? m : n;
+    elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
+    vec values[SMALL_MOST];
+    mask bad;
+    GATHER(given, x, left, m * n);
+    const vec power = TYPED(normalise)(given, m * n, &bad);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < k; j++)
+            a[i * k + j] = wide ? conjugate(given[j * n + i]) : given[i * n + j];
+    for (int i = 0; i < k * k; i++)
+        v[i] = number(i / k == i % k);
+    if (any_lane(bad))
+        return 1;
+    const int vectors = out_u != NULL;
+    if (any_lane(TYPED(orthogonalise)(a, rows, k, vectors ? v : NULL)))
+        return 1;
+    mask lost = {0};
+    for (int j = 0; j < k; j++) {
+        vec length = splat(0);
+        for (int i = 0; i < rows; i++)
+            length = square(length, a[i * k + j]);
+        lost |= ~(length > splat(LEAST_NORMAL / EPSILON / EPSILON));
+        length = root(length);
+        values[j] = length * power;
+        const vec inverse = splat(1) / length;
+        for (int i = 0; i < rows && vectors; i++)
+            a[i * k + j] = scaled(a[i * k + j], inverse);
+    }
+    const int lanes = left < LANES ? (int)left : LANES;
+    int irregular = vectors && any_lane(lost);
+    for (int l = 0; l < lanes && !irregular; l++) {
+        int order[SMALL_MOST];
+        TYPED(sorted)(values, k, l, -1, order);
+        for (int i = 0; i < k; i++)
+            out_s[l * k + i] = values[order[i]][l];
+        irregular |= generic && TYPED(irregular)(out_s + l * k, k, rows, 1);
+        for (int j = 0; j < k && vectors; j++) {
+            const elem *narrow = wide ? v : a, *other = wide ? a : v;
+            for (int i = 0; i < m; i++)
+                put(out_u + ((int64_t)l * m * k + i * k + j) * PARTS, &narrow[i * k + order[j]], l);
+            for (int i = 0; i < n; i++) {
+                const elem turned = conjugate(other[i * k + order[j]]);
+                put(out_vh + ((int64_t)l * k * n + j * n + i) * PARTS, &turned, l);
+            }
+        }
+    }
+    return irregular;
+}

@@ -1,0 +1,34 @@
+/* Decompositions and equations of stacks of matrices of at most 8 rows and columns, one matrix in each lane of vectors.
+ *
+ * Every kernel reads and writes stacks without gaps, matrices in rows. It reports 0, or 1 where something is out of the
+ * ordinary: another size, entries that are not finite, a zero pivot, a matrix that is not positive definite, values
+ * that are equal where `flags` say that they must not be. Whatever was written is worth nothing then, and slower code
+ * for any matrix finds out what to say. */
+#ifndef TENFERRO_SMALL_H
+#define TENFERRO_SMALL_H
+
+#include "levels.h"
+
+#include <stdint.h>
+
+enum { SMALL_MOST = 8, SMALL_KERNELS = 12, SMALL_TYPES = 4 };
+
+/* Flags: of `solve`, of `solve_triangular`, and of `eigh` and `svd`. */
+enum { SMALL_ADJOINT = 1, SMALL_LOWER = 2, SMALL_UNIT = 4, SMALL_GENERIC = 1 };
+
+/* In Fortran's convention, for generated code: numbers by their addresses.
+ *
+ * rows, columns: of each matrix; the columns of right sides where there are such.
+ * p: for det x, det; slogdet x, sign, logarithm; inv x, inverse; cholesky x, L; solve and solve_triangular a, b, x;
+ *    qr x, Q, R; qr_r x, R; eigh x, w, V; eigvalsh x, w; svd x, U, S, Vh; svdvals x, S. */
+typedef void small_kernel(const int64_t *count, const int64_t *rows, const int64_t *columns, const int64_t *flags,
+                          const void *p0, void *p1, void *p2, void *p3, int64_t *report);
+
+/* In the order of the list above, for each of the types f, d, F, D. */
+struct small_kernels {
+    small_kernel *of[SMALL_KERNELS][SMALL_TYPES];
+};
+
+TENFERRO_DECLARE(const struct small_kernels, small_kernels)
+
+#endif

@@ -1,0 +1,58 @@
+"""Routines in machine code for matrices of at most eight rows and columns, in front of the ordinary kernels.
+
+They leave to those whatever is out of the ordinary: singular matrices, entries that are not finite, equal values.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tenferro_runtime.extension import Spec, get_backend
+
+ADJOINT: Final = 1
+LOWER: Final = 2
+UNIT: Final = 4
+"""Flags of routines that solve equations."""
+
+GENERIC: Final = 1
+"""Flag of `eigh` and `svd`: equal values, or zero ones, are out of the ordinary."""
+
+SMALL_MOST: Final = 8
+"""The largest extent of the matrices that the routines take."""
+
+
+def host_routine(name: str) -> Callable[..., Any] | None:
+    """A routine of the CPU backend, if it has one."""
+    return get_backend("cpu").routine(f"small.{name}")
+
+
+def small_first(
+    la: Any,
+    name: str,
+    ins: tuple[Spec, ...],
+    run: Callable[..., Any],
+    flags: int = 0,
+    taken: slice = slice(None),
+    fits: Callable[[Any], bool] | None = None,
+) -> Callable[..., Any]:
+    """A kernel with the routine for small matrices in front of it, where there is one.
+
+    Args:
+        la: the provider.
+        name: of the routine.
+        ins: operand specs.
+        run: the kernel, called with all operands.
+        flags: of the routine.
+        taken: the operands that the routine takes.
+        fits: whether it computes what is asked for, from the first operand; a shape may be open before the call.
+    """
+    routine = la.routine(name)
+    if routine is None or any(isinstance(n, int) and n > SMALL_MOST for n in ins[0].shape[-2:]):
+        return run
+
+    def quickly(*raws: Any) -> Any:
+        if fits is not None and not fits(raws[0]):
+            return run(*raws)
+        found = routine(*raws[taken], flags)
+        return run(*raws) if found is None else found
+
+    return quickly
