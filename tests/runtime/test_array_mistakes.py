@@ -79,7 +79,7 @@ MISTAKES = {
         "cross takes an integer as axis, got 'x'",
     ),
     "norm": (lambda: vector_norm(x, axis=1.0), ArgumentError, "vector_norm takes an integer as axis, got 1.0"),  # type: ignore[arg-type]
-    "rank": (lambda: svd_trunc(x, 1.0), ArgumentError, "svd_trunc takes an integer as k, got 1.0"),  # type: ignore[arg-type]
+    "rank": (lambda: svd_trunc(x, 1.0), ArgumentError, "svd_trunc takes an integer as k, got 1.0"),
     "polygamma": (lambda: tr.polygamma(0.5, x), ArgumentError, "polygamma takes an integer as order, got 0.5"),  # type: ignore[arg-type]
     "huge eye": (lambda: tr.eye(2**70), ShapeError, "use smaller extents"),
     "huge linspace": (lambda: tr.linspace(0, 1, 2**63), ShapeError, "more than memory can be addressed for"),

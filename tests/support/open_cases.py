@@ -29,6 +29,8 @@ from tenferro_linalg import (
 )
 from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
 from tenferro_linalg.structured import _banded, _toeplitz
+from tenferro_linalg.truncation import _eigh as _truncated_eigh
+from tenferro_linalg.truncation import _ranks
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.elementwise import recorded
@@ -216,6 +218,11 @@ def _table() -> list[Case]:
     linalg(_toeplitz.toeplitz_solve_, of(3, 1, N + N + 1), of(3, N + 1, K))
     linalg(_toeplitz.circulant_solve_, of(3, 1, N), of(3, N, K))
     linalg(_toeplitz.circulant_product_, of(3, 1, N), of(3, N, K))
+    for kind, x in (("svd", tall), ("eigh", square), ("qr", tall)):
+        linalg(_ranks.rank_, x, of(3), of(3), kind=kind, what=kind)
+    linalg(_truncated_eigh.one_sided_, tall, stack, k=N)
+    linalg(_truncated_eigh.one_sided_change_, tall, stack, k=N)
+    linalg(_subspaces.frame_, tall, full=True, what="orth")
     linalg(_ldl.ldl_, square, lower=True, hermitian=True)
     linalg(_ldl.ldl_regular_, square)
     linalg(_polar.unitary_factor_, of(3, N + M, N))

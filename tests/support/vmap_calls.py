@@ -108,6 +108,7 @@ def _table() -> dict[str, Call]:
         put(tr, name, _of_numbers(found), *[_shaped(o, seed) for seed, o in enumerate(found.operands)])
     _linalg(put, each)
     _factors(put, each)
+    _truncations(put, each)
     _structured_matrices(put, each)
     _fft(put, each)
     _einsum(put)
@@ -425,6 +426,20 @@ def _factors(put: Any, each: Any) -> None:
     put(tl, "orth", lambda x: (lambda q: q @ _adjoint(q))(tl.orth(x)), tall)
     put(tl, "null_space", lambda x: (lambda q: q @ _adjoint(q))(tl.null_space(x)), M)
     put(tl, "subspace_angles", tl.subspace_angles, between(-1, 2, 5, 2), between(-1, 1, 5, 2, seed=7))
+
+
+def _truncations(put: Any, each: Any) -> None:
+    def eigh_trunc(x: Any) -> Any:
+        w, v = tl.eigh_trunc(_hermitian(x), 2)
+        return w, _projected(v, w)
+
+    put(tl, "eigh_trunc", eigh_trunc, SQUARE)
+
+    def qr_trunc(x: Any) -> Any:
+        found = tl.qr_trunc(x, 2)
+        return found.Q @ found.R
+
+    put(tl, "qr_trunc", qr_trunc, between(-1, 2, 4, 3))
 
 
 def _structured_matrices(put: Any, each: Any) -> None:

@@ -17,7 +17,7 @@ from tenferro_linalg._pinv import pinv
 from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
-from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
+from tenferro_linalg._svd import SVDResult, svd, svdvals
 from tenferro_linalg._tridiagonal import eigh_tridiagonal, eigvalsh_tridiagonal
 from tenferro_linalg.equations._riccati import solve_continuous_are, solve_discrete_are
 from tenferro_linalg.equations._stein import solve_discrete_lyapunov
@@ -70,6 +70,9 @@ if TYPE_CHECKING:
         toeplitz,
     )
     from tenferro_linalg.structured._toeplitz import solve_circulant, solve_toeplitz
+    from tenferro_linalg.truncation._eigh import eigh_trunc
+    from tenferro_linalg.truncation._qr import qr_trunc
+    from tenferro_linalg.truncation._svd import svd_trunc
 
 __all__ = [
     "CholeskyFactor",
@@ -116,6 +119,7 @@ __all__ = [
     "eig",
     "eigh",
     "eigh_tridiagonal",
+    "eigh_trunc",
     "eigvals",
     "eigvalsh",
     "eigvalsh_tridiagonal",
@@ -155,6 +159,7 @@ __all__ = [
     "pinv",
     "polar",
     "qr",
+    "qr_trunc",
     "rank_revealing_qr",
     "rsf2csf",
     "schur",
@@ -207,6 +212,9 @@ LATER = {
     "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",
     "structured._matrices": "block_diag circulant companion convolution_matrix hankel toeplitz",
     "structured._toeplitz": "solve_circulant solve_toeplitz",
+    "truncation._eigh": "eigh_trunc",
+    "truncation._qr": "qr_trunc",
+    "truncation._svd": "svd_trunc",
 }
 """Functions whose modules are imported when one of them is first asked for."""
 

@@ -31,6 +31,7 @@ from tenferro_linalg.functions import _terms
 from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.structured import _register as _structured
+from tenferro_linalg.truncation import _register as _truncation
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -70,6 +71,7 @@ def register(registry: Registry) -> None:
         _schur,
         _hessenberg,
         _structured,
+        _truncation,
     )
     for page in pages:
         page.register(registry)

@@ -32,12 +32,12 @@ from tenferro_linalg._algebra import (
 from tenferro_linalg._apart import svd_apart_
 from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
-from tenferro_linalg._operands import basis, differentiated, integer, leading, matrices, require_inexact
+from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact
 from tenferro_linalg._small import GENERIC, small_first
-from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
+from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import concatenate
-from tenferro_tensor_core import Dim, DimLike, ask, dim_max, dim_min, real_of
+from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
 
 
 class SVDResult(NamedTuple):
@@ -94,37 +94,6 @@ def svdvals(x: Any, /) -> Array:
     x = matrices("svdvals", x)
     # A differentiated call keeps the vectors, which its derivative needs.
     return svd_(x, full=False, basis="generic", cut=None)[1] if differentiated(x) else svdvals_(x)
-
-
-def svd_trunc(x: Any, k: int, /) -> SVDResult:
-    """The `k` largest singular triplets of matrices (..., m, n).
-
-    The gradient contains the coupling of kept and discarded vectors. A cut through a multiplet of equal values has
-    no gradient; the error says which `k` keeps it whole.
-
-    Args:
-        x: matrices (..., m, n).
-        k: number of triplets, at most min(m, n).
-
-    Returns:
-        U (..., m, k), S (..., k), Vh (..., k, n).
-
-    Raises:
-        ArgumentError: `k` is negative or larger than min(m, n).
-        NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
-        GaugeError, DegenerateError: (gradient) as for `svd`, and where the cut splits equal values.
-
-    >>> u, s, vh = svd_trunc([[3.0, 0.0], [0.0, 4.0]], 1)
-    >>> s
-    Tensor([4.])
-    """
-    x = matrices("svd_trunc", x)
-    most = dim_min(*x.spec.shape[-2:])
-    k = k if isinstance(k, Dim) else integer("svd_trunc", "k", k)
-    if ask(k, "<", 0) or ask(k, ">", most):
-        raise ArgumentError(f"svd_trunc: k={k} is not between 0 and min(m, n) = {most}", k=k)
-    u, s, vh = svd_(x, full=False, basis=basis(x), cut=k)
-    return SVDResult(block(u, column=(0, k)), leading(s, k), block(vh, row=(0, k)))
 
 
 def _values(x: Spec) -> Spec:

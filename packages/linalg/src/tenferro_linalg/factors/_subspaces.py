@@ -10,15 +10,25 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg._algebra import adjoint, block, mm
+from tenferro_linalg._bases import rebased_svd
 from tenferro_linalg._degeneracy import PASSING, cotangent_scale, unrotated
 from tenferro_linalg._errors import RankError
-from tenferro_linalg._operands import basis, matrices, show
+from tenferro_linalg._operands import matrices, show
 from tenferro_linalg._pinv import cut_of, pinv_ranked_
 from tenferro_linalg._qr import qr, qr_prefix_
 from tenferro_linalg._svd import svd_, svdvals
 from tenferro_linalg.factors._lstsq import above, lstsq_, pseudo_inverse
 from tenferro_runtime.batching import inner_array
-from tenferro_runtime.extension import ArgumentError, General, Registry, ShapeError, Spec, TracedTensor, primitive
+from tenferro_runtime.extension import (
+    ArgumentError,
+    General,
+    Inactive,
+    Registry,
+    ShapeError,
+    Spec,
+    TracedTensor,
+    primitive,
+)
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import (
     acos,
@@ -94,7 +104,7 @@ def null_space(x: Any, /, rcond: float | Any | None = None) -> Array:
 def _basis(what: str, x: Any, rcond: Any) -> Any:
     x, cut = cut_of(what, matrices(what, x), "rcond", rcond)
     fixed = stop_gradient(x)
-    u, s, vh = svd_(fixed, full=what == "null_space", basis=basis(x), cut=None)
+    u, s, vh = frame_(fixed, full=what == "null_space", what=what)
     inside = above(fixed, s, cut)
     rank = _rank(what, inside)
     if what == "orth":
@@ -107,6 +117,21 @@ def _basis(what: str, x: Any, rcond: Any) -> Any:
     k = s.spec.shape[-1]
     y = pseudo_inverse(block(u, column=(0, k)), s, block(vh, row=(0, k)), inside)
     return basis_(x, q, y, s, *cut, what=what)
+
+
+@primitive(family="tenferro-linalg.frame.v1", extension="linalg")
+def frame_(x: Spec, *, full: bool, what: str) -> tuple[Spec, Spec, Spec]:
+    """U, S, Vh as constants, which also stay where derivatives are taken as limits beside the point."""
+    return svd_.infer(x, full=full, basis="generic", cut=None)  # type: ignore[return-value]
+
+
+def _frame_kernel(la: Any, ins: Any, outs: Any, *, full: bool, what: str) -> Any:
+    def run(x: Any) -> Any:
+        x = la.finite(what, x)
+        u, s, vh = la.svd(x, full)
+        return rebased_svd(la, x, u, s, vh, None)
+
+    return run
 
 
 @primitive(family="tenferro-linalg.basis.v1", extension="linalg")
@@ -212,6 +237,8 @@ def register(registry: Registry) -> None:
 
     kernels(registry, independent_, _independent_kernel, sizes=lambda ins, outs, *, columns: (columns,), blas=False)
     registry.rule(independent_, PASSING)
+    kernels(registry, frame_, _frame_kernel)
+    registry.rule(frame_, Inactive())
     kernels(registry, basis_, lambda la, ins, outs, *, what: lambda a, q, *_: q, blas=False)
     registry.rule(basis_, General(jvp=_basis_jvp, vjp=_basis_vjp))
 
