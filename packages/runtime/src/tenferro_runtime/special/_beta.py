@@ -112,7 +112,7 @@ def _beta(a: Any, b: Any) -> Any:
     found = special.beta(a, b)
     large = (np.maximum(a, b) > LARGE) & (np.minimum(a, b) > 0)
     if large.any():
-        found = np.where(large, np.exp(log_beta(special, a, b)), found)
+        found[large] = np.exp(log_beta(special, a[large], b[large]))
     return found
 
 

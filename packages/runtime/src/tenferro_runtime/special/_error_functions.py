@@ -56,12 +56,18 @@ def erfcx_(x: Spec, *, order: int) -> Spec:
     return x
 
 
+_ERFCX: Final = erfcx_.op(order=0)
+
+
 @primitive(elementwise=True, domain="inexact", family=family("dawsn"), extension="special")
 def dawsn_(x: Spec, *, order: int) -> Spec:
     """A derivative of Dawson's integral."""
     if order < 0:
         raise ArgumentError(f"dawsn has derivatives of order at least 0, got {order}", order=order)
     return x
+
+
+_DAWSN: Final = dawsn_.op(order=0)
 
 
 @primitive(elementwise=True, domain="inexact", family=family("fresnel_s"), extension="special")
@@ -120,7 +126,7 @@ def erfcx(x: Any, /) -> Array:
     >>> tr.special.erfcx(tr.asarray([0.0, 1e10]))
     Tensor([1.00000000e+00, 5.64189584e-11])
     """
-    return erfcx_(x, order=0)  # type: ignore[no-any-return]
+    return _ERFCX(x)  # type: ignore[no-any-return]
 
 
 def erfi(x: Any, /) -> Array:
@@ -138,7 +144,7 @@ def dawsn(x: Any, /) -> Array:
     >>> tr.special.dawsn(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.53807951])
     """
-    return dawsn_(x, order=0)  # type: ignore[no-any-return]
+    return _DAWSN(x)  # type: ignore[no-any-return]
 
 
 def wofz(z: Any, /) -> Array:
@@ -177,8 +183,8 @@ NODES: Final = 48
 
 
 def _erfcx(x: Any, order: int) -> Any:
-    if order == 0:
-        return host_special().erfcx(x)
+    if np.iscomplexobj(x):
+        return _complex_erfcx(x, order)
     return in_blocks(lambda x: _repeated_integral(x, order), (x,)) * (2 / _ROOT * (-2.0) ** order)
 
 
@@ -215,8 +221,6 @@ def _dawsn(x: Any, order: int) -> Any:
     before, this = 0.0, host_special().dawsn(x)
     for n in range(order):
         before, this = this, -2 * x * this - (2 * n * before if n else -1.0)
-    if order == 0:
-        return this
     far = np.abs(x) > 7
     y = np.where(far, x, 7.0)
     term = np.ones_like(y) * 0.5 * math.factorial(order) * (-1) ** order / y ** (order + 1.0)
@@ -227,10 +231,6 @@ def _dawsn(x: Any, order: int) -> Any:
         term = term * (p / 2) * (p + order) * (p + order + 1) / (p * (p + 1)) / (y * y)
         series = series + term
     return np.where(far, series, this)
-
-
-def _erfcx_kernel(x: Any, order: int) -> Any:
-    return _complex_erfcx(x, order) if order and np.iscomplexobj(x) else _erfcx(x, order)
 
 
 def _gaussian(sign: float, factor: float) -> Any:
@@ -252,8 +252,10 @@ def register(registry: Registry) -> None:
     register_scipy(registry, wofz_, Slopes(singular=True, z=lambda z, out: -2.0 * z * out + 2j / _ROOT))
     register_scipy(registry, erfi_, Slopes(singular=True, x=lambda x: (2 / _ROOT) * catalog.exp(x * x)))
     register_scipy(registry, erfcinv_, Slopes(singular=True, x=lambda out: (-0.5 * _ROOT) * catalog.exp(out * out)))
-    register_host(registry, erfcx_, Slopes(singular=True, x=lambda x, order: erfcx_(x, order=order + 1)), _erfcx_kernel)
-    register_host(registry, dawsn_, Slopes(singular=True, x=lambda x, order: dawsn_(x, order=order + 1)), _dawsn)
+    rule = Slopes(singular=True, x=lambda x, order: erfcx_(x, order=order + 1))
+    register_host(registry, erfcx_, rule, _erfcx, value="erfcx")
+    rule = Slopes(singular=True, x=lambda x, order: dawsn_(x, order=order + 1))
+    register_host(registry, dawsn_, rule, _dawsn, value="dawsn")
     sine = Slopes(singular=True, x=lambda x: catalog.sin(_fresnel_phase(x)))
     register_scipy(registry, fresnel_s_, sine, "fresnel", pick=0)
     cosine = Slopes(singular=True, x=lambda x: catalog.cos(_fresnel_phase(x)))

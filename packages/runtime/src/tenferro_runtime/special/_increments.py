@@ -52,6 +52,7 @@ def log_beta(special: Any, a: Any, b: Any) -> Any:
     found, far = special.betaln(a, b), (large > LARGE) & (small > 0)
     if not far.any():
         return found
-    p, q = np.where(far, large, LARGE), np.where(far, small, 1.0)
+    p, q = large[far], small[far]
     ratio = (p - 0.5) * np.log1p(q / p) + q * (np.log(p + q) - 1) + stirling_error(p + q) - stirling_error(p)
-    return np.where(far, special.gammaln(q) - ratio, found)
+    found[far] = special.gammaln(q) - ratio
+    return found

@@ -26,6 +26,9 @@ def log_ndtr_(x: Spec, *, order: int) -> Spec:
     return x
 
 
+_LOG_NDTR: Final = log_ndtr_.op(order=0)
+
+
 @primitive(elementwise=True, domain="floating", family=family("ndtri"), extension="special")
 def ndtri_(x: Spec) -> Spec:
     """Quantile of the normal distribution."""
@@ -55,7 +58,7 @@ def log_ndtr(x: Any, /) -> Array:
     >>> tr.special.log_ndtr(tr.asarray([0.0, -100.0]))
     Tensor([-6.93147181e-01, -5.00552421e+03])
     """
-    return log_ndtr_(x, order=0)  # type: ignore[no-any-return]
+    return _LOG_NDTR(x)  # type: ignore[no-any-return]
 
 
 def ndtri(y: Any, /) -> Array:
@@ -92,8 +95,6 @@ def _hazard_coefficients() -> tuple[float, ...]:
 def _log_ndtr(x: Any, order: int) -> Any:
     """With h the density over the distribution function, ``h' = -h (x + h)``."""
     special = host_special()
-    if order == 0:
-        return special.log_ndtr(x)
     derivatives = [_MILLS / special.erfcx(x * -_HALF)]
     if order == 1:
         return derivatives[0]
@@ -118,7 +119,7 @@ def _log_ndtr(x: Any, order: int) -> Any:
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
     hazard = Slopes(singular=True, x=lambda x, order: log_ndtr_(x, order=order + 1))
-    register_host(registry, log_ndtr_, hazard, _log_ndtr)
+    register_host(registry, log_ndtr_, hazard, _log_ndtr, value="log_ndtr")
     quantile = Slopes(singular=True, x=lambda out: math.sqrt(2 * math.pi) * catalog.exp(0.5 * (out * out)))
     register_scipy(registry, ndtri_, quantile)
     register_scipy(registry, ndtri_exp_, Slopes(singular=True, x=lambda out: erfcx(out * -_HALF) * (1 / _MILLS)))

@@ -68,8 +68,13 @@ def _exprel_slope(x: Any) -> Any:
 _LOG1P: Final = [(-1) ** k / (k + 1) for k in range(36)]
 
 
-def log1p_quotient(x: Any) -> Any:
+@primitive(elementwise=True, domain="floating", family=family("log1p_quotient"), extension="special")
+def log1p_quotient(x: Spec) -> Spec:
     """``log(1 + x) / x``."""
+    return x
+
+
+def _expand_log1p_quotient(x: Any) -> Any:
     return removable(x, 0.25, _LOG1P, lambda x: catalog.log1p(x) / x)
 
 
@@ -96,3 +101,4 @@ def _expand_exprel(x: Any) -> Any:
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
     register_scipy(registry, exprel_, Slopes(x=_exprel_slope), expansion=_expand_exprel)
+    registry.expansion(log1p_quotient, _expand_log1p_quotient)

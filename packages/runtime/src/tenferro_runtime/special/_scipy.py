@@ -100,6 +100,7 @@ def register_host(
     rule: Slopes | Inactive,
     compute: Callable[..., Any],
     *,
+    value: str | None = None,
     expansion: Callable[..., Any] | None = None,
 ) -> None:
     """Register an element-wise primitive that NumPy computes, for which accelerators have no kernel.
@@ -110,10 +111,13 @@ def register_host(
         rule: its derivatives.
         compute: ``compute(*operands, **metadata)`` of arrays of one dimension in double precision, at least one
             element long; returns an array of that length.
+        value: the function of `scipy.special` that the primitive is where all metadata are 0, orders of derivatives.
         expansion: the primitive in terms of core operations.
     """
 
     def make(ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+        if value is not None and not any(metadata.values()):
+            return make_scipy("cpu", value, None, ins, outs)
         dtype = outs[0].dtype
         wide = np.dtype(np.complex128 if outs[0].cplx else np.float64)
 
@@ -131,9 +135,23 @@ def register_host(
         return run
 
     registry.kernel(primitive, "cpu", _any_size(make))
+    if value is not None:
+        for backend in ACCELERATORS:
+            registry.kernel(primitive, backend, _any_size(partial(_make_value, backend, value)))
     registry.rule(primitive, rule)
     if expansion is not None:
         registry.expansion(primitive, expansion, keep=True)
+
+
+def _make_value(backend: str, name: str, ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+    if any(metadata.values()):
+        raise UnsupportedError(
+            f"this derivative of {name} has no kernel for the backend {backend!r}; move the operands to the host with "
+            "to_device",
+            function=name,
+            backend=backend,
+        )
+    return make_scipy(backend, name, None, ins, outs)
 
 
 def register_composed(
@@ -190,6 +208,6 @@ def make_scipy(backend: str, name: str, pick: int | None, ins: Any, outs: Any, *
         # Some functions have double precision only.
         return out if out.dtype == dtype else out.astype(dtype)
 
-    if first or pick is not None or any(s.dtype.itemsize != 8 for s in ins):
+    if first or pick is not None or any(s.dtype not in ("float64", "complex128") for s in ins):
         return run
     return function  # type: ignore[no-any-return]

@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._increments import polygamma
+from tenferro_runtime.special._increments import LARGE, log_beta, polygamma
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
+from tenferro_runtime.special._removable import removable
 from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
 from tenferro_tensor import Array, catalog
 
@@ -30,6 +31,9 @@ def stdtr_(df: Spec, t: Spec, *, order: int) -> Spec:
     return df
 
 
+_STDTR: Final = stdtr_.op(order=0)
+
+
 @primitive(elementwise=True, domain="floating", family=family("stdtrit"), extension="special")
 def stdtrit_(df: Spec, p: Spec) -> Spec:
     """Quantile of Student's distribution."""
@@ -42,7 +46,7 @@ def stdtr(df: Any, t: Any, /) -> Array:
     >>> tr.special.stdtr(tr.asarray([1.0, 5.0]), 1.0)
     Tensor([0.75      , 0.81839127])
     """
-    return stdtr_(df, t, order=0)  # type: ignore[no-any-return]
+    return _STDTR(df, t)  # type: ignore[no-any-return]
 
 
 def stdtrit(df: Any, p: Any, /) -> Array:
@@ -54,17 +58,46 @@ def stdtrit(df: Any, p: Any, /) -> Array:
     return stdtrit_(df, p)  # type: ignore[no-any-return]
 
 
-def _log_derivatives(df: Any, square: Any, order: int, log: Any, psi: Callable[[int, Any], Any]) -> list[Any]:
-    """Derivatives by `df` of the logarithm of the density, of order 1 on; `log` is ``log(1 + square / df)``."""
-    total = df + square
-    terms, derivatives = [log], []
+def _log_derivatives(df: Any, share: Any, excess: Any, order: int, scale: Callable[[int], Any]) -> list[Any]:
+    """Derivatives by `df` of the logarithm of the density, of order 1 on, as sums that do not cancel.
+
+    Args:
+        df: degrees of freedom.
+        share: ``t**2 / (df + t**2)``.
+        excess: ``-log(1 - share) - share``.
+        order: the highest order.
+        scale: derivatives of the logarithm of the density in the middle.
+    """
+    rest, derivatives = 1.0 - share, []
     for m in range(1, order + 1):
-        factorial = float(math.factorial(m - 1))
-        sign = (-1.0) ** m
-        terms.append(sign * factorial * (1.0 / df**m - 1.0 / total**m))
-        scale = sign * 0.5 * factorial / df**m + 0.5**m * (psi(m - 1, 0.5 * (df + 1.0)) - psi(m - 1, 0.5 * df))
-        derivatives.append(scale - 0.5 * (df + 1.0) * terms[m] - 0.5 * m * terms[m - 1])
+        sign, factorial = (-1.0) ** m, float(math.factorial(m - 1))
+        last = 0.5 * sign * factorial * share * sum(rest**i for i in range(m)) / df**m
+        if m == 1:
+            power = -0.5 * excess
+        else:
+            series = sum((i + 1) * rest**i for i in range(m - 1))
+            power = 0.5 * sign * math.factorial(m - 2) * (share * share) * series / df ** (m - 1.0)
+        derivatives.append(scale(m) + power - last)
     return derivatives
+
+
+_EXCESS: Final = [0.0, 0.0, *[1 / j for j in range(2, 30)]]
+"""Coefficients of powers of a share in its excess."""
+
+
+def _scale_derivative(df: Any, order: int, psi: Callable[[int, Any], Any]) -> Any:
+    """The derivative of the logarithm of the density in the middle, for few degrees of freedom."""
+    change = psi(order - 1, 0.5 * (df + 1.0)) - psi(order - 1, 0.5 * df)
+    return 0.5 * (-1.0) ** order * math.factorial(order - 1) / df**order + 0.5**order * change
+
+
+def _far_scale_derivative(df: Any, order: int) -> Any:
+    """The same for many, by the asymptotic series."""
+    z = 0.5 * df
+    total: Any = 0.0
+    for k, c in zip(range(1, 14, 2), _HALF_STEP, strict=True):
+        total = total + c * float(math.prod(range(k, k + order))) * z ** -float(k + order)
+    return (-0.5) ** order * total
 
 
 def _bell(logs: list[Any]) -> Any:
@@ -74,23 +107,43 @@ def _bell(logs: list[Any]) -> Any:
     return values[-1]
 
 
+_HALF_STEP: Final = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224, -5461 / 425984)
+"""Coefficients of odd powers of ``1 / z`` in the logarithm of ``gamma(z + 1/2) / gamma(z) / sqrt(z)``."""
+
+
+def _log_scale(df: Any) -> Any:
+    """The logarithm of the density in the middle."""
+    large = catalog.gt(df, 2 * LARGE)
+    few, many = catalog.select(large, 1.0, 0.5 * df), catalog.select(large, 0.5 * df, LARGE)
+    plain = catalog.lgamma(few + 0.5) - catalog.lgamma(few) - 0.5 * catalog.log(few)
+    power: Any = 1.0 / (many * many)
+    series: Any = _HALF_STEP[-1]
+    for c in _HALF_STEP[-2::-1]:
+        series = power * series + c
+    return catalog.select(large, series / many, plain) - 0.5 * math.log(2 * math.pi)
+
+
 def _density(df: Any, t: Any, order: int = 0) -> Any:
     """The derivative by `df` of the density, in core operations."""
     square = t * t
     log = catalog.log1p(square / df)
-    half = 0.5 * df
-    scale = catalog.lgamma(half + 0.5) - catalog.lgamma(half) - 0.5 * catalog.log(math.pi * df)
-    density = catalog.exp(scale - (half + 0.5) * log)
+    density = catalog.exp(_log_scale(df) - 0.5 * (df + 1.0) * log)
     if not order:
         return density
-    logs = _log_derivatives(df, square, order, log, lambda n, a: catalog.polygamma(a, order=n))
-    return density * _bell(logs)
+    share = square / (df + square)
+    excess = removable(share, 0.25, _EXCESS, lambda r: -catalog.log1p(-r) - r)
+    large = catalog.gt(df, 2 * LARGE)
+    few, many = catalog.select(large, 1.0, df), catalog.select(large, df, 2 * LARGE)
+
+    def scale(m: int) -> Any:
+        near = _scale_derivative(few, m, lambda n, a: catalog.polygamma(a, order=n))
+        return catalog.select(large, _far_scale_derivative(many, m), near)
+
+    return density * _bell(_log_derivatives(df, share, excess, order, scale))
 
 
 def _derivative(df: Any, t: Any, order: int) -> Any:
     special = host_special()
-    if order == 0:
-        return special.stdtr(df, t)
     return in_blocks(lambda df, t: _of_block(special, df, t, order), (df, t))
 
 
@@ -103,25 +156,39 @@ def _of_block(special: Any, df: Any, t: Any, order: int) -> Any:
     df, t = df[places, None], t[places, None]
     size = np.abs(t)
 
-    def integrand(t: Any) -> Any:
-        square = t * t
-        log = np.log1p(square / df)
-        logs = _log_derivatives(df, square, order, log, lambda n, a: polygamma(special, n, a))
-        scale = special.gammaln(0.5 * df + 0.5) - special.gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
-        return np.exp(scale - 0.5 * (df + 1) * log) * _bell(logs)
+    scale = -0.5 * np.log(df) - log_beta(special, 0.5 * df, np.full_like(df, 0.5))
+
+    large = df > 2 * LARGE
+    few, many = np.where(large, 1.0, df), np.where(large, df, 2 * LARGE)
+    scales = [
+        np.where(
+            large,
+            _far_scale_derivative(many, m),
+            _scale_derivative(few, m, lambda n, a: polygamma(special, n, a)),
+        )
+        for m in range(1, order + 1)
+    ]
+
+    def integrand(log_t: Any) -> Any:
+        """Times t, for integrals over its logarithm: the tail of few degrees of freedom leaves the range of numbers."""
+        log_ratio = 2 * log_t - np.log(df)
+        log, share = np.logaddexp(0.0, log_ratio), 1 / (1 + np.exp(-log_ratio))
+        series = np.polynomial.polynomial.polyval(np.minimum(share, 0.25), _EXCESS)
+        excess = np.where(share < 0.25, series, log - share)
+        logs = _log_derivatives(df, share, excess, order, lambda m: scales[m - 1])
+        return np.exp(scale - 0.5 * (df + 1) * log + log_t) * _bell(logs)
 
     s, w = legendre(NODES)
     inner = np.minimum(size, 2 * np.sqrt(np.minimum(df, 1.0)))
     middle = size <= inner
-    found = np.where(middle[:, 0], (integrand(inner * s) @ w) * inner[:, 0], 0.0)
+    found = np.where(middle[:, 0], (integrand(np.log(inner * s)) / s) @ w, 0.0)
     if not middle.all():
-        far = np.where(middle, 1.0, size)
+        far = np.log(np.where(middle, 1.0, size))
         length = np.maximum(DECAY / df, 4.0) + 1.0
         tail = 0.0
         for start, end in pairwise(PANELS):
             v = length * (start + (end - start) * s)
-            at = far * np.exp(v)
-            tail = tail + ((integrand(at) * at) @ w) * (length * (end - start))[:, 0]
+            tail = tail + (integrand(far + v) @ w) * (length * (end - start))[:, 0]
         found = np.where(middle[:, 0], found, -tail)
     out[places] = np.sign(t[:, 0]) * found
     return out
@@ -134,7 +201,7 @@ def register(registry: Registry) -> None:
         df=lambda df, t, order: stdtr_(df, t, order=order + 1),
         t=lambda df, t, order: _density(df, t, order),
     )
-    register_host(registry, stdtr_, rule, _derivative)
+    register_host(registry, stdtr_, rule, _derivative, value="stdtr")
     inverse = Slopes(
         singular=True,
         df=lambda df, out: -stdtr_(df, out, order=1) / _density(df, out),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, host_special, register_host
+from tenferro_runtime.special._scipy import family, register_host
 from tenferro_tensor import Array
 
 __all__ = ["zeta"]
@@ -17,12 +17,18 @@ def riemann_zeta_(s: Spec, *, order: int) -> Spec:
     return s
 
 
+_RIEMANN: Final = riemann_zeta_.op(order=0)
+
+
 @primitive(elementwise=True, domain="floating", family=family("hurwitz_zeta"), extension="special")
 def hurwitz_zeta_(s: Spec, q: Spec, *, order: int) -> Spec:
     """A derivative of Hurwitz's zeta function by its exponent."""
     if order < 0:
         raise ArgumentError(f"a zeta function has derivatives of order at least 0, got {order}", order=order)
     return s
+
+
+_HURWITZ: Final = hurwitz_zeta_.op(order=0)
 
 
 def zeta(s: Any, q: Any = None, /) -> Array:
@@ -38,8 +44,8 @@ def zeta(s: Any, q: Any = None, /) -> Array:
     Tensor([1.64493407, 0.64493407])
     """
     if q is None:
-        return riemann_zeta_(s, order=0)  # type: ignore[no-any-return]
-    return hurwitz_zeta_(s, q, order=0)  # type: ignore[no-any-return]
+        return _RIEMANN(s)  # type: ignore[no-any-return]
+    return _HURWITZ(s, q)  # type: ignore[no-any-return]
 
 
 def _by_start(s: Any, q: Any, order: int) -> Any:
@@ -48,16 +54,12 @@ def _by_start(s: Any, q: Any, order: int) -> Any:
 
 
 def _riemann(s: Any, order: int) -> Any:
-    if order == 0:
-        return host_special().zeta(s)
     from tenferro_runtime.special._zeta_derivatives import riemann
 
     return riemann(s, order)
 
 
 def _hurwitz(s: Any, q: Any, order: int) -> Any:
-    if order == 0:
-        return host_special().zeta(s, q)
     from tenferro_runtime.special._zeta_derivatives import hurwitz
 
     return hurwitz(s, q, order)
@@ -66,6 +68,6 @@ def _hurwitz(s: Any, q: Any, order: int) -> Any:
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
     by_exponent = Slopes(singular=True, s=lambda s, order: riemann_zeta_(s, order=order + 1))
-    register_host(registry, riemann_zeta_, by_exponent, _riemann)
+    register_host(registry, riemann_zeta_, by_exponent, _riemann, value="zeta")
     both = Slopes(singular=True, s=lambda s, q, order: hurwitz_zeta_(s, q, order=order + 1), q=_by_start)
-    register_host(registry, hurwitz_zeta_, both, _hurwitz)
+    register_host(registry, hurwitz_zeta_, both, _hurwitz, value="zeta")
