@@ -20,8 +20,6 @@ if TYPE_CHECKING:
         jv,
         kv,
         kve,
-        neighbours,
-        scaled_slope,
         yv,
     )
     from tenferro_runtime.special._bessel_integer import (
@@ -257,7 +255,6 @@ __all__ = [
     "ndtr",
     "ndtri",
     "ndtri_exp",
-    "neighbours",
     "owens_t",
     "pdtr",
     "pdtrc",
@@ -268,7 +265,6 @@ __all__ = [
     "psi",
     "rel_entr",
     "rgamma",
-    "scaled_slope",
     "shichi",
     "sici",
     "sinc",
@@ -300,7 +296,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "_airy": "AiryResult airy airye",
-            "_bessel": "hankel1 hankel2 iv ive jn jv kv kve neighbours scaled_slope yv",
+            "_bessel": "hankel1 hankel2 iv ive jn jv kv kve yv",
             "_bessel_integer": "bessel_jn i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e kn y0 y1 yn",
             "_bessel_spherical": "spherical_in spherical_jn spherical_kn spherical_yn",
             "_beta": "beta betaln binom comb",

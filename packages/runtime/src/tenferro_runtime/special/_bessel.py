@@ -20,7 +20,7 @@ from tenferro_runtime.special._sampling import circled, sampled
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
-__all__ = ["hankel1", "hankel2", "iv", "ive", "jn", "jv", "kv", "kve", "neighbours", "scaled_slope", "yv"]
+__all__ = ["hankel1", "hankel2", "iv", "ive", "jn", "jv", "kv", "kve", "yv"]
 
 jv_ = partials("jv", "v x", "Bessel function of the first kind.")
 yv_ = partials("yv", "v x", "Bessel function of the second kind.")
@@ -36,7 +36,7 @@ _ASYMPTOTIC = 1e6
 """Arguments beyond which, and far beyond the square of the order, the asymptotic series has all digits."""
 
 _LARGE = 2.0
-"""Arguments beyond which, and beyond the order, scaled functions are differentiated on a circle."""
+"""Arguments beyond which, and beyond thrice the order, scaled functions are differentiated on a circle."""
 
 
 def jv(v: Any, x: Any, /) -> Array:
@@ -138,13 +138,13 @@ def scaled_slope(scaled: Callable[[Any, Any], Any], kind: str, v: Any, x: Any, o
     if order == 0:
         return scaled(v, x)
     at, size = np.abs(x), np.abs(v)
-    middle = at > _LARGE + size
+    middle = at > _LARGE + 3.0 * size
     far = at > _ASYMPTOTIC + 50.0 * size**2
     value = _near_slope(scaled, kind, v, np.where(far, 1.0, x), order)
     if not middle.any():
         return value
-    at = np.where(middle, at, 1.0 + size)
-    inside = np.where(far, 1.0 + size, at)
+    at = np.where(middle, at, 1.0 + 3.0 * size)
+    inside = np.where(far, 1.0 + 3.0 * size, at)
     turned = (lambda z: scaled(v, z) * np.exp(-1j * z.imag)) if kind == "i" else (lambda z: scaled(v, z))
     beyond = circled(turned, inside, 0.25 * inside / (1.0 + size / inside), order)
     beyond = np.where(far, _asymptotic(kind, v, at, order), beyond)

@@ -7,6 +7,7 @@ derivatives come from values around them, at a third of the distance to the near
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tenferro_runtime.extension import Registry
 from tenferro_runtime.special._partials import partials, register_partials
 from tenferro_runtime.special._sampling import around
 from tenferro_runtime.special._scipy import host_special
+from tenferro_runtime.special._tricomi import tricomi
 from tenferro_tensor import Array
 
 __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu"]
@@ -61,11 +63,14 @@ def hyperu(a: Any, b: Any, x: Any, /) -> Array:
     return hyperu_(a, b, x)  # type: ignore[no-any-return]
 
 
-def _rising(a: Any, order: int) -> Any:
-    product: Any = 1.0
-    for i in range(order):
-        product = product * (a + i)
-    return product
+def _rising(a: Any, order: int, slope: int = 0) -> Any:
+    """``a (a + 1) ... (a + order - 1)``, or a derivative of it."""
+    if slope == 0:
+        product: Any = 1.0
+        for i in range(order):
+            product = product * (a + i)
+        return product
+    return np.polynomial.Polynomial.fromroots([-i for i in range(order)]).deriv(slope)(a)
 
 
 def _from_poles(b: Any) -> Any:
@@ -112,44 +117,20 @@ def _hyp2f1(orders: tuple[int, int, int, int], a: Any, b: Any, c: Any, x: Any) -
 
 
 def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
-    k = orders[2]
-
-    def f(a: Any, b: Any) -> Any:
-        value = _tricomi(a + k, b + k, x)
-        return value * (_rising(a, k) * (-1) ** k) if k else value
-
-    radius = 2.0 / (1.0 + np.abs(np.log(np.maximum(x, 1e-300))))
-    return around(f, (a, b), (radius, radius), orders[:2])
-
-
-def _tricomi(a: Any, b: Any, x: Any) -> Any:
-    """SciPy's values, and those of the integral where it has none, mostly at large integers `b`."""
-    value = host_special().hyperu(a, b, x)
-    lost = np.isnan(value) & (x > 0)
-    if lost.any():
-        value = value.copy()
-        value[lost] = _tricomi_integral(a[lost], b[lost], x[lost])
-    return value
-
-
-def _tricomi_integral(a: Any, b: Any, x: Any) -> Any:
-    """``int exp(-x t) t**(a-1) (1+t)**(b-a-1) dt / gamma(a)`` for ``a >= 1``, and downwards in `a` by recurrence."""
-    steps = np.maximum(np.ceil(1.0 - a), 0.0)
-
-    def integral(a: Any) -> Any:
-        u = np.arange(-5.0, 28.0, 0.1)[:, None]
-        exponent = u - np.exp(-u)
-        t = np.exp(exponent)
-        logarithm = a * exponent - x * t + (b - a - 1.0) * np.log1p(t) - host_special().gammaln(a)
-        return 0.1 * np.sum(np.exp(logarithm) * (1.0 + np.exp(-u)), axis=0)
-
-    value, above = integral(a + steps), integral(a + steps + 1.0)
-    for i in range(int(steps.max(initial=0.0))):
-        at = a + steps - i
-        below = (x + 2.0 * at - b) * value - at * (at - b + 1.0) * above
-        more = i < steps
-        value, above = np.where(more, below, value), np.where(more, value, above)
-    return value
+    """Values are SciPy's where it has any, which is not so at some large integers `b`."""
+    by_a, by_b, k = orders
+    if by_a == by_b == 0:
+        factor = _rising(a, k) * (-1) ** k
+        value = host_special().hyperu(a + k, b + k, x)
+        lost = np.isnan(value) & (x > 0)
+        if lost.any():
+            value[lost] = tricomi(a[lost] + k, b[lost] + k, x[lost], (0, 0))
+        return factor * value if k else value
+    total: Any = 0.0
+    for i in range(min(by_a, k) + 1):  # the product rule
+        rest = (by_a - i, by_b)
+        total = total + comb(by_a, i) * (-1) ** k * _rising(a, k, i) * tricomi(a + k, b + k, x, rest)
+    return total
 
 
 def register(registry: Registry) -> None:
@@ -161,5 +142,4 @@ def register(registry: Registry) -> None:
         (hyperu_, _hyperu),
     )
     for of, compute in computed:
-        # Tricomi's function has values where SciPy has none.
         register_partials(registry, of, compute, own=of is hyperu_)
