@@ -18,6 +18,7 @@ from tenferro_linalg import (
     _divided,
     _eig,
     _eigh,
+    _masks,
     _nonnormal,
     _norms,
     _pinv,
@@ -146,7 +147,7 @@ def _table() -> list[Case]:
     def linalg(primitive: Primitive, *ins: Spec, **params: Any) -> None:
         out.append(Case(primitive, ins, params))
 
-    for keep in _algebra.KEPT:
+    for keep in _masks.KEPT:
         linalg(_algebra.part_, tall, keep=keep)
     linalg(_algebra.identity_like_, square)
     linalg(_norms.power_norm_, tall, axes=(0, 2), p=3.0)

@@ -4,12 +4,11 @@ Every function works on the last two axes and takes concrete, differentiated and
 asks about sizes, so that symbolic extents pass through.
 """
 
-import operator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from tenferro_linalg._masks import KEPT, mask_of, mask_on
 from tenferro_runtime.extension import ArgumentError, Inactive, Linear, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import (
@@ -31,11 +30,6 @@ from tenferro_tensor.catalog import (
     transpose,
 )
 from tenferro_tensor_core import DimLike
-
-KEPT = ("diagonal", "off_diagonal", "lower", "strict_lower", "upper")
-
-KEPT_MASK = 4096
-"""Entries up to which the mask of a part is kept: making it takes as long as using it."""
 
 
 @primitive(family="tenferro-linalg.part.v1", extension="linalg")
@@ -59,45 +53,26 @@ def hermitian_(x: Spec, *, transposed: bool) -> Spec:
     return x
 
 
-def _mask(xp: Any, keep: str, m: int, n: int) -> Any:
-    i, j = xp.arange(m)[:, None], xp.arange(n)[None, :]
-    return {
-        "diagonal": operator.eq,
-        "off_diagonal": operator.ne,
-        "lower": operator.ge,
-        "strict_lower": operator.gt,
-        "upper": operator.le,
-    }[keep](i, j)
-
-
-@lru_cache(maxsize=256)
-def _small_mask(keep: str, m: int, n: int) -> Any:
-    mask = _mask(np, keep, m, n)
-    mask.flags.writeable = False
-    return mask
-
-
-def _part_kernel(la: Any, ins: Any, outs: Any, *, keep: str) -> Any:
+def part_kernel(la: Any, ins: Any, outs: Any, *, keep: str) -> Any:
+    """The kernel of `part_`."""
     xp, zero = la.xp, outs[0].dtype.type(0)
 
     def run(x: Any) -> Any:
         m, n = x.shape[-2:]
-        mask = _small_mask(keep, m, n) if xp is np and m * n <= KEPT_MASK else _mask(xp, keep, m, n)
-        return xp.where(mask, x, zero)
+        return xp.where(mask_of(keep, m, n) if xp is np else mask_on(xp, keep, m, n), x, zero)
 
     return run
 
 
 def _hermitian_kernel(la: Any, ins: Any, outs: Any, *, transposed: bool) -> Any:
-    def parted(x: Any) -> Any:
-        return _part_kernel(la, ins, outs, keep="strict_lower")(x)
+    parted = part_kernel(la, ins, outs, keep="strict_lower")
 
     def run(x: Any) -> Any:
-        other = parted(x) if not transposed else x
-        out = other + other.conj().swapaxes(-1, -2)
+        other = x if transposed else parted(x)
+        out = la.xp.add(other, other.conj().swapaxes(-1, -2), out=la.xp.empty(x.shape, x.dtype))
         out = parted(out) if transposed else out
-        i = la.xp.arange(x.shape[-1])
-        out[..., i, i] += x[..., i, i].real
+        n = x.shape[-1]
+        out.reshape(*x.shape[:-2], n * n)[..., :: n + 1] += la.xp.diagonal(x, axis1=-2, axis2=-1).real
         return out
 
     return run
@@ -138,7 +113,7 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, part_, _part_kernel, blas=False)
+    kernels(registry, part_, part_kernel, blas=False)
     kernels(registry, hermitian_, _hermitian_kernel, blas=False)
     kernels(registry, identity_like_, _identity_kernel, blas=False)
     registry.expansion(part_, _parted, keep=True)

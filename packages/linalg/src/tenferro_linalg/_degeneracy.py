@@ -84,7 +84,10 @@ def _norms(xp: Any, arrays: Any, values: Any) -> tuple[Any, Any]:
     """Summed 2-norms of the vectors and summed Frobenius norms of the matrices among cotangents."""
     vectors = matrices = xp.zeros(values.shape[:-1], values.dtype)
     for a in arrays:
-        if a.ndim == values.ndim:
+        if a.ndim <= 2 and values.ndim == 1:
+            norm = xp.sqrt(xp.vdot(a, a).real)
+            vectors, matrices = (vectors + norm, matrices) if a.ndim == 1 else (vectors, matrices + norm)
+        elif a.ndim == values.ndim:
             vectors = vectors + xp.linalg.norm(a, axis=-1)
         else:
             matrices = matrices + xp.linalg.norm(a, axis=(-2, -1))

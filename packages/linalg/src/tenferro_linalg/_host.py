@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from tenferro_linalg._masks import mask_of
 from tenferro_linalg._small import SMALL_MOST, host_routine
 from tenferro_runtime.extension import NumericalError, library
 from tenferro_tensor_core import complex_of
@@ -22,6 +23,9 @@ STACKED_SOLVE_MAX_SIZE = 32
 
 SHORT_WORK_MAX_SIZE = 32
 """Size up to which LAPACK is not asked how much memory it would like: blocks do not pay."""
+
+QR_BLOCK = 32
+"""Columns that LAPACK reflects at once, as it would ask for them."""
 
 
 def items(x: Raw) -> Iterator[tuple[int, ...]]:
@@ -114,11 +118,24 @@ class HostProvider:
 
     def qr(self, x: Raw, mode: Any) -> Any:
         """Q and R."""
-        return tuple(np.linalg.qr(x, mode=mode))
+        if x.ndim > 2 or 0 in x.shape:
+            return tuple(np.linalg.qr(x, mode=mode))
+        m, k = x.shape[0], min(x.shape)
+        columns, scales, r = _reflected(x, m if mode == "complete" else k)
+        if r.shape[0] > k:
+            reflections = np.empty((m, m), x.dtype, order="F")
+            reflections[:, :k] = columns
+        else:
+            reflections = columns[:, : r.shape[0]]
+        form = _lapack("ungqr" if x.dtype.kind == "c" else "orgqr", x.dtype)
+        q = form(reflections, scales, lwork=QR_BLOCK * r.shape[0], overwrite_a=True)[0]
+        return np.ascontiguousarray(q), r
 
     def qr_r(self, x: Raw) -> Raw:
         """R of the reduced form alone."""
-        return np.linalg.qr(x, mode="r")  # type: ignore[return-value]  # NumPy's stubs know one overload
+        if x.ndim > 2 or 0 in x.shape:
+            return np.linalg.qr(x, mode="r")  # type: ignore[return-value]  # NumPy's stubs know one overload
+        return _reflected(x, min(x.shape))[2]
 
     def lu(self, x: Raw) -> tuple[Raw, Raw]:
         """L without its diagonal and U in one matrix, and the exchanges of rows."""
@@ -348,6 +365,15 @@ def _gees(a: Raw, what: str, index: tuple[int, ...]) -> tuple[Raw, Raw]:
 
 def _unsorted(*_: Any) -> None:
     """No order of eigenvalues."""
+
+
+def _reflected(x: Raw, rows: int) -> tuple[Raw, Raw, Raw]:
+    """The reflections of a matrix in columns and their scales, and R with so many rows."""
+    n = x.shape[1]
+    columns, scales, _, _ = _lapack("geqrf", x.dtype)(x, lwork=QR_BLOCK * n)
+    r = np.zeros((rows, n), x.dtype)
+    np.copyto(r, columns[:rows], where=mask_of("upper", rows, n))
+    return columns, scales, r
 
 
 def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:

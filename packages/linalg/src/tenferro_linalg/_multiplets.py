@@ -5,6 +5,7 @@ extent of the matrix. Of 1040 matrices with intended multiplets none was missed 
 ones none was found.
 """
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ import numpy as np
 
 EPS: Final = {np.dtype(name): float(np.finfo(name).eps) for name in ("float32", "float64")}
 """Rounding units."""
+
+KEPT_MAX_VALUES: Final = 256
+"""Number of values up to which the answer is kept."""
 
 PYTHON_MAX_VALUES: Final = 32
 """Number of values up to which Python tells them apart faster than NumPy."""
@@ -28,21 +32,29 @@ def regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
     """Whether no two sorted values are equal, nor, where `zeros` is asked for, the last of descending ones zero."""
     if not values.shape[-1]:
         return True
-    if (
-        values.__class__ is np.ndarray
-        and values.dtype == np.float64
-        and values.ndim == 1
-        and values.size <= PYTHON_MAX_VALUES
-    ):
-        return _regular(values.tolist(), size, zeros)
+    if values.__class__ is np.ndarray and values.ndim == 1 and values.size <= KEPT_MAX_VALUES:
+        return _kept(values.tobytes(), values.dtype, size, zeros)
+    return _regular(xp, values, size, zeros)
+
+
+@lru_cache(maxsize=64)
+def _kept(values: bytes, dtype: np.dtype[Any], size: int, zeros: bool) -> bool:
+    """The same for a few numbers; the tests of one derivative ask for the same ones again and again."""
+    found = np.frombuffer(values, dtype)
+    if dtype == np.float64 and found.size <= PYTHON_MAX_VALUES:
+        return _regular_numbers(found.tolist(), size, zeros)
+    return _regular(np, found, size, zeros)
+
+
+def _regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
     limit = tau(xp, values, size)
     if values.shape[-1] > 1 and not bool((xp.abs(values[..., 1:] - values[..., :-1]) > limit).all()):
         return False
     return not zeros or bool((values[..., -1:] > limit).all())
 
 
-def _regular(values: list[float], size: int, zeros: bool) -> bool:
-    """The same for a few numbers, without NumPy's time for a call; a NaN is not regular."""
+def _regular_numbers(values: list[float], size: int, zeros: bool) -> bool:
+    """The same without NumPy's time for a call; a NaN is not regular."""
     limit = 8 * size * EPS[np.dtype(np.float64)] * max(map(abs, values))
     if not all(abs(b - a) > limit for a, b in pairwise(values)):
         return False

@@ -25,6 +25,7 @@ from tenferro_linalg._algebra import (
     im,
     mm,
     part,
+    part_kernel,
     to,
     total,
 )
@@ -132,11 +133,15 @@ def _prefix(la: Any, r: Any, size: int) -> Any:
     """The flags of `qr_prefix_` as a raw array."""
     xp = la.xp
     k = min(r.shape[-2:])
+    if not k:
+        return xp.zeros(r.shape[:-1], real_of(r.dtype))
+    pivots = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1))
+    limit = 8 * size * float(np.finfo(r.dtype).eps) * xp.abs(r).max(axis=(-2, -1))
+    found = pivots > xp.asarray(limit)[..., None]
+    if k == r.shape[-2] and bool(found.all()):
+        return xp.ones(r.shape[:-1], real_of(r.dtype))
     out = xp.zeros(r.shape[:-1], real_of(r.dtype))
-    if k:
-        pivots = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1))
-        limit = 8 * size * float(np.finfo(r.dtype).eps) * xp.abs(r).max(axis=(-2, -1))
-        out[..., :k] = xp.cumprod(pivots > xp.asarray(limit)[..., None], axis=-1)
+    out[..., :k] = xp.cumprod(found, axis=-1)
     return out
 
 
@@ -165,10 +170,11 @@ def _full_rank_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 def _rows_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     unit = 64 * float(np.finfo(outs[0].dtype).eps)
+    upper = part_kernel(la, ins, outs, keep="upper")
 
     def run(gr: Any, r: Any, prefix: Any, size: int) -> Any:
         xp, k = la.xp, min(r.shape[-2:])
-        gr = xp.triu(gr)
+        gr = upper(gr)
         if bool(prefix[..., :k].all()):
             return gr
         limit = xp.asarray(unit * size * xp.linalg.norm(gr, axis=(-2, -1)))
