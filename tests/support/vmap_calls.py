@@ -390,6 +390,7 @@ def _linalg(put: Any, each: Any) -> None:
     each(tl, "hessenberg", SQUARE)
     for name in ("solve_continuous_are", "solve_discrete_are"):
         put(tl, name, _riccati(getattr(tl, name)), SQUARE, OTHER)
+    put(tl, "funm", lambda x: tl.funm(x, tr.exp), SQUARE)
     put(tl, "sqrtm", lambda x: tl.sqrtm(_positive(x)), SQUARE)
     put(tl, "logm", lambda x: tl.logm(_positive(x)), SQUARE)
     put(tl, "signm", lambda x: tl.signm(_positive(x)), SQUARE)

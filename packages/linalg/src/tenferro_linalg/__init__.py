@@ -34,6 +34,7 @@ from tenferro_linalg.functions._exponentials import (
     tanhm,
     tanm,
 )
+from tenferro_linalg.functions._general import funm
 from tenferro_linalg.functions._powers import fractional_matrix_power, logm, signm, sqrtm
 from tenferro_linalg.similarity._hessenberg import HessenbergResult, hessenberg
 from tenferro_linalg.similarity._schur import SchurResult, rsf2csf, schur
@@ -126,6 +127,7 @@ __all__ = [
     "expm",
     "expm_frechet",
     "fractional_matrix_power",
+    "funm",
     "gmres",
     "hadamard",
     "hankel",

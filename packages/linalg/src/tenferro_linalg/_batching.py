@@ -21,7 +21,7 @@ from tenferro_linalg import (
     _tridiagonal,
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
-from tenferro_linalg.functions import _terms
+from tenferro_linalg.functions import _general, _terms
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
 from tenferro_runtime.extension import DimLike, Primitive, Registry
@@ -37,7 +37,7 @@ STACKS = (
     _degeneracy.checked_, _degeneracy.quotient_, _degeneracy.certified_, _degeneracy.unrotated_,
     _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_, _apart.eig_apart_, _eig.eig_, _eig.eigvals_,
     _nonnormal.eig_inverse_, _nonnormal.eig_checked_, _nonnormal.eig_quotient_, _nonnormal.eig_certified_,
-    _terms.matrix_function_,
+    _terms.matrix_function_, _general.funm_points_,
     _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
     _riccati.continuous_are_, _riccati.discrete_are_,
     _tridiagonal.eigvalsh_tridiagonal_,

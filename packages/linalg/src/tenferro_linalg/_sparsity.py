@@ -20,7 +20,7 @@ from tenferro_linalg import (
     _tridiagonal,
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
-from tenferro_linalg.functions import _terms
+from tenferro_linalg.functions import _general, _terms
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_runtime.extension import IndexMap, Registry, SparsityStep, Spec, index_map
 
@@ -32,7 +32,7 @@ STACKS = (
     _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_, _svd.svd_, _svd.svdvals_,
     _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _pinv.pinv_, _spectral.spectral_value_, _spectral.spectral_term_,
     _degeneracy.unrotated_, _eig.eig_, _eig.eigvals_, _nonnormal.eig_inverse_, _nonnormal.eig_checked_,
-    _nonnormal.eig_quotient_, _terms.matrix_function_,
+    _nonnormal.eig_quotient_, _terms.matrix_function_, _general.funm_term_,
     _schur_factors.schur_factors_, _sylvester.sylvester_, _stein.stein_,
     _riccati.continuous_are_, _riccati.discrete_are_,
     _rotations.schur_rotation_, _rotations.hessenberg_rotation_, _schur.schur_, _schur.schur_phases_,
