@@ -16,6 +16,7 @@ from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.ordering import _along
 from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.random import _draw
 from tenferro_cpu.native.threads import _threads
 from tenferro_cpu.pools import inside, open_pools, opened
 from tenferro_cpu.pools._opened import CALLER
@@ -215,7 +216,7 @@ def _reference() -> dict[Any, Any]:
 
     dot_general.sizes = reference.sizes  # type: ignore[attr-defined]
     dot_general.large = _products.large  # type: ignore[attr-defined]
-    table |= _eager.entries(table) | _eager_reduce.entries(table) | _along.entries(table)
+    table |= _eager.entries(table) | _eager_reduce.entries(table) | _along.entries(table) | _draw.entries()
     return table | _movement.movers(table) | {catalog.dot_general: dot_general}
 
 

@@ -351,3 +351,20 @@ class WholeFunction:
         over: bytes,
     ) -> WholeFunction: ...
     def __call__(self, sizes: tuple[int, ...], /, *operands: Any) -> Any: ...
+
+# random/draw.c
+@final
+class Draw:
+    """A callable of keys and of positions, one for each key: numbers from there on, with the axes of the keys in front.
+
+    Args:
+        name: ``"bits"``, ``"uniform"``, ``"normal"`` or ``"exponential"``.
+        dtype: of the numbers.
+        shape: of those of each key; ``None`` makes it the last argument of calls.
+
+    Raises:
+        ValueError: there is no such kernel.
+    """
+
+    def __new__(cls, *, name: str, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> Draw: ...
+    def __call__(self, keys: Any, starts: Any, shape: tuple[int, ...] = ..., /) -> np.ndarray[Any, Any]: ...

@@ -33,6 +33,7 @@ int tenferro_add_whole(PyObject *module);
 int tenferro_add_along(PyObject *module);
 int tenferro_add_search(PyObject *module);
 int tenferro_add_small(PyObject *module);
+int tenferro_add_draw(PyObject *module);
 
 /* Publish an address for machine code that is generated later, in the module's dict ADDRESSES: 0, or -1. */
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address);

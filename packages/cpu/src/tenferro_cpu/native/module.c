@@ -27,6 +27,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_along,
     tenferro_add_search,
     tenferro_add_small,
+    tenferro_add_draw,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

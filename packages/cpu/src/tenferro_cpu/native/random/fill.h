@@ -1,0 +1,19 @@
+/* Fills memory with random numbers, for one vector level. */
+#ifndef TENFERRO_RANDOM_FILL_H
+#define TENFERRO_RANDOM_FILL_H
+
+#include "levels.h"
+
+#include <stdint.h>
+
+/* Write `n` numbers from position `start` of the stream of `key` on. */
+typedef void random_fill(uint64_t key, uint64_t start, int64_t n, void *out);
+
+struct random_kernels {
+    random_fill *bits64, *bits32, *bits16, *bits8;
+    random_fill *uniform64, *uniform32, *normal64, *normal32, *exponential64, *exponential32;
+};
+
+TENFERRO_DECLARE(const struct random_kernels, random_kernels)
+
+#endif

@@ -1,0 +1,54 @@
+"""Random numbers as pure functions of a key and a position: the primitives, for which backends bring kernels.
+
+A key names a stream of 64-bit words, of which number i is the block cipher Threefry-2x32 with 20 rounds of the counter
+i under the key (J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011); halves of keys, counters and
+words are their upper and lower 32 bits. Numbers come from one word each, so that any part of a stream can be drawn by
+itself, in any order, and gives the same bits everywhere. What becomes of a word is in `tenferro_runtime.random`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import DimLike, DTypeError, ShapeError, uint64
+
+__all__ = ["random_bits", "random_exponential", "random_normal", "random_uniform"]
+
+
+def _drawn(what: str, key: Spec, start: Spec, shape: tuple[DimLike, ...], dtype: np.dtype[Any], kinds: str) -> Spec:
+    for operand in (key, start):
+        if operand.dtype != uint64:
+            raise DTypeError(f"{what} takes keys and positions of dtype uint64, got {operand!r}", dtype=str(operand.dtype))
+    if start.shape != key.shape:
+        raise ShapeError(f"{what} takes one position for each key, got {start!r} for {key!r}", shape=start.shape)
+    if not isinstance(dtype, np.dtype) or dtype.name not in kinds.split():
+        raise DTypeError(f"{what} draws {', '.join(kinds.split())}, not {dtype}", dtype=str(dtype))
+    return key.with_(shape=(*key.shape, *shape), dtype=dtype)
+
+
+@primitive(family="tenferro-tensor.random_bits.v1", extension="random")
+def random_bits(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
+    """Words of the stream of each key from position `start` on; narrower ones are the halves, xor, and their end."""
+    return _drawn("random_bits", key, start, shape, dtype, "uint8 uint16 uint32 uint64")
+
+
+@primitive(family="tenferro-tensor.random_uniform.v1", extension="random")
+def random_uniform(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
+    """Numbers in [0, 1), multiples of 2**-52, or of 2**-23 in float32."""
+    return _drawn("random_uniform", key, start, shape, dtype, "float32 float64")
+
+
+@primitive(family="tenferro-tensor.random_normal.v1", extension="random")
+def random_normal(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
+    """Numbers of the standard normal distribution, by the inverse of its distribution function."""
+    return _drawn("random_normal", key, start, shape, dtype, "float32 float64")
+
+
+@primitive(family="tenferro-tensor.random_exponential.v1", extension="random")
+def random_exponential(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
+    """Numbers of the exponential distribution of scale one, by the inverse of its distribution function."""
+    return _drawn("random_exponential", key, start, shape, dtype, "float32 float64")
