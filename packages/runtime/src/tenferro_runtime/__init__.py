@@ -87,7 +87,7 @@ from tenferro_tensor_core import (
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
-    from tenferro_runtime import nn, special
+    from tenferro_runtime import nn, random, special
     from tenferro_tensor_core import DType
 
     bfloat16: DType
@@ -454,6 +454,7 @@ __all__ = [
     "quantile",
     "rad2deg",
     "radians",
+    "random",
     "ravel",
     "ravel_multi_index",
     "real",

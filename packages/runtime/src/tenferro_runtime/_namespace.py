@@ -47,7 +47,7 @@ STANDARD_DTYPES: Final = {dt.name: dt for dt in DTYPES if dt.name in _STANDARD}
 FAMILIES: Final = ("fft", "linalg")
 """Sub-namespaces of the standard that other distributions bring."""
 
-PARTS: Final = ("nn", "special")
+PARTS: Final = ("nn", "random", "special")
 """Sub-namespaces of this distribution, imported when they are first used."""
 
 FORWARDED: Final = {"cross": "linalg", "einsum": "einsum"}

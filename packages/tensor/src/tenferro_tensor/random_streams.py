@@ -16,13 +16,15 @@ from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, uint64
 
-__all__ = ["random_bits", "random_exponential", "random_normal", "random_uniform"]
+__all__ = ["random_bits", "random_exponential", "random_loggamma", "random_normal", "random_uniform"]
 
 
 def _drawn(what: str, key: Spec, start: Spec, shape: tuple[DimLike, ...], dtype: np.dtype[Any], kinds: str) -> Spec:
     for operand in (key, start):
         if operand.dtype != uint64:
-            raise DTypeError(f"{what} takes keys and positions of dtype uint64, got {operand!r}", dtype=str(operand.dtype))
+            raise DTypeError(
+                f"{what} takes keys and positions of dtype uint64, got {operand!r}", dtype=str(operand.dtype)
+            )
     if start.shape != key.shape:
         raise ShapeError(f"{what} takes one position for each key, got {start!r} for {key!r}", shape=start.shape)
     if not isinstance(dtype, np.dtype) or dtype.name not in kinds.split():
@@ -52,3 +54,15 @@ def random_normal(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: 
 def random_exponential(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
     """Numbers of the exponential distribution of scale one, by the inverse of its distribution function."""
     return _drawn("random_exponential", key, start, shape, dtype, "float32 float64")
+
+
+@primitive(family="tenferro-tensor.random_loggamma.v1", extension="random")
+def random_loggamma(key: Spec, start: Spec, a: Spec) -> Spec:
+    """Logarithms of numbers of gamma distributions of scale one, whose shape parameters `a` follow the axes of `key`.
+
+    The word of a number is the key of a stream of its own.
+    """
+    out = _drawn("random_loggamma", key, start, a.shape[key.ndim :], a.dtype, "float64")
+    if out.shape != a.shape:
+        raise ShapeError(f"random_loggamma takes shape parameters for each key, got {a!r} for {key!r}", shape=a.shape)
+    return out

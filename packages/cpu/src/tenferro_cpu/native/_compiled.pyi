@@ -358,13 +358,14 @@ class Draw:
     """A callable of keys and of positions, one for each key: numbers from there on, with the axes of the keys in front.
 
     Args:
-        name: ``"bits"``, ``"uniform"``, ``"normal"`` or ``"exponential"``.
+        name: ``"bits"``, ``"uniform"``, ``"normal"``, ``"exponential"`` or ``"loggamma"``.
         dtype: of the numbers.
-        shape: of those of each key; ``None`` makes it the last argument of calls.
+        shape: of those of each key; ``None`` makes it the last argument of calls. Of ``"loggamma"`` the last argument
+            has the shape parameters, one for each number.
 
     Raises:
         ValueError: there is no such kernel.
     """
 
     def __new__(cls, *, name: str, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> Draw: ...
-    def __call__(self, keys: Any, starts: Any, shape: tuple[int, ...] = ..., /) -> np.ndarray[Any, Any]: ...
+    def __call__(self, keys: Any, starts: Any, last: Any = ..., /) -> np.ndarray[Any, Any]: ...

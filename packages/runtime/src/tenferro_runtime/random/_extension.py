@@ -1,6 +1,6 @@
 """The entry point ``tenferro.extensions: random``: what the primitives of random numbers are in terms of others."""
 
-from tenferro_runtime.random import _stream
+from tenferro_runtime.random import _rejection, _stream
 from tenferro_tensor import Registry, random_streams
 
 
@@ -10,3 +10,4 @@ def register(registry: Registry) -> None:
     registry.expansion(random_streams.random_uniform, _stream.uniform)
     registry.expansion(random_streams.random_normal, _stream.normal)
     registry.expansion(random_streams.random_exponential, _stream.exponential)
+    registry.expansion(random_streams.random_loggamma, _rejection.log_gamma)

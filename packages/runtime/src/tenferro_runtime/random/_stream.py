@@ -63,7 +63,10 @@ _TAIL: Final = {64: _TAIL64, 32: _TAIL32}
 _LOG: Final = {64: _LOG64, 32: _LOG32}
 _SPLIT: Final = {64: 6.25, 32: 5.0}
 """Where the tail begins, in w."""
-_MAPS: Final = {64: ((0.32, -1.0), (8.551136363636363, -2.4204545454545454)), 32: ((0.4, -1.0), (10.141289, -3.5353222))}
+_MAPS: Final = {
+    64: ((0.32, -1.0), (8.551136363636363, -2.4204545454545454)),
+    32: ((0.4, -1.0), (10.141289, -3.5353222)),
+}
 """How w, and 1 / sqrt(w) in the tail, become variables in [-1, 1]."""
 
 
@@ -113,7 +116,7 @@ def uniform(key: Any, start: Any, *, shape: tuple[DimLike, ...], dtype: np.dtype
 
 def exponential(key: Any, start: Any, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Any:
     """Expansion of `random_exponential`."""
-    return _minus_log(1.0 - uniform(key, start, shape=shape, dtype=dtype))
+    return minus_log(1.0 - uniform(key, start, shape=shape, dtype=dtype))
 
 
 def normal(key: Any, start: Any, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Any:
@@ -121,7 +124,7 @@ def normal(key: Any, start: Any, *, shape: tuple[DimLike, ...], dtype: np.dtype[
     width = 8 * dtype.itemsize
     least = -1.0 + 0.5 ** (24 if width == 32 else 53)
     u = uniform(key, start, shape=shape, dtype=dtype) * 2.0 + least
-    w = _minus_log((1.0 - u) * (1.0 + u))
+    w = minus_log((1.0 - u) * (1.0 + u))
     (a, b), (c, d) = _MAPS[width]
     reciprocal = 1.0 / catalog.sqrt(catalog.select(w < _SPLIT[width], _like(w, 1.0), w))
     centre = polynomial(w * a + b, _CENTRE[width])
@@ -143,14 +146,27 @@ def _horner(x: Any, coefficients: tuple[float, ...]) -> Any:
     return total
 
 
-def _minus_log(p: Any) -> Any:
-    """-log(p) for p in (0, 1]: -log(m) + e log 2, where p = m 2**-e and m is in [sqrt(1/2), sqrt(2))."""
+def minus_log(p: Any, *, most: int = 0) -> Any:
+    """-log(p): -log(m) + e log 2, where p = m 2**-e and m is in [sqrt(1/2), sqrt(2)).
+
+    Args:
+        p: numbers from 2**-64, in float32 2**-32, to 2**most.
+        most: a power of two less one, or 0.
+    """
     width = 8 * p.spec.dtype.itemsize
     e = _like(p, 0.0)
+    for shift in [2**k for k in reversed(range(most.bit_length()))]:
+        large = p >= 2.0**shift
+        p = catalog.select(large, p * 0.5**shift, p)
+        e = catalog.select(large, e - float(shift), e)
     for shift in (32, 16, 8, 4, 2, 1)[width == 32 :]:
         small = p < 0.5**shift
         p = catalog.select(small, p * 2.0**shift, p)
         e = catalog.select(small, e + float(shift), e)
+    if most:
+        large = p >= 2.0 * math.sqrt(0.5)
+        p = catalog.select(large, p * 0.5, p)
+        e = catalog.select(large, e - 1.0, e)
     small = p < math.sqrt(0.5)
     p = catalog.select(small, p + p, p)
     e = catalog.select(small, e + 1.0, e)
@@ -165,7 +181,9 @@ def _low(x: Any) -> Any:
 
 
 def _like(x: Any, number: float) -> Any:
-    return catalog.broadcast_in_dim(catalog.convert(x.spec.dtype.type(number), dtype=x.spec.dtype), shape=x.spec.shape, dims=())
+    return catalog.broadcast_in_dim(
+        catalog.convert(x.spec.dtype.type(number), dtype=x.spec.dtype), shape=x.spec.shape, dims=()
+    )
 
 
 def _spread(x: Any, shape: tuple[DimLike, ...], dims: tuple[int, ...]) -> Any:

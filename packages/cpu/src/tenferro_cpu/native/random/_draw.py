@@ -9,6 +9,7 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_tensor import Primitive, Spec, random_streams
+from tenferro_tensor_core import float64
 
 _KERNELS: Final = {
     random_streams.random_bits: "bits",
@@ -20,7 +21,10 @@ _KERNELS: Final = {
 
 def entries() -> dict[Primitive, Callable[..., Any]]:
     """Makers of kernels by primitive; empty in a pure wheel."""
-    return {} if compiled is None else {primitive: _maker(name) for primitive, name in _KERNELS.items()}
+    if compiled is None:
+        return {}
+    makers = {primitive: _maker(name) for primitive, name in _KERNELS.items()}
+    return makers | {random_streams.random_loggamma: _log_gamma}
 
 
 def _maker(name: str) -> Callable[..., Any]:
@@ -29,3 +33,10 @@ def _maker(name: str) -> Callable[..., Any]:
 
     make.sizes = lambda ins, outs, *, shape, dtype: (shape,)  # type: ignore[attr-defined]
     return make
+
+
+def _log_gamma(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any]:
+    return compiled.Draw(name="loggamma", dtype=float64, shape=None)  # type: ignore[no-any-return]
+
+
+_log_gamma.any_size = True  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-/* `Draw`: random numbers of one distribution, as a callable of keys, positions and a shape. */
+/* `Draw`: random numbers of one distribution, as a callable of keys, positions, and a shape or shape parameters. */
 #include "random/fill.h"
 #include "threads/team.h"
 #include "compiled.h"
@@ -14,14 +14,17 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     random_fill *fill;
-    PyObject *shape; /* or None: the last argument */
+    random_fill_shaped *shaped; /* in place of it, with shape parameters as the last argument */
+    PyObject *shape;            /* or None: the last argument */
     int type, itemsize;
 } Draw;
 
 /* Numbers of several streams, one stream after the other in memory. */
 struct job {
     random_fill *fill;
+    random_fill_shaped *shaped;
     const uint64_t *keys, *starts;
+    const double *shapes;
     int64_t each, total; /* numbers of a stream, and of all */
     char *out;
     int itemsize;
@@ -34,7 +37,12 @@ static void run_piece(void *context, int64_t number)
     for (int64_t at = number * PIECE; at < end;) {
         const int64_t stream = at / job->each, within = at % job->each;
         const int64_t n = job->each - within < end - at ? job->each - within : end - at;
-        job->fill(job->keys[stream], job->starts[stream] + (uint64_t)within, n, job->out + at * job->itemsize);
+        const uint64_t key = job->keys[stream], start = job->starts[stream] + (uint64_t)within;
+        char *out = job->out + at * job->itemsize;
+        if (job->shaped != NULL)
+            job->shaped(key, start, n, job->shapes + at, (double *)out);
+        else
+            job->fill(key, start, n, out);
         at += n;
     }
 }
@@ -59,24 +67,44 @@ static int extents(PyArrayObject *keys, PyObject *shape, npy_intp *dims)
     return lead + (int)PyTuple_GET_SIZE(shape);
 }
 
-static PyArrayObject *drawn(const Draw *self, PyArrayObject *keys, PyArrayObject *starts, PyObject *shape)
+static void run(struct job *job)
 {
-    npy_intp dims[NPY_MAXDIMS];
-    const int rank = extents(keys, shape, dims);
-    PyArrayObject *out = rank < 0 ? NULL : (PyArrayObject *)PyArray_SimpleNew(rank, dims, self->type);
-    if (out == NULL || PyArray_SIZE(out) == 0)
-        return out;
-    struct job job = {.fill = self->fill, .keys = PyArray_DATA(keys), .starts = PyArray_DATA(starts),
-                      .total = PyArray_SIZE(out), .out = PyArray_DATA(out), .itemsize = self->itemsize};
-    job.each = job.total / PyArray_SIZE(keys);
-    const int64_t pieces = (job.total + PIECE - 1) / PIECE, most = tenferro_team_allowed();
-    PyThreadState *state = job.total > UNLOCKED ? PyEval_SaveThread() : NULL;
+    const int64_t pieces = (job->total + PIECE - 1) / PIECE, most = tenferro_team_allowed();
+    PyThreadState *state = job->total > UNLOCKED ? PyEval_SaveThread() : NULL;
     if (pieces > 1)
-        tenferro_team_run(run_piece, &job, pieces, most);
+        tenferro_team_run(run_piece, job, pieces, most);
     else
-        run_piece(&job, 0);
+        run_piece(job, 0);
     if (state != NULL)
         PyEval_RestoreThread(state);
+}
+
+/* Numbers for `last`, a shape or an array of shape parameters. */
+static PyArrayObject *drawn(const Draw *self, PyArrayObject *keys, PyArrayObject *starts, PyObject *last)
+{
+    npy_intp dims[NPY_MAXDIMS];
+    PyArrayObject *shapes = NULL, *out = NULL;
+    if (self->shaped != NULL) {
+        shapes = (PyArrayObject *)PyArray_FROMANY(last, NPY_DOUBLE, 0, 0, NPY_ARRAY_CARRAY_RO);
+        if (shapes != NULL)
+            out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(shapes), PyArray_DIMS(shapes), self->type);
+    } else {
+        const int rank = extents(keys, last, dims);
+        if (rank >= 0)
+            out = (PyArrayObject *)PyArray_SimpleNew(rank, dims, self->type);
+    }
+    const int64_t total = out == NULL ? 0 : PyArray_SIZE(out), streams = PyArray_SIZE(keys);
+    if (total != 0 && (streams == 0 || total % streams != 0)) {
+        PyErr_SetString(PyExc_ValueError, "the shape parameters do not begin with the axes of the keys");
+        Py_CLEAR(out);
+    } else if (total != 0) {
+        struct job job = {.fill = self->fill, .shaped = self->shaped, .keys = PyArray_DATA(keys),
+                          .starts = PyArray_DATA(starts), .shapes = shapes == NULL ? NULL : PyArray_DATA(shapes),
+                          .each = total / streams, .total = total, .out = PyArray_DATA(out),
+                          .itemsize = self->itemsize};
+        run(&job);
+    }
+    Py_XDECREF(shapes);
     return out;
 }
 
@@ -127,12 +155,14 @@ static PyObject *draw_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO!O", names, &name, &PyArrayDescr_Type, &descr, &shape))
         return NULL;
     random_fill *fill = kernel_named(name, descr->type_num);
-    if (fill == NULL)
+    random_fill_shaped *shaped = strcmp(name, "loggamma") == 0 && descr->type_num == NPY_DOUBLE ? kernels->log_gamma : NULL;
+    if ((fill == NULL && shaped == NULL) || (shaped != NULL && shape != Py_None))
         return PyErr_Format(PyExc_ValueError, "there is no kernel %s of %R", name, descr);
     Draw *self = (Draw *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->call = draw_call;
         self->fill = fill;
+        self->shaped = shaped;
         self->shape = Py_NewRef(shape);
         self->type = descr->type_num;
         self->itemsize = (int)PyDataType_ELSIZE(descr);

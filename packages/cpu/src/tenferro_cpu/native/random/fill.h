@@ -9,9 +9,13 @@
 /* Write `n` numbers from position `start` of the stream of `key` on. */
 typedef void random_fill(uint64_t key, uint64_t start, int64_t n, void *out);
 
+/* The same of a distribution with a shape parameter, of which each number has its own. */
+typedef void random_fill_shaped(uint64_t key, uint64_t start, int64_t n, const double *shapes, double *out);
+
 struct random_kernels {
     random_fill *bits64, *bits32, *bits16, *bits8;
     random_fill *uniform64, *uniform32, *normal64, *normal32, *exponential64, *exponential32;
+    random_fill_shaped *log_gamma;
 };
 
 TENFERRO_DECLARE(const struct random_kernels, random_kernels)

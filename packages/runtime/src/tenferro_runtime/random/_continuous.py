@@ -1,0 +1,322 @@
+"""Continuous distributions: inverses of distribution functions, and combinations of others.
+
+Each takes a key, the parameters, a shape, by default that to which the parameters broadcast, and a dtype. Derivatives
+by the parameters pass: results are differentiable functions of parameters and of numbers that do not depend on them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tenferro_runtime.random._basic import exponential, normal, open_uniform, uniform
+from tenferro_runtime.random._drawing import checked, floating, given_as, parameters
+from tenferro_runtime.random._keys import split
+from tenferro_tensor import catalog, random_streams
+from tenferro_tensor.functions import clip, exp, log, log1p, maximum, minimum, sqrt, tan, where, zeros
+from tenferro_tensor_core import finfo, float64, uint64
+
+if TYPE_CHECKING:
+    from tenferro_tensor import Array
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the standard Gumbel distribution, ``-log(e)`` of exponential numbers.
+
+    >>> tr.random.gumbel(tr.random.key(0), (2,))
+    Tensor([0.61235911, 1.41172219])
+    """
+    e = exponential(key, shape, floating("gumbel", dtype))
+    return -log(maximum(e, float(finfo(e.spec.dtype).eps) / 2))  # an exponential number may be zero
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the Laplace distribution of scale one.
+
+    >>> tr.random.laplace(tr.random.key(0), (2,))
+    Tensor([-0.17803369, -0.83796278])
+    """
+    u = 2.0 * uniform(key, shape, floating("laplace", dtype)) - 1.0
+    return catalog.sign(u) * -log1p(-_below_one(catalog.abs(u)))  # type: ignore[no-any-return]
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the standard logistic distribution.
+
+    >>> tr.random.logistic(tr.random.key(0), (2,))
+    Tensor([0.32911032, 1.28738678])
+    """
+    u = _below_one(open_uniform(key, shape, floating("logistic", dtype)))
+    return log(u) - log1p(-u)  # type: ignore[no-any-return]
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the standard Cauchy distribution.
+
+    >>> tr.random.cauchy(tr.random.key(0), (2,))
+    Tensor([-0.26192951, -1.23784602])
+    """
+    return tan(math.pi * (uniform(key, shape, floating("cauchy", dtype)) - 0.5))
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of Pareto distributions on [1, inf), of exponents `b`.
+
+    >>> tr.random.pareto(tr.random.key(0), 2.0, (2,))
+    Tensor([1.31132133, 1.12959775])
+    """
+    dtype = floating("pareto", dtype)
+    shape, (b,) = parameters("pareto", shape, dtype, b)
+    return exp(exponential(key, shape, dtype) / b)
+
+
+def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of Rayleigh distributions: absolute values of pairs of normal numbers.
+
+    >>> tr.random.rayleigh(tr.random.key(0), 1.0, (2,))
+    Tensor([1.04122097, 0.6981736 ])
+    """
+    dtype = floating("rayleigh", dtype)
+    shape, (scale,) = parameters("rayleigh", shape, dtype, scale)
+    return scale * sqrt(2.0 * exponential(key, shape, dtype))  # type: ignore[no-any-return]
+
+
+def weibull(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of Weibull distributions: scaled powers ``1 / concentration`` of exponential numbers.
+
+    >>> tr.random.weibull(tr.random.key(0), 1.0, 2.0, (2,))
+    Tensor([0.73625441, 0.49368328])
+    """
+    dtype = floating("weibull", dtype)
+    shape, (scale, concentration) = parameters("weibull", shape, dtype, scale, concentration)
+    return scale * exponential(key, shape, dtype) ** (1.0 / concentration)  # type: ignore[no-any-return]
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
+    """Exponentials of normal numbers of standard deviation `sigma`.
+
+    >>> tr.random.lognormal(tr.random.key(0), 1.0, (2,))
+    Tensor([0.81396156, 0.45622655])
+    """
+    dtype = floating("lognormal", dtype)
+    shape, (sigma,) = parameters("lognormal", shape, dtype, sigma)
+    return exp(sigma * normal(key, shape, dtype))
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Lengths of vectors of three normal numbers.
+
+    >>> tr.random.maxwell(tr.random.key(0), (2,)).shape
+    (2,)
+    """
+    return sqrt(chisquare(key, 3.0, shape, dtype))
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Normal numbers between bounds, by the inverse of the distribution function.
+
+    Args:
+        key: a key.
+        lower: bounds below.
+        upper: bounds above.
+        shape: of the result; by default that to which the bounds broadcast.
+        dtype: a real floating-point dtype, float64 by default.
+
+    >>> x = tr.random.truncated_normal(tr.random.key(0), 9.0, 10.0, (1000,))
+    >>> bool(tr.all((x >= 9.0) & (x <= 10.0)))
+    True
+    """
+    from tenferro_runtime.special import log_ndtr, ndtri_exp
+
+    dtype = floating("truncated_normal", dtype)
+    shape, (a, b) = parameters("truncated_normal", shape, dtype, lower, upper)
+    # In the upper half the mirror image: there the distribution function is close to one.
+    mirrored = a > 0.0
+    low, high = where(mirrored, -b, a), where(mirrored, -a, b)
+    from_low, from_high = log_ndtr(low), log_ndtr(high)
+    u = uniform(key, shape, dtype)
+    # log(P(low) + u (P(high) - P(low))), without leaving logarithms
+    inside = from_high + log(exp(from_low - from_high) * (1.0 - u) + u)
+    x = clip(ndtri_exp(inside), low, high)
+    return where(mirrored, -x, x)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Logarithms of gamma numbers, which exist where those underflow, as for small `a`.
+
+    Derivatives by `a` are implicit: with the distribution function fixed, ``dx / da = -(dF / da) / (dF / dx)``
+    (M. Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018).
+
+    >>> tr.random.loggamma(tr.random.key(0), 1e-3).shape
+    ()
+    """
+    dtype = floating("loggamma", dtype)
+    shape, (a,) = parameters("loggamma", shape, float64, a)
+    key = checked("loggamma", key)
+    a = (
+        a
+        if not key.spec.shape
+        else catalog.broadcast_in_dim(
+            a, shape=(*key.spec.shape, *shape), dims=tuple(range(key.ndim, key.ndim + len(shape)))
+        )
+    )
+    start = zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
+    return given_as(random_streams.random_loggamma(key, start, a), dtype)  # type: ignore[no-any-return]
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of gamma distributions of scale one.
+
+    Args:
+        key: a key.
+        a: shape parameters, positive; derivatives pass, as in `loggamma`.
+        shape: of the result; by default that of `a`.
+        dtype: a real floating-point dtype, float64 by default.
+
+    >>> tr.random.gamma(tr.random.key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    return exp(loggamma(key, a, shape, dtype))
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of beta distributions: the part of one gamma number in the sum of two.
+
+    Args:
+        key: a key.
+        a: first shape parameters, positive; derivatives pass, as in `loggamma`.
+        b: second ones.
+        shape: of the result; by default that to which the parameters broadcast.
+        dtype: a real floating-point dtype, float64 by default.
+
+    >>> tr.random.beta(tr.random.key(0), 2.0, 3.0, (2,)).shape
+    (2,)
+    """
+    dtype = floating("beta", dtype)
+    shape, (a, b) = parameters("beta", shape, float64, a, b)
+    first, second = _two(key)
+    difference = loggamma(second, b, shape) - loggamma(first, a, shape)
+    return given_as(1.0 / (1.0 + exp(difference)), dtype)  # type: ignore[no-any-return]
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Points of simplices, of Dirichlet distributions.
+
+    Args:
+        key: a key.
+        alpha: concentrations (..., k), positive; derivatives pass, as in `loggamma`.
+        shape: of the result but for the last axis; by default that of `alpha`.
+        dtype: a real floating-point dtype, float64 by default.
+
+    Returns:
+        Numbers (*shape, k), which are not negative and whose sums along the last axis are one.
+
+    >>> round(float(tr.sum(tr.random.dirichlet(tr.random.key(0), tr.asarray([1.0, 2.0, 3.0])))), 12)
+    1.0
+    """
+    from tenferro_tensor.functions import asarray, softmax
+
+    dtype, alpha = floating("dirichlet", dtype), asarray(alpha)
+    k = alpha.spec.shape[-1]
+    whole = None if shape is None else (*_tuple(shape), k)
+    return given_as(softmax(loggamma(key, alpha, whole), axis=-1), dtype)  # type: ignore[no-any-return]
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of chi-square distributions of `df` degrees of freedom.
+
+    >>> tr.random.chisquare(tr.random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    dtype = floating("chisquare", dtype)
+    shape, (df,) = parameters("chisquare", shape, float64, df)
+    return given_as(2.0 * gamma(key, 0.5 * df, shape), dtype)  # type: ignore[no-any-return]
+
+
+def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of noncentral chi-square distributions; derivatives pass by `nonc` where `df` is above one.
+
+    >>> tr.random.noncentral_chisquare(tr.random.key(0), 3.0, 1.0, (2,)).shape
+    (2,)
+    """
+    from tenferro_runtime.random._discrete import poisson
+
+    dtype = floating("noncentral_chisquare", dtype)
+    shape, (df, nonc) = parameters("noncentral_chisquare", shape, float64, df, nonc)
+    first, second = _two(key)
+    wide = df > 1.0
+    # Of more than one degree of freedom, one normal number has the mean; else the degrees of freedom are random.
+    more = catalog.convert(poisson(second, where(wide, 0.0, 0.5 * catalog.stop_gradient(nonc)), shape), dtype=float64)
+    x = chisquare(first, where(wide, df - 1.0, df + 2.0 * more), shape)
+    shifted = (normal(second, shape) + sqrt(nonc)) ** 2
+    return given_as(where(wide, x + shifted, x), dtype)  # type: ignore[no-any-return]
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of Student's t distributions of `df` degrees of freedom.
+
+    >>> tr.random.t(tr.random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    dtype = floating("t", dtype)
+    shape, (df,) = parameters("t", shape, float64, df)
+    first, second = _two(key)
+    half = 0.5 * df
+    return given_as(normal(first, shape) * sqrt(half) * exp(-0.5 * loggamma(second, half, shape)), dtype)  # type: ignore[no-any-return]
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of F distributions: ratios of chi-square numbers, each divided by its degrees of freedom.
+
+    >>> tr.random.f(tr.random.key(0), 3.0, 4.0, (2,)).shape
+    (2,)
+    """
+    dtype = floating("f", dtype)
+    shape, (n, d) = parameters("f", shape, float64, dfnum, dfden)
+    first, second = _two(key)
+    ratio = exp(loggamma(first, 0.5 * n, shape) - loggamma(second, 0.5 * d, shape))
+    return given_as(ratio * (d / n), dtype)  # type: ignore[no-any-return]
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any = 1.0) -> Array:
+    """Numbers of Wald (inverse Gaussian) distributions, after J. Michael, W. Schucany, R. Haas, 1976.
+
+    >>> tr.random.wald(tr.random.key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    dtype = floating("wald", dtype)
+    shape, (mean, scale) = parameters("wald", shape, dtype, mean, scale)
+    first, second = _two(key)
+    y = mean * normal(first, shape, dtype) ** 2
+    root = sqrt(y * (4.0 * scale + y))
+    # The smaller root of a quadratic equation, without the difference of almost equal numbers.
+    x = mean * (2.0 * scale / (2.0 * scale + y + root))
+    return where(uniform(second, shape, dtype) * (mean + x) <= mean, x, mean * mean / x)
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers whose density rises linearly from `left` to `mode` and falls to `right`.
+
+    >>> tr.random.triangular(tr.random.key(0), 0.0, 1.0, 2.0, (2,))
+    Tensor([0.91483016, 0.65771644])
+    """
+    dtype = floating("triangular", dtype)
+    shape, (a, c, b) = parameters("triangular", shape, dtype, left, mode, right)
+    u = uniform(key, shape, dtype)
+    rising = u * (b - a) < c - a
+    below, above = where(rising, u, 0.0), where(rising, 0.0, 1.0 - u)
+    return where(rising, a + sqrt(below * (b - a) * (c - a)), b - sqrt(above * (b - a) * (b - c)))
+
+
+def _below_one(u: Any) -> Any:
+    """Numbers up to one, which itself becomes the number before it."""
+    return minimum(u, 1.0 - float(finfo(u.spec.dtype).eps) / 2)
+
+
+def _two(key: Any) -> tuple[Any, Any]:
+    both = split(key)
+    return both[..., 0], both[..., 1]
+
+
+def _tuple(shape: Any) -> tuple[Any, ...]:
+    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)

@@ -1,0 +1,119 @@
+"""How functions of this package take keys, shapes and dtypes, and draw from the primitives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tenferro_tensor import Op, Primitive, broadcast_shapes, catalog, tensor
+from tenferro_tensor.functions import broadcast_to, zeros
+from tenferro_tensor.operands import shape_of, value
+from tenferro_tensor_core import (
+    DimLike,
+    DTypeError,
+    ShapeError,
+    float32,
+    float64,
+    is_narrow,
+    uint64,
+)
+from tenferro_tensor_core import dtype as known_dtype
+
+if TYPE_CHECKING:
+    from tenferro_tensor import Array
+
+_OPS: Final[dict[Any, Op]] = {}
+"""Ops of recent shapes and dtypes: to look them up takes as long as a few numbers."""
+_MOST: Final = 256
+_ZERO: Final = tensor(np.array(0, uint64))
+
+
+def checked(what: str, key: Any) -> Any:
+    """A key, or an array of keys.
+
+    Raises:
+        DTypeError: it is something else.
+    """
+    found = key if hasattr(key, "spec") else value(key)
+    if found.spec.dtype != uint64:
+        raise DTypeError(
+            f"{what} takes a key, which is of dtype uint64, got {found.spec!r}; make one with tr.random.key(seed)",
+            dtype=str(found.spec.dtype),
+        )
+    return found
+
+
+def drawn(primitive: Primitive, what: str, key: Any, shape: Any, dtype: Any, start: Any = None) -> Array:
+    """Numbers of a primitive: an array (*key.shape, *shape).
+
+    Args:
+        primitive: one of `tenferro_tensor.random_streams` with a shape.
+        what: the public function, for errors.
+        key: keys.
+        shape: of the numbers of each key.
+        dtype: a dtype object.
+        start: the position of the first one, 0 by default.
+    """
+    try:
+        op = _OPS[primitive, shape, dtype]
+    except (KeyError, TypeError):
+        op = _op(primitive, shape_of(shape), dtype)
+    key = checked(what, key)
+    if start is None:
+        start = _ZERO if not key.spec.shape else zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
+    return op(key, start)  # type: ignore[no-any-return]
+
+
+def _op(primitive: Primitive, shape: tuple[DimLike, ...], dtype: Any) -> Op:
+    op = primitive.op(shape=shape, dtype=dtype)
+    if not op.symbolic:
+        if len(_OPS) >= _MOST:
+            _OPS.clear()
+        _OPS[primitive, shape, dtype] = op
+    return op
+
+
+def floating(what: str, dtype: Any) -> np.dtype[Any]:
+    """A real floating-point dtype, float64 by default.
+
+    Raises:
+        DTypeError: it is something else.
+    """
+    if dtype is None:
+        return float64
+    found = known_dtype(dtype)
+    if found == float64 or found == float32 or is_narrow(found):
+        return found
+    raise DTypeError(f"{what} draws real floating-point numbers, not {found}", dtype=str(found))
+
+
+def computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which numbers of a dtype are drawn: narrow ones are rounded from float32."""
+    return float32 if is_narrow(dtype) else dtype
+
+
+def given_as(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Numbers in the dtype that was asked for."""
+    return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
+
+
+def parameters(what: str, shape: Any, dtype: np.dtype[Any], *given: Any) -> tuple[tuple[DimLike, ...], list[Any]]:
+    """The shape of the result, and the parameters of a distribution in this shape and dtype.
+
+    Args:
+        what: the public function, for errors.
+        shape: what the caller asks for; by default what the parameters broadcast to.
+        dtype: of the parameters.
+        given: the parameters.
+
+    Raises:
+        ShapeError: the parameters do not broadcast to the shape.
+    """
+    found = [value(p) for p in given]
+    found = [p if p.spec.dtype == dtype else catalog.convert(p, dtype=dtype) for p in found]
+    own = broadcast_shapes(*[p.spec.shape for p in found])
+    wanted = own if shape is None else shape_of(shape)
+    if broadcast_shapes(own, wanted) != wanted:
+        raise ShapeError(f"{what}: parameters of shape {own} do not broadcast to shape {wanted}", shape=wanted)
+    return wanted, [p if p.spec.shape == wanted else broadcast_to(p, wanted) for p in found]

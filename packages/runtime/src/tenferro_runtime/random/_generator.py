@@ -1,0 +1,338 @@
+"""`Generator`: the methods of NumPy's, over the stream of a key."""
+
+from __future__ import annotations
+
+import math
+import operator
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenferro_runtime.compiling._compile import compile
+from tenferro_runtime.effects import ambient
+from tenferro_runtime.random import _basic, _continuous, _discrete, _multivariate, _rejection
+from tenferro_runtime.random._drawing import checked, drawn, floating, given_as, parameters
+from tenferro_runtime.random._keys import key as make_key
+from tenferro_runtime.random._keys import split
+from tenferro_tensor import catalog, random_streams, tensor
+from tenferro_tensor.functions import asarray, exp, where
+from tenferro_tensor.identity import aliased
+from tenferro_tensor.operands import shape_of
+from tenferro_tensor_core import ArgumentError, TracingError, float64, uint64
+
+if TYPE_CHECKING:
+    from tenferro_tensor import Array
+
+
+def default_rng(seed: Any = None, /) -> Generator:
+    """A generator of random numbers with the methods of NumPy's.
+
+    Args:
+        seed: an integer or a key, whose stream the generator draws from its beginning; a sequence of integers or a
+            `numpy.random.SeedSequence`, of which one word of state is the key; ``None`` asks the operating system; a
+            `Generator` is returned as it is.
+
+    Raises:
+        ArgumentError: the seed is none of these.
+
+    >>> rng = tr.random.default_rng(0)
+    >>> bool(tr.all(rng.random(3) == tr.random.uniform(tr.random.key(0), (3,))))
+    True
+    """
+    if isinstance(seed, Generator):
+        return seed
+    if seed is None:
+        return Generator(make_key(secrets.randbits(64)))
+    if hasattr(seed, "spec"):
+        return Generator(seed if seed.spec.dtype == uint64 else make_key(seed))
+    if not hasattr(seed, "__index__"):
+        try:
+            sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        except (TypeError, ValueError) as cause:
+            raise ArgumentError(
+                f"default_rng takes an integer, a key or a sequence of integers, got {seed!r}"
+            ) from cause
+        seed = sequence.generate_state(1, np.uint64)[0]
+    return Generator(make_key(seed))
+
+
+class Generator:
+    """Random numbers one after the other: each call draws what follows in the stream of a key.
+
+    Sizes are shapes, ``None`` stands for a number. What is drawn in pieces by `random`, `standard_normal`,
+    `standard_exponential`, `integers` or `standard_gamma` is what one call gives. In a compiled function, a loop or a
+    branch, whose calls would all repeat the same numbers, a generator has to be made of a key that is an argument.
+
+    Args:
+        key: a key.
+
+    Raises:
+        TracingError: a generator from outside draws in a program.
+
+    >>> rng = tr.random.default_rng(7)
+    >>> rng.normal(10.0, 0.1, (2, 3)).shape
+    (2, 3)
+    """
+
+    __slots__ = ("_home", "_key", "_position")
+
+    def __init__(self, key: Any) -> None:
+        key = checked("Generator", key)
+        if key.spec.shape:
+            raise ArgumentError(f"a Generator has one key, got {key.spec!r}; use split keys one by one")
+        self._key, self._position, self._home = aliased(key), 0, ambient()
+
+    def __repr__(self) -> str:
+        return f"Generator(key={self._key!r}, position={self._position})"
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Generators whose streams do not depend on this one's, nor on each other's."""
+        keys = split(self._next(), n_children)
+        return [Generator(keys[k]) for k in range(n_children)]
+
+    def key(self) -> Array:
+        """A new key, the next word of the stream: for functions that take one."""
+        return aliased(self._next())  # type: ignore[no-any-return]
+
+    def _require_home(self) -> None:
+        if ambient() is not self._home:
+            raise TracingError(
+                "a Generator from outside would give the same numbers in every run of the program that is being "
+                "recorded; pass a key, and make the generator inside, default_rng(key), or use functions of keys"
+            )
+
+    def _advance(self, count: int) -> Any:
+        """The position of the next numbers, which are these many."""
+        self._require_home()
+        start = tensor(np.uint64(self._position % (1 << 64)))
+        self._position += count
+        return start
+
+    def _next(self) -> Any:
+        return random_streams.random_bits(self._key, self._advance(1), shape=(), dtype=uint64)
+
+    def _draw(self, primitive: Any, what: str, size: Any, dtype: Any) -> Any:
+        size = () if size is None else size
+        count = size if size.__class__ is int else math.prod(shape_of(size))
+        return drawn(primitive, what, self._key, size, dtype, self._advance(count))
+
+    # -- continuous ------------------------------------------------------------------------------------------------
+
+    def random(self, size: Any = None, dtype: Any = None) -> Array:
+        """Uniform numbers in [0, 1)."""
+        return self._draw(random_streams.random_uniform, "random", size, floating("random", dtype))  # type: ignore[no-any-return]
+
+    def standard_normal(self, size: Any = None, dtype: Any = None) -> Array:
+        """Normal numbers of mean zero and variance one."""
+        return self._draw(random_streams.random_normal, "standard_normal", size, floating("standard_normal", dtype))  # type: ignore[no-any-return]
+
+    def standard_exponential(self, size: Any = None, dtype: Any = None) -> Array:
+        """Exponential numbers of scale one."""
+        dtype = floating("standard_exponential", dtype)
+        return self._draw(random_streams.random_exponential, "standard_exponential", size, dtype)  # type: ignore[no-any-return]
+
+    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = None) -> Array:
+        """Gamma numbers of shape parameters `shape` and scale one."""
+        extents, (a,) = parameters("standard_gamma", size, float64, shape)
+        start = self._advance(math.prod(extents))
+        return given_as(exp(random_streams.random_loggamma(self._key, start, a)), floating("standard_gamma", dtype))  # type: ignore[no-any-return]
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Array:
+        """Uniform numbers in [low, high)."""
+        shape, (low, high) = parameters("uniform", size, float64, low, high)
+        return low + (high - low) * self.random(shape)  # type: ignore[no-any-return]
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
+        """Normal numbers of mean `loc` and standard deviation `scale`."""
+        shape, (loc, scale) = parameters("normal", size, float64, loc, scale)
+        return loc + scale * self.standard_normal(shape)  # type: ignore[no-any-return]
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Array:
+        """Exponential numbers."""
+        shape, (scale,) = parameters("exponential", size, float64, scale)
+        return scale * self.standard_exponential(shape)  # type: ignore[no-any-return]
+
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Array:
+        """Gamma numbers of shape parameters `shape`."""
+        extents, (a, scale) = parameters("gamma", size, float64, shape, scale)
+        return scale * self.standard_gamma(a, extents)  # type: ignore[no-any-return]
+
+    def beta(self, a: Any, b: Any, size: Any = None) -> Array:
+        """Beta numbers."""
+        return _continuous.beta(self._next(), a, b, size)
+
+    def chisquare(self, df: Any, size: Any = None) -> Array:
+        """Chi-square numbers of `df` degrees of freedom."""
+        return _continuous.chisquare(self._next(), df, size)
+
+    def noncentral_chisquare(self, df: Any, nonc: Any, size: Any = None) -> Array:
+        """Noncentral chi-square numbers."""
+        return _continuous.noncentral_chisquare(self._next(), df, nonc, size)
+
+    def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Array:
+        """F numbers."""
+        return _continuous.f(self._next(), dfnum, dfden, size)
+
+    def noncentral_f(self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None) -> Array:
+        """Noncentral F numbers."""
+        shape, (n, d, nonc) = parameters("noncentral_f", size, float64, dfnum, dfden, nonc)
+        above = _continuous.noncentral_chisquare(self._next(), n, nonc, shape) / n
+        return above / (_continuous.chisquare(self._next(), d, shape) / d)  # type: ignore[no-any-return]
+
+    def standard_t(self, df: Any, size: Any = None) -> Array:
+        """Student's t numbers of `df` degrees of freedom."""
+        return _continuous.t(self._next(), df, size)
+
+    def standard_cauchy(self, size: Any = None) -> Array:
+        """Cauchy numbers."""
+        return _continuous.cauchy(self._next(), _shape(size))
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
+        """Gumbel numbers."""
+        shape, (loc, scale) = parameters("gumbel", size, float64, loc, scale)
+        return loc + scale * _continuous.gumbel(self._next(), shape)  # type: ignore[no-any-return]
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
+        """Laplace numbers."""
+        shape, (loc, scale) = parameters("laplace", size, float64, loc, scale)
+        return loc + scale * _continuous.laplace(self._next(), shape)  # type: ignore[no-any-return]
+
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
+        """Logistic numbers."""
+        shape, (loc, scale) = parameters("logistic", size, float64, loc, scale)
+        return loc + scale * _continuous.logistic(self._next(), shape)  # type: ignore[no-any-return]
+
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Array:
+        """Exponentials of normal numbers."""
+        return exp(self.normal(mean, sigma, size))
+
+    def pareto(self, a: Any, size: Any = None) -> Array:
+        """Numbers of Lomax's distribution, which is Pareto's less one."""
+        return _continuous.pareto(self._next(), a, size) - 1.0  # type: ignore[no-any-return]
+
+    def power(self, a: Any, size: Any = None) -> Array:
+        """Numbers in [0, 1] of densities proportional to ``x ** (a - 1)``."""
+        shape, (a,) = parameters("power", size, float64, a)
+        return exp(-_basic.exponential(self._next(), shape) / a)
+
+    def rayleigh(self, scale: Any = 1.0, size: Any = None) -> Array:
+        """Rayleigh numbers."""
+        return _continuous.rayleigh(self._next(), scale, size)
+
+    def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Array:
+        """Numbers of triangular densities."""
+        return _continuous.triangular(self._next(), left, mode, right, size)
+
+    def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Array:
+        """Angles in [-pi, pi] of von Mises distributions; no derivative passes to `kappa`."""
+        shape, (mu, kappa) = parameters("vonmises", size, float64, mu, kappa)
+        angle = mu + _discrete.trials(_von_mises, self._next(), shape, [catalog.stop_gradient(kappa)])
+        angle = where(angle > math.pi, angle - 2.0 * math.pi, angle)
+        return where(angle < -math.pi, angle + 2.0 * math.pi, angle)
+
+    def wald(self, mean: Any, scale: Any, size: Any = None) -> Array:
+        """Wald (inverse Gaussian) numbers."""
+        return _continuous.wald(self._next(), mean, size, scale=scale)
+
+    def weibull(self, a: Any, size: Any = None) -> Array:
+        """Weibull numbers of scale one."""
+        return _continuous.weibull(self._next(), 1.0, a, size)
+
+    # -- discrete --------------------------------------------------------------------------------------------------
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False
+    ) -> Array:
+        """Integers from `low` to below `high`, or to it with `endpoint`; below `low` where it stands alone."""
+        low, high = (0, low) if high is None else (low, high)
+        high = high + 1 if endpoint else high
+        if size is None:
+            size, _ = parameters("integers", None, float64, low, high)
+        return _discrete.between(self._draw(random_streams.random_bits, "integers", size, uint64), low, high, dtype)
+
+    def bytes(self, length: int) -> bytes:
+        """Random bytes."""
+        words = self._draw(random_streams.random_bits, "bytes", -(-length // 8), uint64)
+        return words.numpy().astype("<u8").tobytes()[:length]  # type: ignore[no-any-return]
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Array:
+        """Numbers of successes in `n` trials."""
+        return _discrete.binomial(self._next(), n, p, size)
+
+    def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Array:
+        """Numbers of failures before `n` successes."""
+        return _discrete.negative_binomial(self._next(), n, p, size)
+
+    def geometric(self, p: Any, size: Any = None) -> Array:
+        """Numbers of trials up to the first success."""
+        return _discrete.geometric(self._next(), p, size)
+
+    def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Array:
+        """Numbers of good ones among those drawn without replacement."""
+        return _discrete.hypergeometric(self._next(), ngood, nbad, nsample, size)
+
+    def logseries(self, p: Any, size: Any = None) -> Array:
+        """Numbers of logarithmic series distributions."""
+        return _discrete.logseries(self._next(), p, size)
+
+    def poisson(self, lam: Any = 1.0, size: Any = None) -> Array:
+        """Poisson numbers."""
+        return _discrete.poisson(self._next(), lam, size)
+
+    def zipf(self, a: Any, size: Any = None) -> Array:
+        """Numbers of Zipf's distributions."""
+        return _discrete.zipf(self._next(), a, size)
+
+    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Array:
+        """How often each of several outcomes occurs in `n` trials."""
+        return _discrete.multinomial(self._next(), n, pvals, size)
+
+    def multivariate_hypergeometric(self, colors: Any, nsample: Any, size: Any = None) -> Array:
+        """How many of each kind are drawn without replacement."""
+        return _discrete.multivariate_hypergeometric(self._next(), colors, nsample, _shape(size))
+
+    # -- vectors and orders ----------------------------------------------------------------------------------------
+
+    def multivariate_normal(self, mean: Any, cov: Any, size: Any = None, method: str = "svd") -> Array:
+        """Normal vectors of given means and covariance matrices."""
+        return _multivariate.multivariate_normal(self._next(), mean, cov, size, method=method)
+
+    def dirichlet(self, alpha: Any, size: Any = None) -> Array:
+        """Points of simplices."""
+        return _continuous.dirichlet(self._next(), alpha, size)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Array:
+        """Elements along an axis, or integers below a number; the order is always random."""
+        return _multivariate.choice(self._next(), a, _shape(size), replace, p, axis)
+
+    def permutation(self, x: Any, axis: int = 0) -> Array:
+        """The elements along an axis in random order, or the integers below a number."""
+        return _multivariate.permutation(self._next(), x, axis)
+
+    def permuted(self, x: Any, axis: int | None = None) -> Array:
+        """All elements in random order, or those of each line along an axis by itself."""
+        x = asarray(x)
+        if axis is None:
+            return _multivariate.permutation(self._next(), x.reshape((-1,))).reshape(x.shape)  # type: ignore[no-any-return]
+        return _multivariate.permutation(self._next(), x, axis, independent=True)
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        """Put the elements of an array or of a list along an axis in random order, in place."""
+        if isinstance(x, Sequence) or (hasattr(x, "__setitem__") and not hasattr(x, "__array_namespace__")):
+            x[:] = [x[k] for k in _multivariate.permutation(self._next(), len(x)).tolist()]
+        elif hasattr(x, "spec"):
+            x[...] = _multivariate.permutation(self._next(), x, axis)
+        else:
+            order = _multivariate.permutation(self._next(), operator.index(x.shape[axis])).numpy()
+            x[...] = np.take(x, order, axis)
+
+
+_von_mises = compile(lambda key, start, kappa: _rejection.elementwise(_rejection.von_mises, key, start, kappa))
+
+
+def _shape(size: Any) -> Any:
+    return () if size is None else size

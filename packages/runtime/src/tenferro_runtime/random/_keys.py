@@ -1,0 +1,107 @@
+"""Keys: what random numbers are functions of."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenferro_runtime.random._drawing import checked, drawn
+from tenferro_tensor import catalog, random_streams, tensor
+from tenferro_tensor.functions import stack
+from tenferro_tensor.operands import value
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, kind_of, uint32, uint64
+
+if TYPE_CHECKING:
+    from tenferro_tensor import Array
+
+
+def key(seed: Any, /) -> Array:
+    """The key of a seed: a uint64 without axes, from which all numbers follow.
+
+    A key is used once: for more numbers, `split` it, or draw more at once. Keys are arrays like others; an array of
+    keys gives an array of independent streams.
+
+    Args:
+        seed: an integer, which counts modulo 2**64; in programs it may be traced.
+
+    Raises:
+        ArgumentError: the seed is no integer.
+
+    >>> tr.random.key(42)
+    Tensor(42, dtype=uint64)
+    """
+    if hasattr(seed, "spec"):
+        if kind_of(seed.spec.dtype) not in "iu" or seed.spec.ndim:
+            raise ArgumentError(f"key takes an integer as seed, got {seed.spec!r}; an array of keys is made by split")
+        return catalog.convert(seed, dtype=uint64)
+    try:
+        return tensor(np.array(operator.index(seed) % (1 << 64), uint64))
+    except TypeError:
+        raise ArgumentError(f"key takes an integer as seed, got {seed!r}", seed=seed) from None
+
+
+def split(key: Any, num: Any = 2, /) -> Array:
+    """New keys from one, of streams that do not depend on each other; the old one is not used again.
+
+    Args:
+        key: a key, or an array of keys.
+        num: their number, or their shape.
+
+    Returns:
+        Keys of shape (*key.shape, *num).
+
+    >>> first, second = tr.random.split(tr.random.key(0))
+    """
+    return drawn(random_streams.random_bits, "split", key, num, uint64)
+
+
+def fold_in(key: Any, data: Any, /) -> Array:
+    """A new key from one and an integer, as the number of a step: element `data` of the keys that `split` gives.
+
+    Args:
+        key: a key.
+        data: an integer that is not negative; in programs it may be traced.
+
+    >>> key = tr.random.key(0)
+    >>> bool(tr.random.fold_in(key, 3) == tr.random.split(key, 5)[3])
+    True
+    """
+    key, at = checked("fold_in", key), value(data)
+    if kind_of(at.spec.dtype) not in "iu":
+        raise ArgumentError(f"fold_in takes an integer, got {at.spec!r}", data=data)
+    at = catalog.convert(at, dtype=uint64)
+    if at.spec.shape != key.spec.shape:
+        at = catalog.broadcast_in_dim(at, shape=key.spec.shape, dims=tuple(range(at.ndim)))
+    return random_streams.random_bits(key, at, shape=(), dtype=uint64)
+
+
+def key_data(key: Any, /) -> Array:
+    """The upper and the lower 32 bits of keys, along a last axis: the data of keys of JAX.
+
+    >>> tr.random.key_data(tr.random.key(7))
+    Tensor([0, 7], dtype=uint32)
+    """
+    key = checked("key_data", key)
+    halves = (catalog.convert(key >> 32, dtype=uint32), catalog.convert(key, dtype=uint32))
+    return stack(halves, axis=-1)  # type: ignore[no-any-return]
+
+
+def wrap_key_data(data: Any, /) -> Array:
+    """Keys of their upper and lower 32 bits, along the last axis; the inverse of `key_data`.
+
+    Raises:
+        DTypeError: the data are not of dtype uint32.
+        ShapeError: there are not two of them along the last axis.
+
+    >>> tr.random.wrap_key_data(tr.asarray([0, 7], dtype=tr.uint32))
+    Tensor(7, dtype=uint64)
+    """
+    data = value(data)
+    if data.spec.dtype != uint32:
+        raise DTypeError(f"wrap_key_data takes uint32, got {data.spec!r}", dtype=str(data.spec.dtype))
+    if not data.spec.ndim or data.spec.shape[-1] != 2:
+        raise ShapeError(f"wrap_key_data takes two halves along the last axis, got {data.spec!r}")
+    upper, lower = (catalog.convert(data[..., k], dtype=uint64) for k in (0, 1))
+    return (upper << 32) | lower  # type: ignore[no-any-return]

@@ -1,0 +1,188 @@
+"""Vectors, matrices and orders."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tenferro_runtime._namespace import family
+from tenferro_runtime.random._basic import bits, exponential, normal
+from tenferro_runtime.random._continuous import gumbel
+from tenferro_runtime.random._discrete import chosen, randint
+from tenferro_runtime.random._drawing import checked, floating, given_as
+from tenferro_runtime.random._keys import split
+from tenferro_tensor import catalog
+from tenferro_tensor.functions import (
+    arange,
+    argsort,
+    asarray,
+    log,
+    matmul,
+    sqrt,
+    take,
+    take_along_axis,
+    vecdot,
+)
+from tenferro_tensor.operands import axis_of, empty_extent, shape_of
+from tenferro_tensor_core import ArgumentError, ShapeError, ask, uint64
+
+if TYPE_CHECKING:
+    from tenferro_tensor import Array
+
+
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+) -> Array:
+    """Normal vectors of given means and covariance matrices; derivatives pass by both.
+
+    Args:
+        key: a key.
+        mean: means (..., n).
+        cov: covariance matrices (..., n, n), positive definite for ``"cholesky"``, else semidefinite.
+        shape: of the result but for the last axis; by default that to which the axes before those of vectors broadcast.
+        dtype: a real floating-point dtype, float64 by default.
+        method: the square root of the covariance: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+
+    Returns:
+        Vectors (*shape, n).
+
+    Raises:
+        MissingFamilyError: tenferro-linalg is not installed.
+        NumericalError: a matrix is not positive definite.
+
+    >>> import numpy as np
+    >>> tr.random.multivariate_normal(tr.random.key(0), np.zeros(2), np.eye(2), (3,)).shape
+    (3, 2)
+    """
+    dtype = floating("multivariate_normal", dtype)
+    mean, cov = (given_as(asarray(v), dtype) for v in (mean, cov))
+    if not mean.spec.ndim or cov.spec.ndim < 2 or not ask(mean.spec.shape[-1], "==", cov.spec.shape[-1]):
+        raise ShapeError(
+            f"multivariate_normal takes means (..., n) and covariances (..., n, n), got {mean.spec!r} and {cov.spec!r}"
+        )
+    linalg, n = family("linalg"), mean.spec.shape[-1]
+    if method == "cholesky":
+        root = linalg.cholesky(cov)
+    elif method == "eigh":
+        w, v = linalg.eigh(cov)
+        root = v * sqrt(w)[..., None, :]
+    elif method == "svd":
+        u, s, _ = linalg.svd(cov)
+        root = u * sqrt(s)[..., None, :]
+    else:
+        raise ArgumentError(f"multivariate_normal: method={method!r} is not one of 'cholesky', 'eigh', 'svd'")
+    if shape is None:
+        from tenferro_tensor import broadcast_shapes
+
+        lead = broadcast_shapes(mean.spec.shape[:-1], cov.spec.shape[:-2])
+    else:
+        lead = shape_of(shape)
+    z = normal(key, (*lead, n), dtype)
+    return mean + matmul(root, z[..., None])[..., 0]  # type: ignore[no-any-return]
+
+
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
+    """Orthogonal (unitary for a complex dtype) matrices of Haar's measure, (*shape, n, n).
+
+    The factor Q of normal matrices, whose columns are turned so that R has a positive diagonal
+    (F. Mezzadri, How to generate random matrices from the classical compact groups, 2007).
+
+    Raises:
+        MissingFamilyError: tenferro-linalg is not installed.
+
+    >>> q = tr.random.orthogonal(tr.random.key(0), 3)
+    >>> bool(tr.max(tr.abs(q @ q.mT - tr.eye(3))) < 1e-14)
+    True
+    """
+    q, r = family("linalg").qr(normal(key, (*shape_of(shape), n, n), dtype))
+    diagonal = family("linalg").diagonal(r)
+    return q * catalog.sign(diagonal)[..., None, :]  # type: ignore[no-any-return]
+
+
+def unit_sphere(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
+    """Vectors of length one in `n` dimensions, uniformly over all directions: (*shape, n).
+
+    >>> tr.random.unit_sphere(tr.random.key(0), 3, (5,)).shape
+    (5, 3)
+    """
+    x = normal(key, (*shape_of(shape), n), dtype)
+    return x / sqrt(catalog.real(vecdot(x, x)))[..., None]  # type: ignore[no-any-return]
+
+
+def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
+    """Vectors in the unit ball of `n` dimensions, uniformly: (*shape, n).
+
+    They are the first `n` coordinates of a sphere, whose two others are an exponential number.
+
+    >>> tr.random.ball(tr.random.key(0), 3, (5,)).shape
+    (5, 3)
+    """
+    dtype = floating("ball", dtype)
+    both = split(checked("ball", key))
+    x = normal(both[..., 0], (*shape_of(shape), n), dtype)
+    e = exponential(both[..., 1], shape_of(shape), dtype)
+    return x / sqrt(vecdot(x, x) + 2.0 * e)[..., None]  # type: ignore[no-any-return]
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
+    """The elements along an axis in random order, or the integers below a number.
+
+    Args:
+        key: a key.
+        x: an array, or a number.
+        axis: the axis.
+        independent: each line gets an order of its own.
+
+    >>> sorted(tr.random.permutation(tr.random.key(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    x = asarray(x) if not isinstance(x, int) else arange(x)
+    if not x.spec.ndim:
+        x = arange(x)
+    axis, key = axis_of("permutation", axis, x.spec.ndim), checked("permutation", key)
+    if independent:
+        return take_along_axis(x, argsort(bits(key, x.spec.shape, uint64), axis=axis), axis=axis)
+    return take(x, argsort(bits(key, (x.spec.shape[axis],), uint64)), axis=axis)
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Array:
+    """Elements along an axis, or integers below a number, drawn with or without replacement.
+
+    Args:
+        key: a key.
+        a: an array, or a number.
+        shape: of what is drawn, which takes the place of the axis.
+        replace: whether an element may be drawn again.
+        p: probabilities of the elements, uniform by default. Without replacement the elements are drawn one after the
+            other by these (as the largest of Gumbel numbers added to their logarithms).
+        axis: the axis.
+
+    Raises:
+        ArgumentError: more is to be drawn without replacement than there is, or there is nothing.
+        ShapeError: there is not one probability for each element.
+
+    >>> tr.random.choice(tr.random.key(0), 5, (3,), replace=False).shape
+    (3,)
+    """
+    x = asarray(a) if not isinstance(a, int) else arange(a)
+    if not x.spec.ndim:
+        x = arange(x)
+    axis, shape = axis_of("choice", axis, x.spec.ndim), shape_of(shape)
+    n, wanted = x.spec.shape[axis], math.prod(shape)
+    if p is not None:
+        p = asarray(p)
+        if p.spec.ndim != 1 or not ask(p.spec.shape[0], "==", n):
+            raise ShapeError(f"choice takes one probability for each of {n} elements, got {p.spec!r}")
+    if empty_extent(n) and not empty_extent(wanted):
+        raise ArgumentError("choice: there is nothing to draw from")
+    if replace:
+        at = randint(key, shape, 0, n) if p is None else chosen(key, p, shape)
+    elif ask(wanted, ">", n):
+        raise ArgumentError(f"choice: {wanted} elements cannot be drawn from {n} without replacement", drawn=wanted)
+    elif p is None:
+        at = argsort(bits(key, (n,), uint64))[:wanted].reshape(shape)
+    else:
+        at = argsort(-(gumbel(key, (n,)) + log(p)))[:wanted].reshape(shape)
+    out = take(x, at.reshape((wanted,)), axis=axis)
+    whole = (*x.spec.shape[:axis], *shape, *x.spec.shape[axis + 1 :])
+    return catalog.reshape(out, shape=whole)  # type: ignore[no-any-return]
