@@ -19,6 +19,8 @@ _waiting: Final[ContextVar[list[Callable[[], Any]] | None]] = ContextVar("tenfer
 def ambient() -> Builder | None:
     """The builder of the innermost trace, branch or body that is being recorded."""
     staged, going_on = stage_above(-1), decisions()
+    if staged is None and going_on is None:
+        return None
     home = None if going_on is None else going_on.home
     found = [b for b in (staged, home) if isinstance(b, Builder) and not b.closed]
     return max(found, key=lambda b: b.level, default=None)

@@ -18,7 +18,6 @@ from tenferro_runtime.random._continuous import (
     logistic,
     lognormal,
     maxwell,
-    noncentral_chisquare,
     pareto,
     rayleigh,
     t,
@@ -50,6 +49,7 @@ from tenferro_runtime.random._multivariate import (
     permutation,
     unit_sphere,
 )
+from tenferro_runtime.random._noncentral import noncentral_chisquare
 
 __all__ = [
     "Generator",

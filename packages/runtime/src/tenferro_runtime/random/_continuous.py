@@ -194,7 +194,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     """
     dtype = floating("beta", dtype)
     shape, (a, b) = parameters("beta", shape, float64, a, b)
-    first, second = _two(key)
+    first, second = halves(key)
     difference = loggamma(second, b, shape) - loggamma(first, a, shape)
     return given_as(1.0 / (1.0 + exp(difference)), dtype)  # type: ignore[no-any-return]
 
@@ -233,25 +233,6 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     return given_as(2.0 * gamma(key, 0.5 * df, shape), dtype)  # type: ignore[no-any-return]
 
 
-def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of noncentral chi-square distributions; derivatives pass by `nonc` where `df` is above one.
-
-    >>> tr.random.noncentral_chisquare(tr.random.key(0), 3.0, 1.0, (2,)).shape
-    (2,)
-    """
-    from tenferro_runtime.random._discrete import poisson
-
-    dtype = floating("noncentral_chisquare", dtype)
-    shape, (df, nonc) = parameters("noncentral_chisquare", shape, float64, df, nonc)
-    first, second = _two(key)
-    wide = df > 1.0
-    # Of more than one degree of freedom, one normal number has the mean; else the degrees of freedom are random.
-    more = catalog.convert(poisson(second, where(wide, 0.0, 0.5 * catalog.stop_gradient(nonc)), shape), dtype=float64)
-    x = chisquare(first, where(wide, df - 1.0, df + 2.0 * more), shape)
-    shifted = (normal(second, shape) + sqrt(nonc)) ** 2
-    return given_as(where(wide, x + shifted, x), dtype)  # type: ignore[no-any-return]
-
-
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Numbers of Student's t distributions of `df` degrees of freedom.
 
@@ -260,7 +241,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """
     dtype = floating("t", dtype)
     shape, (df,) = parameters("t", shape, float64, df)
-    first, second = _two(key)
+    first, second = halves(key)
     half = 0.5 * df
     return given_as(normal(first, shape) * sqrt(half) * exp(-0.5 * loggamma(second, half, shape)), dtype)  # type: ignore[no-any-return]
 
@@ -273,7 +254,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     """
     dtype = floating("f", dtype)
     shape, (n, d) = parameters("f", shape, float64, dfnum, dfden)
-    first, second = _two(key)
+    first, second = halves(key)
     ratio = exp(loggamma(first, 0.5 * n, shape) - loggamma(second, 0.5 * d, shape))
     return given_as(ratio * (d / n), dtype)  # type: ignore[no-any-return]
 
@@ -286,7 +267,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any =
     """
     dtype = floating("wald", dtype)
     shape, (mean, scale) = parameters("wald", shape, dtype, mean, scale)
-    first, second = _two(key)
+    first, second = halves(key)
     y = mean * normal(first, shape, dtype) ** 2
     root = sqrt(y * (4.0 * scale + y))
     # The smaller root of a quadratic equation, without the difference of almost equal numbers.
@@ -304,7 +285,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
     shape, (a, c, b) = parameters("triangular", shape, dtype, left, mode, right)
     u = uniform(key, shape, dtype)
     rising = u * (b - a) < c - a
-    below, above = where(rising, u, 0.0), where(rising, 0.0, 1.0 - u)
+    below, above = where(rising, u, 1.0), where(rising, 1.0, 1.0 - u)
     return where(rising, a + sqrt(below * (b - a) * (c - a)), b - sqrt(above * (b - a) * (b - c)))
 
 
@@ -313,7 +294,8 @@ def _below_one(u: Any) -> Any:
     return minimum(u, 1.0 - float(finfo(u.spec.dtype).eps) / 2)
 
 
-def _two(key: Any) -> tuple[Any, Any]:
+def halves(key: Any) -> tuple[Any, Any]:
+    """Two keys from one."""
     both = split(key)
     return both[..., 0], both[..., 1]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenferro_runtime.compiling._compile import compile
 from tenferro_runtime.random import _rejection
 from tenferro_runtime.random._basic import bits, open_uniform, uniform
 from tenferro_runtime.random._continuous import gamma
-from tenferro_runtime.random._drawing import checked, floating, given_as, parameters
+from tenferro_runtime.random._drawing import checked, floating, fused, given_as, parameters
 from tenferro_runtime.random._keys import fold_in, split
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import (
@@ -24,7 +24,6 @@ from tenferro_tensor.functions import (
     softmax,
     stack,
     where,
-    zeros,
 )
 from tenferro_tensor.operands import axis_of, shape_of
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, float64, int64, is_integer, uint64
@@ -62,11 +61,12 @@ def between(words: Any, minval: Any, maxval: Any, dtype: Any) -> Array:
     if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
         raise ArgumentError(f"there are no integers from {minval} to below {maxval}", minval=minval, maxval=maxval)
     low, high = (catalog.convert(asarray(v), dtype=int64) for v in (minval, maxval))
-    _, (low, high) = parameters("randint", words.spec.shape, int64, low, high)
+    if low.spec.shape or high.spec.shape:
+        _, (low, high) = parameters("randint", words.spec.shape, int64, low, high)
     return given_as(_between(words, low, high), dtype)  # type: ignore[no-any-return]
 
 
-@compile
+@fused
 def _between(words: Any, low: Any, high: Any) -> Any:
     """``low + (words * (high - low)) >> 64``."""
     span = catalog.convert(high - low, dtype=uint64)
@@ -89,7 +89,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> tr.random.poisson(tr.random.key(0), 4.0, (3,)).shape
     (3,)
     """
-    return _integers("poisson", _poisson, key, shape, dtype, lam)
+    return _integers("poisson", _rejection.poisson_numbers, key, shape, dtype, lam)
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -105,7 +105,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     >>> tr.random.binomial(tr.random.key(0), 10, 0.5, (3,)).shape
     (3,)
     """
-    return _integers("binomial", _binomial, key, shape, dtype, n, p)
+    return _integers("binomial", _rejection.binomial_numbers, key, shape, dtype, n, p)
 
 
 def hypergeometric(key: Any, ngood: Any, nbad: Any, nsample: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -114,7 +114,7 @@ def hypergeometric(key: Any, ngood: Any, nbad: Any, nsample: Any, shape: Any = N
     >>> tr.random.hypergeometric(tr.random.key(0), 5, 5, 4, (3,)).shape
     (3,)
     """
-    return _integers("hypergeometric", _hypergeometric, key, shape, dtype, ngood, nbad, nsample)
+    return _integers("hypergeometric", _rejection.hypergeometric_numbers, key, shape, dtype, ngood, nbad, nsample)
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -160,7 +160,7 @@ def zipf(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> tr.random.zipf(tr.random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    return _integers("zipf", _zipf, key, shape, dtype, a)
+    return _integers("zipf", _rejection.zipf_numbers, key, shape, dtype, a)
 
 
 def multinomial(key: Any, n: Any, pvals: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -249,29 +249,11 @@ def chosen(key: Any, p: Any, shape: Any) -> Any:
     return catalog.reduce_sum(catalog.convert(u[..., None] >= below, dtype=int64), axes=(len(wanted),))
 
 
-_poisson: Final = compile(lambda key, start, lam: _rejection.elementwise(_rejection.poisson, key, start, lam))
-_binomial: Final = compile(lambda key, start, *np: _rejection.elementwise(_rejection.binomial, key, start, *np))
-_hypergeometric: Final = compile(
-    lambda key, start, *counts: _rejection.elementwise(_rejection.hypergeometric, key, start, *counts)
-)
-_zipf: Final = compile(lambda key, start, a: _rejection.elementwise(_rejection.zipf, key, start, a))
-"""Each number is a loop of its own, which programs run as machine code."""
-
-
-def _integers(what: str, sample: Any, key: Any, shape: Any, dtype: Any, *given: Any) -> Array:
+def _integers(what: str, sample: Callable[..., Any], key: Any, shape: Any, dtype: Any, *given: Any) -> Array:
     dtype, key = _integer(what, dtype), checked(what, key)
     shape, found = parameters(what, shape, float64, *given)
-    out = trials(sample, key, shape, [catalog.stop_gradient(p) for p in found])
+    out = sample(key, shape, *[catalog.stop_gradient(p) for p in found])
     return catalog.convert(out, dtype=dtype)  # type: ignore[no-any-return]
-
-
-def trials(sample: Any, key: Any, shape: Any, operands: Any) -> Any:
-    """Numbers for keys of any axes, of parameters in the shape of one key's."""
-    lead = tuple(key.spec.shape)
-    if lead:
-        dims = tuple(range(len(lead), len(lead) + len(shape)))
-        operands = [catalog.broadcast_in_dim(p, shape=(*lead, *shape), dims=dims) for p in operands]
-    return sample(key, zeros(lead, dtype=uint64, device=key.spec.place.device), *operands)
 
 
 def _integer(what: str, dtype: Any) -> np.dtype[Any]:

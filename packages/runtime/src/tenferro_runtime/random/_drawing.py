@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tenferro_runtime.compiling._compile import compile
+from tenferro_runtime.effects import ambient
 from tenferro_tensor import Op, Primitive, broadcast_shapes, catalog, tensor
+from tenferro_tensor.calls import state
 from tenferro_tensor.functions import broadcast_to, zeros
 from tenferro_tensor.operands import shape_of, value
 from tenferro_tensor_core import (
@@ -58,20 +63,25 @@ def drawn(primitive: Primitive, what: str, key: Any, shape: Any, dtype: Any, sta
     try:
         op = _OPS[primitive, shape, dtype]
     except (KeyError, TypeError):
-        op = _op(primitive, shape_of(shape), dtype)
+        op = _op(primitive, shape, dtype)
     key = checked(what, key)
     if start is None:
         start = _ZERO if not key.spec.shape else zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
     return op(key, start)  # type: ignore[no-any-return]
 
 
-def _op(primitive: Primitive, shape: tuple[DimLike, ...], dtype: Any) -> Op:
-    op = primitive.op(shape=shape, dtype=dtype)
-    if not op.symbolic:
+def _op(primitive: Primitive, shape: Any, dtype: Any) -> Op:
+    op = primitive.op(shape=shape_of(shape), dtype=dtype)
+    if not op.symbolic and isinstance(shape, (int, tuple)):
         if len(_OPS) >= _MOST:
             _OPS.clear()
         _OPS[primitive, shape, dtype] = op
     return op
+
+
+def position(number: int) -> Any:
+    """A position of a stream."""
+    return state.tensor.wrap(np.uint64(number), _ZERO.spec)
 
 
 def floating(what: str, dtype: Any) -> np.dtype[Any]:
@@ -96,6 +106,18 @@ def computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def given_as(x: Any, dtype: np.dtype[Any]) -> Any:
     """Numbers in the dtype that was asked for."""
     return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
+
+
+def fused(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that runs as one program also where it is called eagerly."""
+    compiled = compile(f)
+
+    @wraps(f)
+    def run(*operands: Any) -> Any:
+        eager = ambient() is None and not any(x.level for x in operands)
+        return (compiled if eager else f)(*operands)
+
+    return run
 
 
 def parameters(what: str, shape: Any, dtype: np.dtype[Any], *given: Any) -> tuple[tuple[DimLike, ...], list[Any]]:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenferro_runtime.compiling._compile import compile
 from tenferro_runtime.effects import ambient
-from tenferro_runtime.random import _basic, _continuous, _discrete, _multivariate, _rejection
-from tenferro_runtime.random._drawing import checked, drawn, floating, given_as, parameters
+from tenferro_runtime.random import _basic, _continuous, _discrete, _multivariate, _noncentral, _rejection
+from tenferro_runtime.random._drawing import checked, drawn, floating, given_as, parameters, position
 from tenferro_runtime.random._keys import key as make_key
 from tenferro_runtime.random._keys import split
-from tenferro_tensor import catalog, random_streams, tensor
+from tenferro_tensor import catalog, random_streams
 from tenferro_tensor.functions import asarray, exp, where
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import shape_of
@@ -106,8 +105,8 @@ class Generator:
     def _advance(self, count: int) -> Any:
         """The position of the next numbers, which are these many."""
         self._require_home()
-        start = tensor(np.uint64(self._position % (1 << 64)))
-        self._position += count
+        start = position(self._position)
+        self._position = (self._position + count) % (1 << 64)
         return start
 
     def _next(self) -> Any:
@@ -115,7 +114,7 @@ class Generator:
 
     def _draw(self, primitive: Any, what: str, size: Any, dtype: Any) -> Any:
         size = () if size is None else size
-        count = size if size.__class__ is int else math.prod(shape_of(size))
+        count: Any = size if size.__class__ is int else math.prod(size if size.__class__ is tuple else shape_of(size))
         return drawn(primitive, what, self._key, size, dtype, self._advance(count))
 
     # -- continuous ------------------------------------------------------------------------------------------------
@@ -141,16 +140,22 @@ class Generator:
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Array:
         """Uniform numbers in [low, high)."""
+        if low.__class__ is high.__class__ is float:
+            return low + (high - low) * self.random(size)  # type: ignore[no-any-return]
         shape, (low, high) = parameters("uniform", size, float64, low, high)
         return low + (high - low) * self.random(shape)  # type: ignore[no-any-return]
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
         """Normal numbers of mean `loc` and standard deviation `scale`."""
+        if loc.__class__ is scale.__class__ is float:
+            return loc + scale * self.standard_normal(size)  # type: ignore[no-any-return]
         shape, (loc, scale) = parameters("normal", size, float64, loc, scale)
         return loc + scale * self.standard_normal(shape)  # type: ignore[no-any-return]
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Array:
         """Exponential numbers."""
+        if scale.__class__ is float:
+            return scale * self.standard_exponential(size)  # type: ignore[no-any-return]
         shape, (scale,) = parameters("exponential", size, float64, scale)
         return scale * self.standard_exponential(shape)  # type: ignore[no-any-return]
 
@@ -169,7 +174,7 @@ class Generator:
 
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Any = None) -> Array:
         """Noncentral chi-square numbers."""
-        return _continuous.noncentral_chisquare(self._next(), df, nonc, size)
+        return _noncentral.noncentral_chisquare(self._next(), df, nonc, size)
 
     def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Array:
         """F numbers."""
@@ -178,7 +183,7 @@ class Generator:
     def noncentral_f(self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None) -> Array:
         """Noncentral F numbers."""
         shape, (n, d, nonc) = parameters("noncentral_f", size, float64, dfnum, dfden, nonc)
-        above = _continuous.noncentral_chisquare(self._next(), n, nonc, shape) / n
+        above = _noncentral.noncentral_chisquare(self._next(), n, nonc, shape) / n
         return above / (_continuous.chisquare(self._next(), d, shape) / d)  # type: ignore[no-any-return]
 
     def standard_t(self, df: Any, size: Any = None) -> Array:
@@ -228,7 +233,7 @@ class Generator:
     def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Array:
         """Angles in [-pi, pi] of von Mises distributions; no derivative passes to `kappa`."""
         shape, (mu, kappa) = parameters("vonmises", size, float64, mu, kappa)
-        angle = mu + _discrete.trials(_von_mises, self._next(), shape, [catalog.stop_gradient(kappa)])
+        angle = mu + _rejection.von_mises_numbers(self._next(), shape, [catalog.stop_gradient(kappa)])
         angle = where(angle > math.pi, angle - 2.0 * math.pi, angle)
         return where(angle < -math.pi, angle + 2.0 * math.pi, angle)
 
@@ -329,9 +334,6 @@ class Generator:
         else:
             order = _multivariate.permutation(self._next(), operator.index(x.shape[axis])).numpy()
             x[...] = np.take(x, order, axis)
-
-
-_von_mises = compile(lambda key, start, kappa: _rejection.elementwise(_rejection.von_mises, key, start, kappa))
 
 
 def _shape(size: Any) -> Any:

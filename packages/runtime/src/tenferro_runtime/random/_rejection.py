@@ -9,8 +9,9 @@ from typing import Any, Final
 from tenferro_runtime.batching import vmap
 from tenferro_runtime.control_flow import while_loop
 from tenferro_runtime.random import _stream
+from tenferro_runtime.random._drawing import fused
 from tenferro_tensor import catalog
-from tenferro_tensor.functions import floor, where
+from tenferro_tensor.functions import floor, where, zeros
 from tenferro_tensor_core import float64, uint64
 
 _BOOST: Final = 1 << 32
@@ -45,6 +46,20 @@ def accepted(key: Any, attempt: Callable[[Any, Any], tuple[Any, Any]], like: Any
     return while_loop(lambda state: state[2], again, first)[1]
 
 
+def numbers(one: Callable[..., Any]) -> Callable[..., Any]:
+    """``sample(key, shape, *parameters)`` of ``one(key, *numbers)``, for keys of any axes."""
+    sample = fused(lambda key, start, *parameters: elementwise(one, key, start, *parameters))
+
+    def run(key: Any, shape: Any, *parameters: Any) -> Any:
+        lead = tuple(key.spec.shape)
+        if lead:
+            dims = tuple(range(len(lead), len(lead) + len(shape)))
+            parameters = tuple([catalog.broadcast_in_dim(p, shape=(*lead, *shape), dims=dims) for p in parameters])
+        return sample(key, zeros(lead, dtype=uint64, device=key.spec.place.device), *parameters)
+
+    return run
+
+
 def at(key: Any, position: Any, number: Callable[..., Any]) -> Any:
     """A number at a position of a stream."""
     return number(key, position, shape=(), dtype=float64)
@@ -55,7 +70,8 @@ def log_gamma(key: Any, start: Any, a: Any) -> Any:
     return elementwise(_log_gamma, key, start, a)
 
 
-def _log_gamma(key: Any, a: Any) -> Any:
+def _log_gamma(key: Any, parameter: Any) -> Any:
+    a = where(parameter > 0.0, parameter, 1.0)
     d = where(a < 1.0, a + 1.0, a) - 1.0 / 3.0
     c = 1.0 / catalog.sqrt(d * 9.0)
     log_d = _stream.minus_log(d, most=1023)
@@ -63,14 +79,15 @@ def _log_gamma(key: Any, a: Any) -> Any:
     def attempt(v: Any, w: Any) -> Any:
         x, u = v(_stream.normal), w(_stream.uniform)
         root = x * c + 1.0
-        log_v = where(root > 0.0, _stream.minus_log(root, most=63) * -3.0, -math.inf)
+        inside = root > 0.0
+        log_v = where(inside, _stream.minus_log(where(inside, root, 1.0), most=63) * -3.0, -math.inf)
         bound = x * x * 0.5 + d - d * (root * root * root) + d * log_v
         return log_v - log_d, -_stream.minus_log(1.0 - u) >= bound
 
     out = accepted(key, attempt, d)
     boost = _stream.minus_log(1.0 - at(key, catalog.convert(_BOOST, dtype=uint64), _stream.uniform)) / a
     out = where(a < 1.0, out - boost, out)
-    return where(a == math.inf, a, where(a > 0.0, out, where(a == 0.0, -math.inf, math.nan)))
+    return where(a == math.inf, a, where(parameter > 0.0, out, where(parameter == 0.0, -math.inf, math.nan)))
 
 
 def poisson(key: Any, lam: Any) -> Any:
@@ -215,3 +232,10 @@ def von_mises(key: Any, kappa: Any) -> Any:
     flat = math.pi * (2.0 * at(key, catalog.convert(_BOOST + 1, dtype=uint64), _stream.uniform) - 1.0)
     narrow = at(key, catalog.convert(_BOOST + 2, dtype=uint64), _stream.normal) / catalog.sqrt(k)
     return where(tight, where(normal, narrow, angle), flat)
+
+
+poisson_numbers: Final = numbers(poisson)
+binomial_numbers: Final = numbers(binomial)
+hypergeometric_numbers: Final = numbers(hypergeometric)
+zipf_numbers: Final = numbers(zipf)
+von_mises_numbers: Final = numbers(von_mises)
