@@ -215,6 +215,7 @@ def test_entry_points_are_declared() -> None:
         ("tenferro.extensions", "einsum"): "tenferro_einsum._extension:register",
         ("tenferro.extensions", "linalg"): "tenferro_linalg._extension:register",
         ("tenferro.extensions", "fft"): "tenferro_fft._extension:register",
+        ("tenferro.extensions", "random"): "tenferro_runtime.random._extension:register",
         ("tenferro.extensions", "special"): "tenferro_runtime.special._extension:register",
     }
 

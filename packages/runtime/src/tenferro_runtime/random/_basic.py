@@ -55,7 +55,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     dtype = floating("uniform", dtype)
     x = given_as(drawn(random_streams.random_uniform, "uniform", key, shape, computed(dtype)), dtype)
     if minval.__class__ is float and maxval.__class__ is float and minval == 0.0 and maxval == 1.0:
-        return x  # type: ignore[no-any-return]
+        return x
     _, (low, high) = parameters("uniform", x.spec.shape, dtype, minval, maxval)
     return maximum(x * (high - low) + low, catalog.stop_gradient(low))
 
@@ -76,7 +76,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
         first, second = (normal(k, shape, real_of(found)) for k in _halves(key))
         return catalog.complex(first, second) * math.sqrt(0.5)
     dtype = floating("normal", dtype)
-    return given_as(drawn(random_streams.random_normal, "normal", key, shape, computed(dtype)), dtype)  # type: ignore[no-any-return]
+    return given_as(drawn(random_streams.random_normal, "normal", key, shape, computed(dtype)), dtype)
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -91,7 +91,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     Tensor([0.54207056, 0.24372319, 3.36163426])
     """
     dtype = floating("exponential", dtype)
-    return given_as(drawn(random_streams.random_exponential, "exponential", key, shape, computed(dtype)), dtype)  # type: ignore[no-any-return]
+    return given_as(drawn(random_streams.random_exponential, "exponential", key, shape, computed(dtype)), dtype)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
@@ -106,7 +106,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
     Tensor([ True,  True, False,  True])
     """
     shape, (p,) = parameters("bernoulli", shape, floating("bernoulli", None), p)
-    return catalog.lt(uniform(key, shape), p)  # type: ignore[no-any-return]
+    return catalog.lt(uniform(key, shape), p)
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -122,12 +122,12 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """
     found = floating("rademacher", None) if dtype is None else known_dtype(dtype)
     one = catalog.convert(drawn(random_streams.random_bits, "rademacher", key, shape, uint8) >> 7, dtype=found)
-    return one * 2 - 1  # type: ignore[no-any-return]
+    return one * 2 - 1
 
 
 def open_uniform(key: Any, shape: Any, dtype: Any) -> Array:
     """Uniform numbers in (0, 1], whose logarithms are finite."""
-    return 1.0 - uniform(key, shape_of(shape), dtype)  # type: ignore[no-any-return]
+    return 1.0 - uniform(key, shape_of(shape), dtype)
 
 
 def _halves(key: Any) -> tuple[Any, Any]:

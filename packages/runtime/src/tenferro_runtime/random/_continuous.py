@@ -37,7 +37,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     Tensor([-0.17803369, -0.83796278])
     """
     u = 2.0 * uniform(key, shape, floating("laplace", dtype)) - 1.0
-    return catalog.sign(u) * -log1p(-_below_one(catalog.abs(u)))  # type: ignore[no-any-return]
+    return catalog.sign(u) * -log1p(-_below_one(catalog.abs(u)))
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -47,7 +47,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     Tensor([0.32911032, 1.28738678])
     """
     u = _below_one(open_uniform(key, shape, floating("logistic", dtype)))
-    return log(u) - log1p(-u)  # type: ignore[no-any-return]
+    return log(u) - log1p(-u)
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -78,7 +78,7 @@ def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = None) -
     """
     dtype = floating("rayleigh", dtype)
     shape, (scale,) = parameters("rayleigh", shape, dtype, scale)
-    return scale * sqrt(2.0 * exponential(key, shape, dtype))  # type: ignore[no-any-return]
+    return scale * sqrt(2.0 * exponential(key, shape, dtype))
 
 
 def weibull(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -89,7 +89,7 @@ def weibull(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: 
     """
     dtype = floating("weibull", dtype)
     shape, (scale, concentration) = parameters("weibull", shape, dtype, scale, concentration)
-    return scale * exponential(key, shape, dtype) ** (1.0 / concentration)  # type: ignore[no-any-return]
+    return scale * exponential(key, shape, dtype) ** (1.0 / concentration)
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
@@ -161,7 +161,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
         )
     )
     start = zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
-    return given_as(random_streams.random_loggamma(key, start, a), dtype)  # type: ignore[no-any-return]
+    return given_as(random_streams.random_loggamma(key, start, a), dtype)
 
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -196,7 +196,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     shape, (a, b) = parameters("beta", shape, float64, a, b)
     first, second = halves(key)
     difference = loggamma(second, b, shape) - loggamma(first, a, shape)
-    return given_as(1.0 / (1.0 + exp(difference)), dtype)  # type: ignore[no-any-return]
+    return given_as(1.0 / (1.0 + exp(difference)), dtype)
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -219,7 +219,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Arr
     dtype, alpha = floating("dirichlet", dtype), asarray(alpha)
     k = alpha.spec.shape[-1]
     whole = None if shape is None else (*_tuple(shape), k)
-    return given_as(softmax(loggamma(key, alpha, whole), axis=-1), dtype)  # type: ignore[no-any-return]
+    return given_as(softmax(loggamma(key, alpha, whole), axis=-1), dtype)
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -230,7 +230,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """
     dtype = floating("chisquare", dtype)
     shape, (df,) = parameters("chisquare", shape, float64, df)
-    return given_as(2.0 * gamma(key, 0.5 * df, shape), dtype)  # type: ignore[no-any-return]
+    return given_as(2.0 * gamma(key, 0.5 * df, shape), dtype)
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -243,7 +243,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     shape, (df,) = parameters("t", shape, float64, df)
     first, second = halves(key)
     half = 0.5 * df
-    return given_as(normal(first, shape) * sqrt(half) * exp(-0.5 * loggamma(second, half, shape)), dtype)  # type: ignore[no-any-return]
+    return given_as(normal(first, shape) * sqrt(half) * exp(-0.5 * loggamma(second, half, shape)), dtype)
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -256,7 +256,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     shape, (n, d) = parameters("f", shape, float64, dfnum, dfden)
     first, second = halves(key)
     ratio = exp(loggamma(first, 0.5 * n, shape) - loggamma(second, 0.5 * d, shape))
-    return given_as(ratio * (d / n), dtype)  # type: ignore[no-any-return]
+    return given_as(ratio * (d / n), dtype)
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any = 1.0) -> Array:

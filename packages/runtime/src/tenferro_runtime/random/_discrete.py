@@ -15,7 +15,7 @@ from tenferro_runtime.random._keys import fold_in, split
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import (
     asarray,
-    cumsum,
+    cumulative_sum,
     floor,
     log,
     log1p,
@@ -63,7 +63,7 @@ def between(words: Any, minval: Any, maxval: Any, dtype: Any) -> Array:
     low, high = (catalog.convert(asarray(v), dtype=int64) for v in (minval, maxval))
     if low.spec.shape or high.spec.shape:
         _, (low, high) = parameters("randint", words.spec.shape, int64, low, high)
-    return given_as(_between(words, low, high), dtype)  # type: ignore[no-any-return]
+    return given_as(_between(words, low, high), dtype)
 
 
 @fused
@@ -126,7 +126,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     shape, (p,) = parameters("geometric", shape, float64, p)
     p = catalog.stop_gradient(p)
     trials = floor(log(open_uniform(key, shape, float64)) / log1p(-p)) + 1.0
-    return catalog.convert(where(p >= 1.0, 1.0, trials), dtype=_integer("geometric", dtype))  # type: ignore[no-any-return]
+    return catalog.convert(where(p >= 1.0, 1.0, trials), dtype=_integer("geometric", dtype))
 
 
 def negative_binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -151,7 +151,7 @@ def logseries(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     both = split(checked("logseries", key))
     u, v = (open_uniform(both[..., k], shape, float64) for k in (0, 1))
     q = -catalog.expm1(u * log1p(-catalog.stop_gradient(p)))
-    return catalog.convert(floor(log(v) / log(q)) + 1.0, dtype=_integer("logseries", dtype))  # type: ignore[no-any-return]
+    return catalog.convert(floor(log(v) / log(q)) + 1.0, dtype=_integer("logseries", dtype))
 
 
 def zipf(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -188,7 +188,7 @@ def multinomial(key: Any, n: Any, pvals: Any, shape: Any = None, dtype: Any = No
         counts.append(count)
         rest, remaining = rest - count, remaining - pvals[..., k]
     counts.append(rest)
-    return catalog.convert(stack(counts, axis=-1), dtype=_integer("multinomial", dtype))  # type: ignore[no-any-return]
+    return catalog.convert(stack(counts, axis=-1), dtype=_integer("multinomial", dtype))
 
 
 def multivariate_hypergeometric(key: Any, colors: Any, nsample: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -216,7 +216,7 @@ def multivariate_hypergeometric(key: Any, colors: Any, nsample: Any, shape: Any 
         rest = rest - count
     counts.append(rest)
     dtype = _integer("multivariate_hypergeometric", dtype)
-    return catalog.convert(stack(counts, axis=-1), dtype=dtype)  # type: ignore[no-any-return]
+    return catalog.convert(stack(counts, axis=-1), dtype=dtype)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Array:
@@ -242,7 +242,7 @@ def chosen(key: Any, p: Any, shape: Any) -> Any:
     wanted = lead if shape is None else shape_of(shape)
     if wanted[len(wanted) - len(lead) :] != lead:
         raise ShapeError(f"shape {wanted} does not end with the axes {lead} of the probabilities", shape=wanted)
-    below = cumsum(catalog.stop_gradient(p), axis=-1)
+    below = cumulative_sum(catalog.stop_gradient(p), axis=-1)
     u = uniform(key, wanted) * below[..., -1]
     if p.ndim == 1:
         return searchsorted(below, u, side="right")
@@ -253,7 +253,7 @@ def _integers(what: str, sample: Callable[..., Any], key: Any, shape: Any, dtype
     dtype, key = _integer(what, dtype), checked(what, key)
     shape, found = parameters(what, shape, float64, *given)
     out = sample(key, shape, *[catalog.stop_gradient(p) for p in found])
-    return catalog.convert(out, dtype=dtype)  # type: ignore[no-any-return]
+    return catalog.convert(out, dtype=dtype)
 
 
 def _integer(what: str, dtype: Any) -> np.dtype[Any]:

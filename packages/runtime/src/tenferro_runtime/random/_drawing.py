@@ -67,7 +67,7 @@ def drawn(primitive: Primitive, what: str, key: Any, shape: Any, dtype: Any, sta
     key = checked(what, key)
     if start is None:
         start = _ZERO if not key.spec.shape else zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
-    return op(key, start)  # type: ignore[no-any-return]
+    return op(key, start)
 
 
 def _op(primitive: Primitive, shape: Any, dtype: Any) -> Op:

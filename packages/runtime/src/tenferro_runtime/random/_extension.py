@@ -37,14 +37,15 @@ def _with_lanes(primitive: Any) -> Any:
 def _slope(a: Any, out: Any) -> Any:
     """The derivative of the logarithm x of a gamma number by its parameter, at a fixed value of its distribution
     function P: ``-(dP / da) / (dP / dx)``."""
-    from tenferro_runtime.special import digamma, gammainc_shape
+    from tenferro_runtime.special import digamma
+    from tenferro_runtime.special._incomplete_gamma import gammainc_shape_
 
     # Where exp(x) is nothing beside one, P is exp(a x) / gamma(a + 1).
     tiny = out < -30.0
     safe = where(tiny, 0.0, out)
     number = catalog.exp(safe)
     density = catalog.exp(a * safe - number - catalog.lgamma(a))
-    return where(tiny, (digamma(a + 1.0) - out) / a, -gammainc_shape(a, number) / density)
+    return where(tiny, (digamma(a + 1.0) - out) / a, -gammainc_shape_(a, number, order=1) / density)
 
 
 def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:

@@ -93,7 +93,7 @@ class Generator:
 
     def key(self) -> Array:
         """A new key, the next word of the stream: for functions that take one."""
-        return aliased(self._next())  # type: ignore[no-any-return]
+        return aliased(self._next())
 
     def _require_home(self) -> None:
         if ambient() is not self._home:
@@ -114,55 +114,56 @@ class Generator:
 
     def _draw(self, primitive: Any, what: str, size: Any, dtype: Any) -> Any:
         size = () if size is None else size
-        count: Any = size if size.__class__ is int else math.prod(size if size.__class__ is tuple else shape_of(size))
+        extents: Any = (size,) if size.__class__ is int else size if size.__class__ is tuple else shape_of(size)
+        count = math.prod(extents)
         return drawn(primitive, what, self._key, size, dtype, self._advance(count))
 
     # -- continuous ------------------------------------------------------------------------------------------------
 
     def random(self, size: Any = None, dtype: Any = None) -> Array:
         """Uniform numbers in [0, 1)."""
-        return self._draw(random_streams.random_uniform, "random", size, floating("random", dtype))  # type: ignore[no-any-return]
+        return self._draw(random_streams.random_uniform, "random", size, floating("random", dtype))
 
     def standard_normal(self, size: Any = None, dtype: Any = None) -> Array:
         """Normal numbers of mean zero and variance one."""
-        return self._draw(random_streams.random_normal, "standard_normal", size, floating("standard_normal", dtype))  # type: ignore[no-any-return]
+        return self._draw(random_streams.random_normal, "standard_normal", size, floating("standard_normal", dtype))
 
     def standard_exponential(self, size: Any = None, dtype: Any = None) -> Array:
         """Exponential numbers of scale one."""
         dtype = floating("standard_exponential", dtype)
-        return self._draw(random_streams.random_exponential, "standard_exponential", size, dtype)  # type: ignore[no-any-return]
+        return self._draw(random_streams.random_exponential, "standard_exponential", size, dtype)
 
     def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = None) -> Array:
         """Gamma numbers of shape parameters `shape` and scale one."""
         extents, (a,) = parameters("standard_gamma", size, float64, shape)
-        start = self._advance(math.prod(extents))
-        return given_as(exp(random_streams.random_loggamma(self._key, start, a)), floating("standard_gamma", dtype))  # type: ignore[no-any-return]
+        start = self._advance(math.prod(tuple[Any, ...](extents)))
+        return given_as(exp(random_streams.random_loggamma(self._key, start, a)), floating("standard_gamma", dtype))
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Array:
         """Uniform numbers in [low, high)."""
         if low.__class__ is high.__class__ is float:
-            return low + (high - low) * self.random(size)  # type: ignore[no-any-return]
+            return low + (high - low) * self.random(size)
         shape, (low, high) = parameters("uniform", size, float64, low, high)
-        return low + (high - low) * self.random(shape)  # type: ignore[no-any-return]
+        return low + (high - low) * self.random(shape)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
         """Normal numbers of mean `loc` and standard deviation `scale`."""
         if loc.__class__ is scale.__class__ is float:
-            return loc + scale * self.standard_normal(size)  # type: ignore[no-any-return]
+            return loc + scale * self.standard_normal(size)
         shape, (loc, scale) = parameters("normal", size, float64, loc, scale)
-        return loc + scale * self.standard_normal(shape)  # type: ignore[no-any-return]
+        return loc + scale * self.standard_normal(shape)
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Array:
         """Exponential numbers."""
         if scale.__class__ is float:
-            return scale * self.standard_exponential(size)  # type: ignore[no-any-return]
+            return scale * self.standard_exponential(size)
         shape, (scale,) = parameters("exponential", size, float64, scale)
-        return scale * self.standard_exponential(shape)  # type: ignore[no-any-return]
+        return scale * self.standard_exponential(shape)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Array:
         """Gamma numbers of shape parameters `shape`."""
         extents, (a, scale) = parameters("gamma", size, float64, shape, scale)
-        return scale * self.standard_gamma(a, extents)  # type: ignore[no-any-return]
+        return scale * self.standard_gamma(a, extents)
 
     def beta(self, a: Any, b: Any, size: Any = None) -> Array:
         """Beta numbers."""
@@ -184,7 +185,7 @@ class Generator:
         """Noncentral F numbers."""
         shape, (n, d, nonc) = parameters("noncentral_f", size, float64, dfnum, dfden, nonc)
         above = _noncentral.noncentral_chisquare(self._next(), n, nonc, shape) / n
-        return above / (_continuous.chisquare(self._next(), d, shape) / d)  # type: ignore[no-any-return]
+        return above / (_continuous.chisquare(self._next(), d, shape) / d)
 
     def standard_t(self, df: Any, size: Any = None) -> Array:
         """Student's t numbers of `df` degrees of freedom."""
@@ -197,17 +198,17 @@ class Generator:
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
         """Gumbel numbers."""
         shape, (loc, scale) = parameters("gumbel", size, float64, loc, scale)
-        return loc + scale * _continuous.gumbel(self._next(), shape)  # type: ignore[no-any-return]
+        return loc + scale * _continuous.gumbel(self._next(), shape)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
         """Laplace numbers."""
         shape, (loc, scale) = parameters("laplace", size, float64, loc, scale)
-        return loc + scale * _continuous.laplace(self._next(), shape)  # type: ignore[no-any-return]
+        return loc + scale * _continuous.laplace(self._next(), shape)
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
         """Logistic numbers."""
         shape, (loc, scale) = parameters("logistic", size, float64, loc, scale)
-        return loc + scale * _continuous.logistic(self._next(), shape)  # type: ignore[no-any-return]
+        return loc + scale * _continuous.logistic(self._next(), shape)
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Array:
         """Exponentials of normal numbers."""
@@ -215,7 +216,7 @@ class Generator:
 
     def pareto(self, a: Any, size: Any = None) -> Array:
         """Numbers of Lomax's distribution, which is Pareto's less one."""
-        return _continuous.pareto(self._next(), a, size) - 1.0  # type: ignore[no-any-return]
+        return _continuous.pareto(self._next(), a, size) - 1.0
 
     def power(self, a: Any, size: Any = None) -> Array:
         """Numbers in [0, 1] of densities proportional to ``x ** (a - 1)``."""
@@ -233,7 +234,7 @@ class Generator:
     def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Array:
         """Angles in [-pi, pi] of von Mises distributions; no derivative passes to `kappa`."""
         shape, (mu, kappa) = parameters("vonmises", size, float64, mu, kappa)
-        angle = mu + _rejection.von_mises_numbers(self._next(), shape, [catalog.stop_gradient(kappa)])
+        angle = mu + _rejection.von_mises_numbers(self._next(), shape, catalog.stop_gradient(kappa))
         angle = where(angle > math.pi, angle - 2.0 * math.pi, angle)
         return where(angle < -math.pi, angle + 2.0 * math.pi, angle)
 
@@ -260,7 +261,7 @@ class Generator:
     def bytes(self, length: int) -> bytes:
         """Random bytes."""
         words = self._draw(random_streams.random_bits, "bytes", -(-length // 8), uint64)
-        return words.numpy().astype("<u8").tobytes()[:length]  # type: ignore[no-any-return]
+        return words.numpy().astype("<u8").tobytes()[:length]
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Array:
         """Numbers of successes in `n` trials."""
@@ -322,7 +323,7 @@ class Generator:
         """All elements in random order, or those of each line along an axis by itself."""
         x = asarray(x)
         if axis is None:
-            return _multivariate.permutation(self._next(), x.reshape((-1,))).reshape(x.shape)  # type: ignore[no-any-return]
+            return _multivariate.permutation(self._next(), x.reshape((-1,))).reshape(x.shape)
         return _multivariate.permutation(self._next(), x, axis, independent=True)
 
     def shuffle(self, x: Any, axis: int = 0) -> None:

@@ -85,7 +85,7 @@ def key_data(key: Any, /) -> Array:
     """
     key = checked("key_data", key)
     halves = (catalog.convert(key >> 32, dtype=uint32), catalog.convert(key, dtype=uint32))
-    return stack(halves, axis=-1)  # type: ignore[no-any-return]
+    return stack(halves, axis=-1)
 
 
 def wrap_key_data(data: Any, /) -> Array:
@@ -104,4 +104,4 @@ def wrap_key_data(data: Any, /) -> Array:
     if not data.spec.ndim or data.spec.shape[-1] != 2:
         raise ShapeError(f"wrap_key_data takes two halves along the last axis, got {data.spec!r}")
     upper, lower = (catalog.convert(data[..., k], dtype=uint64) for k in (0, 1))
-    return (upper << 32) | lower  # type: ignore[no-any-return]
+    return (upper << 32) | lower

@@ -78,7 +78,7 @@ def multivariate_normal(
     else:
         lead = shape_of(shape)
     z = normal(key, (*lead, n), dtype)
-    return mean + matmul(root, z[..., None])[..., 0]  # type: ignore[no-any-return]
+    return mean + matmul(root, z[..., None])[..., 0]
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
@@ -96,7 +96,7 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     """
     q, r = family("linalg").qr(normal(key, (*shape_of(shape), n, n), dtype))
     diagonal = family("linalg").diagonal(r)
-    return q * catalog.sign(diagonal)[..., None, :]  # type: ignore[no-any-return]
+    return q * catalog.sign(diagonal)[..., None, :]
 
 
 def unit_sphere(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
@@ -106,7 +106,7 @@ def unit_sphere(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     (5, 3)
     """
     x = normal(key, (*shape_of(shape), n), dtype)
-    return x / sqrt(catalog.real(vecdot(x, x)))[..., None]  # type: ignore[no-any-return]
+    return x / sqrt(catalog.real(vecdot(x, x)))[..., None]
 
 
 def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
@@ -121,7 +121,7 @@ def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     both = split(checked("ball", key))
     x = normal(both[..., 0], (*shape_of(shape), n), dtype)
     e = exponential(both[..., 1], shape_of(shape), dtype)
-    return x / sqrt(vecdot(x, x) + 2.0 * e)[..., None]  # type: ignore[no-any-return]
+    return x / sqrt(vecdot(x, x) + 2.0 * e)[..., None]
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
@@ -185,4 +185,4 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         at = argsort(-(gumbel(key, (n,)) + log(p)))[:wanted].reshape(shape)
     out = take(x, at.reshape((wanted,)), axis=axis)
     whole = (*x.spec.shape[:axis], *shape, *x.spec.shape[axis + 1 :])
-    return catalog.reshape(out, shape=whole)  # type: ignore[no-any-return]
+    return catalog.reshape(out, shape=whole)

@@ -30,4 +30,4 @@ def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype:
     more = catalog.convert(poisson(second, where(wide, 0.0, 0.5 * catalog.stop_gradient(nonc)), shape), dtype=float64)
     x = chisquare(first, where(wide, df - 1.0, df + 2.0 * more), shape)
     shifted = (normal(second, shape) + sqrt(nonc)) ** 2
-    return given_as(where(wide, x + shifted, x), dtype)  # type: ignore[no-any-return]
+    return given_as(where(wide, x + shifted, x), dtype)

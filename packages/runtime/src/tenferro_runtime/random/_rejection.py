@@ -71,7 +71,7 @@ def log_gamma(key: Any, start: Any, a: Any) -> Any:
 
 
 def _log_gamma(key: Any, parameter: Any) -> Any:
-    a = where(parameter > 0.0, parameter, 1.0)
+    a = where((parameter > 0.0) & (parameter < math.inf), parameter, 1.0)
     d = where(a < 1.0, a + 1.0, a) - 1.0 / 3.0
     c = 1.0 / catalog.sqrt(d * 9.0)
     log_d = _stream.minus_log(d, most=1023)
@@ -87,7 +87,9 @@ def _log_gamma(key: Any, parameter: Any) -> Any:
     out = accepted(key, attempt, d)
     boost = _stream.minus_log(1.0 - at(key, catalog.convert(_BOOST, dtype=uint64), _stream.uniform)) / a
     out = where(a < 1.0, out - boost, out)
-    return where(a == math.inf, a, where(parameter > 0.0, out, where(parameter == 0.0, -math.inf, math.nan)))
+    return where(
+        parameter == math.inf, parameter, where(parameter > 0.0, out, where(parameter == 0.0, -math.inf, math.nan))
+    )
 
 
 def poisson(key: Any, lam: Any) -> Any:
