@@ -241,16 +241,16 @@ class HostProvider:
         if not unit and n and not (diagonal := np.diagonal(x, axis1=-2, axis2=-1)).all():
             *index, i = np.argwhere(diagonal == 0)[0].tolist()
             raise _singular("solve_triangular", tuple(index), i)
-        if adjoint:
-            x, lower = x.swapaxes(-1, -2), not lower
-            x = x.conj() if x.dtype.kind == "c" else x
         if 0 in b.shape:
             return np.zeros_like(b)
-        if x.ndim > 2 and x.shape[-1] <= STACKED_SOLVE_MAX_SIZE:
+        if x.ndim > 2 and n <= STACKED_SOLVE_MAX_SIZE:
+            if adjoint:
+                x, lower = x.conj().swapaxes(-1, -2), not lower
             return _substitute(x, b, lower, unit)
-        out, trtrs = np.empty_like(b), _lapack("trtrs", b.dtype)
-        for index in items(x):
-            out[index] = trtrs(x[index], b[index], lower=lower, unitdiag=unit)[0]
+        # To BLAS rows are columns of the transpose: ``y' x' = b'``, solved in place.
+        out, trsm = np.array(b, order="C"), _blas("trsm", b.dtype)
+        for i in items(x):
+            trsm(1, x[i].T, out[i].T, side=1, lower=not lower, trans_a=2 * adjoint, diag=unit, overwrite_b=1)
         return out
 
     def banded_solve(self, ab: Raw, b: Raw, lower: int, upper: int, positive: bool) -> Raw:
@@ -321,6 +321,12 @@ def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
 def _lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """A function of LAPACK for a dtype; to look it up takes as long as a small matrix."""
     return library("scipy.linalg").lapack.get_lapack_funcs(name, dtype=dtype)
+
+
+@cache
+def _blas(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A function of BLAS for a dtype."""
+    return library("scipy.linalg").blas.get_blas_funcs(name, dtype=dtype)
 
 
 @cache
