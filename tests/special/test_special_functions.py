@@ -11,6 +11,7 @@ import tenferro_runtime as tr
 from special_cases import CASES
 from tenferro_ad import grad, jvp
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, UnsupportedError
+from tenferro_xla import XlaExecutor, lower_to_stablehlo
 
 DIGITS = 30
 ORDERS = (1, 2, 3)
@@ -300,17 +301,43 @@ def test_batches_and_programs():
     np.testing.assert_allclose(np.asarray(grad(tr.compile(f))(a)), np.asarray(slopes), rtol=1e-13)
 
 
-def test_compositions_lower_to_stablehlo():
-    from tenferro_xla import lower_to_stablehlo
+def in_xla(f, *operands):
+    return np.asarray(XlaExecutor().run(tr.trace(f, *operands), *operands)[0])
 
+
+def test_compositions_lower_to_stablehlo():
     def composed(x):
         s = tr.special
-        return s.logit(x) + s.xlogy(x, x) + s.entr(x) + s.expit(x) + s.exprel(x) + s.exp10(x) + s.betaln(x, x)
+        elementary = s.logit(x) + s.xlogy(x, x) + s.entr(x) + s.expit(x) + s.exprel(x) + s.exp10(x)
+        return elementary + s.rgamma(x) + s.binom(x, 0.3) + s.erfi(x) + s.erfcinv(x) + s.betaincc(x, 0.4, x)
 
-    text = lower_to_stablehlo(tr.trace(composed, np.full(3, 0.5))).text
-    assert "stablehlo.log" in text
-    with pytest.raises(UnsupportedError, match="gammainc"):
-        lower_to_stablehlo(tr.trace(lambda x: tr.special.gammainc(x, x), np.full(3, 0.5)))
+    x = np.array([0.2, 0.5, 0.9])
+    np.testing.assert_allclose(in_xla(composed, x), np.asarray(composed(tr.asarray(x))), rtol=1e-13)
+
+
+def test_functions_of_jax_become_functions_of_the_module():
+    def f(x):
+        s = tr.special
+        shapes = s.gammainc(x, 1.5) * s.gammainc(1.5, x) + s.betainc(1.5, 2.5, x)
+        return shapes + s.log_ndtr(-8 * x) + s.gamma(x) * s.zeta(x + 1.0, x) + s.sici(x).sine + s.erfcx(x) + s.dawsn(x)
+
+    x = np.array([0.2, 0.5, 0.9])
+    text = lower_to_stablehlo(tr.trace(f, x)).text
+    assert text.count("func.func private @gammainc_") == 1, "one function for two calls of the same specs"
+    for g in (f, pulled(f)):
+        np.testing.assert_allclose(in_xla(g, x), np.asarray(g(tr.asarray(x))), rtol=1e-12)
+
+
+def test_what_does_not_lower_is_named():
+    x = np.full(3, 0.5)
+    for f, message in (
+        (lambda x: tr.special.stdtr(x, x), "stdtr .* has no StableHLO lowering"),
+        (pulled(lambda x: tr.special.betainc(x, x, x)), r"order \(1, 0\) of betainc has no StableHLO lowering"),
+        (pulled(pulled(tr.special.log_ndtr)), "order 2 of log_ndtr has no StableHLO lowering"),
+        (pulled(pulled(tr.special.erfcx)), "order 2 of erfcx has no StableHLO lowering"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            lower_to_stablehlo(tr.trace(f, x))
 
 
 def test_mistakes():

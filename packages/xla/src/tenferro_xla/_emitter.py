@@ -9,6 +9,7 @@ import numpy as np
 
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Spec
+from tenferro_xla._jax_functions import function_text
 from tenferro_xla._text import dense, i64s, tensor_type
 
 
@@ -27,6 +28,7 @@ class HloEmitter:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.functions: dict[Any, tuple[str, str]] = {}
         self._count = 0
         self._indent = "    "
 
@@ -69,7 +71,7 @@ class HloEmitter:
     def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> str:
         """The text of a region that maps arguments to what `body` returns."""
         inner = HloEmitter()
-        inner._count, inner._indent = self._count, self._indent + "  "
+        inner._count, inner._indent, inner.functions = self._count, self._indent + "  ", self.functions
         values = [inner.named(s) for s in arguments]
         results = body(inner, *values)
         header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in values)
@@ -80,6 +82,30 @@ class HloEmitter:
     def inline(self, program: Program, arguments: Sequence[HloValue]) -> list[HloValue]:
         """Append what a program does with the arguments; its outputs."""
         return HloEmitter.inliner(self, program, list(arguments))
+
+    def jax_function(
+        self,
+        name: str,
+        operands: Sequence[HloValue],
+        out: Spec,
+        orders: Sequence[int] = (),
+        pick: int | None = None,
+    ) -> HloValue:
+        """Call a function of `jax.scipy.special`, or a derivative of one, which becomes a function of the module.
+
+        Args:
+            name: the function's name.
+            operands: its operands.
+            out: spec of the result.
+            orders: how often it is differentiated by each of its first operands.
+            pick: which result is taken of a function that returns several.
+        """
+        specs = tuple(v.spec for v in operands)
+        key = (name, specs, tuple(orders), pick)
+        if key not in self.functions:
+            symbol = f"{name}_{len(self.functions)}"
+            self.functions[key] = symbol, function_text(symbol, name, specs, orders, pick)
+        return self.op("func.call", operands, out, f"callee = @{self.functions[key][0]}")
 
     def constant(self, array: Any, spec: Spec) -> HloValue:
         """A constant; a scalar fills the whole shape."""

@@ -80,6 +80,7 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
         *emitter.lines,
         f"    return {', '.join(v.name for v in results)} : {types}" if results else "    return",
         "  }",
+        *[text for _, text in emitter.functions.values()],
         "}",
     ]
     text = "\n".join(lines)

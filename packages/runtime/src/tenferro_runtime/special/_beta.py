@@ -11,7 +11,7 @@ from tenferro_runtime.special._digamma import psi_increment
 from tenferro_runtime.special._gamma import gamma, rgamma, rgamma_slope
 from tenferro_runtime.special._increments import LARGE, log_beta
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._scipy import family, host_special, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["beta", "betaln", "binom", "comb"]
@@ -107,6 +107,13 @@ def _at_poles(n: Any, k: Any, regular: Any) -> tuple[Any, Any]:
     return by_n, factor * (lower_slope * upper - lower * upper_slope)
 
 
+def _expand_binom(n: Any, k: Any) -> Any:
+    regular = _regular(n, k)
+    rest, m = catalog.select(regular, n - k, 1.0), catalog.select(regular, k, 1.0)
+    found = catalog.exp(-betaln(rest + 1.0, m + 1.0)) / catalog.select(regular, n + 1.0, 1.0)
+    return catalog.select(regular, found, gamma(n + 1.0) * rgamma(k + 1.0) * rgamma(n - k + 1.0))
+
+
 def _beta(a: Any, b: Any) -> Any:
     special = host_special()
     found = special.beta(a, b)
@@ -135,4 +142,5 @@ def register(registry: Registry) -> None:
         lambda a, b: log_beta(host_special(), a, b),
         expansion=lambda a, b: catalog.lgamma(a) + catalog.lgamma(b) - catalog.lgamma(a + b),
     )
-    register_scipy(registry, binom_, Slopes(singular=True, n=_binom_by_n, k=_binom_by_k))
+    register_scipy(registry, binom_, Slopes(singular=True, n=_binom_by_n, k=_binom_by_k), expansion=_expand_binom)
+    register_jax(registry, beta_)

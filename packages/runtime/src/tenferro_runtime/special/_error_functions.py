@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._operands import is_complex, real_floating
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._scipy import family, host_special, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["FresnelResult", "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "wofz"]
@@ -250,7 +250,12 @@ def register(registry: Registry) -> None:
     register_scipy(registry, complex_erf_, Slopes(singular=True, x=_gaussian(1, 2 / _ROOT)), "erf")
     register_scipy(registry, complex_erfc_, Slopes(singular=True, x=_gaussian(-1, 2 / _ROOT)), "erfc")
     register_scipy(registry, wofz_, Slopes(singular=True, z=lambda z, out: -2.0 * z * out + 2j / _ROOT))
-    register_scipy(registry, erfi_, Slopes(singular=True, x=lambda x: (2 / _ROOT) * catalog.exp(x * x)))
+    register_scipy(
+        registry,
+        erfi_,
+        Slopes(singular=True, x=lambda x: (2 / _ROOT) * catalog.exp(x * x)),
+        expansion=lambda x: (2 / _ROOT) * catalog.exp(x * x) * dawsn(x),
+    )
     register_scipy(registry, erfcinv_, Slopes(singular=True, x=lambda out: (-0.5 * _ROOT) * catalog.exp(out * out)))
     rule = Slopes(singular=True, x=lambda x, order: erfcx_(x, order=order + 1))
     register_host(registry, erfcx_, rule, _erfcx, value="erfcx")
@@ -260,3 +265,8 @@ def register(registry: Registry) -> None:
     register_scipy(registry, fresnel_s_, sine, "fresnel", pick=0)
     cosine = Slopes(singular=True, x=lambda x: catalog.cos(_fresnel_phase(x)))
     register_scipy(registry, fresnel_c_, cosine, "fresnel", pick=1)
+    register_jax(registry, wofz_)
+    register_jax(registry, erfcx_, by=("order",), most=1)
+    register_jax(registry, dawsn_, by=("order",), most=1)
+    register_jax(registry, fresnel_s_, "fresnel", pick=0)
+    register_jax(registry, fresnel_c_, "fresnel", pick=1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._operands import is_complex
 from tenferro_runtime.special._removable import log1p_quotient, sin_quotient, sinh_quotient
-from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_runtime.special._scipy import family, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["ShichiResult", "SiciResult", "exp1", "expi", "expn", "shichi", "sici", "spence"]
@@ -164,6 +164,10 @@ def register(registry: Registry) -> None:
     hyperbolic = Slopes(singular=True, x=lambda x: catalog.cosh(x) / x)
     register_scipy(registry, hyperbolic_cosine_integral_, hyperbolic, "shichi", pick=1)
     register_scipy(registry, spence_, Slopes(singular=True, x=_spence_slope))
+    for known in (expi_, exp1_, expn_, spence_):
+        register_jax(registry, known)
+    register_jax(registry, sine_integral_, "sici", pick=0)
+    register_jax(registry, cosine_integral_, "sici", pick=1)
 
 
 def _spence_slope(x: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._digamma import digamma, psi_increment
 from tenferro_runtime.special._operands import is_complex, real_floating
-from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_runtime.special._scipy import family, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.operands import whole
@@ -115,6 +115,13 @@ def _sine_and_cosine(x: Any) -> tuple[Any, Any]:
     return sign * catalog.sin(angle), sign * catalog.cos(angle)
 
 
+def _expand_rgamma(x: Any) -> Any:
+    left = catalog.lt(catalog.real(x) if is_complex(x) else x, 0.5)
+    sine, _ = _sine_and_cosine(catalog.select(left, x, 0.0))
+    right = catalog.select(left, 1.0 - x, x)
+    return catalog.select(left, sine * (1 / math.pi) * gamma(right), 1.0 / gamma(right))
+
+
 @primitive(elementwise=True, domain="floating", family=family("poch"), extension="special")
 def poch_(z: Spec, m: Spec) -> Spec:
     """Rising factorial."""
@@ -194,9 +201,11 @@ def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
     register_scipy(registry, gamma_, Slopes(singular=True, x=lambda x, out: out * digamma(x)))
     register_scipy(registry, loggamma_, Slopes(singular=True, x=lambda x: digamma(x)))
-    register_scipy(registry, rgamma_, Slopes(singular=True, x=rgamma_slope))
+    register_scipy(registry, rgamma_, Slopes(singular=True, x=rgamma_slope), expansion=_expand_rgamma)
     register_scipy(
         registry,
         poch_,
         Slopes(singular=True, z=_poch_first_slope, m=lambda z, m, out: out * digamma(z + m)),
     )
+    for known in (gamma_, loggamma_, poch_):
+        register_jax(registry, known)

@@ -8,7 +8,7 @@ from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._beta import betaln
 from tenferro_runtime.special._densities import beta_density_derivative
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._scipy import family, register_host, register_scipy
+from tenferro_runtime.special._scipy import family, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["bdtr", "bdtrc", "betainc", "betaincc", "betainccinv", "betaincinv", "fdtr", "fdtrc", "nbdtr", "nbdtrc"]
@@ -178,6 +178,7 @@ def register(registry: Registry) -> None:
             b=lambda a, b, x: -betainc_shapes_(a, b, x, first=0, second=1),
             x=lambda a, b, x: -_density(a, b, x),
         ),
+        expansion=lambda a, b, x: betainc(b, a, 1.0 - x),
     )
     register_host(
         registry,
@@ -192,6 +193,8 @@ def register(registry: Registry) -> None:
     )
     for inverse, sign in ((betaincinv_, 1.0), (betainccinv_, -1.0)):
         register_scipy(registry, inverse, _inverse(sign))
+    register_jax(registry, betainc_)
+    register_jax(registry, betainc_shapes_, "betainc", by=("first", "second"))
 
 
 def _inverse(sign: float) -> Slopes:

@@ -7,7 +7,7 @@ from typing import Any
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._densities import gamma_density, gamma_density_derivative
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._scipy import family, register_host, register_scipy
+from tenferro_runtime.special._scipy import family, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = [
@@ -202,3 +202,6 @@ def register(registry: Registry) -> None:
             q=lambda a, out: -1.0 / gamma_density(a, out),
         ),
     )
+    register_jax(registry, gammainc_)
+    register_jax(registry, gammaincc_)
+    register_jax(registry, gammainc_shape_, "gammainc", by=("order",))

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._error_functions import erfc, erfcx
+from tenferro_runtime.extension import Registry, Slopes, Spec, UnsupportedError, primitive
+from tenferro_runtime.special._error_functions import erfc, erfcinv_, erfcx
 from tenferro_runtime.special._operands import is_complex, real_floating
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._scipy import family, host_special, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["log_ndtr", "ndtr", "ndtri", "ndtri_exp"]
@@ -116,6 +116,20 @@ def _log_ndtr(x: Any, order: int) -> Any:
     return np.where(far, series - (1.0 if k == 1 else 0.0), derivatives[-1])
 
 
+def _lower_log_ndtr(e: Any, xs: Any, outs: Any, *, order: int) -> Any:
+    (x,), (out,) = xs, outs
+    if order > 1:
+        raise UnsupportedError(
+            f"the derivative of order {order} of log_ndtr has no StableHLO lowering; run the program on the CPU "
+            "backend",
+            function="log_ndtr",
+        )
+    if order == 0:
+        return e.jax_function("log_ndtr", xs, out)
+    ratio = e.jax_function("erfcx", (e.op("multiply", (x, e.constant(-_HALF, out)), out),), out)
+    return e.op("divide", (e.constant(_MILLS, out), ratio), out)
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
     hazard = Slopes(singular=True, x=lambda x, order: log_ndtr_(x, order=order + 1))
@@ -123,3 +137,6 @@ def register(registry: Registry) -> None:
     quantile = Slopes(singular=True, x=lambda out: math.sqrt(2 * math.pi) * catalog.exp(0.5 * (out * out)))
     register_scipy(registry, ndtri_, quantile)
     register_scipy(registry, ndtri_exp_, Slopes(singular=True, x=lambda out: erfcx(out * -_HALF) * (1 / _MILLS)))
+    registry.lowering(log_ndtr_, _lower_log_ndtr)
+    register_jax(registry, ndtri_)
+    registry.expansion(erfcinv_, lambda y: -_HALF * ndtri(0.5 * y), keep=True)

@@ -21,7 +21,8 @@ A page of functions defines primitives, public functions, and ``register(registr
 - Rules are written with primitives of the module and functions of the core, so that every order exists. Functions with
   removable singularities have a primitive for all of their derivatives (metadata ``order``) rather than a quotient.
 - `register_composed` registers what core operations compute exactly, but with derivatives that they lack.
-- ``expansion=`` writes the primitive with core operations, for backends without a kernel, and for XLA.
+- ``expansion=`` writes the primitive with core operations, for backends without a kernel, and for XLA;
+  `register_jax` names JAX's function where that is not possible.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ __all__ = [
     "make_scipy",
     "register_composed",
     "register_host",
+    "register_jax",
     "register_scipy",
 ]
 
@@ -167,6 +169,39 @@ def register_composed(
     """
     registry.expansion(primitive, expansion)
     registry.rule(primitive, rule)
+
+
+def register_jax(
+    registry: Registry,
+    primitive: Primitive,
+    name: str | None = None,
+    *,
+    by: tuple[str, ...] = (),
+    most: int | None = None,
+    pick: int | None = None,
+) -> None:
+    """Register that a primitive is a function of `jax.scipy.special` in StableHLO.
+
+    Args:
+        registry: where to.
+        primitive: a primitive of one output.
+        name: the function's name there, by default that of the primitive.
+        by: the metadata that are orders of derivatives by the first operands.
+        most: the highest of these for which JAX's derivatives keep their digits.
+        pick: which result is taken of a function that returns several.
+    """
+
+    def lower(e: Any, xs: Any, outs: Any, **metadata: Any) -> Any:
+        orders = tuple(metadata[key] for key in by)
+        if most is not None and sum(orders) > most:
+            raise UnsupportedError(
+                f"the derivative of order {sum(orders)} of {primitive.name} has no StableHLO lowering; run the program "
+                "on the CPU backend",
+                function=primitive.name,
+            )
+        return e.jax_function(name or primitive.name, xs, outs[0], orders, pick)
+
+    registry.lowering(primitive, lower)
 
 
 def host_special() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, register_host
+from tenferro_runtime.special._scipy import family, register_host, register_jax
 from tenferro_tensor import Array
 
 __all__ = ["zeta"]
@@ -71,3 +71,4 @@ def register(registry: Registry) -> None:
     register_host(registry, riemann_zeta_, by_exponent, _riemann, value="zeta")
     both = Slopes(singular=True, s=lambda s, q, order: hurwitz_zeta_(s, q, order=order + 1), q=_by_start)
     register_host(registry, hurwitz_zeta_, both, _hurwitz, value="zeta")
+    register_jax(registry, hurwitz_zeta_, "zeta", by=("order",))
