@@ -97,6 +97,7 @@ class Registry:
         self._registering: list[str] = []
         self._registrant: int | None = None
         self._guest: EntryPoint | None = None
+        self._guest_words = ""
         self._journal: list[Registration] = []
         self.count = 0
         """Number of changes so far: part of the keys of what is remembered of several entries together."""
@@ -293,9 +294,10 @@ class Registry:
                     extension=name,
                 )
             register = entry_points.load(EXTENSIONS, name)
-            start, outer, around = len(self._journal), self._registrant, self._guest
+            start, outer, around = len(self._journal), self._registrant, (self._guest, self._guest_words)
             self._registering.append(name)
             self._registrant, self._guest = threading.get_ident(), offered[name]
+            self._guest_words = entry_points.owner(offered[name])  # reads a file, hence not for each registration
             try:
                 with importing():
                     register(self)
@@ -313,7 +315,7 @@ class Registry:
             finally:
                 del self._journal[start:]
                 self._registering.pop()
-                self._registrant, self._guest = outer, around
+                self._registrant, (self._guest, self._guest_words) = outer, around
 
     def _undo(self, start: int) -> None:
         """Take back what a registration that failed half-way has put, so that it can be tried again."""
@@ -344,7 +346,7 @@ class Registry:
 
     def _put(self, table: str, primitive: Primitive, backend: str | None, entry: Any, replace: bool) -> Registration:
         guest = self._guest if self._registrant == threading.get_ident() else None
-        owner = calling(2, "" if guest is None else entry_points.owner(guest))
+        owner = calling(2, "" if guest is None else self._guest_words)
         if not owner.ours:
             for hook, function in _hooks(table, entry):
                 require_hook(hook, primitive, function)
