@@ -144,3 +144,19 @@ def test_carlson_integrals_with_operands_that_vanish():
     assert slopes(lambda x: S.elliprf(x, 1.0, 2.0), [0.0]) == [-math.inf]
     assert slopes(lambda x: S.elliprg(x, 1.0, 1.0), [0.0]) == pytest.approx([math.pi / 8])
     assert slopes(lambda y: S.elliprc(0.0, y), [2.0, -2.0]) == pytest.approx([-math.pi / 2 / 2 / 2**1.5, 0.0])
+
+
+def test_derivatives_as_functions_are_those_of_scipy():
+    x = tr.asarray([0.5, 2.0])
+    for name in ("jvp", "yvp", "ivp", "kvp", "h1vp", "h2vp"):
+        for n in (0, 1, 3):
+            expected = getattr(scipy.special, name)(1.5, np.asarray(x), n)
+            np.testing.assert_allclose(np.asarray(getattr(S, name)(1.5, x, n)), expected, rtol=1e-12)
+
+
+def test_polynomials_on_other_intervals_are_those_of_scipy():
+    x = tr.asarray([0.3, 0.8])
+    for name in ("eval_chebyc", "eval_chebys", "eval_sh_legendre", "eval_sh_chebyt", "eval_sh_chebyu"):
+        f = getattr(S, name)
+        np.testing.assert_allclose(np.asarray(f(5, x)), getattr(scipy.special, name)(5, np.asarray(x)), rtol=1e-13)
+        ad.check_grads(lambda x, f=f: f(5, x), (x,), order=2)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         y1,
         yn,
     )
+    from tenferro_runtime.special._bessel_slopes import h1vp, h2vp, ivp, jvp, kvp, yvp
     from tenferro_runtime.special._bessel_spherical import spherical_in, spherical_jn, spherical_kn, spherical_yn
     from tenferro_runtime.special._beta import beta, betaln, binom, comb
     from tenferro_runtime.special._carlson import elliprc, elliprd, elliprf, elliprg, elliprj
@@ -121,6 +122,13 @@ if TYPE_CHECKING:
         eval_laguerre,
         eval_legendre,
     )
+    from tenferro_runtime.special._polynomials_scaled import (
+        eval_chebyc,
+        eval_chebys,
+        eval_sh_chebyt,
+        eval_sh_chebyu,
+        eval_sh_legendre,
+    )
     from tenferro_runtime.special._removable import exprel, sinc
     from tenferro_runtime.special._struve import bei, beip, ber, berp, kei, keip, ker, kerp, modstruve, struve
     from tenferro_runtime.special._student import stdtr, stdtrit
@@ -177,6 +185,8 @@ __all__ = [
     "erfcx",
     "erfi",
     "erfinv",
+    "eval_chebyc",
+    "eval_chebys",
     "eval_chebyt",
     "eval_chebyu",
     "eval_gegenbauer",
@@ -186,6 +196,9 @@ __all__ = [
     "eval_jacobi",
     "eval_laguerre",
     "eval_legendre",
+    "eval_sh_chebyt",
+    "eval_sh_chebyu",
+    "eval_sh_legendre",
     "exp1",
     "exp10",
     "exp2",
@@ -207,6 +220,8 @@ __all__ = [
     "gammasgn",
     "gdtr",
     "gdtrc",
+    "h1vp",
+    "h2vp",
     "hankel1",
     "hankel2",
     "huber",
@@ -222,10 +237,12 @@ __all__ = [
     "inv_boxcox1p",
     "iv",
     "ive",
+    "ivp",
     "j0",
     "j1",
     "jn",
     "jv",
+    "jvp",
     "k0",
     "k0e",
     "k1",
@@ -238,6 +255,7 @@ __all__ = [
     "kn",
     "kv",
     "kve",
+    "kvp",
     "lambertw",
     "log1p",
     "log_expit",
@@ -288,6 +306,7 @@ __all__ = [
     "y1",
     "yn",
     "yv",
+    "yvp",
     "zeta",
 ]
 
@@ -298,6 +317,7 @@ if not TYPE_CHECKING:
             "_airy": "AiryResult airy airye",
             "_bessel": "hankel1 hankel2 iv ive jn jv kv kve yv",
             "_bessel_integer": "bessel_jn i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e kn y0 y1 yn",
+            "_bessel_slopes": "h1vp h2vp ivp jvp kvp yvp",
             "_bessel_spherical": "spherical_in spherical_jn spherical_kn spherical_yn",
             "_beta": "beta betaln binom comb",
             "_carlson": "elliprc elliprd elliprf elliprg elliprj",
@@ -322,6 +342,7 @@ if not TYPE_CHECKING:
                 "eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre "
                 "eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre"
             ),
+            "_polynomials_scaled": "eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_legendre",
             "_removable": "exprel sinc",
             "_struve": "bei beip ber berp kei keip ker kerp modstruve struve",
             "_student": "stdtr stdtrit",

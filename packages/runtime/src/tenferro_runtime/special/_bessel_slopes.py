@@ -1,0 +1,64 @@
+"""Derivatives of Bessel functions as functions of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime.special._bessel import iv_, jv_, kv_, yv_
+from tenferro_tensor import Array, catalog
+
+__all__ = ["h1vp", "h2vp", "ivp", "jvp", "kvp", "yvp"]
+
+
+def jvp(v: Any, x: Any, n: int = 1, /) -> Array:
+    """The derivative of order `n` by `x` of the Bessel function of the first kind.
+
+    >>> tr.special.jvp(0, tr.asarray(2.0))
+    Tensor(-0.57672481)
+    """
+    return jv_(v, x, orders=(0, n))  # type: ignore[no-any-return]
+
+
+def yvp(v: Any, x: Any, n: int = 1, /) -> Array:
+    """The derivative of order `n` by `x` of the Bessel function of the second kind.
+
+    >>> tr.special.yvp(0, tr.asarray(2.0))
+    Tensor(0.10703243)
+    """
+    return yv_(v, x, orders=(0, n))  # type: ignore[no-any-return]
+
+
+def ivp(v: Any, x: Any, n: int = 1, /) -> Array:
+    """The derivative of order `n` by `x` of the modified Bessel function of the first kind.
+
+    >>> tr.special.ivp(0, tr.asarray(2.0))
+    Tensor(1.59063685)
+    """
+    return iv_(v, x, orders=(0, n))  # type: ignore[no-any-return]
+
+
+def kvp(v: Any, x: Any, n: int = 1, /) -> Array:
+    """The derivative of order `n` by `x` of the modified Bessel function of the second kind.
+
+    >>> tr.special.kvp(0, tr.asarray(2.0))
+    Tensor(-0.13986588)
+    """
+    return kv_(v, x, orders=(0, n))  # type: ignore[no-any-return]
+
+
+def h1vp(v: Any, x: Any, n: int = 1, /) -> Array:
+    """The derivative of order `n` by `x` of the Hankel function of the first kind.
+
+    >>> tr.special.h1vp(0, tr.asarray(2.0))
+    Tensor(-0.57672481+0.10703243j)
+    """
+    return catalog.complex(jvp(v, x, n), yvp(v, x, n))  # type: ignore[no-any-return]
+
+
+def h2vp(v: Any, x: Any, n: int = 1, /) -> Array:
+    """The derivative of order `n` by `x` of the Hankel function of the second kind.
+
+    >>> tr.special.h2vp(0, tr.asarray(2.0))
+    Tensor(-0.57672481-0.10703243j)
+    """
+    return catalog.complex(jvp(v, x, n), -yvp(v, x, n))  # type: ignore[no-any-return]
