@@ -47,6 +47,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "complete": lambda x: tuple(la.qr(x, mode="complete")),
     "triangle": lambda x: la.qr(x)[1],
     "det": la.det,
+    "lu": lambda x: (*la.lu(x), *la.lu_factor(x)),
 }
 LOSSES: dict[str, Callable[[Any], Any]] = {
     "svd": of_svd,
@@ -57,6 +58,7 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
     "qr": of_qr,
     "triangle": lambda x: squares(la.qr(x)[1]),
     "det": lambda x: squares(la.det(x)),
+    "lu": lambda x: squares(*la.lu(x)[1:]),
 }
 SQUARE = ("eigh", "eigvalsh", "det")
 CASES = [

@@ -26,6 +26,7 @@ from tenferro_linalg import (
     _tridiagonal,
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
+from tenferro_linalg.factors import _lu
 from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _general, _terms
 from tenferro_linalg.krylov import _convergence
@@ -92,7 +93,7 @@ def _register_loops(registry: Registry) -> None:
         (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
         (_degeneracy.cotangent_scale_, "cotangent_scale"), (_norms.power_norm_, "power_norm"),
         (_eigh.eigh_adapted_, "eigenpairs"), (_svd.svd_adapted_, "singular_triplets"), (_pinv.pinv_, "pseudo_inverse"),
-        (_pinv.pinv_ranked_, "ranked"),
+        (_pinv.pinv_ranked_, "ranked"), (_lu.lu_, "exchanged"), (_lu.lu_pivoted_, "pivoted"),
     ):  # fmt: skip
         registry.loops(primitive, partial(_by_rule, name))
 

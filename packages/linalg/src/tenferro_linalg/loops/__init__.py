@@ -4,9 +4,9 @@ Every rule computes on the way that needs no second attempt. Where LAPACK report
 values are equal that a derivative tells apart, the ordinary kernel runs in its place: it raises the typed error, or
 knows what to do.
 
-`_lapack` has what the rules share; `_factors`, `_determinants`, `_orthogonal` and `_spectra` are decompositions,
-`_pseudo` is an inverse by one, `_gaps` and `_ranks` are the tests of their derivatives; `_points` are for functions of
-eigenvalues, `_norms` norms of vectors.
+`_lapack` has what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal` and `_spectra` are
+decompositions, `_pseudo` is an inverse by one, `_gaps` and `_ranks` are the tests of their derivatives; `_points` are
+for functions of eigenvalues, `_norms` norms of vectors.
 """
 
 from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
@@ -21,6 +21,7 @@ from tenferro_linalg.loops._factors import (
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
+from tenferro_linalg.loops._pivots import exchanged, pivoted
 from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
@@ -35,12 +36,14 @@ __all__ = [
     "determinant",
     "eigenpairs",
     "eigenvalues",
+    "exchanged",
     "factors",
     "frame",
     "full_rank",
     "inverse",
     "kept",
     "orthogonal",
+    "pivoted",
     "power_norm",
     "prefix",
     "pseudo_inverse",
