@@ -59,7 +59,17 @@ if TYPE_CHECKING:
     )
     from tenferro_linalg.factors._reflections import PivotedQRResult, householder_product, rank_revealing_qr
     from tenferro_linalg.factors._subspaces import null_space, orth, subspace_angles
-    from tenferro_linalg.krylov import KrylovInfo, KrylovResult, LinearOperator, bicgstab, cg, gmres, lsqr, minres
+    from tenferro_linalg.krylov import (
+        KrylovInfo,
+        KrylovResult,
+        LinearOperator,
+        bicgstab,
+        cg,
+        eigsh,
+        gmres,
+        lsqr,
+        minres,
+    )
     from tenferro_linalg.structured._banded import solve_banded, solveh_banded
     from tenferro_linalg.structured._constants import dft, hadamard, helmert, hilbert, invhilbert, invpascal, pascal
     from tenferro_linalg.structured._matrices import (
@@ -121,6 +131,7 @@ __all__ = [
     "eigh",
     "eigh_tridiagonal",
     "eigh_trunc",
+    "eigsh",
     "eigvals",
     "eigvalsh",
     "eigvalsh_tridiagonal",
@@ -209,7 +220,7 @@ LATER = {
     "factors._positive": "CholeskyFactor cho_factor cho_solve cholesky_inverse cholesky_solve",
     "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
     "factors._subspaces": "null_space orth subspace_angles",
-    "krylov": "KrylovInfo KrylovResult LinearOperator bicgstab cg gmres lsqr minres",
+    "krylov": "KrylovInfo KrylovResult LinearOperator bicgstab cg eigsh gmres lsqr minres",
     "structured._banded": "solve_banded solveh_banded",
     "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",
     "structured._matrices": "block_diag circulant companion convolution_matrix hankel toeplitz",

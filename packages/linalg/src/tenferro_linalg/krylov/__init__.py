@@ -10,6 +10,7 @@ from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
     from tenferro_linalg.krylov._convergence import KrylovInfo
+    from tenferro_linalg.krylov._eigsh import eigsh
     from tenferro_linalg.krylov._least_squares import lsqr
     from tenferro_linalg.krylov._linear import KrylovResult
     from tenferro_linalg.krylov._operators import LinearOperator
@@ -19,6 +20,7 @@ else:
         __name__,
         {
             "_convergence": "KrylovInfo",
+            "_eigsh": "eigsh",
             "_least_squares": "lsqr",
             "_linear": "KrylovResult",
             "_operators": "LinearOperator",
@@ -26,4 +28,4 @@ else:
         },
     )
 
-__all__ = ["KrylovInfo", "KrylovResult", "LinearOperator", "bicgstab", "cg", "gmres", "lsqr", "minres"]
+__all__ = ["KrylovInfo", "KrylovResult", "LinearOperator", "bicgstab", "cg", "eigsh", "gmres", "lsqr", "minres"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_linalg._errors import ConvergenceError
+from tenferro_linalg._errors import ConvergenceError, DegenerateError
 from tenferro_runtime.batching import on_stacks
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 
@@ -27,39 +27,46 @@ class KrylovInfo(NamedTuple):
 
 
 @primitive(family="tenferro-linalg.converged.v1", extension="linalg")
-def converged_(x: Spec, reached: Spec, iterations: Spec, residual: Spec, *, what: str) -> Spec:
+def converged_(x: Spec, reached: Spec, iterations: Spec, residual: Spec, *, what: str, degenerate: bool) -> Spec:
     """`x`, after the test that the iteration named `what` reached its tolerance."""
     return x
 
 
-def require_converged(x: Any, info: KrylovInfo, what: str) -> Any:
+def require_converged(x: Any, info: KrylovInfo, what: str, *, degenerate: bool = False) -> Any:
     """`x`, or an error when it is computed.
 
+    Args:
+        x: the result.
+        info: how the iteration ended.
+        what: names it.
+        degenerate: whether equal eigenvalues are the reason not to converge.
+
     Raises:
+        DegenerateError: the same, if that is the reason.
         ConvergenceError: the iteration has not converged, now or when a compiled program runs.
     """
-    return converged_(x, info.converged, info.iterations, info.residual, what=what)
+    return converged_(x, info.converged, info.iterations, info.residual, what=what, degenerate=degenerate)
 
 
-def _kernel(ins: Any, outs: Any, *, what: str) -> Callable[..., Any]:
+def _kernel(ins: Any, outs: Any, *, what: str, degenerate: bool) -> Callable[..., Any]:
     def run(x: Any, reached: Any, iterations: Any, residual: Any) -> Any:
         if not reached.all():
-            raise _report(what, np.asarray(reached), np.asarray(iterations), np.asarray(residual))
+            raise _report(what, degenerate, np.asarray(reached), np.asarray(iterations), np.asarray(residual))
         return x
 
     return run
 
 
-def _on_device(ins: Any, outs: Any, *, what: str) -> Callable[..., Any]:
+def _on_device(ins: Any, outs: Any, *, what: str, degenerate: bool) -> Callable[..., Any]:
     def run(x: Any, reached: Any, iterations: Any, residual: Any) -> Any:
         if not bool(reached.all()):
-            raise _report(what, *[np.asarray(v.get()) for v in (reached, iterations, residual)])
+            raise _report(what, degenerate, *[np.asarray(v.get()) for v in (reached, iterations, residual)])
         return x
 
     return run
 
 
-def _report(what: str, reached: Any, iterations: Any, residual: Any) -> ConvergenceError:
+def _report(what: str, degenerate: bool, reached: Any, iterations: Any, residual: Any) -> Exception:
     at = np.argwhere(~np.atleast_1d(reached))
     batch = tuple(at[0].tolist()) if reached.ndim else ()
     steps, norm = int(iterations[batch]), float(residual[batch])
@@ -69,11 +76,18 @@ def _report(what: str, reached: Any, iterations: Any, residual: Any) -> Converge
             "the residual is not finite: the operator, the right-hand side or the start has entries that are not, or "
             "the iteration diverged"
         )
+    elif degenerate:
+        return DegenerateError(
+            f"{what} does not exist{which}: an eigenvalue of the subspace is equal or too close to one outside of it, "
+            f"so that the subspace is a choice within a multiplet (after {steps} steps the norm of the residual is "
+            f"{norm:.3g}); ask for all values of the multiplet, with another k",
+            batch=batch, iterations=steps, residual=norm,
+        )  # fmt: skip
     else:
         reason = (
-            f"the norm of the residual is {norm:.3g}; raise maxiter, loosen rtol, give a preconditioner M, or take "
-            "the last iterate with throw=False; a singular operator, or one of another kind than the method is for, "
-            "does not converge"
+            f"the norm of the residual is {norm:.3g}; raise maxiter, loosen the tolerance, give a preconditioner M "
+            "or a larger ncv, or take the last iterate of a solver with throw=False; a singular operator, or one of "
+            "another kind than the method is for, does not converge"
         )
     return ConvergenceError(
         f"{what} has not converged{which} after {steps} steps: {reason}", batch=batch, iterations=steps, residual=norm

@@ -140,7 +140,7 @@ def least_squares(A: Any, b: Any, x0: Any, damp: Any, atol: Any, btol: Any, maxi
         dtype = promote(leaf.dtype, dtype or leaf.dtype) if hasattr(leaf, "dtype") else dtype
     image, rhs = space_of(b, f"the right-hand side of {what}", dtype)
     domain, start = _domain(A, image, rhs, x0, what)
-    linear = RecordedOperator(operator, domain, image, what)
+    linear = RecordedOperator(operator, domain, image, what, two_sided=True)
     linear.require_adjoint()
     real = real_of(image.dtype)
     start = tr.stop_gradient(start)

@@ -58,8 +58,15 @@ def solved(
     for leaf in flatten(x0)[0]:
         dtype = promote(leaf.dtype, dtype or leaf.dtype) if isinstance(leaf, Array) else dtype
     space, rhs = space_of(b, f"the right-hand side of {name}", dtype)
-    linear = RecordedOperator(operator, space, space, name)
-    by = None if M is None else RecordedOperator(as_operator(M, f"the preconditioner of {name}")[0], space, space, name)
+    two_sided = not method.hermitian
+    linear = RecordedOperator(operator, space, space, name, two_sided=two_sided)
+    by = (
+        None
+        if M is None
+        else RecordedOperator(
+            as_operator(M, f"the preconditioner of {name}")[0], space, space, name, two_sided=two_sided
+        )
+    )
     start = tr.zeros_like(tr.stop_gradient(rhs)) if x0 is None else space.flat(x0, f"the start x0 of {name}")
     most = method.steps * space.size if maxiter is None else maxiter
     rtol, atol = _tolerance(name, "rtol", rtol, space.dtype), _tolerance(name, "atol", atol, space.dtype)

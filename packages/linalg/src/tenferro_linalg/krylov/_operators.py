@@ -65,9 +65,18 @@ class RecordedOperator:
 
     Attributes:
         program: the operator, and the values from outside that it uses.
+
+    Args:
+        operator: what is recorded.
+        domain: the space that it acts on.
+        image: the space of its results.
+        what: names it in messages.
+        two_sided: whether the adjoint will be asked for.
     """
 
-    def __init__(self, operator: LinearOperator, domain: FlatSpace, image: FlatSpace, what: str) -> None:
+    def __init__(
+        self, operator: LinearOperator, domain: FlatSpace, image: FlatSpace, what: str, *, two_sided: bool
+    ) -> None:
         self.domain, self.image, self.what = domain, image, what
         matvec = operator.matvec
 
@@ -75,8 +84,18 @@ class RecordedOperator:
             return [image.flat(matvec(domain.tree_of(xs[0])), f"the result of the operator of {what}")]
 
         self.program = closed(f"the operator of {what}", forward, [domain.spec])
-        self._rmatvec = operator.rmatvec
+        # Recorded here, since values of the trace that is going on must not be made in one inside of it.
+        self._fixed = [tr.stop_gradient(v) if v.spec.inexact else v for v in self.program.captured]
         self._adjoint: Closed | None = None
+        rmatvec = operator.rmatvec
+        self._known = rmatvec is not None
+        if rmatvec is not None and two_sided:
+
+            def backward(ys: list[Any]) -> list[Any]:
+                found = rmatvec(image.tree_of(ys[0]))
+                return [domain.flat(found, f"the result of the adjoint of the operator of {what}")]
+
+            self._adjoint = closed(f"the adjoint of the operator of {what}", backward, [image.spec])
 
     @property
     def constant(self) -> bool:
@@ -87,13 +106,17 @@ class RecordedOperator:
         """The operator on a vector."""
         return applied(self.program.program, [*self.program.captured, x])[0]
 
+    def fixed(self, x: Any) -> Any:
+        """The operator on a vector, without a derivative by the operator."""
+        return applied(self.program.program, [*self._fixed, x])[0]
+
     def require_adjoint(self) -> None:
         """Raise where the adjoint is not known.
 
         Raises:
             UnsupportedError: nobody has said what it is, and there is no `tenferro_ad` to derive it.
         """
-        if self._rmatvec is None and REGISTRY.find("expansion", adjoint) is None:
+        if not self._known and REGISTRY.find("expansion", adjoint) is None:
             raise UnsupportedError(
                 f"{self.what} needs the adjoint of the operator{here()}; import tenferro_ad, which derives it, or pass "
                 "LinearOperator(matvec, rmatvec)"
@@ -101,15 +124,7 @@ class RecordedOperator:
 
     def adjoint(self, y: Any) -> Any:
         """The adjoint operator on a vector; that of a function is derived from it by `tenferro_ad`."""
-        if self._rmatvec is None:
+        if self._adjoint is None:
             captured = self.program.captured
             return adjoint(*captured, y, program=self.program.program, consts=len(captured))[0]
-        if self._adjoint is None:
-            rmatvec = self._rmatvec
-
-            def backward(ys: list[Any]) -> list[Any]:
-                found = rmatvec(self.image.tree_of(ys[0]))
-                return [self.domain.flat(found, f"the result of the adjoint of the operator of {self.what}")]
-
-            self._adjoint = closed(f"the adjoint of the operator of {self.what}", backward, [self.image.spec])
         return applied(self._adjoint.program, [*self._adjoint.captured, y])[0]

@@ -1,0 +1,171 @@
+"""`eigsh`: some eigenpairs of a Hermitian operator."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import tenferro_runtime as tr
+from tenferro_linalg._cholesky import cholesky
+from tenferro_linalg._eigh import EighResult, eigh
+from tenferro_linalg._operands import flag, inexact
+from tenferro_linalg._solve import solve_triangular
+from tenferro_linalg.krylov._conjugate_gradients import length
+from tenferro_linalg.krylov._convergence import KrylovInfo, require_converged
+from tenferro_linalg.krylov._hermitian_pairs import ORDERS, default_tolerance, hermitian_pairs
+from tenferro_linalg.krylov._invariant import inner_products, moved
+from tenferro_linalg.krylov._krylov_bases import noise
+from tenferro_linalg.krylov._minimal_residuals import minimal_residuals
+from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix
+from tenferro_linalg.krylov._spaces import FlatSpace, space_of
+from tenferro_runtime.extension import ArgumentError, DimLike, ShapeError, Spec
+from tenferro_runtime.ir import here
+from tenferro_runtime.trees import LEAF, unflatten
+from tenferro_tensor_core import ask, finfo, real_of
+
+
+def domain(A: Any, v0: Any, what: str, *, two_sided: bool) -> tuple[FlatSpace, Any, RecordedOperator]:
+    """The space that an operator acts on, the first vector, and the operator recorded.
+
+    Raises:
+        ArgumentError: a function comes without a vector to start with.
+    """
+    operator, dtype = as_operator(A, what)
+    if v0 is not None:
+        space, start = space_of(v0, f"the start v0 of {what}", dtype)
+        start = tr.stop_gradient(start)
+    elif dtype is not None:
+        a = inexact(A)
+        space = FlatSpace(LEAF, [Spec(a.spec.shape[1:], dtype, a.spec.place)], what)
+        start = noise(space.size, dtype, 1.0)
+    else:
+        raise ArgumentError(f"{what} does not know what a function acts on{here()}; pass a vector to start with, v0")
+    return space, start, RecordedOperator(operator, space, space, what, two_sided=two_sided)
+
+
+def sizes(n: DimLike, k: int, ncv: int | None, what: str) -> tuple[DimLike, DimLike]:
+    """Number of vectors of the basis, and of those that a restart keeps."""
+    if k.__class__ is not int or k < 1:
+        raise ArgumentError(f"{what} takes an integer of at least 1 as k{here()}, got {k!r}")
+    if ask(n, "<", k):
+        raise ShapeError(f"{what} is to find {k} values{here()}, but the operator has {n}; lower k")
+    size = max(2 * k + 1, 20) if ncv is None else ncv
+    if size.__class__ is not int or size <= k:
+        raise ArgumentError(f"{what} takes an integer above k={k} as ncv{here()}, got {ncv!r}")
+    if ask(n, "<=", size):
+        return n, k
+    return size, k + (size - k) // 2
+
+
+def eigen_rows(A: Any, k: int, which: str, v0: Any, ncv: int | None, maxiter: Any, tol: Any, what: str) -> Any:
+    """Eigenvalues, rows that span their subspace with its derivative, and the image of these; the space of a row."""
+    space, start, linear = domain(A, v0, what, two_sided=False)
+    size, kept = sizes(space.size, k, ncv, what)
+    most = 300 + 10 * space.size if maxiter is None else maxiter
+    tol = tr.maximum(tr.asarray(tol, dtype=real_of(space.dtype)), default_tolerance(space.dtype))
+    constant = tr.stop_gradient
+
+    def fixed(x: Any) -> Any:
+        return linear.fixed(x)
+
+    w, rows, info = hermitian_pairs(fixed, constant(start), k, which, size, kept, tol, most)
+    w, rows = require_converged(w, info, what), require_converged(rows, info, what)
+
+    def apply(x: Any) -> Any:
+        return tr.stack([linear(x[i]) for i in range(k)])
+
+    if linear.constant:
+        return w, rows, None, space
+    w, rows = constant(w), constant(rows)
+    goal = finfo(real_of(space.dtype)).eps ** 0.6
+
+    def beside(rhs: Any) -> Any:
+        shape = rhs.spec.shape
+
+        def shifted(z: Any) -> Any:
+            z = tr.reshape(z, shape)
+            z = z - tr.matrix_transpose(inner_products(rows, z)) @ rows
+            image = tr.stack([fixed(z[i]) for i in range(k)]) - tr.astype(w, z.dtype)[:, None] * z
+            image = image - tr.matrix_transpose(inner_products(rows, image)) @ rows
+            return tr.reshape(image, (-1,))
+
+        flat = tr.reshape(rhs, (-1,))
+        limit = goal * length(flat)
+        z, steps, left = minimal_residuals(shifted, lambda v: v, flat, tr.zeros_like(flat), limit, 5 * k * space.size)
+        report = KrylovInfo(left <= limit, steps, left)
+        return tr.reshape(require_converged(z, report, f"the derivative of {what}", degenerate=True), shape)
+
+    x = moved(apply, rows, beside, beside)
+    return w, x, apply(x), space
+
+
+def _eigsh(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, which: str, ncv: int | None, vectors: bool) -> Any:
+    w, x, image, space = eigen_rows(A, k, which, v0, ncv, maxiter, tol, "eigsh")
+    if image is not None:
+        low = cholesky(inner_products(x, x))
+        half = solve_triangular(low, inner_products(x, image), lower=True)
+        whole = solve_triangular(low, tr.conj(tr.matrix_transpose(half)), lower=True)
+        w, u = eigh((whole + tr.conj(tr.matrix_transpose(whole))) / 2)
+        u = solve_triangular(low, u, lower=True, trans="C")
+        x = tr.matrix_transpose(u) @ x
+    if not vectors:
+        return w
+    return EighResult(w, columns(x, space, k))
+
+
+def columns(x: Any, space: FlatSpace, k: int) -> Any:
+    """Rows as trees of the space, with a last axis that counts them."""
+    if space.plain:
+        return unflatten(space.tree, [tr.matrix_transpose(x)])
+    trees = [space.tree_of(x[i]) for i in range(k)]
+    return tr.tree_map(lambda *xs: tr.stack(xs, axis=-1), *trees)
+
+
+_compiled: Final = tr.compile(_eigsh, static_argnames=("k", "which", "ncv", "vectors"))
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    *,
+    which: str = "LM",
+    v0: Any = None,
+    ncv: int | None = None,
+    maxiter: int | None = None,
+    tol: float = 0.0,
+    return_eigenvectors: bool = True,
+) -> Any:
+    """Some eigenvalues and eigenvectors of a Hermitian operator, by Lanczos with restarts.
+
+    Equal eigenvalues are found as often as they occur, or as `k` allows. The derivative is that of the subspace which
+    the vectors span, and of the small eigenvalue problem within it, in both modes and to any order: functions of
+    the subspace have one where eigenvalues in it are equal, what depends on the choice of vectors is refused as by
+    `eigh`, and where the subspace ends within a multiplet it has none.
+
+    Args:
+        A: a matrix, or a Hermitian function of arrays in any containers, or a `LinearOperator`.
+        k: number of pairs.
+        which: ``"SA"`` and ``"LA"`` for the smallest and largest, ``"SM"`` and ``"LM"`` by absolute value. Values
+            inside of the spectrum converge slowly.
+        v0: the vector to start with, which a function needs: it says what the function acts on.
+        ncv: number of vectors that are kept orthogonal, by default the larger of 20 and ``2 k + 1``.
+        maxiter: the greatest number of restarts, by default 300 more than ten times the number of
+            unknowns.
+        tol: tolerance of residuals relative to the largest eigenvalue; what rounding allows by default.
+        return_eigenvectors: whether to return vectors, too.
+
+    Returns:
+        The pair ``(eigenvalues, eigenvectors)``: eigenvalues in ascending order, and vectors in the containers of
+        `v0`, counted along a last axis; the eigenvalues alone if vectors are not asked for.
+
+    Raises:
+        ConvergenceError: pairs have not converged.
+        DegenerateError: a derivative is asked for of a subspace that ends within a multiplet.
+        GaugeError: a derivative depends on the choice of vectors of equal eigenvalues, or their phases.
+
+    >>> A = tr.asarray([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> tr.linalg.eigsh(A, 2, which="SA").eigenvalues
+    Tensor([0.58578644, 2.        ])
+    """
+    flag("eigsh", "which", which, tuple(ORDERS))
+    run = _compiled if is_matrix(A) else _eigsh
+    return run(A, v0, maxiter, tol, k=k, which=which, ncv=ncv, vectors=bool(return_eigenvectors))
