@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         lsqr,
         minres,
     )
+    from tenferro_linalg.sparse import RowStructure, SparseArray, coo_array, csr_array, sparse_array, spsolve
     from tenferro_linalg.structured._banded import solve_banded, solveh_banded
     from tenferro_linalg.structured._constants import dft, hadamard, helmert, hilbert, invhilbert, invpascal, pascal
     from tenferro_linalg.structured._matrices import (
@@ -106,9 +107,11 @@ __all__ = [
     "PolarResult",
     "QRResult",
     "RankError",
+    "RowStructure",
     "SVDResult",
     "SchurResult",
     "SlogdetResult",
+    "SparseArray",
     "bicgstab",
     "block_diag",
     "cg",
@@ -121,9 +124,11 @@ __all__ = [
     "companion",
     "cond",
     "convolution_matrix",
+    "coo_array",
     "coshm",
     "cosm",
     "cross",
+    "csr_array",
     "det",
     "dft",
     "diagonal",
@@ -193,7 +198,9 @@ __all__ = [
     "solve_toeplitz",
     "solve_triangular",
     "solveh_banded",
+    "sparse_array",
     "spectral_function",
+    "spsolve",
     "sqrtm",
     "subspace_angles",
     "svd",
@@ -221,6 +228,7 @@ LATER = {
     "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
     "factors._subspaces": "null_space orth subspace_angles",
     "krylov": "KrylovInfo KrylovResult LinearOperator bicgstab cg eigsh gmres lsqr minres",
+    "sparse": "RowStructure SparseArray coo_array csr_array sparse_array spsolve",
     "structured._banded": "solve_banded solveh_banded",
     "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",
     "structured._matrices": "block_diag circulant companion convolution_matrix hankel toeplitz",

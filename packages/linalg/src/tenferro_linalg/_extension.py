@@ -28,9 +28,10 @@ from tenferro_linalg import (
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _lu
 from tenferro_linalg.factors import _register as _factors
-from tenferro_linalg.functions import _general, _terms
+from tenferro_linalg.functions import _terms
 from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
+from tenferro_linalg.sparse import _primitives as _sparse_products
 from tenferro_linalg.structured import _register as _structured
 from tenferro_linalg.truncation import _register as _truncation
 from tenferro_runtime.extension import Registry
@@ -61,13 +62,13 @@ def register(registry: Registry) -> None:
         _apart,
         _costs,
         _terms,
-        _general,
         _schur_factors,
         _sylvester,
         _stein,
         _riccati,
         _factors,
         _convergence,
+        _sparse_products,
         _tridiagonal,
         _rotations,
         _schur,

@@ -15,8 +15,9 @@ from tenferro_linalg.krylov._hermitian_pairs import ORDERS, default_tolerance, h
 from tenferro_linalg.krylov._invariant import inner_products, moved
 from tenferro_linalg.krylov._krylov_bases import noise
 from tenferro_linalg.krylov._minimal_residuals import minimal_residuals
-from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix
+from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix, known
 from tenferro_linalg.krylov._spaces import FlatSpace, space_of
+from tenferro_linalg.sparse import SparseArray
 from tenferro_runtime.extension import ArgumentError, DimLike, ShapeError, Spec
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import LEAF, unflatten
@@ -34,8 +35,9 @@ def domain(A: Any, v0: Any, what: str, *, two_sided: bool) -> tuple[FlatSpace, A
         space, start = space_of(v0, f"the start v0 of {what}", dtype)
         start = tr.stop_gradient(start)
     elif dtype is not None:
-        a = inexact(A)
-        space = FlatSpace(LEAF, [Spec(a.spec.shape[1:], dtype, a.spec.place)], what)
+        matrix = A if isinstance(A, SparseArray) else inexact(A)
+        place = inexact(matrix.data).spec.place if isinstance(matrix, SparseArray) else matrix.spec.place
+        space = FlatSpace(LEAF, [Spec(tuple(matrix.shape[1:]), dtype, place)], what)
         start = noise(space.size, dtype, 1.0)
     else:
         raise ArgumentError(f"{what} does not know what a function acts on{here()}; pass a vector to start with, v0")
@@ -167,5 +169,6 @@ def eigsh(
     Tensor([0.58578644, 2.        ])
     """
     flag("eigsh", "which", which, tuple(ORDERS))
+    A = known(A)
     run = _compiled if is_matrix(A) else _eigsh
     return run(A, v0, maxiter, tol, k=k, which=which, ncv=ncv, vectors=bool(return_eigenvectors))

@@ -15,7 +15,7 @@ from tenferro_linalg._operands import inexact
 from tenferro_linalg.krylov._conjugate_gradients import conjugate_gradients, length, ratio
 from tenferro_linalg.krylov._convergence import KrylovInfo, require_converged
 from tenferro_linalg.krylov._linear import KrylovResult, implicit
-from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix
+from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix, known
 from tenferro_linalg.krylov._spaces import FlatSpace, space_of
 from tenferro_runtime.equations import closed
 from tenferro_runtime.extension import ArgumentError
@@ -217,6 +217,7 @@ def lsqr(
     >>> tr.linalg.lsqr(A, [1.0, 3.0, 5.0]).x
     Tensor([1., 2.])
     """
+    A = known(A)
     if is_matrix(A):
         return _compiled(A, inexact(b), x0 if x0 is None else inexact(x0), damp, atol, btol, maxiter, throw=throw)
     return least_squares(A, b, x0, damp, atol, btol, maxiter, throw)

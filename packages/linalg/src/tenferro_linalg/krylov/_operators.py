@@ -10,6 +10,8 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_linalg._operands import inexact, show
 from tenferro_linalg.krylov._spaces import FlatSpace
+from tenferro_linalg.sparse import SparseArray, sparse_array
+from tenferro_linalg.sparse._array import is_scipy
 from tenferro_runtime.equations import Closed, adjoint, closed
 from tenferro_runtime.extension import REGISTRY, ArgumentError, ShapeError, UnsupportedError
 from tenferro_runtime.ir import applied, here
@@ -31,9 +33,14 @@ class LinearOperator(NamedTuple):
     rmatvec: Function | None = None
 
 
+def known(A: Any) -> Any:
+    """An operator, sparse matrices of SciPy as those of this library."""
+    return sparse_array(A) if is_scipy(A) else A
+
+
 def is_matrix(A: Any) -> bool:
     """Whether an operator is given by its entries."""
-    return isinstance(A, (Array, np.ndarray))
+    return isinstance(A, (Array, np.ndarray, SparseArray))
 
 
 def as_operator(A: Any, what: str) -> tuple[LinearOperator, DType | None]:
@@ -43,6 +50,9 @@ def as_operator(A: Any, what: str) -> tuple[LinearOperator, DType | None]:
         ArgumentError: it is neither a matrix nor a function.
         ShapeError: a matrix has more axes than two.
     """
+    A = known(A)
+    if isinstance(A, SparseArray):
+        return LinearOperator(lambda x: A @ x, lambda y: A.mH @ y), A.dtype
     if is_matrix(A):
         a = inexact(A)
         if a.ndim != 2:

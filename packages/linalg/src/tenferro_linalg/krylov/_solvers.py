@@ -11,7 +11,7 @@ from tenferro_linalg.krylov._conjugate_gradients import conjugate_gradients, sta
 from tenferro_linalg.krylov._generalised_residuals import generalised_residuals
 from tenferro_linalg.krylov._linear import KrylovMethod, KrylovResult, solved
 from tenferro_linalg.krylov._minimal_residuals import minimal_residuals
-from tenferro_linalg.krylov._operators import is_matrix
+from tenferro_linalg.krylov._operators import is_matrix, known
 from tenferro_runtime.extension import ArgumentError
 from tenferro_runtime.ir import here
 
@@ -199,6 +199,7 @@ def _run(
     """Solve by a program that is kept where operators are matrices, and else as it is."""
     if maxiter is not None and maxiter.__class__ is int and maxiter < 0:
         raise ArgumentError(f"{method.name} takes an integer of at least 0 as maxiter{here()}, got {maxiter!r}")
+    A, M = known(A), known(M)
     if is_matrix(A) and (M is None or is_matrix(M)):
         return _compiled(
             A, inexact(b), x0 if x0 is None else inexact(x0), M, rtol, atol, maxiter, method=method, throw=throw

@@ -1,0 +1,255 @@
+"""`SparseArray`: a matrix of which only the entries at given places are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_linalg._operands import common, inexact, show
+from tenferro_linalg.sparse._primitives import product_, solve_
+from tenferro_linalg.sparse._structure import RowStructure, structure_of
+from tenferro_runtime.extension import ArgumentError, ShapeError
+from tenferro_tensor import Array
+from tenferro_tensor_core import require_equal
+
+
+class SparseArray:
+    """A matrix in compressed rows: entries, which may be differentiated, traced or mapped, at places that are fixed.
+
+    It is a container whose only part are the entries: transforms take it as an argument, the gradient with respect to
+    it is a sparse matrix with the same places, and a compiled function makes a program for each structure. Under
+    ``vmap`` the entries of each lane belong to the same places.
+
+    Args:
+        data: the entries, row by row with ascending columns.
+        structure: their places.
+    """
+
+    __array_ufunc__ = None
+    __slots__ = ("data", "structure")
+
+    def __init__(self, data: Any, structure: RowStructure) -> None:
+        self.data, self.structure = data, structure
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The extents."""
+        return self.structure.shape
+
+    @property
+    def ndim(self) -> int:
+        """2."""
+        return 2
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the entries."""
+        return self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return self.structure.count
+
+    @property
+    def coords(self) -> tuple[Any, Any]:
+        """Rows and columns of the entries, as NumPy arrays."""
+        return self.structure.rows, self.structure.columns
+
+    @property
+    def T(self) -> SparseArray:
+        """The transpose."""
+        turned, order = self.structure.transposed
+        return SparseArray(tr.take(self.data, order), turned)
+
+    @property
+    def mH(self) -> SparseArray:
+        """The adjoint."""
+        turned = self.T
+        return SparseArray(tr.conj(turned.data), turned.structure)
+
+    def todense(self) -> Any:
+        """The matrix with its zeros, as a tensor."""
+        return tr.zeros(self.shape, dtype=self.dtype).at[self.coords].set(self.data)
+
+    def to_scipy(self) -> Any:
+        """The matrix as a ``scipy.sparse.csr_array``; entries must be known."""
+        from scipy.sparse import csr_array
+
+        return csr_array((np.asarray(self.data), self.structure.columns, self.structure.starts), shape=self.shape)
+
+    def with_data(self, data: Any) -> SparseArray:
+        """A matrix with other entries at the same places."""
+        data = inexact(data)
+        require_equal(data.shape[-1], self.nnz, f"the structure has {self.nnz} entries, got {show(data.spec.shape)}")
+        return SparseArray(data, self.structure)
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Sums of all entries, or along an axis, as a tensor."""
+        if axis is None:
+            return tr.sum(self.data)
+        if axis in (1, -1):
+            return self @ tr.ones((self.shape[1],), dtype=self.dtype)
+        return self.T.sum(1)
+
+    def diagonal(self) -> Any:
+        """The entries with equal row and column, as a tensor; zero where none is stored."""
+        rows, columns = self.coords
+        (on,) = np.nonzero(rows == columns)
+        return tr.zeros((min(self.shape),), dtype=self.dtype).at[rows[on]].set(tr.take(self.data, on))
+
+    def __matmul__(self, x: Any) -> Any:
+        if isinstance(x, SparseArray):
+            return NotImplemented
+        x = inexact(x)
+        if x.ndim not in (1, 2):
+            raise ShapeError(
+                f"a sparse matrix is multiplied with a vector or a matrix, got shape {show(x.spec.shape)}; use vmap "
+                "for a batch",
+                shape=x.spec.shape,
+            )
+        require_equal(
+            x.shape[0], self.shape[1], f"a {self!r} cannot be multiplied with an array of shape {show(x.spec.shape)}"
+        )
+        data, x = common(self.data, x)
+        found = product_(data, tr.reshape(x, (-1, 1)) if x.ndim == 1 else x, structure=self.structure)
+        return tr.reshape(found, (-1,)) if x.ndim == 1 else found
+
+    def __rmatmul__(self, x: Any) -> Any:
+        x = inexact(x)
+        return self.T @ x if x.ndim == 1 else tr.matrix_transpose(self.T @ tr.matrix_transpose(x))
+
+    def __mul__(self, x: Any) -> SparseArray:
+        """Multiply by a number, or by the elements of a dense matrix at the places of the entries."""
+        if isinstance(x, SparseArray):
+            return NotImplemented
+        if getattr(x, "ndim", 0) == 0:
+            return SparseArray(self.data * x, self.structure)
+        return SparseArray(self.data * tr.broadcast_to(inexact(x), self.shape)[self.coords], self.structure)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, x: Any) -> SparseArray:
+        return self * (1 / x)
+
+    def __neg__(self) -> SparseArray:
+        return SparseArray(-self.data, self.structure)
+
+    def __add__(self, other: Any) -> SparseArray:
+        if not isinstance(other, SparseArray):
+            return NotImplemented
+        if self.structure == other.structure:
+            return SparseArray(self.data + other.data, self.structure)
+        require_equal(self.shape[0], other.shape[0], f"a {self!r} and a {other!r} cannot be added")
+        require_equal(self.shape[1], other.shape[1], f"a {self!r} and a {other!r} cannot be added")
+        places = [np.concatenate(p) for p in zip(self.coords, other.coords, strict=True)]
+        return coo_array((tr.concat(common(self.data, other.data)), (places[0], places[1])), self.shape)
+
+    def __sub__(self, other: Any) -> SparseArray:
+        return self + -other
+
+    def __repr__(self) -> str:
+        return f"SparseArray({self.structure!r}, {getattr(self.data, 'dtype', self.data)})"
+
+
+tr.register_node(SparseArray, lambda a: ((a.data,), a.structure, ("data",)), lambda s, parts: SparseArray(parts[0], s))
+
+
+def coo_array(entries: tuple[Any, tuple[Any, Any]], shape: tuple[int, int]) -> SparseArray:
+    """A sparse matrix of entries with their rows and columns, in any order; entries at one place are added.
+
+    Args:
+        entries: the triple ``(data, (rows, columns))``; the data may be differentiated, traced or mapped.
+        shape: extents of the matrix.
+
+    Raises:
+        ShapeError: a place is outside of the matrix, or there is another number of entries.
+
+    >>> a = tr.linalg.coo_array(([1.0, 2.0, 3.0], ([0, 1, 0], [1, 0, 1])), (2, 2))
+    >>> a.todense()
+    Tensor([[0., 4.],
+            [2., 0.]])
+    """
+    data, (rows, columns) = entries
+    data = inexact(data)
+    structure, order, target = structure_of(rows, columns, (int(shape[0]), int(shape[1])))
+    require_equal(data.shape[0], order.size, f"there are {order.size} places for {show(data.spec.shape)} entries")
+    data = tr.take(data, order)
+    if target is not None:
+        data = tr.zeros((structure.count,), dtype=data.dtype).at[target].add(data)
+    return SparseArray(data, structure)
+
+
+def csr_array(entries: tuple[Any, Any, Any], shape: tuple[int, int]) -> SparseArray:
+    """A sparse matrix in compressed rows, as ``scipy.sparse.csr_array`` takes them.
+
+    Args:
+        entries: ``(data, columns, starts)``; the entries of row i are those from ``starts[i]`` to ``starts[i + 1]``.
+        shape: extents of the matrix.
+
+    Raises:
+        ShapeError: a column is outside of the matrix, or there is another number of rows.
+
+    >>> a = tr.linalg.csr_array(([1.0, 2.0], [1, 0], [0, 1, 2]), (2, 2))
+    >>> a @ tr.asarray([1.0, 10.0])
+    Tensor([10.,  2.])
+    """
+    data, columns, starts = entries
+    starts = np.asarray(starts)
+    if starts.shape != (shape[0] + 1,) or (np.diff(starts) < 0).any():
+        raise ShapeError(f"a matrix of {shape[0]} rows has as many ascending starts and one more, got {starts!r:.80}")
+    return coo_array((data, (np.repeat(np.arange(shape[0]), np.diff(starts)), columns)), shape)
+
+
+def sparse_array(A: Any) -> SparseArray:
+    """A matrix of ``scipy.sparse``, in any of its formats, as a `SparseArray`.
+
+    Raises:
+        ArgumentError: it is none.
+
+    >>> import scipy.sparse
+    >>> tr.linalg.sparse_array(scipy.sparse.eye_array(3))
+    SparseArray(3x3, 3 entries, float64)
+    """
+    if isinstance(A, SparseArray):
+        return SparseArray(A.data, A.structure)
+    if not is_scipy(A):
+        raise ArgumentError(f"sparse_array takes a sparse matrix of SciPy, got {A!r:.80}; use coo_array for entries")
+    coo = A.tocoo()
+    return coo_array((np.array(coo.data), (coo.row, coo.col)), coo.shape)
+
+
+def is_scipy(A: Any) -> bool:
+    """Whether an object is a sparse matrix of SciPy, which need not be imported to tell."""
+    return type(A).__module__.startswith("scipy.sparse") and hasattr(A, "tocoo")
+
+
+def spsolve(A: Any, b: Any) -> Array:
+    """The solution of ``A x = b`` for a sparse matrix, by the LU factors of SuperLU.
+
+    Derivatives are those of the equation, with respect to the entries of `A` and to `b`, in both modes and to any
+    order; each solves the equation or its adjoint.
+
+    Args:
+        A: a square `SparseArray`, or a sparse matrix of SciPy.
+        b: a vector, or a matrix of which each column is a right-hand side.
+
+    Raises:
+        NumericalError: the matrix is singular, or has an entry that is not finite.
+        ShapeError: the matrix is not square, or `b` has another number of rows.
+
+    >>> a = tr.linalg.coo_array(([2.0, 4.0, 1.0], ([0, 1, 1], [0, 1, 0])), (2, 2))
+    >>> tr.linalg.spsolve(a, [2.0, 5.0])
+    Tensor([1., 1.])
+    """
+    A, b = sparse_array(A), inexact(b)
+    if A.shape[0] != A.shape[1]:
+        raise ShapeError(f"spsolve takes a square matrix, got {A!r}; lsqr finds least-squares solutions", shape=A.shape)
+    if b.ndim not in (1, 2):
+        raise ShapeError(f"spsolve takes a vector or a matrix, got shape {show(b.spec.shape)}", shape=b.spec.shape)
+    require_equal(b.shape[0], A.shape[0], f"a {A!r} does not fit the right-hand side of shape {show(b.spec.shape)}")
+    data, b = common(A.data, b)
+    found = solve_(data, tr.reshape(b, (-1, 1)) if b.ndim == 1 else b, structure=A.structure)
+    return tr.reshape(found, (-1,)) if b.ndim == 1 else found

@@ -1,0 +1,94 @@
+"""Where the entries of a sparse matrix are."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import ArgumentError, ShapeError
+
+Indices = np.ndarray[Any, np.dtype[Any]]
+
+
+class RowStructure:
+    """Places of entries in compressed rows: columns ascend in each row, and none occurs twice.
+
+    Two structures with the same places are equal, so that programs and ops are found by them.
+
+    Attributes:
+        shape: extents of the matrix.
+        starts: for each row the number of its first entry, then the number of entries.
+        columns: the column of each entry.
+    """
+
+    def __init__(self, shape: tuple[int, int], starts: Indices, columns: Indices) -> None:
+        self.shape, self.starts, self.columns = shape, starts, columns
+        for array in (starts, columns):
+            array.flags.writeable = False
+        digest = blake2b(repr((shape, starts.dtype.char)).encode(), digest_size=16)
+        digest.update(starts.tobytes())
+        digest.update(columns.tobytes())
+        self._key = digest.digest()
+
+    @property
+    def count(self) -> int:
+        """Number of entries."""
+        return self.columns.size
+
+    @cached_property
+    def rows(self) -> Indices:
+        """The row of each entry."""
+        numbers = np.arange(self.shape[0], dtype=self.columns.dtype)
+        return np.repeat(numbers, np.diff(self.starts))
+
+    @cached_property
+    def transposed(self) -> tuple[RowStructure, Indices]:
+        """The structure of the transpose, and which entry of this one each of its entries is."""
+        order = np.argsort(self.columns, kind="stable")
+        starts = np.zeros(self.shape[1] + 1, self.starts.dtype)
+        np.cumsum(np.bincount(self.columns, minlength=self.shape[1]), out=starts[1:])
+        return RowStructure((self.shape[1], self.shape[0]), starts, self.rows[order]), order
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, RowStructure) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"{self.shape[0]}x{self.shape[1]}, {self.count} entries"
+
+
+def structure_of(rows: Any, columns: Any, shape: tuple[int, int]) -> tuple[RowStructure, Indices, Indices | None]:
+    """The structure of given places, the order of its entries among them, and the entry that each belongs to.
+
+    The last is ``None`` where no place occurs twice.
+
+    Raises:
+        ArgumentError: there are not as many rows as columns, or they are no integers.
+        ShapeError: a place is outside of the matrix.
+    """
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    if rows.shape != columns.shape or rows.ndim != 1 or any(x.dtype.kind not in "iu" for x in (rows, columns)):
+        raise ArgumentError(
+            f"a sparse matrix takes as many rows as columns, vectors of integers, got {rows.dtype}{list(rows.shape)} "
+            f"and {columns.dtype}{list(columns.shape)}"
+        )
+    for places, extent, what in ((rows, shape[0], "row"), (columns, shape[1], "column")):
+        if places.size and not (0 <= places.min() and places.max() < extent):
+            raise ShapeError(
+                f"a sparse matrix of shape {shape} has no {what} {places[(places < 0) | (places >= extent)][0]}",
+                shape=shape,
+            )
+    order = np.lexsort((columns, rows))
+    r, c = rows[order], columns[order]
+    new = np.ones(r.size, bool)
+    new[1:] = (r[1:] != r[:-1]) | (c[1:] != c[:-1])
+    index = np.int32 if max(*shape, r.size) < 2**31 else np.int64
+    starts = np.zeros(shape[0] + 1, index)
+    np.cumsum(np.bincount(r[new], minlength=shape[0]), out=starts[1:])
+    structure = RowStructure(shape, starts, c[new].astype(index))
+    return structure, order, None if new.all() else np.cumsum(new) - 1
