@@ -20,7 +20,7 @@ from linalg_checks import (
 from tenferro_ad import grad
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor import functions as fn
-from tenferro_tensor_core import ArgumentError, NumericalError
+from tenferro_tensor_core import ArgumentError, NumericalError, TenferroError
 
 KINDS = ["float64", "complex128"]
 SHAPES = [(5, 3), (3, 5), (4, 4)]
@@ -128,6 +128,51 @@ def test_a_found_rank_stays_where_derivatives_are_limits(dtype):
         h = 1e-4
         up, down = (float(loss(tensor(x + t * v))) for t in (h, -h))
         assert (g.conj() * v).real.sum() == pytest.approx((up - down) / (2 * h), rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(30, 12), (9, 25), (10, 10)])
+def test_sketches_find_the_leading_triplets(shape, dtype):
+    values = np.concatenate([[3, 2, 1.5], 0.2 * 0.5 ** np.arange(min(shape) - 3)])
+    x = with_values(shape, values, dtype, seed=20)
+    stack = np.stack([x, 2 * x])
+    tol = 1e-5 if dtype in ("float32", "complex64") else 1e-12
+    exact = rebuilt(la.svd_trunc(stack, 3)).numpy()
+    for options in ({"seed": 3}, {"oversample": 0}, {"sketch": numbers(21, (shape[1], 5))}):
+        found = la.svd_random(stack, 3, iterations=12, **options)
+        np.testing.assert_allclose(found.S[1], 2 * values[:3], rtol=tol)
+        np.testing.assert_allclose(rebuilt(found), exact, atol=10 * tol)
+    np.testing.assert_array_equal(la.svd_random(x, 3, seed=1).U.numpy(), la.svd_random(x, 3, seed=1).U.numpy())
+    assert la.svd_random(x, 0).U.shape == (shape[0], 0)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("shape", [(8, 5), (5, 9)])
+def test_derivatives_of_sketches_are_those_of_the_triplets(shape, dtype):
+    x, v, w = with_values(shape, (3, 2, 0.3, 0.2, 0.1), dtype, 22), numbers(23, shape, dtype), numbers(24, shape, dtype)
+    c = numbers(25, shape[:1] * 2, dtype)
+
+    def loss(y):
+        u, s, vh = la.svd_random(y, 2, iterations=20)
+        return inner((u * fn.sin(s)) @ vh, w) + inner(u @ adjoint(u), c) + fn.sum(s**3)
+
+    assert_derivatives(loss, x, v)
+    equal = with_values(shape, (3, 2, 2, 1, 0), dtype, 26)
+    for k, text in ((2, "is not separated"), (5, "S.4. = .* is zero")):
+        with pytest.raises(la.DegenerateError, match=text):
+            gradient(lambda y, k=k: inner((lambda u: u @ adjoint(u))(la.svd_random(y, k).U), c), equal)
+
+
+def test_bad_sketches_are_refused():
+    for given, text in (
+        ({"k": 3}, "k=3 is not between"),
+        ({"k": 1, "oversample": -1}, "oversample=-1"),
+        ({"k": 1, "sketch": np.ones((3, 2))}, "other rows"),
+        ({"k": 2, "sketch": np.ones((2, 1))}, "fewer than k=2"),
+    ):
+        options: dict[str, Any] = dict(given)
+        with pytest.raises(TenferroError, match=text):
+            la.svd_random(np.eye(2), options.pop("k"), **options)
 
 
 def test_ranks_of_programs():

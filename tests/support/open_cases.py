@@ -30,8 +30,8 @@ from tenferro_linalg import (
 )
 from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
 from tenferro_linalg.structured import _banded, _toeplitz
+from tenferro_linalg.truncation import _coupling, _ranks, _sketch
 from tenferro_linalg.truncation import _eigh as _truncated_eigh
-from tenferro_linalg.truncation import _ranks
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.elementwise import recorded
@@ -224,6 +224,9 @@ def _table() -> list[Case]:
     linalg(_truncated_eigh.one_sided_, tall, stack, k=N)
     linalg(_truncated_eigh.one_sided_change_, tall, stack, k=N)
     linalg(_subspaces.frame_, tall, full=True, what="orth")
+    linalg(_coupling.coupled_, tall, of(3, 2), of(3, N, 2), of(3, M, 2))
+    linalg(_sketch.normal_, tall, width=K, seed=1)
+    linalg(_sketch.svd_sketched_, of(3, N + 4, M + 4), of(3, M + 4, 4), k=3, iterations=1, basis="generic")
     linalg(_ldl.ldl_, square, lower=True, hermitian=True)
     linalg(_ldl.ldl_regular_, square)
     linalg(_polar.unitary_factor_, of(3, N + M, N))

@@ -434,6 +434,11 @@ def _truncations(put: Any, each: Any) -> None:
         w, v = tl.eigh_trunc(_hermitian(x), 2)
         return w, _projected(v, w)
 
+    def svd_random(x: Any) -> Any:
+        u, s, vh = tl.svd_random(x, 2, iterations=3)
+        return (u * tr.expand_dims(s, axis=0)) @ vh, s
+
+    put(tl, "svd_random", svd_random, M)
     put(tl, "eigh_trunc", eigh_trunc, SQUARE)
 
     def qr_trunc(x: Any) -> Any:

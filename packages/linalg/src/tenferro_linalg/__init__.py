@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from tenferro_linalg.structured._toeplitz import solve_circulant, solve_toeplitz
     from tenferro_linalg.truncation._eigh import eigh_trunc
     from tenferro_linalg.truncation._qr import qr_trunc
+    from tenferro_linalg.truncation._sketch import svd_random
     from tenferro_linalg.truncation._svd import svd_trunc
 
 __all__ = [
@@ -204,6 +205,7 @@ __all__ = [
     "sqrtm",
     "subspace_angles",
     "svd",
+    "svd_random",
     "svd_trunc",
     "svdvals",
     "tanhm",
@@ -235,6 +237,7 @@ LATER = {
     "structured._toeplitz": "solve_circulant solve_toeplitz",
     "truncation._eigh": "eigh_trunc",
     "truncation._qr": "qr_trunc",
+    "truncation._sketch": "svd_random",
     "truncation._svd": "svd_trunc",
 }
 """Functions whose modules are imported when one of them is first asked for."""

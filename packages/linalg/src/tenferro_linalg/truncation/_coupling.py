@@ -1,0 +1,123 @@
+"""The coupling of kept and discarded singular vectors, from the matrix and the kept triplets alone.
+
+With ``A_2 = A - U S V*`` applied and never decomposed, the parts x, y of ``dU``, ``dV`` outside the kept spaces solve,
+for each kept value s_j (cf. arXiv 2311.11894)::
+
+    s_j x_j - A_2 y_j = p_j        s_j y_j - A_2* x_j = q_j
+
+Eliminating y leaves ``(s_j^2 - A_2 A_2*) x_j = s_j p_j + A_2 q_j``, which is positive definite where s_j is larger than
+all discarded values: conjugate gradients for all columns at once. The map is its own adjoint, so that the rule closes.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_linalg._algebra import adjoint, cj, columns, mm, re, to, total
+from tenferro_linalg._errors import DegenerateError
+from tenferro_linalg._operands import require_inexact
+from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_tensor.catalog import reduce_sum
+from tenferro_tensor_core import real_of
+
+
+@primitive(family="tenferro-linalg.coupled.v1", extension="linalg")
+def coupled_(rest: Spec, s: Spec, p: Spec, q: Spec) -> tuple[Spec, Spec]:
+    """x and y of the equations above; `rest` is ``A_2``."""
+    require_inexact("svd_random", rest, p, q)
+    return p, q
+
+
+def _kernel(la: Any, ins: Any, outs: Any) -> Any:
+    eps = float(np.finfo(real_of(outs[0].dtype)).eps)
+
+    def run(rest: Any, s: Any, p: Any, q: Any) -> Any:
+        xp = la.xp
+        if not s.shape[-1] or 0 in s.shape:
+            return p, q
+        _refuse(la, s <= 8 * max(rest.shape[-2:]) * eps * s.max(axis=-1, keepdims=True), s, "is zero")
+        unit = xp.asarray(s.max(axis=-1))[..., None, None]
+        a, ratio = rest / unit, xp.asarray(s)[..., None, :] / unit
+        ah = a.conj().swapaxes(-1, -2)
+        p, q = p / unit, q / unit
+
+        def normal(v: Any) -> Any:
+            return ratio * ratio * v - a @ (ah @ v)
+
+        b = ratio * p + a @ q
+        x, left = _gradients(la, normal, b, 8 * eps, 20 * min(rest.shape[-2:]) + 20)
+        # A solution this large belongs to an operator that is singular to working precision.
+        huge = 64 * max(rest.shape[-2:]) * eps * xp.linalg.norm(x, axis=-2) >= xp.linalg.norm(b, axis=-2)
+        _refuse(la, left | (huge & (xp.abs(x).max(axis=-2) > 0)), s, "is not separated from the discarded ones")
+        return x, (q + ah @ x) / ratio
+
+    return run
+
+
+def _gradients(la: Any, normal: Any, b: Any, tolerance: float, steps: int) -> tuple[Any, Any]:
+    """Conjugate gradients for each column, and which columns did not converge."""
+    xp = la.xp
+
+    def product(v: Any, w: Any) -> Any:
+        return (v.conj() * w).real.sum(axis=-2, keepdims=True)
+
+    x, r = xp.zeros_like(b), b.copy()
+    d, size = r, product(r, r)
+    goal, best = tolerance**2 * size, size
+    stalled = 0
+    for _ in range(steps):
+        going = size > goal
+        if not bool(going.any()):
+            break
+        image = normal(d)
+        curvature = product(d, image)
+        good = going & (curvature > 0)
+        step = xp.where(good, size / xp.where(good, curvature, 1), 0)
+        x, r = x + step * d, r - step * image
+        new = product(r, r)
+        stalled = 0 if bool((new < 0.5 * best).any()) else stalled + 1
+        best = xp.minimum(best, new)
+        if stalled > 30:
+            break
+        d = r + xp.where(good, new / xp.where(size > 0, size, 1), 0) * d
+        size = xp.where(good, new, size)
+    # Rounding leaves a residual of the size of the operator times the solution.
+    limit = xp.maximum(64 * goal, (64 * tolerance) ** 2 * product(x, x))
+    return x, ((best > limit) & (size > 0))[..., 0, :]
+
+
+def _refuse(la: Any, bad: Any, s: Any, why: str) -> None:
+    bad = la.local(bad)
+    if bad.any():
+        *batch, j = (int(i) for i in np.argwhere(bad)[0])
+        of = f" of matrix {tuple(batch)} of the stack" if batch else ""
+        raise DegenerateError(
+            f"svd_random: the kept singular value S[{j}] = {float(la.local(s)[(*batch, j)]):.6g}{of} {why}, and its "
+            "vectors have no derivative; keep more or fewer triplets",
+            batch=tuple(batch),
+            pair=(j, j),
+        )
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
+    (rest, s, p, q), (drest, ds, dp, dq), (x, y) = primals, tangents, outs
+    if drest is not None:
+        dp, dq = total(dp, mm(drest, y)), total(dq, mm(adjoint(drest), x))
+    if ds is not None:
+        dp, dq = (total(d, -(to(columns(ds, v), v.dtype) * v)) for d, v in ((dp, x), (dq, y)))
+    return coupled_(rest, s, p * 0 if dp is None else dp, q * 0 if dq is None else dq)
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, Any, Any, Any]:
+    (rest, s, p, q), (x, y), (gx, gy) = primals, outs, cotangents
+    gp, gq = coupled_(rest, s, p * 0 if gx is None else gx, q * 0 if gy is None else gy)
+    gs = total(*[-reduce_sum(re(cj(v) * g), axes=(g.ndim - 2,)) for v, g in ((x, gp), (y, gq))])
+    return mm(gp, adjoint(y)) + mm(x, adjoint(gq)), gs, gp, gq
+
+
+def register(registry: Registry) -> None:
+    """Kernel and rule of the primitive of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, coupled_, _kernel)
+    registry.rule(coupled_, General(jvp=_jvp, vjp=_vjp))
