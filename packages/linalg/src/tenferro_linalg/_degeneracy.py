@@ -98,7 +98,7 @@ def _largest(xp: Any, values: Any) -> Any:
     return xp.abs(values).max(axis=-1) if values.shape[-1] else xp.zeros(values.shape[:-1], values.dtype)
 
 
-def _scale_kernel(la: Any, ins: Any, outs: Any) -> Any:
+def scale_kernel(la: Any, ins: Any, outs: Any) -> Any:
     def run(values: Any, *others: Any) -> Any:
         vectors, matrices = _norms(la.xp, others, values)
         return matrices + _largest(la.xp, values) * vectors
@@ -115,38 +115,43 @@ def _condition(xp: Any, values: Any, size: int) -> Any:
 
 
 def _checked_kernel(la: Any, ins: Any, outs: Any, *, kind: str, role: str, what: str, **_: Any) -> Any:
-    unit = TOLERANCE * multiplets.EPS[ins[1].dtype]
-    inner = kind == "difference" and role == "tangent"
     phases = kind == "difference" and role == "cotangent" and ins[0].cplx
 
     def run(numerator: Any, values: Any, scale: Any, size: int, cut: int | None) -> Any:
-        xp, tolerance = la.xp, unit * size
+        xp = la.xp
         if not phases and multiplets.regular(xp, values, size, kind != "difference"):
             return numerator
-        vanishing = multiplets.pairs(xp, values, kind, size)
-        if inner:
-            vanishing = vanishing & ~xp.eye(values.shape[-1], dtype=bool)
-        bad = vanishing & (xp.abs(numerator) > (tolerance * xp.asarray(scale))[..., None, None])
+        bad = not_vanishing(xp, numerator, values, scale, kind, role, size)
         if phases and bool(bad.any()):
-            # Cotangents of second order hold quotients by the smallest gap, whose noise counts as that of the phases.
-            noise = unit / TOLERANCE * _condition(xp, values, size) * xp.asarray(scale)
-            bad = bad & (~xp.eye(values.shape[-1], dtype=bool) | (xp.abs(numerator) > noise[..., None, None]))
+            bad = bad & beyond_noise(xp, numerator, values, scale, size)
         if bool(bad.any()):
-            raise report_numerator(la, numerator, values, scale * tolerance, bad, kind, role, what, cut)
+            limit = scale * (TOLERANCE * multiplets.EPS[values.dtype] * size)
+            raise report_numerator(la, numerator, values, limit, bad, kind, role, what, cut)
         return numerator
 
     return run
 
 
-def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, strict: bool, **_: Any) -> Any:
-    root = float(np.sqrt(np.finfo(ins[1].dtype).eps))
+def not_vanishing(xp: Any, numerator: Any, values: Any, scale: Any, kind: str, role: str, size: int) -> Any:
+    """Where a numerator does not vanish though its gap does."""
+    vanishing = multiplets.pairs(xp, values, kind, size)
+    if kind == "difference" and role == "tangent":
+        vanishing = vanishing & ~xp.eye(values.shape[-1], dtype=bool)
+    tolerance = TOLERANCE * multiplets.EPS[values.dtype] * size
+    return vanishing & (xp.abs(numerator) > (tolerance * xp.asarray(scale))[..., None, None])
 
+
+def beyond_noise(xp: Any, numerator: Any, values: Any, scale: Any, size: int) -> Any:
+    """Where a numerator is no noise of phases: cotangents of second order hold quotients by the smallest gap."""
+    noise = multiplets.EPS[values.dtype] * _condition(xp, values, size) * xp.asarray(scale)
+    return ~xp.eye(values.shape[-1], dtype=bool) | (xp.abs(numerator) > noise[..., None, None])
+
+
+def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, strict: bool, **_: Any) -> Any:
     def run(numerator: Any, values: Any, size: int) -> Any:
         xp = la.xp
         if strict:
-            # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
-            close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
-            bad = close & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else close
+            bad = too_close(xp, values, kind)
             if bool(bad.any()):
                 raise report_second_order(la, values, bad, kind, what)
         if multiplets.regular(xp, values, size, kind != "difference"):
@@ -157,30 +162,36 @@ def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, stri
             out = xp.divide(numerator, gaps, out=xp.empty(numerator.shape, numerator.dtype))
             multiplets.set_diagonal(out, 0)
             return out
-        # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
-        vanishing = multiplets.pairs(xp, values, kind, size)
-        gaps = xp.where(vanishing, values.dtype.type(1), multiplets.gaps(values, kind))
-        return xp.where(vanishing, numerator.dtype.type(0), numerator / gaps)
+        return divided(xp, numerator, values, kind, size)
 
     return run
 
 
-def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
-    unit = TOLERANCE * multiplets.EPS[ins[1].dtype]
+def too_close(xp: Any, values: Any, kind: str) -> Any:
+    """Gaps that no quotient of higher order may have: its noise is divided once more, and below sqrt(eps) none is left.
 
+    Those of the diagonal are no gaps.
+    """
+    root = multiplets.EPS[values.dtype] ** 0.5
+    close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
+    return close & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else close
+
+
+def divided(xp: Any, numerator: Any, values: Any, kind: str, size: int) -> Any:
+    """`numerator` over its gaps, and 0 where they vanish."""
+    # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
+    vanishing = multiplets.pairs(xp, values, kind, size)
+    gaps = xp.where(vanishing, values.dtype.type(1), multiplets.gaps(values, kind))
+    return xp.where(vanishing, numerator.dtype.type(0), numerator / gaps)
+
+
+def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
     def run(cotangent: Any, values: Any, *more: Any) -> Any:
         *others, size, cut = more
-        xp, tolerance = la.xp, unit * size
+        xp = la.xp
         if multiplets.regular(xp, values, size, what != "eigh"):
             return cotangent
-        vectors, matrices = _norms(xp, (cotangent, *others), values)
-        largest = xp.asarray(_largest(xp, values))
-        limit = tolerance * (vectors + xp.where(largest > 0, matrices / xp.where(largest > 0, largest, 1), 0))
-        spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
-        bad = multiplets.equal(xp, values, size) & (spread > limit[..., None, None])
-        zero = None
-        if what != "eigh":
-            zero = multiplets.null(xp, values, size) & (xp.abs(cotangent) > limit[..., None])
+        bad, zero = unequal(xp, cotangent, values, others, what, size)
         if bool(bad.any()) or (zero is not None and bool(zero.any())):
             raise report_certificate(la, cotangent, values, bad, zero, what, cut, bool(others))
         return cotangent
@@ -188,37 +199,55 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> A
     return run
 
 
-def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
-    unit = TOLERANCE * float(np.finfo(outs[0].dtype).eps)
+def unequal(xp: Any, cotangent: Any, values: Any, others: Any, what: str, size: int) -> tuple[Any, Any]:
+    """Pairs of equal values whose cotangents differ, and singular values of zero that have one, or ``None``."""
+    vectors, matrices = _norms(xp, (cotangent, *others), values)
+    largest = xp.asarray(_largest(xp, values))
+    tolerance = TOLERANCE * multiplets.EPS[values.dtype] * size
+    limit = tolerance * (vectors + xp.where(largest > 0, matrices / xp.where(largest > 0, largest, 1), 0))
+    spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
+    bad = multiplets.equal(xp, values, size) & (spread > limit[..., None, None])
+    if what == "eigh":
+        return bad, None
+    return bad, multiplets.null(xp, values, size) & (xp.abs(cotangent) > limit[..., None])
 
+
+def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
     def run(cotangent: Any, basis: Any, scale: Any, size: int) -> Any:
-        xp, tolerance = la.xp, unit * size
-        inner = basis.conj().swapaxes(-1, -2) @ cotangent
-        turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
-        bad = turn > (tolerance * xp.asarray(scale))[..., None, None]
+        turn, limit = rotation(la.xp, cotangent, basis, scale, size)
+        bad = turn > limit[..., None, None]
         if bool(bad.any()):
-            raise report_frame(la, turn, scale * tolerance, bad, what)
+            raise report_frame(la, turn, limit, bad, what)
         return cotangent
 
     return run
 
 
-def _unsigned_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
-    unit = TOLERANCE * multiplets.EPS[ins[2].dtype]
+def rotation(xp: Any, cotangent: Any, basis: Any, scale: Any, size: int) -> tuple[Any, Any]:
+    """How much rotations of a basis change the loss, and the limit up to which that counts as nothing."""
+    inner = basis.conj().swapaxes(-1, -2) @ cotangent
+    turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
+    return turn, TOLERANCE * float(np.finfo(cotangent.dtype).eps) * size * xp.asarray(scale)
 
+
+def _unsigned_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     def run(cotangent: Any, other: Any, values: Any, scale: Any, size: int) -> Any:
-        xp, tolerance = la.xp, unit * size
-        if multiplets.regular(xp, values, size, True):
+        if multiplets.regular(la.xp, values, size, True):
             return cotangent
-        single = multiplets.null(xp, values, size).sum(axis=-1) == 1
-        limit = tolerance * xp.asarray(scale)
-        used = [xp.linalg.norm(g[..., -1], axis=-1) > limit for g in (cotangent, other)]
-        bad = single & used[0] & used[1]
+        bad = both_signs(la.xp, cotangent, other, values, scale, size)
         if bool(bad.any()):
             raise report_signs(la, values, bad)
         return cotangent
 
     return run
+
+
+def both_signs(xp: Any, cotangent: Any, other: Any, values: Any, scale: Any, size: int) -> Any:
+    """Matrices with a single null vector on each side where the loss uses both."""
+    single = multiplets.null(xp, values, size).sum(axis=-1) == 1
+    limit = TOLERANCE * multiplets.EPS[values.dtype] * size * xp.asarray(scale)
+    used = [xp.linalg.norm(g[..., -1], axis=-1) > limit for g in (cotangent, other)]
+    return single & used[0] & used[1]
 
 
 def checked(
@@ -302,7 +331,7 @@ def register(registry: Registry) -> None:
     def size_and_cut(ins: Any, outs: Any, *, size: Any, cut: Any, **_: Any) -> tuple[Any, ...]:
         return size, cut
 
-    kernels(registry, cotangent_scale_, _scale_kernel, blas=False)
+    kernels(registry, cotangent_scale_, scale_kernel, blas=False)
     kernels(registry, checked_, _checked_kernel, sizes=size_and_cut, blas=False)
     kernels(registry, quotient_, _quotient_kernel, sizes=size_of, blas=False)
     kernels(registry, certified_, _certified_kernel, sizes=size_and_cut, blas=False)

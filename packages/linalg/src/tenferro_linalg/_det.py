@@ -16,6 +16,7 @@ where ``E_i`` is 0 if two of the rows are equal. The sum over rows has ``n^(k + 
 For ``(sign, log|det|)`` with ``t = tr(A^-1 dA)``: ``d log|det| = Re t``, ``d sign = i sign Im t``.
 """
 
+from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -94,9 +95,9 @@ def adjugate_change_(x: Spec, *directions: Spec) -> Spec:
 
 def _excluded(xp: Any, s: Any) -> Any:
     """Products of all values but one, without division."""
-    left, right = xp.ones_like(s), xp.ones_like(s)
-    left[..., 1:] = xp.cumprod(s[..., :-1], axis=-1)
-    right[..., :-1] = xp.cumprod(s[..., :0:-1], axis=-1)[..., ::-1]
+    one = xp.ones_like(s[..., :1])
+    left = xp.concatenate([one, xp.cumprod(s[..., :-1], axis=-1)], axis=-1)
+    right = xp.concatenate([xp.cumprod(s[..., :0:-1], axis=-1)[..., ::-1], one], axis=-1)
     return left * right
 
 
@@ -105,15 +106,14 @@ def _excluded_sets(xp: Any, s: Any, count: int) -> Any:
     if count == 1:
         return _excluded(xp, s)
     n = s.shape[-1]
-    out = xp.zeros(s.shape + (n,) * (count - 1), s.dtype)
-    rows = xp.moveaxis(out, s.ndim - 1, 0)
+    rows = []
     for i in range(n):
-        others = s.copy()
-        others[..., i] = 1
-        rows[i] = _excluded_sets(xp, others, count - 1)
-        for axis in range(s.ndim - 1, rows.ndim - 1):
-            xp.moveaxis(rows[i], axis, 0)[i] = 0
-    return out
+        here = xp.arange(n) == i
+        row = _excluded_sets(xp, xp.where(here, s.dtype.type(1), s), count - 1)
+        for axis in range(count - 1):
+            row = xp.where(here.reshape(n, *(1,) * (count - 2 - axis)), s.dtype.type(0), row)
+        rows.append(row)
+    return xp.stack(rows, axis=s.ndim - 1) if n else xp.zeros(s.shape + (n,) * (count - 1), s.dtype)
 
 
 def _factors(la: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -122,39 +122,31 @@ def _factors(la: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     return u.conj().swapaxes(-1, -2), s, vh.conj().swapaxes(-1, -2), phase
 
 
-def _adjugate_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    def run(x: Any) -> Any:
-        uh, s, v, phase = _factors(la, x)
-        return phase * ((v * _excluded(la.xp, s)[..., None, :]) @ uh)
-
-    return run
+def adjugate_of(la: Any, x: Any) -> Any:
+    """The adjugate of raw matrices."""
+    uh, s, v, phase = _factors(la, x)
+    return phase * ((v * _excluded(la.xp, s)[..., None, :]) @ uh)
 
 
-def _change_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    order = len(ins) - 1
+def adjugate_change_of(la: Any, x: Any, *directions: Any) -> Any:
+    """Its derivative along directions."""
+    xp, order = la.xp, len(directions)
     rows = "abcdefghijklmnopqrstuvwxyz"[: order + 1]
-    weights = "..." + rows
-
-    def run(x: Any, *directions: Any) -> Any:
-        xp = la.xp
-        uh, s, v, phase = _factors(la, x)
-        bases = [uh @ d @ v for d in directions]
-        products = _excluded_sets(xp, s, order + 1)
-        inner = xp.zeros(x.shape, x.dtype)
-        on = xp.zeros(s.shape, x.dtype)
-        for p in permutations(range(order + 1)):
-            terms = ",".join([weights, *[f"...{rows[j]}{rows[p[j]]}" for j in range(1, order + 1)]])
-            fixed = p[0] == 0
-            found = xp.einsum(f"{terms}->...{'' if fixed else rows[p[0]]}a", products, *bases)
-            if _even(p):
-                (on if fixed else inner)[...] += found
-            else:
-                (on if fixed else inner)[...] -= found
-        i = xp.arange(s.shape[-1])
-        inner[..., i, i] += on
-        return phase * (v @ inner @ uh)
-
-    return run
+    uh, s, v, phase = _factors(la, x)
+    bases = [uh @ d @ v for d in directions]
+    products = _excluded_sets(xp, s, order + 1)
+    inner, on = xp.zeros(x.shape, x.dtype), xp.zeros(s.shape, x.dtype)
+    for p in permutations(range(order + 1)):
+        terms = ",".join(["..." + rows, *[f"...{rows[j]}{rows[p[j]]}" for j in range(1, order + 1)]])
+        fixed = p[0] == 0
+        found = xp.einsum(f"{terms}->...{'' if fixed else rows[p[0]]}a", products, *bases)
+        found = found if _even(p) else -found
+        if fixed:
+            on = on + found
+        else:
+            inner = inner + found
+    inner = inner + on[..., None] * xp.eye(x.shape[-1], dtype=x.dtype)
+    return phase * (v @ inner @ uh)
 
 
 def _even(permutation: tuple[int, ...]) -> bool:
@@ -228,8 +220,8 @@ def register(registry: Registry) -> None:
 
     kernels(registry, det_, lambda la, ins, outs: small_first(la, "det", ins, la.det))
     kernels(registry, slogdet_, lambda la, ins, outs: small_first(la, "slogdet", ins, la.slogdet))
-    kernels(registry, adjugate_, _adjugate_kernel)
-    kernels(registry, adjugate_change_, _change_kernel)
+    kernels(registry, adjugate_, lambda la, ins, outs: partial(adjugate_of, la))
+    kernels(registry, adjugate_change_, lambda la, ins, outs: partial(adjugate_change_of, la))
     registry.rule(det_, General(jvp=_det_jvp, vjp=_det_vjp))
     registry.rule(slogdet_, General(jvp=_slogdet_jvp, vjp=_slogdet_vjp))
     registry.rule(adjugate_, General(jvp=_adjugate_jvp, vjp=_adjugate_vjp))

@@ -44,7 +44,8 @@ def groups_(w: Spec) -> tuple[Spec, Spec, Spec]:
 
 
 @lru_cache(maxsize=1)
-def _nodes() -> Any:
+def node_places() -> Any:
+    """Places of the nodes between -1 and 1."""
     return np.cos((np.arange(NODES) + 0.5) * np.pi / NODES)
 
 
@@ -52,7 +53,7 @@ def _nodes() -> Any:
 def _to_coefficients(chebyshev: bool) -> Any:
     """Takes values at the nodes, multiplied from the left, to coefficients."""
     make: Any = np.polynomial.chebyshev.chebvander if chebyshev else np.polynomial.polynomial.polyvander
-    return np.linalg.inv(make(_nodes(), NODES - 1)).T
+    return np.linalg.inv(make(node_places(), NODES - 1)).T
 
 
 def _starts(w: list[float], wide: float | None, rounding: float) -> list[int]:
@@ -96,7 +97,7 @@ def _groups_of(w: Any) -> tuple[Any, Any, Any]:
                 group[kind, a:b] = number
                 centre[kind, a:b] = levels[a] / 2 + levels[b - 1] / 2
                 radius[kind, a:b] = levels[b - 1] / 2 - levels[a] / 2
-    nodes = centre[..., None] + radius[..., None] * _nodes().astype(w.dtype)
+    nodes = centre[..., None] + radius[..., None] * node_places().astype(w.dtype)
     return group, (w - centre) / np.where(radius > 0, radius, 1), nodes
 
 
@@ -123,7 +124,7 @@ class _OrderData(NamedTuple):
         rates: 1 over the difference of two eigenvalues that are not, else 0.
         place: of an eigenvalue in its group (..., n).
         coefficients: of the polynomial of the derivative there (..., n, NODES).
-        single: whether no two eigenvalues are in one group.
+        single: whether no two eigenvalues are known to be in one group.
     """
 
     inside: Any
@@ -133,7 +134,7 @@ class _OrderData(NamedTuple):
     single: bool
 
 
-def _level(xp: Any, w: Any, group: Any, place: Any, values: Any) -> _OrderData:
+def _level(xp: Any, w: Any, group: Any, place: Any, values: Any, traced: bool) -> _OrderData:
     sizes = xp.abs(values[..., 0, :, :] @ xp.asarray(_to_coefficients(True)))
     rough = max(ROUGH, 16 * multiplets.EPS[w.dtype])
     wide = sizes[..., -1] <= rough * sizes.max(axis=-1)
@@ -144,7 +145,7 @@ def _level(xp: Any, w: Any, group: Any, place: Any, values: Any) -> _OrderData:
     chosen = xp.where(wide[..., None], values[..., 0, :, :], values[..., 1, :, :])
     coefficients = chosen @ xp.asarray(_to_coefficients(False).astype(w.dtype))
     own = xp.where(wide, place[..., 0, :], place[..., 1, :])
-    single = int(inside.sum()) == w.size
+    single = not traced and int(inside.sum()) == w.size
     return _OrderData(inside, xp.where(inside, w.dtype.type(0), 1 / gaps), own, coefficients, single)
 
 
@@ -157,11 +158,14 @@ class SpectralSums:
         values: the function there.
         group, place: of `groups_`.
         derivatives: values of the derivatives at the nodes, of order one first.
+        traced: whether the arrays have no values yet, which then decide nothing.
     """
 
-    def __init__(self, xp: Any, w: Any, values: Any, group: Any, place: Any, derivatives: Any) -> None:
+    def __init__(
+        self, xp: Any, w: Any, values: Any, group: Any, place: Any, derivatives: Any, traced: bool = False
+    ) -> None:
         self.xp = xp
-        self.levels = [_level(xp, w, group, place, d) for d in derivatives]
+        self.levels = [_level(xp, w, group, place, d, traced) for d in derivatives]
         first = self.levels[0]
         quotients = first.rates * (values[..., :, None] - values[..., None, :])
         self.table = quotients + self._within(first, [first.inside.astype(w.dtype)])

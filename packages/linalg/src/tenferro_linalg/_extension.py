@@ -41,6 +41,7 @@ from tenferro_tensor_core.forks import importing
 def register(registry: Registry) -> None:
     """Register the family; called once, when one of its primitives first needs something."""
     _register_loops(registry)
+    _register_lowerings(registry)
     _batching.register(registry)
     _sparsity.register(registry)
     pages = (
@@ -103,3 +104,10 @@ def _by_rule(name: str, step: Any) -> Any:
     with importing():
         from tenferro_linalg import loops
     return getattr(loops, name)(step)
+
+
+def _register_lowerings(registry: Registry) -> None:
+    """StableHLO lowerings."""
+    from tenferro_linalg import stablehlo
+
+    stablehlo.register(registry)

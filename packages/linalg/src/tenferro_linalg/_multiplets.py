@@ -64,9 +64,8 @@ def _regular_numbers(values: list[float], size: int, zeros: bool) -> bool:
 def labels(xp: Any, values: Any, size: int) -> Any:
     """Number of the multiplet of each value, counted along the sorted values."""
     steps = xp.abs(values[..., 1:] - values[..., :-1]) > tau(xp, values, size)
-    out = xp.zeros(values.shape, np.int64)
-    out[..., 1:] = xp.cumsum(steps, axis=-1)
-    return out
+    first = xp.zeros(values[..., :1].shape, np.int64)
+    return xp.concatenate([first, xp.cumsum(steps, axis=-1)], axis=-1)
 
 
 def equal(xp: Any, values: Any, size: int) -> Any:
@@ -77,8 +76,7 @@ def equal(xp: Any, values: Any, size: int) -> Any:
 
 def null(xp: Any, values: Any, size: int) -> Any:
     """Whether each of the descending values belongs to the run that ends at zero."""
-    below = xp.zeros_like(values)
-    below[..., :-1] = values[..., 1:]
+    below = xp.concatenate([values[..., 1:], xp.zeros_like(values[..., :1])], axis=-1)
     close = (values - below) <= tau(xp, values, size)
     return xp.cumprod(close[..., ::-1].astype(np.int8), axis=-1)[..., ::-1] == 1
 

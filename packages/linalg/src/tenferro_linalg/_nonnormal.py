@@ -76,24 +76,25 @@ def certified(cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> 
     return eig_certified_(cotangent, w, kappa, scale, vectors=vectors)
 
 
-def _eps(spec: Spec) -> float:
-    return float(np.finfo(spec.dtype).eps)
+def eps(x: Any) -> float:
+    """Rounding unit of a spec or an array."""
+    return float(np.finfo(x.dtype).eps)
 
 
 def _largest(xp: Any, w: Any) -> Any:
     return xp.asarray(xp.abs(w).max(axis=-1)) if w.shape[-1] else xp.zeros(w.shape[:-1], w.real.dtype)
 
 
-def _gaps(xp: Any, w: Any, kappa: Any, eps: float) -> tuple[Any, Any, Any]:
+def _gaps(xp: Any, w: Any, kappa: Any, unit: float) -> tuple[Any, Any, Any]:
     """``w_j - w_i``; which of them count as zero, with those of the diagonal; and the diagonal."""
     n = w.shape[-1]
     gaps = w[..., None, :] - w[..., :, None]
-    limit = 8 * n * eps * _largest(xp, w) * xp.asarray(kappa)
+    limit = 8 * n * unit * _largest(xp, w) * xp.asarray(kappa)
     return gaps, xp.abs(gaps) <= limit[..., None, None], xp.eye(n, dtype=bool)
 
 
 def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    limit = _eps(ins[0]) ** -0.5
+    limit = eps(ins[0]) ** -0.5
 
     def run(v: Any) -> Any:
         xp = la.xp
@@ -113,18 +114,8 @@ def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 def _checked_kernel(la: Any, ins: Any, outs: Any, *, role: str) -> Any:
-    eps = _eps(ins[1])
-
     def run(numerator: Any, w: Any, kappa: Any, scale: Any) -> Any:
-        xp, n = la.xp, w.shape[-1]
-        gaps, equal, diagonal = _gaps(xp, w, kappa, eps)
-        allowed = (TOLERANCE * n * eps * xp.asarray(kappa) * xp.asarray(scale))[..., None, None]
-        bad = equal & ~diagonal & (xp.abs(numerator) > allowed)
-        if role == "cotangent" and n:
-            # Cotangents of second order hold quotients by the smallest gap, whose noise counts as that of phases.
-            least = xp.where(equal, xp.inf, xp.abs(gaps)).min(axis=(-2, -1))
-            noise = (1 + _largest(xp, w) / least)[..., None, None] * allowed
-            bad = bad | diagonal & (xp.abs(numerator) > noise)
+        bad = not_vanishing(la.xp, numerator, w, kappa, scale, role)
         if bool(bad.any()):
             raise report_eigenvectors(la, numerator, w, bad, role)
         return numerator
@@ -132,40 +123,62 @@ def _checked_kernel(la: Any, ins: Any, outs: Any, *, role: str) -> Any:
     return run
 
 
-def _quotient_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
-    eps = _eps(ins[1])
+def not_vanishing(xp: Any, numerator: Any, w: Any, kappa: Any, scale: Any, role: str) -> Any:
+    """Where a numerator does not vanish between equal eigenvalues, and for cotangents on the diagonal."""
+    n, unit = w.shape[-1], eps(w)
+    gaps, equal, diagonal = _gaps(xp, w, kappa, unit)
+    allowed = (TOLERANCE * n * unit * xp.asarray(kappa) * xp.asarray(scale))[..., None, None]
+    bad = equal & ~diagonal & (xp.abs(numerator) > allowed)
+    if role == "cotangent" and n:
+        # Cotangents of second order hold quotients by the smallest gap, whose noise counts as that of phases.
+        least = xp.where(equal, xp.inf, xp.abs(gaps)).min(axis=(-2, -1))
+        noise = (1 + _largest(xp, w) / least)[..., None, None] * allowed
+        bad = bad | diagonal & (xp.abs(numerator) > noise)
+    return bad
 
+
+def _quotient_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
     def run(numerator: Any, w: Any, kappa: Any) -> Any:
-        xp = la.xp
-        gaps, equal, diagonal = _gaps(xp, w, kappa, eps)
-        if strict:
-            # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
-            close = ~diagonal & (equal | (xp.abs(gaps) <= eps**0.5 * _largest(xp, w)[..., None, None]))
-            if bool(close.any()):
-                raise report_eigenvalues(la, w, close, None, True)
-        equal = equal | diagonal
-        # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
-        return xp.where(equal, numerator.dtype.type(0), numerator / xp.where(equal, gaps.dtype.type(1), gaps))
+        out, close = divided(la.xp, numerator, w, kappa)
+        if strict and bool(close.any()):
+            raise report_eigenvalues(la, w, close, None, True)
+        return out
 
     return run
 
 
-def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
-    eps = _eps(ins[1])
+def divided(xp: Any, numerator: Any, w: Any, kappa: Any) -> tuple[Any, Any]:
+    """`numerator` over its gaps, 0 where they vanish, and the gaps that no quotient of higher order may have."""
+    unit = eps(w)
+    gaps, equal, diagonal = _gaps(xp, w, kappa, unit)
+    # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
+    close = ~diagonal & (equal | (xp.abs(gaps) <= unit**0.5 * _largest(xp, w)[..., None, None]))
+    equal = equal | diagonal
+    # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
+    out = xp.where(equal, numerator.dtype.type(0), numerator / xp.where(equal, gaps.dtype.type(1), gaps))
+    return out, close
 
+
+def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
     def run(cotangent: Any, w: Any, kappa: Any, scale: Any) -> Any:
-        xp = la.xp
-        _, equal, diagonal = _gaps(xp, w, kappa, eps)
-        bad = equal & ~diagonal
-        if not vectors and bool(bad.any()):
-            allowed = TOLERANCE * w.shape[-1] * eps * xp.asarray(kappa) * xp.asarray(scale)
-            spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
-            bad = bad & (spread > allowed[..., None, None])
+        bad = unequal(la.xp, cotangent, w, kappa, scale, vectors)
         if bool(bad.any()):
             raise report_eigenvalues(la, w, bad, cotangent, vectors)
         return cotangent
 
     return run
+
+
+def unequal(xp: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> Any:
+    """Pairs of equal eigenvalues whose cotangents differ; with `vectors`, all pairs of equal ones."""
+    unit = eps(w)
+    _, equal, diagonal = _gaps(xp, w, kappa, unit)
+    bad = equal & ~diagonal
+    if vectors:
+        return bad
+    allowed = TOLERANCE * w.shape[-1] * unit * xp.asarray(kappa) * xp.asarray(scale)
+    spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
+    return bad & (spread > allowed[..., None, None])
 
 
 def _inverse_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:

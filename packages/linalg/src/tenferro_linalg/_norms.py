@@ -187,7 +187,7 @@ def power_norm_(x: Spec, *, axes: tuple[int, ...], p: float) -> Spec:
     return x.with_(shape=tuple(d for i, d in enumerate(x.shape) if i not in axes), dtype=real_of(x.dtype))
 
 
-def _power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> Any:
+def power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> Any:
     xp, dtype, ndim = la.xp, outs[0].dtype, ins[0].ndim
 
     def run(x: Any) -> Any:
@@ -237,5 +237,5 @@ def register(registry: Registry) -> None:
     """Kernel and rule of the primitive of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, power_norm_, _power_kernel, blas=False)
+    kernels(registry, power_norm_, power_kernel, blas=False)
     registry.rule(power_norm_, General(jvp=_jvp, vjp=_vjp))

@@ -81,23 +81,26 @@ def _cut(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> Any:
     return factor * s.max(axis=-1, keepdims=True)
 
 
-def _pinv_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    def run(x: Any, *rtol: Any) -> Any:
-        xp = la.xp
-        u, s, vh = la.svd(la.finite("pinv", x), False)
-        kept = s > _cut(xp, s, rtol, max(x.shape[-2:]))
-        inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
-        return (vh.conj().swapaxes(-1, -2) * inverse[..., None, :]) @ u.conj().swapaxes(-1, -2), s
+def uncertain(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> tuple[Any, Any]:
+    """Singular values for which the derivative at constant rank is not safe, and the cut."""
+    cut = _cut(xp, s, rtol, extent)
+    return ((s > cut / 10) & (s < cut * 10) & (s > 0) if rtol else s <= cut), cut
 
-    return run
+
+def pseudo_inverse(la: Any, x: Any, rtol: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Pseudo-inverses of raw matrices, and their singular values."""
+    xp = la.xp
+    u, s, vh = la.svd(la.finite("pinv", x), False)
+    kept = s > _cut(xp, s, rtol, max(x.shape[-2:]))
+    inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
+    return (vh.conj().swapaxes(-1, -2) * inverse[..., None, :]) @ u.conj().swapaxes(-1, -2), s
 
 
 def _ranked_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
     name = "rtol" if what == "pinv" else "rcond"
 
     def run(y: Any, s: Any, *rtol: Any) -> Any:
-        cut = _cut(la.xp, s, rtol, max(y.shape[-2:]))
-        bad = (s > cut / 10) & (s < cut * 10) & (s > 0) if rtol else s <= cut
+        bad, cut = uncertain(la.xp, s, rtol, max(y.shape[-2:]))
         if bool(bad.any()):
             *batch, i = (int(k) for k in np.argwhere(la.local(bad))[0])
             of = f" of matrix {tuple(batch)} of the stack" if batch else ""
@@ -138,7 +141,7 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, pinv_, _pinv_kernel)
+    kernels(registry, pinv_, lambda la, ins, outs: lambda x, *rtol: pseudo_inverse(la, x, rtol))
     kernels(registry, pinv_ranked_, _ranked_kernel)
     registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(pinv_ranked_, General(

@@ -39,6 +39,9 @@ from tenferro_runtime.extension import General, Inactive, Op, Registry, Spec, pr
 from tenferro_tensor.catalog import concatenate, pad
 from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
 
+UNIT = 64
+"""Multiple of ``size eps`` times the norm of a cotangent up to which an entry of it counts as zero."""
+
 
 class QRResult(NamedTuple):
     """Orthonormal columns, and an upper triangular (or trapezoidal) factor."""
@@ -129,20 +132,20 @@ def _qr_r_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return small_first(la, "qr_r", ins, lambda x: la.qr_r(la.finite("qr", x)))
 
 
-def _prefix(la: Any, r: Any, size: int) -> Any:
-    """The flags of `qr_prefix_` as a raw array."""
+def prefix_of(la: Any, r: Any, size: int, traced: bool = False) -> Any:
+    """The flags of `qr_prefix_` as a raw array; a traced one has no values that decide anything."""
     xp = la.xp
-    k = min(r.shape[-2:])
+    k, dtype = min(r.shape[-2:]), real_of(r.dtype)
     if not k:
-        return xp.zeros(r.shape[:-1], real_of(r.dtype))
+        return xp.zeros(r.shape[:-1], dtype)
     pivots = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1))
     limit = 8 * size * float(np.finfo(r.dtype).eps) * xp.abs(r).max(axis=(-2, -1))
     found = pivots > xp.asarray(limit)[..., None]
-    if k == r.shape[-2] and bool(found.all()):
-        return xp.ones(r.shape[:-1], real_of(r.dtype))
-    out = xp.zeros(r.shape[:-1], real_of(r.dtype))
-    out[..., :k] = xp.cumprod(found, axis=-1)
-    return out
+    if not traced and k == r.shape[-2] and bool(found.all()):
+        return xp.ones(r.shape[:-1], dtype)
+    flags = xp.cumprod(found, axis=-1).astype(dtype)
+    rest = xp.zeros((*flags.shape[:-1], r.shape[-2] - k), dtype)
+    return xp.concatenate([flags, rest], axis=-1)
 
 
 def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
@@ -159,7 +162,7 @@ def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
 
 def _full_rank_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     def run(r: Any, size: int) -> Any:
-        missing = _prefix(la, r, size)[..., : min(r.shape[-2:])] == 0
+        missing = prefix_of(la, r, size)[..., : min(r.shape[-2:])] == 0
         if bool(missing.any()):
             index = tuple(int(i) for i in np.argwhere(la.local(missing))[0])
             raise _rank_error(la.local(r), index, "Q and R have no derivative along a general perturbation")
@@ -169,20 +172,13 @@ def _full_rank_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 
 def _rows_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
-    unit = 64 * float(np.finfo(outs[0].dtype).eps)
     upper = part_kernel(la, ins, outs, keep="upper")
 
     def run(gr: Any, r: Any, prefix: Any, size: int) -> Any:
-        xp, k = la.xp, min(r.shape[-2:])
         gr = upper(gr)
-        if bool(prefix[..., :k].all()):
+        if bool(prefix[..., : min(r.shape[-2:])].all()):
             return gr
-        limit = xp.asarray(unit * size * xp.linalg.norm(gr, axis=(-2, -1)))
-        bad = (
-            (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
-            if gr.size
-            else xp.zeros(0, bool)
-        )
+        bad = used_rows(la.xp, gr, r, prefix, size)
         if bool(bad.any()):
             batch = tuple(int(i) for i in np.argwhere(la.local(bad))[0])[:-1]
             j = int(la.local(prefix)[batch].sum())
@@ -192,20 +188,32 @@ def _rows_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     return run
 
 
-def _frame_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
-    unit = 64 * float(np.finfo(outs[0].dtype).eps)
+def used_rows(xp: Any, gr: Any, r: Any, prefix: Any, size: int) -> Any:
+    """Rows of R beyond the prefix that the loss uses; `gr` is upper triangular."""
+    k = min(r.shape[-2:])
+    if not gr.size:
+        return xp.zeros(0, bool)
+    limit = xp.asarray(UNIT * float(np.finfo(gr.dtype).eps) * size * xp.linalg.norm(gr, axis=(-2, -1)))
+    return (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
 
+
+def used_columns(xp: Any, gq: Any, q: Any, prefix: Any, size: int) -> Any:
+    """Columns of Q beyond the prefix that the loss uses other than through their projector."""
+    rest = (1 - prefix)[..., None, :]
+    free, cotangent = q * rest, gq * rest
+    limit = UNIT * float(np.finfo(gq.dtype).eps) * size * xp.linalg.norm(gq, axis=(-2, -1))
+    limit = xp.asarray(limit)[..., None, None]
+    inner = free.conj().swapaxes(-1, -2) @ cotangent
+    turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
+    outside = cotangent - q @ (q.conj().swapaxes(-1, -2) @ cotangent)
+    return xp.any(turn > limit, axis=-2) | xp.any(xp.abs(outside) > limit, axis=-2)
+
+
+def _frame_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     def run(gq: Any, q: Any, prefix: Any, size: int, k: int) -> Any:
-        xp = la.xp
         if q.shape[-1] == k and bool(prefix.all()):
             return gq
-        rest = (1 - prefix)[..., None, :]
-        free, cotangent = q * rest, gq * rest
-        limit = xp.asarray(unit * size * xp.linalg.norm(gq, axis=(-2, -1)))[..., None, None]
-        inner = free.conj().swapaxes(-1, -2) @ cotangent
-        turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
-        outside = cotangent - q @ (q.conj().swapaxes(-1, -2) @ cotangent)
-        bad = xp.any(turn > limit, axis=-2) | xp.any(xp.abs(outside) > limit, axis=-2)
+        bad = used_columns(la.xp, gq, q, prefix, size)
         if bool(bad.any()):
             *batch, j = (int(i) for i in np.argwhere(la.local(bad))[0])
             of = f" of matrix {tuple(batch)} of the stack" if batch else ""
@@ -304,7 +312,7 @@ def register(registry: Registry) -> None:
 
     kernels(registry, qr_, _qr_kernel)
     kernels(registry, qr_r_, _qr_r_kernel)
-    kernels(registry, qr_prefix_, lambda la, ins, outs, **_: lambda r, size: _prefix(la, r, size), sizes=size_of,
+    kernels(registry, qr_prefix_, lambda la, ins, outs, **_: lambda r, size: prefix_of(la, r, size), sizes=size_of,
             blas=False)  # fmt: skip
     kernels(registry, qr_full_rank_, _full_rank_kernel, sizes=size_of, blas=False)
     kernels(registry, qr_rows_, _rows_kernel, sizes=size_of, blas=False)

@@ -9,8 +9,10 @@ import numpy as np
 
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Spec
-from tenferro_xla._jax_functions import function_text
+from tenferro_tensor_core import bool_
+from tenferro_xla._jax_functions import derivative_of_special, unsupported
 from tenferro_xla._text import dense, i64s, tensor_type
+from tenferro_xla._traced import traced
 
 
 class HloValue(NamedTuple):
@@ -20,15 +22,47 @@ class HloValue(NamedTuple):
     spec: Spec
 
 
+class Functions:
+    """The functions of a module beside its entry point, shared by the emitters of all its regions.
+
+    Args:
+        platform: for which JAX lowers functions.
+
+    Attributes:
+        texts: their texts.
+    """
+
+    def __init__(self, platform: str) -> None:
+        self.platform = platform
+        self.texts: list[str] = []
+        self._prefixes: dict[Any, str] = {}
+
+    def entry(self, function: Callable[..., Any], operands: Any, outs: Any, static: dict[str, Any]) -> str:
+        """The name of a function of JAX arrays, added at its first use."""
+        found = traced(function, operands, outs, static, self.platform)
+        if found not in self._prefixes:
+            self._prefixes[found] = f"{function.__name__.strip('_')}_{len(self._prefixes)}_"
+            self.texts.append(found.renamed(self._prefixes[found]))
+        return f"{self._prefixes[found]}main"
+
+
 class HloEmitter:
-    """Writes operations; lowerings are functions of an emitter and values."""
+    """Writes operations; lowerings are functions of an emitter and values.
+
+    Args:
+        functions: those of the module.
+
+    Attributes:
+        failures: scalars that are true where a step of this region has failed; see `fail`.
+    """
 
     inliner: ClassVar[Callable[[HloEmitter, Program, list[HloValue]], list[HloValue]]]
     """Writes the equations of a program; set by `_lower`, which finds the lowerings."""
 
-    def __init__(self) -> None:
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
+        self.failures: list[HloValue] = []
         self.lines: list[str] = []
-        self.functions: dict[Any, tuple[str, str]] = {}
         self._count = 0
         self._indent = "    "
 
@@ -68,10 +102,47 @@ class HloEmitter:
         )
         return results
 
+    def traced(
+        self, function: Callable[..., Any], operands: Sequence[HloValue], outs: Sequence[Spec], **static: Any
+    ) -> tuple[HloValue, ...]:
+        """Append what a function of JAX arrays computes, lowered by JAX for the platform of the module.
+
+        Args:
+            function: ``function(library, *arrays, **static)``, a function of a module, where ``library("numpy")`` is
+                ``jax.numpy`` and ``library("lax.linalg")`` is ``jax.lax.linalg``; it returns one array or several.
+            operands: its arrays.
+            outs: specs of its results.
+            static: hashable values.
+        """
+        name = self.functions.entry(function, tuple([v.spec for v in operands]), tuple(outs), static)
+        return self.ops("func.call", operands, outs, f"callee = @{name}")
+
+    def fail(self, where: HloValue) -> None:
+        """Report a failure where any element of a boolean value is true: the run then ends in an exception."""
+        axes = range(where.spec.ndim)
+        self.failures.append(self.reduce("or", where, False, axes) if where.spec.ndim else where)
+
+    def failed(self) -> HloValue:
+        """Whether any step of this region has failed."""
+        found = self.constant(False, Spec((), bool_))
+        for each in self.failures:
+            found = self.op("or", (found, each), found.spec)
+        return found
+
+    def can_fail(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> bool:
+        """Whether any step of a region may fail; what it says is not kept."""
+        inner = HloEmitter(Functions(self.functions.platform))
+        inner._count = self._count
+        body(inner, *[inner.named(s) for s in arguments])
+        return bool(inner.failures)
+
     def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> str:
-        """The text of a region that maps arguments to what `body` returns."""
-        inner = HloEmitter()
-        inner._count, inner._indent, inner.functions = self._count, self._indent + "  ", self.functions
+        """The text of a region that maps arguments to what `body` returns.
+
+        A failure inside ends nothing outside: a body that can fail returns ``inner.failed()``, too.
+        """
+        inner = HloEmitter(self.functions)
+        inner._count, inner._indent = self._count, self._indent + "  "
         values = [inner.named(s) for s in arguments]
         results = body(inner, *values)
         header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in values)
@@ -100,12 +171,10 @@ class HloEmitter:
             orders: how often it is differentiated by each of its first operands.
             pick: which result is taken of a function that returns several.
         """
-        specs = tuple(v.spec for v in operands)
-        key = (name, specs, tuple(orders), pick)
-        if key not in self.functions:
-            symbol = f"{name}_{len(self.functions)}"
-            self.functions[key] = symbol, function_text(symbol, name, specs, orders, pick)
-        return self.op("func.call", operands, out, f"callee = @{self.functions[key][0]}")
+        try:
+            return self.traced(derivative_of_special, operands, (out,), name=name, orders=tuple(orders), pick=pick)[0]
+        except Exception as cause:  # JAX refuses in many ways
+            raise unsupported(name, [v.spec for v in operands], orders, cause) from cause
 
     def constant(self, array: Any, spec: Spec) -> HloValue:
         """A constant; a scalar fills the whole shape."""

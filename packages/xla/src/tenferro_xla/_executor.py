@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import BoundedCache, Program, ProgramError, Tensor, tensor
+from tenferro_runtime.extension import BoundedCache, NumericalError, Program, ProgramError, Tensor, tensor
 from tenferro_runtime.ir import concrete
 from tenferro_tensor_core import BackendUnavailableError, PlacementError
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
@@ -31,7 +31,7 @@ class XlaExecutor:
     """
 
     def __init__(self, platform: str = "cpu", index: int = 0) -> None:
-        self._device = _device(platform, index)
+        self._platform, self._device = platform, _device(platform, index)
         self.cache: BoundedCache[str, Any] = BoundedCache(f"tenferro_xla: executables for {platform}:{index}", 256)
 
     def compile(self, program: Program | StableHloModule) -> XlaExecutable:
@@ -41,7 +41,7 @@ class XlaExecutor:
             ArgumentError: it is neither.
             PlacementError: its inputs or outputs are not in main memory.
         """
-        module = program if isinstance(program, StableHloModule) else lower_to_stablehlo(program)
+        module = program if isinstance(program, StableHloModule) else lower_to_stablehlo(program, self._platform)
         _require_main_memory(module)
         loaded = self.cache.get_or_make(module.fingerprint, lambda: self._load(module))
         return XlaExecutable(module, loaded, self._device)
@@ -80,7 +80,14 @@ class XlaExecutable:
         self.module, self._loaded, self._device = module, loaded, device
 
     def __call__(self, *values: Any) -> tuple[Tensor, ...]:
-        """Run; the arguments must have the specs that the program was traced for."""
+        """Run; the arguments must have the specs that the program was traced for.
+
+        Where a step fails, the program runs once more on the CPU backend, whose error says what is wrong, and where.
+
+        Raises:
+            ProgramError: the arguments are not those of the program.
+            NumericalError: a step failed here, but not on the CPU backend.
+        """
         expected = self.module.inputs
         if len(values) != len(expected):
             raise ProgramError(
@@ -95,6 +102,12 @@ class XlaExecutable:
                 )
         results = self._loaded.execute_sharded([_put(x._concrete(), self._device) for x in arrays])
         parts = results.disassemble_into_single_device_arrays()
+        if self.module.checked and bool(np.asarray(parts.pop()[0])):
+            self.module.program.run(*arrays)
+            raise NumericalError(
+                "a step of the program failed in XLA, though the CPU backend runs it: a matrix is at the edge of being "
+                "singular, indefinite or degenerate, and rounding decides"
+            )
         return tuple(Tensor.wrap(np.asarray(p[0]), s) for p, s in zip(parts, self.module.outputs, strict=True))
 
 

@@ -1,53 +1,40 @@
-"""Functions of JAX as functions of a StableHLO module: what has no operation of its own, and is no composition."""
+"""Functions of `jax.scipy.special` and their derivatives: what is no composition of operations."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tenferro_tensor import Spec
 from tenferro_tensor_core import UnsupportedError
 
-_DEFINED: Final = re.compile(r"func\.func (?:public |private )?@(\w+)")
-_ATTRIBUTES: Final = re.compile(r" \{jax\.[^{}]*\}")
 
-
-def function_text(symbol: str, name: str, specs: Sequence[Spec], orders: Sequence[int], pick: int | None) -> str:
-    """The definition of a private function that is a function of `jax.scipy.special`, or a derivative of one.
+def derivative_of_special(library: Any, *xs: Any, name: str, orders: tuple[int, ...], pick: int | None) -> Any:
+    """A function of `jax.scipy.special`, or a derivative of one, of arrays of JAX.
 
     Args:
-        symbol: what the function is called in the module.
-        name: the function's name in JAX.
-        specs: its operands.
+        library: gives modules of JAX.
+        xs: the operands.
+        name: the function's name.
         orders: how often it is differentiated by each of its first operands.
         pick: which result is taken of a function that returns several.
-
-    Raises:
-        UnsupportedError: JAX lacks the function, or this derivative of it.
     """
     import jax
-    from jax.scipy import special
 
-    found = getattr(special, name, None)
-    try:
-        if found is None:
-            raise NotImplementedError(f"jax.scipy.special of JAX {jax.__version__} lacks it")
-        with jax.enable_x64(True):
-            function = _differentiated(jax, found if pick is None else lambda *xs: found(*xs)[pick], orders)
-            text = jax.jit(function).lower(*[jax.ShapeDtypeStruct(s.shape, s.dtype) for s in specs]).as_text()
-    except Exception as cause:  # JAX refuses in many ways
-        what = f"the derivative of order {tuple(orders)} of {name}" if any(orders) else name
-        raise UnsupportedError(
-            f"{what} has no StableHLO lowering, because JAX cannot compute it for {', '.join(map(repr, specs))}: "
-            f"{str(cause).partition(chr(10))[0]}; run the program on the CPU backend",
-            function=name,
-        ) from cause
-    body = text[text.index("\n") + 1 : text.rindex("}")]
-    for inner in _DEFINED.findall(body):
-        own = symbol if inner == "main" else f"{symbol}_{inner}"
-        body = re.sub(rf"@{inner}\b", f"@{own}", body)
-    return _ATTRIBUTES.sub("", body.replace("func.func public", "func.func private")).rstrip()
+    found = getattr(library("scipy.special"), name, None)
+    if found is None:
+        raise NotImplementedError(f"jax.scipy.special of JAX {jax.__version__} lacks it")
+    return _differentiated(jax, found if pick is None else lambda *xs: found(*xs)[pick], orders)(*xs)
+
+
+def unsupported(name: str, specs: Sequence[Spec], orders: Sequence[int], cause: Exception) -> UnsupportedError:
+    """The error for a function that JAX lacks, or a derivative that it lacks."""
+    what = f"the derivative of order {tuple(orders)} of {name}" if any(orders) else name
+    return UnsupportedError(
+        f"{what} has no StableHLO lowering, because JAX cannot compute it for {', '.join(map(repr, specs))}: "
+        f"{str(cause).partition(chr(10))[0]}; run the program on the CPU backend",
+        function=name,
+    )
 
 
 def _differentiated(jax: Any, function: Callable[..., Any], orders: Sequence[int]) -> Callable[..., Any]:

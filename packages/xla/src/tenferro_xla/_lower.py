@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import ArgumentError, PlacementError, RegistryError, UnsupportedError
-from tenferro_xla._emitter import HloEmitter, HloValue
+from tenferro_xla._emitter import Functions, HloEmitter, HloValue
 from tenferro_xla._text import tensor_type
 from tenferro_xla.lowerings import CORE
 
@@ -27,25 +27,34 @@ class StableHloModule:
         fingerprint: SHA-256 of the text, the same for equal programs in every process.
         inputs: specs of the arguments of ``main``.
         outputs: specs of its results.
+        platform: for which functions of JAX in it were lowered.
+        checked: whether ``main`` has one result more, a boolean that says whether a step of the program failed; the
+            other results are not to be used then.
+        program: what was lowered.
     """
 
     text: str
     fingerprint: str
     inputs: tuple[Spec, ...]
     outputs: tuple[Spec, ...]
+    platform: str
+    checked: bool
+    program: Program = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.text
 
 
-def lower_to_stablehlo(program: Program) -> StableHloModule:
+def lower_to_stablehlo(program: Program, platform: str = "cpu") -> StableHloModule:
     """Write a program as a StableHLO module.
 
     Args:
         program: a traced program of fixed sizes.
+        platform: ``"cpu"``, ``"cuda"`` or ``"rocm"``: decompositions of matrices are calls of libraries there.
 
     Returns:
-        The module, ready for PJRT or for other tools that read StableHLO.
+        The module, ready for PJRT or for other tools that read StableHLO. A program with steps that may fail on bad
+        numbers has a result more; see `StableHloModule`.
 
     Raises:
         ArgumentError: `program` is no program.
@@ -69,9 +78,12 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
     _refuse_late_sizes(program)
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # refuses symbolic sizes before anything is written
-    emitter = HloEmitter()
+    emitter = HloEmitter(Functions(platform))
     arguments = [emitter.named(s) for s in program.inputs]
     results = _inlined(emitter, program, arguments)
+    checked = bool(emitter.failures)
+    if checked:
+        results.append(emitter.failed())
     header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in arguments)
     types = ", ".join(tensor_type(v.spec) for v in results)
     lines = [
@@ -80,11 +92,12 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
         *emitter.lines,
         f"    return {', '.join(v.name for v in results)} : {types}" if results else "    return",
         "  }",
-        *[text for _, text in emitter.functions.values()],
+        *emitter.functions.texts,
         "}",
     ]
     text = "\n".join(lines)
-    return StableHloModule(text, hashlib.sha256(text.encode()).hexdigest(), program.inputs, program.outputs)
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    return StableHloModule(text, fingerprint, program.inputs, program.outputs, platform, checked, program)
 
 
 def _refuse_late_sizes(program: Program) -> None:

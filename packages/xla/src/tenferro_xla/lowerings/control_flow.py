@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime.control_flow import primitives, rows
 from tenferro_runtime.extension import Primitive, Program, Spec
-from tenferro_tensor_core import int64
+from tenferro_tensor_core import bool_, int64
 from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s
 
@@ -25,8 +25,15 @@ def _cond(e: HloEmitter, operands: Sequence[HloValue], outs: Any, branches: tupl
     small = e.select(e.compare("LT", wide, zero), zero, wide)
     most = e.constant(last, wide.spec)
     chosen = e.convert(e.select(e.compare("GT", small, most), most, small), _INT32)
-    regions = [e.region((), lambda inner, p=p: inner.inline(p, rest)) for p in branches]
-    return e.ops("case", (chosen,), branches[0].outputs, regions=regions)
+    bodies = [lambda inner, p=p: inner.inline(p, rest) for p in branches]
+    results = branches[0].outputs
+    checked = any(e.can_fail((), body) for body in bodies)
+    if not checked:
+        return e.ops("case", (chosen,), results, regions=[e.region((), body) for body in bodies])
+    regions = [e.region((), lambda inner, body=body: [*body(inner), inner.failed()]) for body in bodies]
+    *found, failed = e.ops("case", (chosen,), (*results, Spec((), bool_)), regions=regions)
+    e.fail(failed)
+    return found
 
 
 def _while(
@@ -98,7 +105,20 @@ def _loop(
     step: Callable[..., Sequence[HloValue]],
 ) -> tuple[HloValue, ...]:
     specs = [v.spec for v in start]
-    return e.ops("while", start, specs, regions=(e.region(specs, goes_on), e.region(specs, step)))
+    if not e.can_fail(specs, step):
+        return e.ops("while", start, specs, regions=(e.region(specs, goes_on), e.region(specs, step)))
+
+    def checked(inner: HloEmitter, failed: HloValue, *carry: HloValue) -> Sequence[HloValue]:
+        following = step(inner, *carry)
+        inner.fail(failed)
+        return [inner.failed(), *following]
+
+    start = [e.constant(False, Spec((), bool_)), *start]
+    specs = [v.spec for v in start]
+    test = e.region(specs, lambda inner, failed, *carry: goes_on(inner, *carry))
+    failed, *found = e.ops("while", start, specs, regions=(test, e.region(specs, checked)))
+    e.fail(failed)
+    return tuple(found)
 
 
 def _rows(e: HloEmitter, operands: Sequence[HloValue], outs: Sequence[Spec]) -> Sequence[HloValue]:

@@ -1,0 +1,85 @@
+"""Functions of JAX arrays as StableHLO functions: what StableHLO has no operation for is lowered by JAX itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from tenferro_runtime.extension import BoundedCache
+from tenferro_tensor import Spec
+from tenferro_tensor_core import RegistryError
+from tenferro_tensor_core.forks import importing
+
+
+class TracedFunction(NamedTuple):
+    """StableHLO functions; the one named ``main`` is called.
+
+    Attributes:
+        text: their text, without the module around it.
+        names: all their names.
+    """
+
+    text: str
+    names: frozenset[str]
+
+    def renamed(self, prefix: str) -> str:
+        """The text with all names behind a prefix."""
+        known = "|".join(map(re.escape, sorted(self.names, key=len, reverse=True)))
+        text = re.sub(rf"@({known})(?![\w.$-])", rf"@{prefix}\1", self.text)
+        return text.replace("func.func public", "func.func private")
+
+
+_TRACED: Final[BoundedCache[Any, TracedFunction]] = BoundedCache("tenferro_xla: functions lowered by JAX", 1024)
+
+
+def library(name: str) -> Any:
+    """A module of JAX: ``"numpy"``, ``"lax"``, ``"lax.linalg"``, ``"scipy.linalg"``."""
+    with importing():
+        return import_module(f"jax.{name}")
+
+
+def traced(
+    function: Callable[..., Any],
+    operands: Sequence[Spec],
+    outs: Sequence[Spec],
+    static: dict[str, Any],
+    platform: str,
+) -> TracedFunction:
+    """A function ``function(library, *arrays, **static)`` lowered for a platform, from a cache where it has been.
+
+    Raises:
+        RegistryError: its results have other shapes or dtypes than `outs`.
+    """
+    key = (function, tuple(operands), tuple(outs), tuple(sorted(static.items())), platform)
+    return _TRACED.get_or_make(key, lambda: _traced(function, operands, outs, static, platform))
+
+
+def _traced(
+    function: Callable[..., Any], operands: Sequence[Spec], outs: Sequence[Spec], static: dict[str, Any], platform: str
+) -> TracedFunction:
+    with importing():
+        import jax
+
+    arguments = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in operands]
+    with _wide_numbers(jax):
+        # Unused operands are kept: the function is called with all of them.
+        found = jax.jit(partial(function, library, **static), keep_unused=True).trace(*arguments)
+        text = found.lower(lowering_platforms=(platform,)).as_text()
+    got = [(tuple(x.shape), x.dtype) for x in jax.tree.leaves(found.out_info)]
+    if got != [(s.shape, s.dtype) for s in outs]:
+        raise RegistryError(
+            f"{function.__qualname__} returns {got} for {list(operands)}, but the lowering asked for {list(outs)}"
+        )
+    body = text[text.index("\n", text.index("module @")) : text.rindex("}")].strip("\n")
+    names = re.findall(r"func\.func (?:public |private )?@([\w.$-]+)", body)
+    return TracedFunction(body, frozenset(names))
+
+
+def _wide_numbers(jax: Any) -> Any:
+    """A scope in which JAX keeps numbers of 64 bits."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return import_module("jax.experimental").enable_x64()
