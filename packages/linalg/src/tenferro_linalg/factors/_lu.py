@@ -157,6 +157,20 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, /, trans: int = 0) -> Array:
 
 def taken(x: Any, order: Any) -> Any:
     """The rows of each matrix in another order, ``x[..., order, :]``, with one `order` for each."""
+    if order.spec.shape[-1] == x.spec.shape[-2]:
+        return rows_taken_(x, order, back=False)
+    return _rows(x, order, back=False)
+
+
+@primitive(family="tenferro-linalg.rows_taken.v1", extension="linalg")
+def rows_taken_(x: Spec, order: Spec, *, back: bool) -> Spec:
+    """All rows in another order; `back` puts them where they were, ``out[..., order, :] = x``."""
+    return x
+
+
+def _rows(x: Any, order: Any, *, back: bool) -> Any:
+    if back:
+        order = argsort(order, axis=order.ndim - 1, descending=False)
     *batch, m, n = x.spec.shape
     if not batch:
         return take(x, order, axis=0)
@@ -201,6 +215,20 @@ def _lower(packed: Any) -> Any:
 
 def _upper(packed: Any) -> Any:
     return block(part(packed, "upper"), row=(0, dim_min(*packed.spec.shape[-2:])))
+
+
+def _rows_kernel(la: Any, ins: Any, outs: Any, *, back: bool) -> Any:
+    def run(x: Any, order: Any) -> Any:
+        if not back:
+            return x[order] if x.ndim == 2 else la.xp.take_along_axis(x, order[..., None], -2)
+        out = la.xp.empty(x.shape, x.dtype)
+        if x.ndim == 2:
+            out[order] = x
+        else:
+            la.xp.put_along_axis(out, order[..., None], x, -2)
+        return out
+
+    return run
 
 
 def _permutation(la: Any, pivots: Any, rows: int) -> Any:
@@ -280,6 +308,15 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, lu_, _lu_kernel)
+    kernels(registry, rows_taken_, _rows_kernel, blas=False)
+    registry.expansion(rows_taken_, _rows, keep=True)
+    registry.rule(
+        rows_taken_,
+        General(
+            jvp=lambda primals, tangents, outs, back: (rows_taken_(tangents[0], primals[1], back=back),),
+            vjp=lambda primals, outs, cotangents, back: (rows_taken_(cotangents[0], primals[1], back=not back), None),
+        ),
+    )
     kernels(
         registry,
         permutation_,

@@ -21,7 +21,7 @@ from tenferro_linalg.loops._factors import (
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
-from tenferro_linalg.loops._pivots import exchanged, pivoted
+from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
 from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
@@ -56,6 +56,7 @@ __all__ = [
     "solve",
     "solve_by_factors",
     "solve_triangular",
+    "taken",
     "triangle",
     "unsigned",
 ]

@@ -37,6 +37,26 @@ def exchanged(step: Step) -> list[Lowered]:
     return la.lower(x.shape[:-2], one)
 
 
+def taken(step: Step) -> Lowered:
+    """Rows in another order, or back in the first one."""
+    w, (x, order) = step.w, (stored(step.w, step.operand(k)) for k in (0, 1))
+    out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
+    *lead, columns = out.shape
+
+    def level(index: Batch) -> None:
+        if len(index) < len(lead):
+            with w.loop(lead[len(index)]) as loop:
+                level((*index, Affine.of(loop.index)))
+            return
+        other = (*index[:-1], w.index(order.at(w, index)))
+        to, source = (other, index) if step.params["back"] else (index, other)
+        w.nest((columns,), lambda i: w.store(out.buffer, out.place((*to, *i)), x.at(w, (*source, *i))))
+
+    level(())
+    w.written(out.buffer)
+    return out
+
+
 def pivoted(step: Step) -> Lowered:
     """The factors, of which no pivot is zero; elsewhere the kernel decides."""
     w, packed = step.w, stored(step.w, step.operand(0))
