@@ -149,6 +149,8 @@ def test_bad_input() -> None:
     one = np.eye(2)
     with pytest.raises(NumericalError, match=r"solve_sylvester: the equation of matrix \(1,\) .* singular"):
         la.solve_sylvester(tensor(np.stack([one, -one])), tensor(one), tensor(one))
+    with pytest.raises(NumericalError, match="solve_continuous_lyapunov: the solution for the matrix overflows"):
+        la.solve_continuous_lyapunov(tensor(1e-200 * one), tensor(1e200 * one))
     with pytest.raises(NumericalError, match="solve_continuous_lyapunov: the equation of the matrix is singular"):
         la.solve_continuous_lyapunov(tensor(np.diag([1.0, -1.0])), tensor(one))
     with pytest.raises(NumericalError, match=r"solve_discrete_lyapunov: the .* is singular: .* the product 1"):
@@ -167,3 +169,14 @@ def test_bad_input() -> None:
         x[place][1, 0, 0] = np.inf
         with pytest.raises(NumericalError, match=r"contains inf at index \(1, 0, 0\)"):
             la.solve_sylvester(*map(tensor, x))
+
+
+def test_costs_are_those_of_the_factors() -> None:
+    """A derivative costs no new factors; sizes may be open."""
+    n = tr.dim("n")
+    spec = Spec((n, n), np.dtype("float64"))
+    program = tr.trace(lambda a, q: [la.solve_lyapunov(a, q)], spec, spec)
+    pulled = tr.trace(lambda a, q: [grad(lambda q: tr.sum(la.solve_lyapunov(a, q)))(q)], spec, spec)
+    names = [eq.op.primitive.name for eq in pulled.equations]
+    assert names.count("schur_factors") == 1
+    assert [eq.op.primitive.name for eq in program.equations].count("schur_factors") == 1

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_linalg import _det, _eig, _eigh, _pinv, _qr, _solve, _svd
+from tenferro_linalg import _det, _eig, _eigh, _pinv, _qr, _solve, _svd, _tridiagonal
 from tenferro_linalg._cholesky import cholesky_
+from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
+from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_runtime.extension import Cost, DimLike, Registry, Spec, dim_min
 
 Specs = tuple[Spec, ...]
@@ -94,6 +96,18 @@ def _triangular_cost(ins: Specs, outs: Specs, **_: Any) -> Cost:
     return s.cost(s.n * s.n * columns, s.n * s.n + s.n * columns)
 
 
+def _tridiagonal_cost(ins: Specs, outs: Specs) -> Cost:
+    """Some twenty rotations of two rows for each eigenvalue."""
+    (out,) = outs
+    return Cost(20 * out.size * out.shape[-1], workspace=2 * out.dtype.itemsize * out.shape[-1])
+
+
+def _sylvester_cost(ins: Specs, outs: Specs, **_: Any) -> Cost:
+    """Two changes of basis, and a solution in triangular form."""
+    s = _Sizes(outs[0])
+    return s.cost(5 * s.m * s.n * (s.m + s.n), 2 * s.m * s.n)
+
+
 def register(registry: Registry) -> None:
     """The cost models of the primitives that call LAPACK."""
     table = {
@@ -113,6 +127,16 @@ def register(registry: Registry) -> None:
         _det.det_: _square(2, 3, 1),
         _det.slogdet_: _square(2, 3, 1),
         _pinv.pinv_: _pinv_cost,
+        _schur_factors.schur_factors_: _square(25, 1, 2),
+        _schur.schur_: _square(25, 1, 2),
+        _hessenberg.hessenberg_: _square(14, 3, 2),
+        _rotations.schur_rotation_: _square(2, 3, 1),
+        _rotations.hessenberg_rotation_: _square(2, 1, 1),
+        _sylvester.sylvester_: _sylvester_cost,
+        _stein.stein_: _square(16, 3, 3),
+        _riccati.continuous_are_: _square(250, 1, 16),
+        _riccati.discrete_are_: _square(250, 1, 16),
+        _tridiagonal.eigvalsh_tridiagonal_: _tridiagonal_cost,
     }
     for primitive, model in table.items():
         registry.cost(primitive, model)

@@ -20,6 +20,7 @@ from numpy.linalg import LinAlgError
 from tenferro_linalg._algebra import adjoint, mm, sym, total
 from tenferro_linalg._operands import common, matrices, require_inexact, show, stacked
 from tenferro_linalg._solve import solve, solve_
+from tenferro_linalg.equations._schur_factors import without_overflow
 from tenferro_linalg.equations._stein import stein
 from tenferro_linalg.equations._sylvester import lyapunov
 from tenferro_runtime.extension import General, NumericalError, Registry, ShapeError, Spec, library, primitive
@@ -127,7 +128,8 @@ def _kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
         out = np.zeros(operands[2].shape, dtype)
         for index in np.ndindex(out.shape[:-2]) if operands[1].size else ():
             try:
-                out[index] = solver(*[x[index] for x in operands])
+                with np.errstate(all="ignore"):
+                    out[index] = solver(*[x[index] for x in operands])
             except (LinAlgError, ValueError) as cause:
                 where = f"matrix {index} of the stack" if index else "the matrix"
                 raise NumericalError(
@@ -135,7 +137,7 @@ def _kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
                     "stabilised, and that R is invertible",
                     index=index,
                 ) from cause
-        return out
+        return without_overflow(what, out)
 
     return run
 

@@ -40,6 +40,16 @@ def common_eigenvalues(what: str, index: tuple[int, ...], relation: str) -> Nume
     )
 
 
+def without_overflow(what: str, x: Any) -> Any:
+    """A solution, after a check that it is finite."""
+    good = np.isfinite(x)
+    if not good.all():
+        index = tuple(int(k) for k in np.argwhere(~good)[0][: x.ndim - 2])
+        where = f"matrix {index} of the stack" if index else "the matrix"
+        raise NumericalError(f"{what}: the solution for {where} overflows; rescale the coefficients", index=index)
+    return x
+
+
 def indices(x: Any) -> Any:
     """Indices of the matrices of a stack."""
     return np.ndindex(x.shape[:-2])

@@ -16,7 +16,7 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, mm, total
 from tenferro_linalg._operands import matrices, require_inexact
-from tenferro_linalg.equations._schur_factors import common_eigenvalues, indices, schur_factors_
+from tenferro_linalg.equations._schur_factors import common_eigenvalues, indices, schur_factors_, without_overflow
 from tenferro_linalg.equations._sylvester import fitted
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
@@ -61,6 +61,10 @@ def _kernel(la: Any, ins: Any, outs: Any, *, turned: bool, what: str) -> Any:
 
     def run(a: Any, q: Any, t: Any, c: Any) -> Any:
         la.finite(what, c)
+        with np.errstate(all="ignore"):
+            return without_overflow(what, solution(q, t, c))
+
+    def solution(q: Any, t: Any, c: Any) -> Any:
         qh = q.conj().swapaxes(-1, -2)
         inner = qh @ c @ q
         trtrs = la.lapack("trtrs", inner.dtype)

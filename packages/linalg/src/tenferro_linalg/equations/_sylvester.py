@@ -15,7 +15,7 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, mm, total
 from tenferro_linalg._operands import common, matrices, require_inexact, show, stacked
-from tenferro_linalg.equations._schur_factors import common_eigenvalues, indices, schur_factors_
+from tenferro_linalg.equations._schur_factors import common_eigenvalues, indices, schur_factors_, without_overflow
 from tenferro_runtime.extension import General, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor_core import ask
@@ -112,10 +112,14 @@ def _kernel(la: Any, ins: Any, outs: Any, *, left: bool, right: bool, what: str)
 
     def run(a: Any, qa: Any, ta: Any, b: Any, qb: Any, tb: Any, c: Any) -> Any:
         la.finite(what, c)
+        with np.errstate(all="ignore"):
+            return without_overflow(what, solution(qa, ta, qb, tb, c))
+
+    def solution(qa: Any, ta: Any, qb: Any, tb: Any, c: Any) -> Any:
         inner = qa.conj().swapaxes(-1, -2) @ c @ qb
         for index in indices(c) if c.size else ():
             y, scale, info = trsyl(ta[index], tb[index], inner[index], *letters)
-            if info or not np.isfinite(y).all():
+            if info:
                 relation = "of A and B add up to zero" if not (left or right) else "of A and its adjoint add up to zero"
                 raise common_eigenvalues(what, index, relation)
             inner[index] = y / scale

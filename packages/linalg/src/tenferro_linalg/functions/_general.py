@@ -186,7 +186,8 @@ def _term_kernel(la: Any, ins: Any, outs: Any, *, captured: int, **_: Any) -> An
     dtype = outs[0].dtype
 
     def run(x: Any, t: Any, z: Any, label: Any, radius: Any, points: Any, values: Any, *more: Any) -> Any:
-        return term_of(la, t, z, label, radius, points, values, more[captured:], dtype)
+        with np.errstate(all="ignore"):
+            return term_of(la, t, z, label, radius, points, values, more[captured:], dtype)
 
     return run
 

@@ -100,6 +100,10 @@ def term_of(
         out[index] = one.of(whole, np.tile(label[index].astype(int), order + 1))[:n, order * n :]
         seen[index] = one.largest
     found = z @ (out * scale) @ zh
+    good = np.isfinite(found)
+    if not good.all():
+        index = tuple(int(k) for k in np.argwhere(~good)[0][: t.ndim - 2])
+        raise NumericalError(f"funm: the result for {_where(index)} overflows; rescale the matrix", index=index)
     if dtype.kind == "c":
         return found.astype(dtype, copy=False)
     if factors:  # the value has passed the test, and derivatives may vanish up to rounding
