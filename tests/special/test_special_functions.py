@@ -214,6 +214,9 @@ def test_small_functions():
         np.testing.assert_allclose(
             np.asarray(getattr(tr.special, name)(tr.asarray(d), tr.asarray(r))), getattr(special, name)(d, r)
         )
+    for name in ("bdtr", "nbdtr"):
+        quantile = getattr(tr.special, f"{name}i")(3.0, 8.0, tr.asarray([0.1, 0.7]))
+        np.testing.assert_allclose(np.asarray(getattr(tr.special, name)(3.0, 8.0, quantile)), [0.1, 0.7], rtol=1e-13)
     for name in ("bdtrc", "nbdtrc"):
         found = getattr(tr.special, name)(tr.asarray([2.0, 8.0]), 8.0, 0.3)
         np.testing.assert_allclose(np.asarray(found), getattr(special, name)([2.0, 8.0], 8, 0.3), rtol=1e-13)

@@ -138,6 +138,12 @@ CASES: dict[str, SpecialCase] = {
     "pdtr": SpecialCase(lambda k, m: _upper(mp.floor(k) + 1, m), [(0.0, 0.4), (5.0, 7.0)], (1,), 64),
     "bdtr": SpecialCase(lambda k, n, p: _beta_rest(k + 1, n - k, p), [(3.0, 8.0, 0.2)], (2,), 64),
     "nbdtr": SpecialCase(lambda k, n, p: _beta(n, k + 1, p), [(3.0, 8.0, 0.6)], (2,), 64),
+    "fdtri": SpecialCase(
+        _inverse("fdtri", lambda m, n, x: _beta(m / 2, n / 2, m * x / (n + m * x))),
+        [(3.0, 5.0, 0.4)], (0, 1, 2), 64, 1e-10,
+    ),
+    "pdtri": SpecialCase(_inverse("pdtri", lambda k, m: _upper(k + 1, m)), [(3.0, 0.4)], (1,), 64),
+    "perm": SpecialCase(lambda n, k: mp.gamma(n + 1) * mp.rgamma(n - k + 1), [(5.0, 2.5), (7.5, 0.5)], (0, 1), 32),
     "fdtr": SpecialCase(
         lambda m, n, x: _beta(m / 2, n / 2, m * x / (n + m * x)), [(3.0, 5.0, 1.2), (1.0, 8.0, 0.3)], (0, 1, 2), 64
     ),
@@ -161,6 +167,10 @@ CASES: dict[str, SpecialCase] = {
         lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), _line(0.0, 0.5, 1.5, 4.0, 9.0, 100.0), rtol=1e-11
     ),
     "ndtr": SpecialCase(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, _line(-20.0, -1.0, 0.0, 2.0), ulps=256),
+    "voigt_profile": SpecialCase(
+        lambda x, s, g: mp.re(_erfcx((g - 1j * x) / (s * mp.sqrt(2)))) / (s * mp.sqrt(2 * mp.pi)),
+        [(0.3, 1.0, 0.5), (-2.0, 0.5, 1.5), (0.0, 2.0, 1e-3)], (0, 1, 2), 32, 1e-9,
+    ),
     "log_ndtr": SpecialCase(_log_ndtr, _line(-1e6, -1e3, -20.0, -8.0, -1.0, 0.0, 2.0, 6.0), ulps=32, rtol=1e-11),
     "ndtri": SpecialCase(lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), _line(0.01, 0.5, 0.8)),
     "ndtri_exp": SpecialCase(lambda y: mp.sqrt(2) * mp.erfinv(2 * mp.exp(y) - 1), _line(-3.0, -0.5, -0.1), ulps=32),

@@ -11,17 +11,7 @@ from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
     from tenferro_runtime.special._airy import AiryResult, airy, airye
-    from tenferro_runtime.special._bessel import (
-        hankel1,
-        hankel2,
-        iv,
-        ive,
-        jn,
-        jv,
-        kv,
-        kve,
-        yv,
-    )
+    from tenferro_runtime.special._bessel import hankel1, hankel2, iv, ive, jn, jv, kv, kve, yv
     from tenferro_runtime.special._bessel_integer import (
         bessel_jn,
         i0,
@@ -44,6 +34,7 @@ if TYPE_CHECKING:
     from tenferro_runtime.special._beta import beta, betaln, binom, comb
     from tenferro_runtime.special._carlson import elliprc, elliprd, elliprf, elliprg, elliprj
     from tenferro_runtime.special._digamma import digamma, polygamma, psi
+    from tenferro_runtime.special._distributions import bdtri, fdtri, nbdtri, pdtri, perm, voigt_profile
     from tenferro_runtime.special._elementary import boxcox, boxcox1p, cosm1, exp10, inv_boxcox, inv_boxcox1p, powm1
     from tenferro_runtime.special._elliptic import EllipjResult, ellipe, ellipeinc, ellipj, ellipk, ellipkinc, ellipkm1
     from tenferro_runtime.special._error_functions import (
@@ -144,6 +135,7 @@ __all__ = [
     "airye",
     "bdtr",
     "bdtrc",
+    "bdtri",
     "bei",
     "beip",
     "ber",
@@ -210,6 +202,7 @@ __all__ = [
     "factorial",
     "fdtr",
     "fdtrc",
+    "fdtri",
     "fresnel",
     "gamma",
     "gammainc",
@@ -270,12 +263,15 @@ __all__ = [
     "multigammaln",
     "nbdtr",
     "nbdtrc",
+    "nbdtri",
     "ndtr",
     "ndtri",
     "ndtri_exp",
     "owens_t",
     "pdtr",
     "pdtrc",
+    "pdtri",
+    "perm",
     "poch",
     "polygamma",
     "powm1",
@@ -298,6 +294,7 @@ __all__ = [
     "stdtr",
     "stdtrit",
     "struve",
+    "voigt_profile",
     "wofz",
     "wrightomega",
     "xlog1py",
@@ -322,6 +319,7 @@ if not TYPE_CHECKING:
             "_beta": "beta betaln binom comb",
             "_carlson": "elliprc elliprd elliprf elliprg elliprj",
             "_digamma": "digamma polygamma psi",
+            "_distributions": "bdtri fdtri nbdtri pdtri perm voigt_profile",
             "_elementary": "boxcox boxcox1p cosm1 exp10 inv_boxcox inv_boxcox1p powm1",
             "_elliptic": "EllipjResult ellipe ellipeinc ellipj ellipk ellipkinc ellipkm1",
             "_error_functions": "FresnelResult dawsn erf erfc erfcinv erfcx erfi erfinv fresnel wofz",
