@@ -225,7 +225,6 @@ def _table() -> list[Case]:
     linalg(_truncated_eigh.one_sided_change_, tall, stack, k=N)
     linalg(_subspaces.frame_, tall, full=True, what="orth")
     linalg(_coupling.coupled_, tall, of(3, 2), of(3, N, 2), of(3, M, 2))
-    linalg(_sketch.normal_, tall, width=K, seed=1)
     linalg(_sketch.svd_sketched_, of(3, N + 4, M + 4), of(3, M + 4, 4), k=3, iterations=1, basis="generic")
     linalg(_ldl.ldl_, square, lower=True, hermitian=True)
     linalg(_ldl.ldl_regular_, square)

@@ -10,7 +10,6 @@ STACKS = (
     _eigh.one_sided_,
     _eigh.one_sided_change_,
     _coupling.coupled_,
-    _sketch.normal_,
     _sketch.svd_sketched_,
 )
 """Primitives on stacks of matrices, all operands with the same leading axes."""

@@ -7,30 +7,28 @@ spaces as for `svd`, and outside by `coupled_`, without any other decomposition.
 
 from typing import Any
 
-import numpy as np
-
 from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, scaled, skew, sym, to, total
 from tenferro_linalg._bases import rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, inexact, integer, matrices, require_inexact, show, stacked
 from tenferro_linalg._svd import SVDResult
 from tenferro_linalg.truncation._coupling import coupled_
+from tenferro_runtime import random
 from tenferro_runtime.extension import (
     ArgumentError,
     General,
     GradientError,
-    Inactive,
     Registry,
     ShapeError,
     Spec,
     primitive,
 )
-from tenferro_tensor.catalog import convert, stop_gradient
-from tenferro_tensor_core import DimLike, ask, dim_max, dim_min, real_of, require_equal
+from tenferro_tensor.catalog import stop_gradient
+from tenferro_tensor_core import ask, dim_max, dim_min, real_of, require_equal
 
 
 def svd_random(
-    x: Any, k: int, /, *, oversample: int = 8, iterations: int = 2, seed: int = 0, sketch: Any = None
+    x: Any, k: int, /, *, oversample: int = 8, iterations: int = 2, key: Any = None, sketch: Any = None
 ) -> SVDResult:
     """The `k` largest singular triplets of matrices (..., m, n), from a random sketch.
 
@@ -43,7 +41,8 @@ def svd_random(
         k: number of triplets, at most min(m, n).
         oversample: columns of the sketch beyond `k`.
         iterations: how often the sketch is multiplied by ``A A*``.
-        seed: of the normal numbers (Philox) of the sketch; the same for all matrices of a stack.
+        key: of the normal numbers of the sketch, which is the same for all matrices of a stack; by default
+            ``random.key(0)``.
         sketch: in place of these, a matrix (n, l) with l >= k columns.
 
     Returns:
@@ -70,7 +69,8 @@ def svd_random(
     if extra < 0 or turns < 0:
         raise ArgumentError(f"svd_random: oversample={extra} or iterations={turns} is negative")
     if sketch is None:
-        omega = normal_(stop_gradient(x), width=dim_min(k + extra, most), seed=integer("svd_random", "seed", seed))
+        key = random.key(0) if key is None else key
+        omega = random.normal(key, (n, dim_min(k + extra, most)), real_of(x.dtype))
     else:
         omega = inexact(sketch)
         if omega.ndim != 2:
@@ -78,15 +78,8 @@ def svd_random(
         require_equal(omega.spec.shape[0], n, "svd_random: the sketch has other rows than the matrices have columns")
         if ask(omega.spec.shape[1], "<", k):
             raise ShapeError(f"svd_random: a sketch of shape {show(omega.spec.shape)} has fewer than k={k} columns")
-        omega = stacked(convert(stop_gradient(omega), dtype=x.dtype), x.spec.shape[:-2])
+    omega = stacked(to(stop_gradient(omega), x.dtype), x.spec.shape[:-2])
     return SVDResult(*svd_sketched_(x, omega, k=k, iterations=turns, basis=basis(x)))
-
-
-@primitive(family="tenferro-linalg.sketch.v1", extension="linalg")
-def normal_(x: Spec, *, width: DimLike, seed: int) -> Spec:
-    """Normal numbers (..., n, width) for matrices (..., m, n), the same for all of a stack."""
-    require_inexact("svd_random", x)
-    return x.with_(shape=(*x.shape[:-2], x.shape[-1], width))
 
 
 @primitive(family="tenferro-linalg.svd_sketched.v1", extension="linalg")
@@ -99,17 +92,6 @@ def svd_sketched_(x: Spec, omega: Spec, *, k: int, iterations: int, basis: str) 
         x.with_(shape=(*batch, k), dtype=real_of(x.dtype)),
         x.with_(shape=(*batch, k, n)),
     )
-
-
-def _normal_kernel(la: Any, ins: Any, outs: Any, *, seed: int, **_: Any) -> Any:
-    dtype = outs[0].dtype
-
-    def run(x: Any, width: int) -> Any:
-        rng = np.random.Generator(np.random.Philox(seed))
-        numbers = rng.standard_normal((x.shape[-1], width)).astype(dtype)
-        return la.xp.broadcast_to(la.xp.asarray(numbers), (*x.shape[:-2], *numbers.shape)).copy()
-
-    return run
 
 
 def _sketched_kernel(la: Any, ins: Any, outs: Any, *, k: int, iterations: int, basis: str) -> Any:
@@ -172,7 +154,5 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, normal_, _normal_kernel, sizes=lambda ins, outs, *, width, seed: (width,), blas=False)
     kernels(registry, svd_sketched_, _sketched_kernel)
-    registry.rule(normal_, Inactive())
     registry.rule(svd_sketched_, General(jvp=_jvp, vjp=_vjp))
