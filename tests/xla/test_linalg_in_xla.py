@@ -121,6 +121,13 @@ def test_bases_of_equal_values_follow_a_perturbation():
     agree(hessian(tl.det), np.ones((3, 3)))
 
 
+def test_exponentials_and_factors():
+    x = draw((2, 3, 3), "float64")
+    f = lambda x: (tl.expm(x), *tl.lu(x), tl.polar(x)[0], tl.subspace_angles(x[..., :1], x[..., 1:]))
+    total = loss(lambda x: (tl.expm(x), tl.lu(x)[1], tl.polar(x)[0]))
+    agree(lambda x: (*f(x), grad(total)(x)), x, tolerance=1e-7)
+
+
 SINGULAR = np.stack([np.eye(3), np.ones((3, 3))])
 FAILURES = {
     "singular": (tl.inv, SINGULAR, NumericalError, r"inv: matrix \(1,\) of the stack is singular"),

@@ -5,7 +5,8 @@ A last boolean result, where there is one, says whether the step has failed; the
 backend. Up to rounding, and up to the choices that decompositions leave open, values are those of the kernels.
 
 `_factors` has factors, equations and determinants, `_spectra` decompositions into vectors, `_turns` the bases of equal
-values, `_checks` the tests of derivatives, `_groups` the groups of eigenvalues of functions of matrices.
+values, `_checks` the tests of derivatives, `_groups` the groups of eigenvalues of functions of matrices,
+`_further` LU and polar factors and exponentials.
 """
 
 from tenferro_linalg.stablehlo._register import register

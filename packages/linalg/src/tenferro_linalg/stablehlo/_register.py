@@ -23,8 +23,10 @@ from tenferro_linalg import (
     _spectral,
     _svd,
 )
-from tenferro_linalg.stablehlo import _checks, _factors, _groups, _spectra
-from tenferro_runtime.extension import Primitive, Registry, Spec
+from tenferro_linalg.factors import _lu, _polar, _subspaces
+from tenferro_linalg.functions import _terms
+from tenferro_linalg.stablehlo import _checks, _factors, _further, _groups, _spectra
+from tenferro_runtime.extension import Primitive, Registry, Spec, UnsupportedError
 
 FLAG = Spec((), np.dtype(np.bool_))
 
@@ -43,6 +45,14 @@ def _term(e: Any, xs: Any, outs: Any, *, order: int, captured: int, **_: Any) ->
     return e.traced(_groups.spectral_term, xs, outs, order=order, captured=captured)
 
 
+def _matrix_function(e: Any, xs: Any, outs: Any, *, function: str, order: int) -> Any:
+    if function != "exp":
+        raise UnsupportedError(
+            f"{_terms.NAMES[function]} has no StableHLO lowering; run the program on the CPU backend", function=function
+        )
+    return _tested(_further.exponential, e, xs, outs)
+
+
 def _power_norm(library: Any, x: Any, *, axes: tuple[int, ...], p: float) -> Any:
     provider = _spectra.TracedProvider(library)
     return _norms.power_kernel(provider, (x,), (provider.xp.abs(x),), axes=axes, p=p)(x)
@@ -54,7 +64,7 @@ def _cotangent_scale(library: Any, values: Any, *others: Any) -> Any:
 
 PLAIN: Final[dict[Primitive, Callable[..., Any]]] = {
     _det.det_: _factors.det, _det.slogdet_: _factors.slogdet, _solve.lu_solve_: _factors.lu_solve,
-    _qr.qr_prefix_: _spectra.qr_prefix, _norms.power_norm_: _power_norm,
+    _lu.permutation_: _further.permutation, _qr.qr_prefix_: _spectra.qr_prefix, _norms.power_norm_: _power_norm,
     _degeneracy.cotangent_scale_: _cotangent_scale, _divided.groups_: _groups.groups,
 }  # fmt: skip
 
@@ -70,6 +80,9 @@ TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
     _degeneracy.unsigned_: _checks.unsigned, _nonnormal.eig_inverse_: _checks.eig_inverse,
     _nonnormal.eig_checked_: _checks.eig_checked, _nonnormal.eig_quotient_: _checks.eig_quotient,
     _nonnormal.eig_certified_: _checks.eig_certified, _pinv.pinv_ranked_: _checks.pinv_ranked,
+    _lu.lu_: _further.lu, _lu.lu_pivoted_: _further.lu_pivoted, _polar.unitary_factor_: _further.unitary_factor,
+    _polar.anticommutator_: _further.anticommutator,
+    _subspaces.independent_: _further.independent,
     _qr.qr_full_rank_: _checks.qr_full_rank, _qr.qr_rows_: _checks.qr_rows, _qr.qr_frame_: _checks.qr_frame,
 }  # fmt: skip
 
@@ -81,3 +94,4 @@ def register(registry: Registry) -> None:
     for primitive, function in TESTED.items():
         registry.lowering(primitive, partial(_tested, function))
     registry.lowering(_spectral.spectral_term_, _term)
+    registry.lowering(_terms.matrix_function_, _matrix_function)

@@ -1,0 +1,79 @@
+"""LU and polar factors, and exponentials of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_linalg._bases import hermitian
+from tenferro_linalg.stablehlo._factors import not_finite
+
+
+def lu(library: Any, x: Any) -> Any:
+    """Packed factors, the exchanges of rows, and the order of the rows after them."""
+    xp = library("numpy")
+    if 0 in x.shape:
+        shape = x.shape[:-2]
+        pivots = xp.zeros((*shape, min(x.shape[-2:])), "int64")
+        order = xp.broadcast_to(xp.arange(x.shape[-2], dtype="int64"), (*shape, x.shape[-2]))
+        return x, pivots, order, xp.asarray(False)
+    packed, pivots, order = library("lax.linalg").lu(x)
+    return packed, pivots.astype("int64"), order.astype("int64"), not_finite(xp, x)
+
+
+def permutation(library: Any, pivots: Any, *, rows: int) -> Any:
+    """The order of the rows after the exchanges."""
+    xp = library("numpy")
+    if 0 in pivots.shape:
+        return xp.broadcast_to(xp.arange(rows, dtype="int64"), (*pivots.shape[:-1], rows))
+    return library("lax.linalg").lu_pivots_to_permutation(pivots.astype("int32"), rows).astype("int64")
+
+
+def lu_pivoted(library: Any, packed: Any, *, rows: int, columns: int) -> Any:
+    """The factors, and whether a pivot that a derivative divides by is zero."""
+    xp, k = library("numpy"), packed.shape[-1]
+    zero = xp.diagonal(packed, axis1=-2, axis2=-1) == 0
+    needed = zero if rows > columns else zero[..., :-1]
+    corner = np.zeros((k, k), bool)
+    corner[-1:, -1:] = True
+    return xp.where(corner & (packed == 0), xp.asarray(1, packed.dtype), packed), needed.any()
+
+
+def unitary_factor(library: Any, x: Any) -> Any:
+    """The polar factor with orthonormal columns."""
+    xp = library("numpy")
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    return u @ vh, not_finite(xp, x, s)
+
+
+def anticommutator(library: Any, p: Any, c: Any) -> Any:
+    """Solution of ``P X + X P = C``, and whether P is singular."""
+    xp = library("numpy")
+    v, w = library("lax.linalg").eigh(hermitian(p), symmetrize_input=False)
+    eps = float(np.finfo(c.dtype).eps)
+    zero = w[..., :1] <= 8 * w.shape[-1] * eps * w[..., -1:]
+    vh = v.conj().swapaxes(-1, -2)
+    return v @ ((vh @ c @ v) / (w[..., :, None] + w[..., None, :])) @ vh, zero.any() | not_finite(xp, p)
+
+
+def exponential(library: Any, x: Any, *factors: Any) -> Any:
+    """The exponential, or a term of its derivative: the corner of that of a block bidiagonal matrix."""
+    xp, n, p = library("numpy"), x.shape[-1], len(factors)
+    dtype = np.result_type(x.dtype, *[e.dtype for e in factors])
+    shape = np.broadcast_shapes(x.shape, *[e.shape for e in factors])
+    blocks = [xp.broadcast_to(b.astype(dtype), shape) for b in (x, *factors)]
+    zero = xp.zeros(shape, dtype)
+    rows = []
+    for i in range(p + 1):
+        row = [blocks[0] if j == i else blocks[j] if j == i + 1 else zero for j in range(p + 1)]
+        rows.append(xp.concatenate(row, axis=-1))
+    whole = xp.concatenate(rows, axis=-2)
+    found = library("scipy.linalg").expm(whole) if whole.size else whole
+    return found[..., :n, p * n :], not_finite(xp, *blocks)
+
+
+def independent(library: Any, q: Any, prefix: Any, *, columns: int) -> Any:
+    """The vectors, and whether some are dependent."""
+    xp = library("numpy")
+    return q, (prefix == 0).any() if columns <= prefix.shape[-1] else xp.asarray(True)
