@@ -173,6 +173,10 @@ def geometry(
     what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, halved: bool = False
 ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Non-negative axes, and the number of points along each."""
+    if s is None and not halved and axes.__class__ is tuple and len(axes) == 1 and axes[0].__class__ is int:
+        shape = x.spec.shape  # the usual call, without the tests of the others
+        if -len(shape) <= axes[0] < len(shape) and shape[axes[0]] != 0:
+            return (axes[0] % len(shape),), (shape[axes[0]],)
     axes = None if axes is None else integers(what, "axes", axes)
     s = None if s is None else integers(what, "s", s)
     if axes is None:
