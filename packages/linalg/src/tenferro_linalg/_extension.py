@@ -28,7 +28,7 @@ from tenferro_linalg import (
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _lu
 from tenferro_linalg.factors import _register as _factors
-from tenferro_linalg.functions import _terms
+from tenferro_linalg.functions import _general, _terms
 from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.sparse import _primitives as _sparse_products
@@ -63,6 +63,7 @@ def register(registry: Registry) -> None:
         _apart,
         _costs,
         _terms,
+        _general,
         _schur_factors,
         _sylvester,
         _stein,
