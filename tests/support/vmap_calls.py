@@ -535,6 +535,7 @@ NO_ARRAYS: Final = frozenset(
     tenferro_fft.next_fast_len tenferro_fft.prev_fast_len tenferro_fft.rfftfreq tenferro_fft.set_workers
     tenferro_einsum.contract_path
     tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
+    tenferro_linalg.arnoldi tenferro_linalg.expm_multiply tenferro_linalg.lanczos tenferro_linalg.svds
     tenferro_linalg.coo_array tenferro_linalg.csr_array tenferro_linalg.sparse_array tenferro_linalg.spsolve
     tenferro_linalg.bicgstab tenferro_linalg.cg tenferro_linalg.eigsh
     tenferro_linalg.gmres tenferro_linalg.lsqr tenferro_linalg.minres

@@ -60,15 +60,21 @@ if TYPE_CHECKING:
     from tenferro_linalg.factors._reflections import PivotedQRResult, householder_product, rank_revealing_qr
     from tenferro_linalg.factors._subspaces import null_space, orth, subspace_angles
     from tenferro_linalg.krylov import (
+        ArnoldiResult,
         KrylovInfo,
         KrylovResult,
+        LanczosResult,
         LinearOperator,
+        arnoldi,
         bicgstab,
         cg,
         eigsh,
+        expm_multiply,
         gmres,
+        lanczos,
         lsqr,
         minres,
+        svds,
     )
     from tenferro_linalg.sparse import RowStructure, SparseArray, coo_array, csr_array, sparse_array, spsolve
     from tenferro_linalg.structured._banded import solve_banded, solveh_banded
@@ -88,6 +94,7 @@ if TYPE_CHECKING:
     from tenferro_linalg.truncation._svd import svd_trunc
 
 __all__ = [
+    "ArnoldiResult",
     "CholeskyFactor",
     "ConvergenceError",
     "DefectiveError",
@@ -102,6 +109,7 @@ __all__ = [
     "LDLResult",
     "LUFactors",
     "LUResult",
+    "LanczosResult",
     "LinearOperator",
     "LstsqResult",
     "PivotedQRResult",
@@ -113,6 +121,7 @@ __all__ = [
     "SchurResult",
     "SlogdetResult",
     "SparseArray",
+    "arnoldi",
     "bicgstab",
     "block_diag",
     "cg",
@@ -143,6 +152,7 @@ __all__ = [
     "eigvalsh_tridiagonal",
     "expm",
     "expm_frechet",
+    "expm_multiply",
     "fractional_matrix_power",
     "funm",
     "gmres",
@@ -155,6 +165,7 @@ __all__ = [
     "inv",
     "invhilbert",
     "invpascal",
+    "lanczos",
     "ldl",
     "logm",
     "lsqr",
@@ -207,6 +218,7 @@ __all__ = [
     "svd",
     "svd_random",
     "svd_trunc",
+    "svds",
     "svdvals",
     "tanhm",
     "tanm",
@@ -229,7 +241,8 @@ LATER = {
     "factors._positive": "CholeskyFactor cho_factor cho_solve cholesky_inverse cholesky_solve",
     "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
     "factors._subspaces": "null_space orth subspace_angles",
-    "krylov": "KrylovInfo KrylovResult LinearOperator bicgstab cg eigsh gmres lsqr minres",
+    "krylov": "ArnoldiResult KrylovInfo KrylovResult LanczosResult LinearOperator arnoldi bicgstab "
+    "cg eigsh expm_multiply gmres lanczos lsqr minres svds",
     "sparse": "RowStructure SparseArray coo_array csr_array sparse_array spsolve",
     "structured._banded": "solve_banded solveh_banded",
     "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",
