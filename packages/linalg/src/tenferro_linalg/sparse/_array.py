@@ -110,12 +110,15 @@ class SparseArray:
                 "for a batch",
                 shape=x.spec.shape,
             )
-        require_equal(
-            x.shape[0], self.shape[1], f"a {self!r} cannot be multiplied with an array of shape {show(x.spec.shape)}"
-        )
-        data, x = common(self.data, x)
-        found = product_(data, tr.reshape(x, (-1, 1)) if x.ndim == 1 else x, structure=self.structure)
-        return tr.reshape(found, (-1,)) if x.ndim == 1 else found
+        structure = self.structure
+        if x.shape[0] != structure.shape[1]:
+            require_equal(
+                x.shape[0], self.shape[1], f"a {self!r} cannot be multiplied with an array of {show(x.spec.shape)}"
+            )
+        data = self.data if hasattr(self.data, "spec") else inexact(self.data)
+        if data.spec.dtype != x.spec.dtype:
+            data, x = common(data, x)
+        return product_(data, x, structure=structure)
 
     def __rmatmul__(self, x: Any) -> Any:
         x = inexact(x)

@@ -25,14 +25,14 @@ def _matched(what: str, *xs: Spec) -> None:
 
 @primitive(family="tenferro-linalg.sparse_product.v1", extension="linalg")
 def product_(data: Spec, x: Spec, *, structure: RowStructure) -> Spec:
-    """The matrix with entries `data` times the matrix `x`."""
+    """The matrix with entries `data` times the vector or matrix `x`."""
     _matched("a sparse product", data, x)
-    return x.with_(shape=(structure.shape[0], x.shape[1]))
+    return x.with_(shape=(structure.shape[0], *x.shape[1:]))
 
 
 @primitive(family="tenferro-linalg.sparse_sampled.v1", extension="linalg")
 def sampled_(y: Spec, x: Spec, *, structure: RowStructure) -> Spec:
-    """The entries of ``y @ x.T`` at the places of a structure."""
+    """The entries of ``y @ x.T`` at the places of a structure, of vectors the outer product."""
     _matched("a sampled product", y, x)
     return x.with_(shape=(structure.count,))
 
@@ -50,9 +50,11 @@ def _product_kernel(ins: Any, outs: Any, *, structure: RowStructure) -> Callable
     starts, columns, (m, n) = structure.starts, structure.columns, structure.shape
 
     def run(data: Any, x: Any) -> Any:
-        out = np.zeros((m, x.shape[1]), x.dtype)
+        out = np.zeros((m, *x.shape[1:]), x.dtype)
         data, x = np.ascontiguousarray(data), np.ascontiguousarray(x)
-        if x.shape[1] == 1:
+        if x.ndim == 1:
+            _sparsetools.csr_matvec(m, n, starts, columns, data, x, out)
+        elif x.shape[1] == 1:
             _sparsetools.csr_matvec(m, n, starts, columns, data, x.reshape(-1), out.reshape(-1))
         else:
             _sparsetools.csr_matvecs(m, n, x.shape[1], starts, columns, data, x.reshape(-1), out.reshape(-1))
@@ -65,8 +67,8 @@ def _sampled_kernel(ins: Any, outs: Any, *, structure: RowStructure) -> Callable
     rows, columns = structure.rows, structure.columns
 
     def run(y: Any, x: Any) -> Any:
-        if y.shape[1] == 1:
-            return y[rows, 0] * x[columns, 0]
+        if y.ndim == 1:
+            return y[rows] * x[columns]
         return np.einsum("kp,kp->k", y[rows], x[columns])
 
     return run
@@ -151,6 +153,8 @@ def _of_lanes(primitive: Any) -> Callable[..., Any]:
         data, x = values
         if batched[0]:
             return lane_by_lane(primitive.op(structure=structure), size, values, batched)
+        if x.ndim == 2:
+            return transpose(primitive(data, transpose(x, permutation=(1, 0)), structure=structure), permutation=(1, 0))
         _, n, p = x.spec.shape
         wide = reshape(transpose(x, permutation=(1, 0, 2)), shape=(n, size * p))
         out = primitive(data, wide, structure=structure)
