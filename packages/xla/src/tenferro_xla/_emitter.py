@@ -41,7 +41,8 @@ class Functions:
         """The name of a function of JAX arrays, added at its first use."""
         found = traced(function, operands, outs, static, self.platform)
         if found not in self._prefixes:
-            self._prefixes[found] = f"{function.__name__.strip('_')}_{len(self._prefixes)}_"
+            label = str(static.get("name", function.__name__)).strip("_")
+            self._prefixes[found] = f"{label}_{len(self._prefixes)}_"
             self.texts.append(found.renamed(self._prefixes[found]))
         return f"{self._prefixes[found]}main"
 
@@ -112,7 +113,7 @@ class HloEmitter:
                 ``jax.numpy`` and ``library("lax.linalg")`` is ``jax.lax.linalg``; it returns one array or several.
             operands: its arrays.
             outs: specs of its results.
-            static: hashable values.
+            static: hashable values; one called `name` names the function in the text of the module.
         """
         name = self.functions.entry(function, tuple([v.spec for v in operands]), tuple(outs), static)
         return self.ops("func.call", operands, outs, f"callee = @{name}")
