@@ -12,4 +12,10 @@ def real_floating(name: str, x: Any) -> Array:
     x = value(x)
     if x.spec.cplx:
         raise DTypeError(f"{name} takes real numbers, got {x.spec!r}; take real(x) first")
+    return floating(x)
+
+
+def floating(x: Any) -> Array:
+    """A value, integers and booleans in float64."""
+    x = value(x)
     return converted(x, inexact_of(x.spec.dtype))

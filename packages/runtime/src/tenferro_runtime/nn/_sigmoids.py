@@ -7,7 +7,7 @@ both tails. Where a step multiplies `x`, `x` is limited to where the step is not
 from math import log, pi, sqrt
 from typing import Any, Final
 
-from tenferro_runtime.nn._operands import real_floating
+from tenferro_runtime.nn._operands import floating, real_floating
 from tenferro_tensor import Array, catalog
 
 LEAST_EXPONENT: Final = -800.0
@@ -21,13 +21,13 @@ def _at_least(x: Any, bound: float) -> Any:
 
 
 def sigmoid(x: Any, /) -> Array:
-    """The logistic function, ``1 / (1 + exp(-x))``.
+    """The logistic function, ``1 / (1 + exp(-x))``, of real or complex elements.
 
     >>> tr.nn.sigmoid(tr.asarray([0.0, 1000.0]))
     Tensor([0.5, 1. ])
     """
-    x = real_floating("sigmoid", x)
-    positive = catalog.ge(x, 0)
+    x = floating(x)
+    positive = catalog.ge(catalog.real(x) if x.spec.cplx else x, 0)
     e = catalog.exp(catalog.select(positive, catalog.neg(x), x))
     return catalog.div(catalog.select(positive, 1, e), catalog.add(1, e))
 

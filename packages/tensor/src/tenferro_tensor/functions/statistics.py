@@ -13,7 +13,7 @@ from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
-from tenferro_tensor_core import ArgumentError, inexact_of
+from tenferro_tensor_core import inexact_of
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -103,28 +103,31 @@ def _below_peak(x: Any, axes: Any) -> Any:
     return catalog.select(attained, 0.0, below)
 
 
-def _floating_real(x: Any, name: str) -> Any:
-    x = _floating(x)
-    if x.spec.cplx:
-        raise ArgumentError(f"{name} orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
-    return x
+def _below_real_peak(x: Any, axes: Any) -> tuple[Any, Any]:
+    """Complex elements less the largest real part if that is finite, and what was subtracted, without derivative."""
+    peak = catalog.stop_gradient(_max(catalog.real(x), axes, keepdims=True))
+    peak = catalog.select(catalog.is_inf(peak), 0.0, peak)
+    return x - peak, peak
 
 
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """``log(sum(exp(x)))`` over axes, without overflow on the way; minus infinity of no elements.
 
     Where the largest element is infinite, that element is the limit, and the derivative is shared equally by all that
-    attain it, as by `logaddexp`.
+    attain it, as by `logaddexp`. Of complex elements it is the principal logarithm, shifted by the largest real part.
 
     >>> tr.logsumexp(tr.asarray([1000.0, 1000.0]))
     Tensor(1000.69314718)
     """
-    x = _floating_real(x, "logsumexp")
+    x = _floating(x)
     if x.spec.narrow:
         return in_float32(logsumexp, x, axis, keepdims=keepdims)
     axes = axes_of("logsumexp", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return catalog.log(_sum(x, axes, keepdims=keepdims))
+    if x.spec.cplx:
+        below, peak = _below_real_peak(x, axes)
+        return _reduced(catalog.log(_sum(catalog.exp(below), axes, keepdims=True)) + peak, axes, keepdims)
     largest = _max(x, axes, keepdims=True)
     infinite = catalog.is_inf(largest)
     known = host_elements(infinite)
@@ -135,8 +138,12 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
         peak = catalog.stop_gradient(catalog.select(infinite, 0.0, largest))
         total = catalog.select(infinite, 1.0, _sum(catalog.exp(x - peak), axes, keepdims=True))
         out = catalog.select(infinite, largest, catalog.log(total) + peak)
-    rest = tuple([d for a, d in enumerate(x.spec.shape) if a not in axes])
-    return out if keepdims else catalog.reshape(out, shape=rest)
+    return _reduced(out, axes, keepdims)
+
+
+def _reduced(kept: Any, axes: Any, keepdims: bool) -> Any:
+    rest = tuple([d for a, d in enumerate(kept.spec.shape) if a not in axes])
+    return kept if keepdims else catalog.reshape(kept, shape=rest)
 
 
 def softmax(x: Any, /, axis: Any = -1) -> Array:
@@ -148,13 +155,13 @@ def softmax(x: Any, /, axis: Any = -1) -> Array:
     >>> tr.softmax(tr.asarray([0.0, 0.0]))
     Tensor([0.5, 0.5])
     """
-    x = _floating_real(x, "softmax")
+    x = _floating(x)
     if x.spec.narrow:
         return in_float32(softmax, x, axis)
     axes = axes_of("softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return aliased(x)
-    e = catalog.exp(_below_peak(x, axes))
+    e = catalog.exp(_below_real_peak(x, axes)[0] if x.spec.cplx else _below_peak(x, axes))
     return e / _sum(e, axes, keepdims=True)
 
 
@@ -166,11 +173,11 @@ def log_softmax(x: Any, /, axis: Any = -1) -> Array:
     >>> tr.log_softmax(tr.asarray([0.0, 0.0]))
     Tensor([-0.69314718, -0.69314718])
     """
-    x = _floating_real(x, "log_softmax")
+    x = _floating(x)
     if x.spec.narrow:
         return in_float32(log_softmax, x, axis)
     axes = axes_of("log_softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return aliased(x)
-    shifted = _below_peak(x, axes)
+    shifted = _below_real_peak(x, axes)[0] if x.spec.cplx else _below_peak(x, axes)
     return shifted - catalog.log(_sum(catalog.exp(shifted), axes, keepdims=True))
