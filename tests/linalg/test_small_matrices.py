@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 import tenferro_linalg as la
 import tenferro_runtime as tr
 from tenferro_runtime.extension import NumericalError, get_backend
+from tenferro_runtime.lowering import lower
+from tenferro_tensor import Spec
+from tenferro_tensor.loop_ir import Foreign, everything, interpret, verify
+from whole_functions import Native
 
 RATIO = 10
 """LAPACK's own tests allow 30."""
@@ -221,3 +225,25 @@ def test_threads_share_large_stacks() -> None:
     np.testing.assert_array_equal(routine("inv", x)[2500:2600], routine("inv", x[2500:2600].copy()))
     x[4999] = 0
     assert routine("inv", x) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(("m", "n", "k"), [(2, 2, 2), (3, 3, 3), (4, 4, 4), (3, 4, 2), (5, 2, 3), (6, 6, 6)])
+def test_products_of_stacks_of_open_sizes(m: int, n: int, k: int, dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    x, y = rng.standard_normal((2, 5, m, k)), rng.standard_normal((2, 5, n, k))
+    if dtype[0] == "c":
+        x, y = x + 1j * x[::-1], y - 1j * y[::-1]
+    x, y = x.astype(dtype), y.astype(dtype)
+    b, c, d, e, f = map(tr.dim, "bcdef")
+    specs = (Spec((b, c, d, f), x.dtype), Spec((b, c, e, f), x.dtype))
+    function = lower(tr.trace(lambda x, y: (x @ y.mT, y @ x.mT), *specs))
+    verify(function)
+    symbols = [s.symbol for s in everything(function.body) if isinstance(s, Foreign)]
+    assert sum("small.product" in name for name in symbols) == 2
+    sizes = {"b": 2, "c": 5, "d": m, "e": n, "f": k}
+    values = tuple([sizes[name] for name in function.sizes])
+    tolerance = 1e-12 if x.real.dtype == np.float64 else 1e-4
+    for got in (interpret(function, [x, y], values), Native(function)(x, y, sizes=sizes)):
+        np.testing.assert_allclose(got[0], x @ y.swapaxes(-1, -2), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(got[1], y @ x.swapaxes(-1, -2), rtol=tolerance, atol=tolerance)

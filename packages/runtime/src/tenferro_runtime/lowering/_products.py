@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from tenferro_runtime.lowering._views import transposed
 from tenferro_runtime.lowering._writer import LoopWriter, never_negative
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Order, Value, View
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Switch, Value, View
 from tenferro_tensor_core import DimLike, dim_max
 
 MOST_INLINE: Final = 512
 """Multiplications up to which a product of matrices is loops; kernels for whole products are faster beyond."""
+
+SMALL_MOST: Final = 4
+"""The largest extent of matrices of which a routine multiplies whole stacks."""
 
 BLAS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 """How BLAS calls the dtypes that it multiplies, by NumPy's letters."""
@@ -122,9 +125,34 @@ def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
             with w.loop(shape[axis]) as loop:
                 level(axis + 1, (*batch, Affine.of(loop.index)))
 
-    level(0, ())
+    small = _small(w, step.out.dtype, x, y, out)
+    if small is None:
+        level(0, ())
+    else:
+        with w.block() as large:
+            level(0, ())
+        number = w.let(catalog.ne.op(), np.dtype(bool), small, Literal(0, INDEX))
+        number = w.let(catalog.convert.op(dtype=INDEX), INDEX, number)
+        w.statements.append(Switch(number, (Case(()), Case(tuple(large)))))
     w.written(out.buffer)
     return out
+
+
+def _small(w: LoopWriter, dtype: np.dtype[Any], x: _Matrix, y: _Matrix, out: Stored) -> Value | None:
+    """The report of the routine for stacks of small matrices, or None where it is of no use."""
+    extents = (x.free[0], y.free[0], x.summed[0])
+    if not x.batch or any(isinstance(n, int) and n > SMALL_MOST for n in extents):
+        return None
+    left, right = (_merged(m.x, m.batch) for m in (x, y))
+    if left is None or right is None:
+        return None
+    numbers = (left[0], *extents, left[1], x.free[1], x.summed[1], right[1], y.summed[1], y.free[1])
+    start = (Affine(),) * len(x.batch)
+    views = (x.at(start), y.at(start), out.view())
+    info = w.reg(INDEX)
+    arguments = (*[w.position(Affine(d)) for d in numbers], *views)
+    w.statements.append(Foreign(f"small.product.{dtype.char}", arguments, (len(arguments) - 1,), info))
+    return info
 
 
 def _is_one(x: _Matrix, y: _Matrix) -> bool:

@@ -34,6 +34,8 @@
 #undef GREATEST
 #undef EPSILON
 #undef LOGARITHM
+#undef FUSED
+#undef FUSED_ONCE
 #if REAL_BYTES == 4
 #define SUFFIX ps
 #define BITS int32_t
@@ -44,6 +46,7 @@
 #define GREATEST 0x1.fffffep127f
 #define EPSILON 0x1p-23f
 #define LOGARITHM logf
+#define FUSED_ONCE __builtin_fmaf
 #else
 #define SUFFIX pd
 #define BITS int64_t
@@ -54,6 +57,12 @@
 #define GREATEST 0x1.fffffffffffffp1023
 #define EPSILON 0x1p-52
 #define LOGARITHM log
+#define FUSED_ONCE __builtin_fma
+#endif
+#if defined(__FMA__)
+#define FUSED(x, y, z) FUSED_ONCE(x, y, z)
+#else
+#define FUSED(x, y, z) ((x) * (y) + (z))
 #endif
 
 #define vec TYPED(vec)

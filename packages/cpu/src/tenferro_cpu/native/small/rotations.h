@@ -131,39 +131,6 @@ INLINE vec TYPED(normalise)(elem *a, const int n, mask *bad)
     return power;
 }
 
-INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n, int generic)
-{
-    elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
-    vec values[SMALL_MOST];
-    mask bad;
-    GATHER(given, x, left, n * n);
-    const vec power = TYPED(normalise)(given, n * n, &bad);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            a[i * n + j] = scaled(plus(given[i * n + j], conjugate(given[j * n + i])), splat((REAL)0.5));
-            v[i * n + j] = number(i == j);
-        }
-    if (any_lane(bad))
-        return 1;
-    if (any_lane(TYPED(diagonalise)(a, n, out_v == NULL ? NULL : v)))
-        return 1;
-    for (int i = 0; i < n; i++)
-        values[i] = a[i * n + i].re * power;
-    const int lanes = left < LANES ? (int)left : LANES;
-    int irregular = 0;
-    for (int l = 0; l < lanes; l++) {
-        int order[SMALL_MOST];
-        TYPED(sorted)(values, n, l, 1, order);
-        for (int i = 0; i < n; i++)
-            out_w[l * n + i] = values[order[i]][l];
-        for (int i = 0; i < n && out_v != NULL; i++)
-            for (int j = 0; j < n; j++)
-                put(out_v + (l * n * n + i * n + j) * PARTS, &v[i * n + order[j]], l);
-        irregular |= generic && TYPED(irregular)(out_w + l * n, n, n, 0);
-    }
-    return irregular;
-}
-
 /* Make the columns of a matrix of at least as many rows orthogonal; v becomes the product of the rotations. */
 INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
 {
@@ -200,6 +167,53 @@ INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
     return active;
 }
 
+#if PARTS == 1
+#include "small/single.h"
+#endif
+
+/* Rotations in all lanes, or one matrix after the other where they are large and few. Whether there was no end. */
+INLINE int TYPED(rotate_all)(elem *a, const int m, const int n, elem *v, int64_t left, int symmetric)
+{
+#if PARTS == 1
+    if (n > 4 && left <= 2)
+        return TYPED(one_by_one)(a, m, n, v, left, symmetric);
+#endif
+    return any_lane(symmetric ? TYPED(diagonalise)(a, n, v) : TYPED(orthogonalise)(a, m, n, v));
+}
+
+INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n, int generic)
+{
+    elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
+    vec values[SMALL_MOST];
+    mask bad;
+    GATHER(given, x, left, n * n);
+    const vec power = TYPED(normalise)(given, n * n, &bad);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            a[i * n + j] = scaled(plus(given[i * n + j], conjugate(given[j * n + i])), splat((REAL)0.5));
+            v[i * n + j] = number(i == j);
+        }
+    if (any_lane(bad))
+        return 1;
+    if (TYPED(rotate_all)(a, n, n, out_v == NULL ? NULL : v, left, 1))
+        return 1;
+    for (int i = 0; i < n; i++)
+        values[i] = a[i * n + i].re * power;
+    const int lanes = left < LANES ? (int)left : LANES;
+    int irregular = 0;
+    for (int l = 0; l < lanes; l++) {
+        int order[SMALL_MOST];
+        TYPED(sorted)(values, n, l, 1, order);
+        for (int i = 0; i < n; i++)
+            out_w[l * n + i] = values[order[i]][l];
+        for (int i = 0; i < n && out_v != NULL; i++)
+            for (int j = 0; j < n; j++)
+                put(out_v + (l * n * n + i * n + j) * PARTS, &v[i * n + order[j]], l);
+        irregular |= generic && TYPED(irregular)(out_w + l * n, n, n, 0);
+    }
+    return irregular;
+}
+
 /* Singular values of m x n matrices; of wide ones those of the adjoints, whose left vectors are their right ones. */
 INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n,
                       int generic)
@@ -218,7 +232,7 @@ INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int
     if (any_lane(bad))
         return 1;
     const int vectors = out_u != NULL;
-    if (any_lane(TYPED(orthogonalise)(a, rows, k, vectors ? v : NULL)))
+    if (TYPED(rotate_all)(a, rows, k, vectors ? v : NULL, left, 0))
         return 1;
     mask lost = {0};
     for (int j = 0; j < k; j++) {

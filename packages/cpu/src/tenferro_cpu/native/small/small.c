@@ -3,7 +3,8 @@
 #include "operands.h"
 #include "threads/team.h"
 
-static const struct small_kernels *kernels; /* set when the module is loaded */
+static const struct small_kernels *kernels; /* set when the module is loaded, */
+static const struct small_products *products; /* as this one is */
 
 enum shape { NONE, NUMBERS, VALUES, LEFT, RIGHT, SAME, SECOND }; /* of one result of an m x n matrix */
 
@@ -201,13 +202,44 @@ static int add_kernel(PyObject *module, PyObject *table, int kind)
     return failed ? -1 : 0;
 }
 
+/* Extents of the largest matrices of products: beyond, BLAS takes less time. */
+enum { PRODUCT_MOST = 4 };
+
+/* small.product.<letter> for generated code: three extents, six distances, two operands, the result, the report. */
+#define PRODUCT(letter, type)                                                                           \
+    static void product_##letter(const int64_t *count, const int64_t *m, const int64_t *n, const int64_t *k, \
+                                 const int64_t *xb, const int64_t *xi, const int64_t *xk, const int64_t *yb, \
+                                 const int64_t *yk, const int64_t *yj, const void *x, const void *y, void *to, \
+                                 int64_t *report)                                                       \
+    {                                                                                                   \
+        const struct small_stack stack = {*count, *m, *n, *k, {*xb, *xi, *xk}, {*yb, *yk, *yj}};        \
+        *report = *m > PRODUCT_MOST || *n > PRODUCT_MOST || *k > PRODUCT_MOST || *k < 1;                     \
+        if (*report == 0)                                                                               \
+            products->of[type](&stack, x, y, to);                                                       \
+    }
+
+PRODUCT(f, 0)
+PRODUCT(d, 1)
+PRODUCT(F, 2)
+PRODUCT(D, 3)
+
+static int add_products(PyObject *module)
+{
+    return tenferro_offer(module, "small.product.f", (uintptr_t)product_f) < 0 ||
+           tenferro_offer(module, "small.product.d", (uintptr_t)product_d) < 0 ||
+           tenferro_offer(module, "small.product.F", (uintptr_t)product_F) < 0 ||
+           tenferro_offer(module, "small.product.D", (uintptr_t)product_D) < 0;
+}
+
 int tenferro_add_small(PyObject *module)
 {
     kernels = TENFERRO_CHOOSE(small_kernels);
+    products = TENFERRO_CHOOSE(small_products);
     PyObject *table = PyDict_New();
     int failed = table == NULL || PyModule_AddObjectRef(module, "SMALL", table) < 0;
     for (int kind = 0; kind < SMALL_KERNELS && !failed; kind++)
         failed = add_kernel(module, table, kind) < 0;
+    failed = failed || add_products(module);
     Py_XDECREF(table);
     return failed ? -1 : 0;
 }

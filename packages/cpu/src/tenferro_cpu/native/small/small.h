@@ -31,4 +31,16 @@ struct small_kernels {
 
 TENFERRO_DECLARE(const struct small_kernels, small_kernels)
 
+/* Products of m x k by k x n matrices, and distances from matrix to matrix, from row to row and from column to column,
+ * in elements; results lie in rows without gaps. */
+struct small_stack {
+    int64_t count, m, n, k, x[3], y[3];
+};
+
+struct small_products {
+    void (*of[SMALL_TYPES])(const struct small_stack *stack, const void *x, const void *y, void *to);
+};
+
+TENFERRO_DECLARE(const struct small_products, small_products)
+
 #endif

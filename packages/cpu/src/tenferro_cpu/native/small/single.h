@@ -1,0 +1,164 @@
+/* Jacobi's rotations of one real matrix of up to eight columns, a row of it in each vector; see rotations.h.
+ *
+ * The four pairs of a round are neighbouring columns, which one vector of angles rotates; then all columns move on as the
+ * players of a tournament do, and are back after seven rounds. Missing rows and columns are zeros. */
+
+#define row TYPED(row)
+#define row_mask TYPED(row_mask)
+typedef REAL row __attribute__((vector_size(SMALL_MOST * REAL_BYTES)));
+typedef BITS row_mask __attribute__((vector_size(SMALL_MOST * REAL_BYTES)));
+
+#define FROM_PARTNER(x) __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6)
+#define MOVED_ON(x) __builtin_shufflevector(x, x, 0, 3, 1, 5, 2, 7, 4, 6)
+static const int TYPED(moved_on)[SMALL_MOST] = {0, 3, 1, 5, 2, 7, 4, 6};
+
+INLINE row TYPED(row_of)(REAL x)
+{
+    return (row){x, x, x, x, x, x, x, x};
+}
+
+INLINE row TYPED(row_choose)(row_mask m, row x, row y)
+{
+    return (row)(((row_mask)x & m) | ((row_mask)y & ~m));
+}
+
+INLINE row TYPED(row_root)(row x)
+{
+    enum { ROW = SMALL_MOST * REAL_BYTES };
+    union {
+        row rows[BYTES > ROW ? BYTES / ROW : 1];
+        vec vecs[ROW > BYTES ? ROW / BYTES : 1];
+    } u = {.rows = {x}};
+    for (int i = 0; i < (ROW > BYTES ? ROW / BYTES : 1); i++)
+        u.vecs[i] = root(u.vecs[i]);
+    return u.rows[0];
+}
+
+INLINE row TYPED(row_fused)(row x, row y, row z)
+{
+    for (int l = 0; l < SMALL_MOST; l++)
+        z[l] = FUSED(x[l], y[l], z[l]);
+    return z;
+}
+
+INLINE int TYPED(any_of_row)(row_mask m)
+{
+    BITS any = 0;
+    for (int l = 0; l < SMALL_MOST; l++)
+        any |= m[l];
+    return any != 0;
+}
+
+/* What column p takes of its partner is -s, and what column q takes is s: both as what to add. */
+INLINE void TYPED(angles)(row x, row y, row z, row *c, row *s, row *change)
+{
+    const row none = TYPED(row_of)(0), one = TYPED(row_of)(1), half = TYPED(row_of)((REAL)0.5);
+    const row_mask sign = (row_mask)TYPED(row_of)((REAL)-0.0);
+    const row apart = (y - x) * half, near = (row)((row_mask)apart & ~sign);
+    const row length = TYPED(row_root)(apart * apart + z * z);
+    const row_mask still = length == none;
+    const row first = __builtin_shufflevector(apart, apart, 0, 0, 2, 2, 4, 4, 6, 6); /* partners agree on the sign */
+    const row direction = (row)((row_mask)one | ((row_mask)first & sign));
+    const row ratio = direction / TYPED(row_choose)(still, one, near + length);
+    *c = TYPED(row_root)(near / TYPED(row_choose)(still, one, length) * half + half);
+    *c = TYPED(row_choose)(still, one, *c);
+    *s = z * ratio * *c * (row){-1, 1, -1, 1, -1, 1, -1, 1};
+    *change = z * z * ratio * (row){-1, 1, -1, 1, -1, 1, -1, 1};
+}
+
+/* Two-sided rotations of a symmetric matrix in rows of eight: values on its diagonal, products of rotations in v. */
+static __attribute__((noinline)) int TYPED(diagonalise_one)(row *a, row *v, int vectors)
+{
+    const REAL tolerance = EPSILON * EPSILON / 64, least = LEAST_NORMAL / EPSILON;
+    for (int sweep = 0; sweep < TYPED(SWEEPS); sweep++) {
+        row_mask active = {0};
+        for (int round = 0; round < SMALL_MOST - 1; round++) {
+            row on = a[0], off = a[1], c, s, change;
+            for (int j = 1; j < SMALL_MOST; j++) {
+                row_mask here = {0};
+                here[j] = -1;
+                on = TYPED(row_choose)(here, a[j], on);
+                off = TYPED(row_choose)(here, a[j ^ 1], off);
+            }
+            off = __builtin_shufflevector(off, off, 0, 0, 2, 2, 4, 4, 6, 6); /* the triangles differ by rounding */
+            const row product = on * FROM_PARTNER(on);
+            const row limit = (row)((row_mask)product & ~(row_mask)TYPED(row_of)((REAL)-0.0)) * tolerance;
+            const row square_ = off * off;
+            active |= (square_ > limit) & (square_ > TYPED(row_of)(least));
+            TYPED(angles)(on, FROM_PARTNER(on), off, &c, &s, &change);
+            row turned[SMALL_MOST];
+            for (int j = 0; j < SMALL_MOST; j++)
+                turned[j] = TYPED(row_fused)(s, FROM_PARTNER(a[j]), c * a[j]);
+            const row values = on + change;
+            for (int j = 0; j < SMALL_MOST; j++) {
+                const int from = TYPED(moved_on)[j];
+                row_mask here = {0}, partner = {0};
+                here[from] = -1;
+                partner[from ^ 1] = -1;
+                row x = TYPED(row_fused)(TYPED(row_of)(s[from]), turned[from ^ 1], TYPED(row_of)(c[from]) * turned[from]);
+                x = TYPED(row_choose)(here, values, x);
+                x = TYPED(row_choose)(partner, TYPED(row_of)(0), x);
+                a[j] = MOVED_ON(x);
+            }
+            for (int j = 0; vectors && j < SMALL_MOST; j++)
+                v[j] = MOVED_ON(TYPED(row_fused)(s, FROM_PARTNER(v[j]), c * v[j]));
+        }
+        if (!TYPED(any_of_row)(active))
+            return 0;
+    }
+    return 1;
+}
+
+/* One-sided rotations that make columns orthogonal. */
+static __attribute__((noinline)) int TYPED(orthogonalise_one)(row *a, row *v, int vectors)
+{
+    const REAL tolerance = 16 * EPSILON * EPSILON;
+    for (int sweep = 0; sweep < TYPED(SWEEPS); sweep++) {
+        row_mask active = {0};
+        for (int round = 0; round < SMALL_MOST - 1; round++) {
+            row norms[2] = {{0}, {0}}, dots[2] = {{0}, {0}}, c, s, change;
+            for (int j = 0; j < SMALL_MOST; j++) {
+                norms[j & 1] = TYPED(row_fused)(a[j], a[j], norms[j & 1]);
+                dots[j & 1] = TYPED(row_fused)(a[j], FROM_PARTNER(a[j]), dots[j & 1]);
+            }
+            const row x = norms[0] + norms[1], y = FROM_PARTNER(x), z = dots[0] + dots[1];
+            active |= z * z > x * y * tolerance;
+            TYPED(angles)(x, y, z, &c, &s, &change);
+            for (int j = 0; j < SMALL_MOST; j++)
+                a[j] = MOVED_ON(TYPED(row_fused)(s, FROM_PARTNER(a[j]), c * a[j]));
+            for (int j = 0; vectors && j < SMALL_MOST; j++)
+                v[j] = MOVED_ON(TYPED(row_fused)(s, FROM_PARTNER(v[j]), c * v[j]));
+        }
+        if (!TYPED(any_of_row)(active))
+            return 0;
+    }
+    return 1;
+}
+
+/* The same as the functions for lanes, in one lane: from there to rows, and back. */
+INLINE int TYPED(one_by_one)(elem *a, const int m, const int n, elem *v, int64_t left, int symmetric)
+{
+    int failed = 0;
+    for (int l = 0; l < left; l++) {
+        row in_rows[SMALL_MOST], products[SMALL_MOST];
+        for (int i = 0; i < SMALL_MOST; i++)
+            for (int j = 0; j < SMALL_MOST; j++) {
+                in_rows[i][j] = i < m && j < n ? a[i * n + j].re[l] : 0;
+                products[i][j] = i == j;
+            }
+        failed |= symmetric ? TYPED(diagonalise_one)(in_rows, products, v != NULL)
+                            : TYPED(orthogonalise_one)(in_rows, products, v != NULL);
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++)
+                a[i * n + j].re[l] = in_rows[i][j];
+        for (int i = 0; i < n && v != NULL; i++)
+            for (int j = 0; j < n; j++)
+                v[i * n + j].re[l] = products[i][j];
+    }
+    return failed;
+}
+
+#undef row
+#undef row_mask
+#undef FROM_PARTNER
+#undef MOVED_ON
