@@ -156,6 +156,24 @@ def test_graded_matrices_keep_small_values() -> None:
     np.testing.assert_allclose(s.prod(axis=-1), product, rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", "fF")
+@pytest.mark.parametrize("count", [1, 7])
+@pytest.mark.parametrize("size", [3, 8])
+def test_columns_of_any_scale_have_orthogonal_vectors(size: int, count: int, dtype: str) -> None:
+    """Squares of their lengths lose digits in single precision."""
+    rng = np.random.default_rng(8)
+    for least in (6, 9, 10, 11, 12):
+        x = rng.standard_normal((count, size, size)) * 10.0 ** -np.linspace(0, least, size)
+        x = x.astype(dtype)
+        found = routine("svd", x)
+        if found is None:  # the slower way is right
+            assert least > 10
+            continue
+        u, _, vh = found
+        small(norm(adjoint(u) @ u - eye(size)), 1, x)
+        small(norm(vh @ adjoint(vh) - eye(size)), 1, x)
+
+
 def spectra() -> dict[str, list[float]]:
     return {
         "equal": [2.0] * 5, "zero": [0.0] * 4, "pairs": [1.0, 1.0, 3.0, 3.0, 5.0], "null": [0.0, 0.0, 1.0, 2.0],

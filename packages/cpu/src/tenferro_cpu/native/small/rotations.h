@@ -15,17 +15,20 @@ INLINE void TYPED(partners)(const int n, int round, int k, int *p, int *q)
 }
 
 /* The rotation that makes [[x, z], [conj(z), y]] diagonal: (u, v) becomes (c u - conj(s) v, s u + c v). `change` is
- * what x loses and y wins. Rotations by more than an eighth of a turn are not made. */
+ * what x loses and y wins. Rotations by more than an eighth of a turn are not made. A power of 2 brings the numbers
+ * near 1: squares that lost digits would make rotations that are not orthogonal. */
 INLINE void TYPED(rotation)(vec x, vec y, elem z, vec *c, elem *s, vec *change)
 {
-    const vec half = (y - x) * splat((REAL)0.5), near = absolute(half);
-    const vec long_ = root(square(half * half, z));
-    const mask none = long_ == splat(0);
+    const vec power = power_below(absolute(x) + absolute(y) + size_of(z)), inverse = inverse_power(power);
+    z = scaled(z, inverse);
+    const vec half = (y * inverse - x * inverse) * splat((REAL)0.5), near = absolute(half);
+    const vec squares = square(half * half, z), long_ = root(squares);
+    const mask none = ~(squares > splat(LEAST_NORMAL / EPSILON)); /* roots of others would have few digits */
     const vec ratio = with_sign(splat(1), half) / choose(none, splat(1), near + long_);
     const vec cosine = near / choose(none, splat(1), long_); /* of twice the angle */
     *c = choose(none, splat(1), root(fused(cosine, splat((REAL)0.5), splat((REAL)0.5))));
-    *s = scaled(z, ratio * *c);
-    *change = square(splat(0), z) * ratio;
+    *s = either(none, number(0), scaled(z, ratio * *c));
+    *change = choose(none, splat(0), square(splat(0), z) * ratio * power);
 }
 
 /* Columns p and q of a matrix with rows of n numbers. */
@@ -152,7 +155,8 @@ INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
                     y = square(y, a[i * n + q]);
                     z = added(z, conjugate(a[i * n + p]), a[i * n + q]);
                 }
-                const mask here = square(splat(0), z) > tolerance * x * y;
+                const vec inverse = inverse_power(power_below(x + y));
+                const mask here = square(splat(0), scaled(z, inverse)) > tolerance * (x * inverse) * (y * inverse);
                 if (!any_lane(here))
                     continue;
                 active |= here;

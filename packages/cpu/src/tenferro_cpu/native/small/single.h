@@ -49,21 +49,32 @@ INLINE int TYPED(any_of_row)(row_mask m)
     return any != 0;
 }
 
+/* A power of 2 near the sum of absolute values. */
+INLINE row TYPED(row_power)(row x, row y, row z)
+{
+    const row_mask sign = (row_mask)TYPED(row_of)((REAL)-0.0);
+    const row sum = (row)((row_mask)x & ~sign) + (row)((row_mask)y & ~sign) + (row)((row_mask)z & ~sign);
+    const row least = TYPED(row_of)(LEAST_NORMAL);
+    return (row)((row_mask)TYPED(row_choose)(sum > least, sum, least) & EXPONENT);
+}
+
 /* What column p takes of its partner is -s, and what column q takes is s: both as what to add. */
 INLINE void TYPED(angles)(row x, row y, row z, row *c, row *s, row *change)
 {
     const row none = TYPED(row_of)(0), one = TYPED(row_of)(1), half = TYPED(row_of)((REAL)0.5);
     const row_mask sign = (row_mask)TYPED(row_of)((REAL)-0.0);
-    const row apart = (y - x) * half, near = (row)((row_mask)apart & ~sign);
-    const row length = TYPED(row_root)(apart * apart + z * z);
-    const row_mask still = length == none;
+    const row power = TYPED(row_power)(x, y, z), inverse = (row)(TWICE_BIAS - (row_mask)power);
+    z *= inverse;
+    const row apart = (y * inverse - x * inverse) * half, near = (row)((row_mask)apart & ~sign);
+    const row squares = apart * apart + z * z, length = TYPED(row_root)(squares);
+    const row_mask still = ~(squares > TYPED(row_of)(LEAST_NORMAL / EPSILON));
     const row first = __builtin_shufflevector(apart, apart, 0, 0, 2, 2, 4, 4, 6, 6); /* partners agree on the sign */
     const row direction = (row)((row_mask)one | ((row_mask)first & sign));
     const row ratio = direction / TYPED(row_choose)(still, one, near + length);
     *c = TYPED(row_root)(near / TYPED(row_choose)(still, one, length) * half + half);
     *c = TYPED(row_choose)(still, one, *c);
-    *s = z * ratio * *c * (row){-1, 1, -1, 1, -1, 1, -1, 1};
-    *change = z * z * ratio * (row){-1, 1, -1, 1, -1, 1, -1, 1};
+    *s = TYPED(row_choose)(still, none, z * ratio * *c * (row){-1, 1, -1, 1, -1, 1, -1, 1});
+    *change = TYPED(row_choose)(still, none, z * z * ratio * power * (row){-1, 1, -1, 1, -1, 1, -1, 1});
 }
 
 /* Two-sided rotations of a symmetric matrix in rows of eight: values on its diagonal, products of rotations in v. */
@@ -105,6 +116,9 @@ static __attribute__((noinline)) int TYPED(diagonalise_one)(row *a, row *v, int 
         }
         if (!TYPED(any_of_row)(active))
             return 0;
+        for (int i = 1; i < SMALL_MOST; i++) /* what rounding makes of the triangles differs, and would not vanish */
+            for (int j = 0; j < i; j++)
+                a[i][j] = a[j][i] = (a[i][j] + a[j][i]) / 2;
     }
     return 1;
 }
@@ -122,7 +136,8 @@ static __attribute__((noinline)) int TYPED(orthogonalise_one)(row *a, row *v, in
                 dots[j & 1] = TYPED(row_fused)(a[j], FROM_PARTNER(a[j]), dots[j & 1]);
             }
             const row x = norms[0] + norms[1], y = FROM_PARTNER(x), z = dots[0] + dots[1];
-            active |= z * z > x * y * tolerance;
+            const row inverse = (row)(TWICE_BIAS - (row_mask)TYPED(row_power)(x, y, x));
+            active |= (z * inverse) * (z * inverse) > (x * inverse) * (y * inverse) * tolerance;
             TYPED(angles)(x, y, z, &c, &s, &change);
             for (int j = 0; j < SMALL_MOST; j++)
                 a[j] = MOVED_ON(TYPED(row_fused)(s, FROM_PARTNER(a[j]), c * a[j]));
