@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -120,8 +121,7 @@ def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), l
     else:
         link = ("-shared",)
     sources = sorted(package.rglob("*.c"))
-    headers = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.h"))))
-    identity = [*compiler, version_of(compiler), sys.version, np.__version__, headers.hexdigest()]
+    identity = [*compiler, version_of(compiler), sys.version, np.__version__]
     levels, zig = LEVELS.get(platform.machine(), {"generic": ()}), "ziglang" in compiler
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(os.environ.get("TENFERRO_BUILD_CACHE") or folder)
@@ -129,7 +129,7 @@ def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), l
 
         def compiled(job: tuple[Path, tuple[str, ...]]) -> str:
             source, extra = job
-            key = [*identity, source.name, source.read_text(), *FLAGS, *extra]
+            key = [*identity, source.name, *texts(source, package), *FLAGS, *extra]
             found = kept / f"{source.stem}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.o"
             if not found.exists():
                 made = Path(folder, found.name + ".new")
@@ -156,6 +156,19 @@ def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), l
         fresh = target.with_suffix(f".{os.getpid()}")
         shutil.copyfile(linked, fresh)
         os.replace(fresh, target)
+
+
+def texts(source: Path, package: Path) -> list[str]:
+    """A source file and the files of the package that it includes, directly or not."""
+    found = {source: source.read_text()}
+    waiting = [source]
+    while waiting:
+        for name in re.findall(r'^ *# *include "(.+)"', found[waiting.pop()], re.MULTILINE):
+            header = package / name
+            if header not in found:
+                found[header] = header.read_text()
+                waiting.append(header)
+    return list(found.values())
 
 
 def zig_flags(flags: tuple[str, ...]) -> list[str]:

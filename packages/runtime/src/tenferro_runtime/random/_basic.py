@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_runtime.random._drawing import checked, computed, drawn, floating, given_as, parameters
 from tenferro_runtime.random._keys import split
-from tenferro_tensor import catalog, random_streams
+from tenferro_tensor import catalog
 from tenferro_tensor.functions import maximum
 from tenferro_tensor.operands import shape_of
+from tenferro_tensor.random_streams import random_bits, random_exponential, random_normal, random_uniform
 from tenferro_tensor_core import DTypeError, is_complex, real_of, uint8, uint16, uint32, uint64
 from tenferro_tensor_core import dtype as known_dtype
 
@@ -36,7 +37,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     found = uint32 if dtype is None else known_dtype(dtype)
     if found not in _WORDS:
         raise DTypeError(f"bits draws unsigned integers, not {found}", dtype=str(found))
-    return drawn(random_streams.random_bits, "bits", key, shape, found)
+    return drawn(random_bits, "bits", key, shape, found)
 
 
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
@@ -53,7 +54,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     Tensor([0.41845711, 0.21629545, 0.96532146])
     """
     dtype = floating("uniform", dtype)
-    x = given_as(drawn(random_streams.random_uniform, "uniform", key, shape, computed(dtype)), dtype)
+    x = given_as(drawn(random_uniform, "uniform", key, shape, computed(dtype)), dtype)
     if minval.__class__ is float and maxval.__class__ is float and minval == 0.0 and maxval == 1.0:
         return x
     _, (low, high) = parameters("uniform", x.spec.shape, dtype, minval, maxval)
@@ -76,7 +77,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
         first, second = (normal(k, shape, real_of(found)) for k in _halves(key))
         return catalog.complex(first, second) * math.sqrt(0.5)
     dtype = floating("normal", dtype)
-    return given_as(drawn(random_streams.random_normal, "normal", key, shape, computed(dtype)), dtype)
+    return given_as(drawn(random_normal, "normal", key, shape, computed(dtype)), dtype)
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -91,7 +92,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     Tensor([0.54207056, 0.24372319, 3.36163426])
     """
     dtype = floating("exponential", dtype)
-    return given_as(drawn(random_streams.random_exponential, "exponential", key, shape, computed(dtype)), dtype)
+    return given_as(drawn(random_exponential, "exponential", key, shape, computed(dtype)), dtype)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
@@ -121,7 +122,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     [-1, 1]
     """
     found = floating("rademacher", None) if dtype is None else known_dtype(dtype)
-    one = catalog.convert(drawn(random_streams.random_bits, "rademacher", key, shape, uint8) >> 7, dtype=found)
+    one = catalog.convert(drawn(random_bits, "rademacher", key, shape, uint8) >> 7, dtype=found)
     return one * 2 - 1
 
 

@@ -5,24 +5,31 @@ from typing import Any
 from tenferro_runtime.batching import all_with_lanes
 from tenferro_runtime.extension import General, Inactive, Registry
 from tenferro_runtime.random import _rejection, _stream
-from tenferro_tensor import catalog, random_streams
+from tenferro_tensor import catalog
 from tenferro_tensor.functions import where
+from tenferro_tensor.random_streams import (
+    random_bits,
+    random_exponential,
+    random_loggamma,
+    random_normal,
+    random_uniform,
+)
 
 
 def register(registry: Registry) -> None:
     """Expansions, which programs run, and backends without kernels of their own; rules of derivatives and batches."""
     for primitive, expansion in (
-        (random_streams.random_bits, _stream.bits),
-        (random_streams.random_uniform, _stream.uniform),
-        (random_streams.random_normal, _stream.normal),
-        (random_streams.random_exponential, _stream.exponential),
+        (random_bits, _stream.bits),
+        (random_uniform, _stream.uniform),
+        (random_normal, _stream.normal),
+        (random_exponential, _stream.exponential),
     ):
         registry.expansion(primitive, expansion)
         registry.rule(primitive, Inactive())
         registry.batching(primitive, _with_lanes(primitive))
-    registry.expansion(random_streams.random_loggamma, _rejection.log_gamma)
-    registry.rule(random_streams.random_loggamma, General(jvp=_jvp, vjp=_vjp))
-    registry.batching(random_streams.random_loggamma, _with_lanes(random_streams.random_loggamma))
+    registry.expansion(random_loggamma, _rejection.log_gamma)
+    registry.rule(random_loggamma, General(jvp=_jvp, vjp=_vjp))
+    registry.batching(random_loggamma, _with_lanes(random_loggamma))
 
 
 def _with_lanes(primitive: Any) -> Any:

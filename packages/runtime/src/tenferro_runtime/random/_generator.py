@@ -15,10 +15,17 @@ from tenferro_runtime.random import _basic, _continuous, _discrete, _multivariat
 from tenferro_runtime.random._drawing import checked, drawn, floating, given_as, parameters, position
 from tenferro_runtime.random._keys import key as make_key
 from tenferro_runtime.random._keys import split
-from tenferro_tensor import catalog, random_streams
+from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray, exp, where
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import shape_of
+from tenferro_tensor.random_streams import (
+    random_bits,
+    random_exponential,
+    random_loggamma,
+    random_normal,
+    random_uniform,
+)
 from tenferro_tensor_core import ArgumentError, TracingError, float64, uint64
 
 if TYPE_CHECKING:
@@ -110,7 +117,7 @@ class Generator:
         return start
 
     def _next(self) -> Any:
-        return random_streams.random_bits(self._key, self._advance(1), shape=(), dtype=uint64)
+        return random_bits(self._key, self._advance(1), shape=(), dtype=uint64)
 
     def _draw(self, primitive: Any, what: str, size: Any, dtype: Any) -> Any:
         size = () if size is None else size
@@ -122,22 +129,22 @@ class Generator:
 
     def random(self, size: Any = None, dtype: Any = None) -> Array:
         """Uniform numbers in [0, 1)."""
-        return self._draw(random_streams.random_uniform, "random", size, floating("random", dtype))
+        return self._draw(random_uniform, "random", size, floating("random", dtype))
 
     def standard_normal(self, size: Any = None, dtype: Any = None) -> Array:
         """Normal numbers of mean zero and variance one."""
-        return self._draw(random_streams.random_normal, "standard_normal", size, floating("standard_normal", dtype))
+        return self._draw(random_normal, "standard_normal", size, floating("standard_normal", dtype))
 
     def standard_exponential(self, size: Any = None, dtype: Any = None) -> Array:
         """Exponential numbers of scale one."""
         dtype = floating("standard_exponential", dtype)
-        return self._draw(random_streams.random_exponential, "standard_exponential", size, dtype)
+        return self._draw(random_exponential, "standard_exponential", size, dtype)
 
     def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = None) -> Array:
         """Gamma numbers of shape parameters `shape` and scale one."""
         extents, (a,) = parameters("standard_gamma", size, float64, shape)
         start = self._advance(math.prod(tuple[Any, ...](extents)))
-        return given_as(exp(random_streams.random_loggamma(self._key, start, a)), floating("standard_gamma", dtype))
+        return given_as(exp(random_loggamma(self._key, start, a)), floating("standard_gamma", dtype))
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Array:
         """Uniform numbers in [low, high)."""
@@ -256,11 +263,11 @@ class Generator:
         high = high + 1 if endpoint else high
         if size is None:
             size, _ = parameters("integers", None, float64, low, high)
-        return _discrete.between(self._draw(random_streams.random_bits, "integers", size, uint64), low, high, dtype)
+        return _discrete.between(self._draw(random_bits, "integers", size, uint64), low, high, dtype)
 
     def bytes(self, length: int) -> bytes:
         """Random bytes."""
-        words = self._draw(random_streams.random_bits, "bytes", -(-length // 8), uint64)
+        words = self._draw(random_bits, "bytes", -(-length // 8), uint64)
         return words.numpy().astype("<u8").tobytes()[:length]
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Array:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenferro_runtime.random._drawing import checked, drawn
-from tenferro_tensor import catalog, random_streams, tensor
+from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import stack
 from tenferro_tensor.operands import value
+from tenferro_tensor.random_streams import random_bits
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, kind_of, uint32, uint64
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def split(key: Any, num: Any = 2, /) -> Array:
 
     >>> first, second = tr.random.split(tr.random.key(0))
     """
-    return drawn(random_streams.random_bits, "split", key, num, uint64)
+    return drawn(random_bits, "split", key, num, uint64)
 
 
 def fold_in(key: Any, data: Any, /) -> Array:
@@ -74,7 +75,7 @@ def fold_in(key: Any, data: Any, /) -> Array:
     at = catalog.convert(at, dtype=uint64)
     if at.spec.shape != key.spec.shape:
         at = catalog.broadcast_in_dim(at, shape=key.spec.shape, dims=tuple(range(at.ndim)))
-    return random_streams.random_bits(key, at, shape=(), dtype=uint64)
+    return random_bits(key, at, shape=(), dtype=uint64)
 
 
 def key_data(key: Any, /) -> Array:

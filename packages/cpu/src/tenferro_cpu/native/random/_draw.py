@@ -8,14 +8,21 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_tensor import Primitive, Spec, random_streams
+from tenferro_tensor import Primitive, Spec
+from tenferro_tensor.random_streams import (
+    random_bits,
+    random_exponential,
+    random_loggamma,
+    random_normal,
+    random_uniform,
+)
 from tenferro_tensor_core import float64
 
 _KERNELS: Final = {
-    random_streams.random_bits: "bits",
-    random_streams.random_uniform: "uniform",
-    random_streams.random_normal: "normal",
-    random_streams.random_exponential: "exponential",
+    random_bits: "bits",
+    random_uniform: "uniform",
+    random_normal: "normal",
+    random_exponential: "exponential",
 }
 
 
@@ -24,7 +31,7 @@ def entries() -> dict[Primitive, Callable[..., Any]]:
     if compiled is None:
         return {}
     makers = {primitive: _maker(name) for primitive, name in _KERNELS.items()}
-    return makers | {random_streams.random_loggamma: _log_gamma}
+    return makers | {random_loggamma: _log_gamma}
 
 
 def _maker(name: str) -> Callable[..., Any]:
