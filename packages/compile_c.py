@@ -163,8 +163,9 @@ def texts(source: Path, package: Path) -> list[str]:
     found = {source: source.read_text()}
     waiting = [source]
     while waiting:
-        for name in re.findall(r'^ *# *include "(.+)"', found[waiting.pop()], re.MULTILINE):
-            header = package / name
+        including = waiting.pop()
+        for name in re.findall(r'^ *# *include "(.+)"', found[including], re.MULTILINE):
+            header = next(path for path in (including.parent / name, package / name) if path.exists())
             if header not in found:
                 found[header] = header.read_text()
                 waiting.append(header)
