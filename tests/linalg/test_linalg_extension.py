@@ -74,9 +74,9 @@ def device():
 
     cupy: Any = Module("cupy")
     cupy.asnumpy = np.asarray
-    from tenferro_linalg._cuda import CudaProvider
+    from tenferro_linalg._array_provider import CupyProvider
 
-    return CudaProvider({"numpy": cupy, "scipy.linalg": scipy.linalg}.__getitem__)
+    return CupyProvider({"numpy": cupy, "scipy.linalg": scipy.linalg}.__getitem__)
 
 
 @pytest.mark.parametrize("shape", [(9, 9), (2, 9, 9)])

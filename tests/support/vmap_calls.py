@@ -514,7 +514,8 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.debug_callback
     tenferro_runtime.debug_print tenferro_runtime.dim tenferro_runtime.empty
     tenferro_runtime.explain_dispatch tenferro_runtime.export_library tenferro_runtime.eye tenferro_runtime.find_nan
-    tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.identity tenferro_runtime.iinfo
+    tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.host_fallback
+    tenferro_runtime.identity tenferro_runtime.iinfo
     tenferro_runtime.iscomplexobj tenferro_runtime.isdtype tenferro_runtime.isrealobj tenferro_runtime.isscalar
     tenferro_runtime.issubdtype tenferro_runtime.iterable
     tenferro_runtime.ndim tenferro_runtime.promote_types tenferro_runtime.shape

@@ -32,15 +32,16 @@ def no_accelerator() -> Iterator[None]:
 
 
 @contextmanager
-def simulated(*, hazards: bool = False, **options: Any) -> Iterator[SimRuntime]:
+def simulated(*, hazards: bool = False, backend: type[SimBackend] = SimBackend, **options: Any) -> Iterator[SimRuntime]:
     """The devices ``sim:0`` to ``sim:3``.
 
     Args:
         hazards: whether the test makes hazards, and looks at them itself.
+        backend: makes the kernels.
         options: of `SimRuntime`.
     """
     with no_accelerator():
-        register_device_runtime("sim", lambda: SimRuntime(**options), backend=SimBackend)
+        register_device_runtime("sim", lambda: SimRuntime(**options), backend=backend)
         runtime: Any = device_runtime("sim")
         try:
             yield runtime

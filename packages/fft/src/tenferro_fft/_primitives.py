@@ -8,10 +8,11 @@ between the first and the last stands for its mirror image too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from tenferro_runtime.batching import shifting
-from tenferro_runtime.extension import Linear, Registry, Spec, get_backend, primitive, sized
+from tenferro_runtime.extension import Linear, Providers, Registry, Spec, get_backend, primitive
 from tenferro_tensor import catalog
 from tenferro_tensor_core import (
     ArgumentError,
@@ -115,37 +116,27 @@ def _c2r_transpose(g: Any, x_spec: Spec, axis: int, n: DimLike) -> Any:
     return y * _mirror_weights(y.spec, axis, n)
 
 
-def _register_kernels(registry: Registry, backend: str, copies: bool) -> None:
-    """Kernels over SciPy's interface; the norm names are chosen so that nothing is scaled."""
-    told_shape = sized(lambda ins, outs, **_: (outs[0].shape,))
+def _told_shape(ins: Any, outs: Any, **_: Any) -> tuple[Any, ...]:
+    return (outs[0].shape,)
 
-    @told_shape
-    def make_c2c(ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[..., Any]:
-        lib = get_backend(backend).library("scipy.fft")
-        if len(axes) == 1:  # these functions look at their arguments for a shorter time
-            (axis,) = axes
-            if sign == FORWARD:
-                return _nonempty(lambda x, shape: lib.fft(x, axis=axis), outs[0])
-            return _nonempty(lambda x, shape: lib.ifft(x, axis=axis, norm="forward"), outs[0])
+
+def _make_c2c(lib: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[..., Any]:
+    if len(axes) == 1:  # these functions look at their arguments for a shorter time
+        (axis,) = axes
         if sign == FORWARD:
-            return _nonempty(lambda x, shape: lib.fftn(x, axes=axes), outs[0])
-        return _nonempty(lambda x, shape: lib.ifftn(x, axes=axes, norm="forward"), outs[0])
+            return _nonempty(lambda x, shape: lib.fft(x, axis=axis), outs[0])
+        return _nonempty(lambda x, shape: lib.ifft(x, axis=axis, norm="forward"), outs[0])
+    if sign == FORWARD:
+        return _nonempty(lambda x, shape: lib.fftn(x, axes=axes), outs[0])
+    return _nonempty(lambda x, shape: lib.ifftn(x, axes=axes, norm="forward"), outs[0])
 
-    @told_shape
-    def make_r2c(ins: Any, outs: Any, *, axis: int) -> Callable[..., Any]:
-        lib = get_backend(backend).library("scipy.fft")
-        return _nonempty(lambda x, shape: lib.rfft(x, axis=axis), outs[0])
 
-    @told_shape
-    def make_c2r(ins: Any, outs: Any, *, axis: int, n: DimLike) -> Callable[..., Any]:
-        lib = get_backend(backend).library("scipy.fft")
-        if copies:  # hipFFT clears imaginary parts of its operand in place
-            return _nonempty(lambda x, shape: lib.irfft(x.copy(), n=shape[axis], axis=axis, norm="forward"), outs[0])
-        return _nonempty(lambda x, shape: lib.irfft(x, n=shape[axis], axis=axis, norm="forward"), outs[0])
+def _make_r2c(lib: Any, ins: Any, outs: Any, *, axis: int) -> Callable[..., Any]:
+    return _nonempty(lambda x, shape: lib.rfft(x, axis=axis), outs[0])
 
-    registry.kernel(c2c, backend, make_c2c)
-    registry.kernel(r2c, backend, make_r2c)
-    registry.kernel(c2r, backend, make_c2r)
+
+def _make_c2r(lib: Any, ins: Any, outs: Any, *, axis: int, n: DimLike) -> Callable[..., Any]:
+    return _nonempty(lambda x, shape: lib.irfft(x, n=shape[axis], axis=axis, norm="forward"), outs[0])
 
 
 def _nonempty(run: Callable[..., Any], out: Spec) -> Callable[..., Any]:
@@ -158,11 +149,31 @@ def _nonempty(run: Callable[..., Any], out: Spec) -> Callable[..., Any]:
     return guarded
 
 
+def _library(backend: str) -> Any:
+    return get_backend(backend).library("scipy.fft")
+
+
+class _Copying:
+    """ROCm's transforms: hipFFT clears imaginary parts of its operand in place."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_library("rocm"), name)
+
+    def irfft(self, x: Any, **told: Any) -> Any:
+        return _library("rocm").irfft(x.copy(), **told)
+
+
+PROVIDERS: Final = Providers(
+    "fft", {"cpu": partial(_library, "cpu"), "cuda": partial(_library, "cuda"), "rocm": _Copying}
+)
+"""By backend, the functions with the interface of ``scipy.fft``; norms are chosen so that nothing is scaled."""
+
+
 def register(registry: Registry) -> None:
     """Kernels by SciPy and CuPy, and the rules."""
-    _register_kernels(registry, "cpu", copies=False)
-    _register_kernels(registry, "cuda", copies=False)
-    _register_kernels(registry, "rocm", copies=True)
+    PROVIDERS.kernels(registry, c2c, _make_c2c, sizes=_told_shape)
+    PROVIDERS.kernels(registry, r2c, _make_r2c, sizes=_told_shape)
+    PROVIDERS.kernels(registry, c2r, _make_c2r, sizes=_told_shape)
     registry.rule(c2c, Linear(x=_c2c_transpose))
     registry.rule(r2c, Linear(x=_r2c_transpose))
     registry.rule(c2r, Linear(x=_c2r_transpose))

@@ -1,14 +1,15 @@
 """Providers, which kernels compute with: one object per kind of device, with the same methods.
 
-`HostProvider` uses NumPy and SciPy, `tenferro_linalg._cuda.CudaProvider` uses CuPy. A kernel maker takes the provider
-first, then the arguments of every kernel maker: operand specs, output specs and metadata.
+`HostProvider` uses NumPy and SciPy, `CupyProvider` uses CuPy, and other backends bring theirs by
+`tenferro_linalg.providers`. A kernel maker takes the provider first, then the arguments of every kernel maker: operand
+specs, output specs and metadata.
 """
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, Final
 
-from tenferro_runtime.extension import Primitive, Registry, get_backend, sized
+from tenferro_runtime.extension import Primitive, Providers, Registry, get_backend
 from tenferro_tensor_core.forks import importing
 
 Maker = Callable[..., Callable[..., Any]]
@@ -37,13 +38,12 @@ def host() -> Any:
 def device(backend: str) -> Any:
     """The provider of CUDA or ROCm devices."""
     with importing():
-        from tenferro_linalg._cuda import CudaProvider
+        from tenferro_linalg._array_provider import CupyProvider
 
-    return CudaProvider(get_backend(backend).library)
+    return CupyProvider(get_backend(backend).library)
 
 
-def _on_device(make: Maker, backend: str, ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
-    return make(device(backend), ins, outs, **p)
+PROVIDERS: Final = Providers("linalg", {"cpu": host, "cuda": partial(device, "cuda"), "rocm": partial(device, "rocm")})
 
 
 def kernels(
@@ -63,14 +63,7 @@ def kernels(
         make: the maker, with the provider as its first argument; it never looks at extents.
         sizes: ``sizes(ins, outs, **params)``, what its kernels take after the operands.
         blas: whether they spend their time in BLAS or LAPACK.
-        devices: whether the libraries of CUDA and ROCm devices have what it takes.
+        devices: whether the libraries of devices have what it takes.
     """
-
-    @sized(sizes)
-    def on_host(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
-        return make(host(), ins, outs, **p)
-
-    on_host.blas = blas  # type: ignore[attr-defined]
-    registry.kernel(primitive, "cpu", on_host)
-    for backend in ("cuda", "rocm") if devices else ():
-        registry.kernel(primitive, backend, sized(sizes)(partial(_on_device, make, backend)))
+    register = PROVIDERS.kernels if devices else PROVIDERS.host_kernel
+    register(registry, primitive, make, sizes=sizes, blas=blas)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from tenferro_runtime._caches import BoundedCache, caches
 from tenferro_runtime._index_maps import IndexEntries, IndexForm, IndexMap, SparsityStep, index_map
+from tenferro_runtime._providers import ProviderRegistration, Providers
 from tenferro_runtime._rule_check import check_rule
 from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes
 from tenferro_runtime.ir._call import call
@@ -113,6 +114,8 @@ __all__ = [
     "Primitive",
     "Program",
     "ProgramError",
+    "ProviderRegistration",
+    "Providers",
     "Registration",
     "Registry",
     "RegistryError",

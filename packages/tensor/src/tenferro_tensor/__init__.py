@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
+from tenferro_tensor._fallback import HostKernel, falling_back, host_fallback
 from tenferro_tensor._host_kernel import host_kernel
 from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._levels import next_level
@@ -63,6 +64,7 @@ __all__ = [
     "DeviceRuntime",
     "Event",
     "ForkedRuntimeError",
+    "HostKernel",
     "Interval",
     "LinearForm",
     "MemorySpace",
@@ -87,7 +89,9 @@ __all__ = [
     "compute_device",
     "current_stream",
     "device_runtime",
+    "falling_back",
     "get_backend",
+    "host_fallback",
     "host_kernel",
     "library",
     "next_level",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from tenferro_tensor import entry_points
+from tenferro_tensor._fallback import HostKernel, falling_back
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
@@ -226,14 +228,22 @@ class Backend(ABC):
             return widened_kernel(lambda op, ins, outs: self.kernel(op, ins, outs, device), op, ins, outs)
         make = REGISTRY.find("kernel", op.primitive, self.name)
         if make is None:
-            have = ", ".join(REGISTRY.backends_of(op.primitive)) or "no backend"
-            raise UnsupportedError(
-                f"{op.primitive.name} has no kernel for {device}; {have} has one. Move the operands there with "
-                "to_device, or install a distribution that brings the kernel",
-                primitive=op.primitive.name,
-                device=str(device),
-            )
+            here = REGISTRY.find("kernel", op.primitive, "cpu")
+            if here is None or not falling_back():
+                raise self._missing(op, device, here is not None)
+            refusal = partial(self._missing, op, device, True)
+            return HostKernel(self, device, here, ins, outs, op.params, refusal)
         return make(ins, outs, **op.params)  # type: ignore[no-any-return]
+
+    def _missing(self, op: Op, device: ComputeDevice, on_host: bool) -> UnsupportedError:
+        have = ", ".join(REGISTRY.backends_of(op.primitive)) or "no backend"
+        borrowed = "let the CPU compute it in `with host_fallback():`, " if on_host else ""
+        return UnsupportedError(
+            f"{op.primitive.name} has no kernel for {device}; {have} has one. Move the operands there with "
+            f"to_device, {borrowed}or install a distribution that brings the kernel",
+            primitive=op.primitive.name,
+            device=str(device),
+        )
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """Whether an element-wise op, or a reduction, on operands of these dtypes may be part of a fused region.

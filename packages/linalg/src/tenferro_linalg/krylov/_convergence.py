@@ -48,19 +48,10 @@ def require_converged(x: Any, info: KrylovInfo, what: str, *, degenerate: bool =
     return converged_(x, info.converged, info.iterations, info.residual, what=what, degenerate=degenerate)
 
 
-def _kernel(ins: Any, outs: Any, *, what: str, degenerate: bool) -> Callable[..., Any]:
-    def run(x: Any, reached: Any, iterations: Any, residual: Any) -> Any:
-        if not reached.all():
-            raise _report(what, degenerate, np.asarray(reached), np.asarray(iterations), np.asarray(residual))
-        return x
-
-    return run
-
-
-def _on_device(ins: Any, outs: Any, *, what: str, degenerate: bool) -> Callable[..., Any]:
+def _kernel(la: Any, ins: Any, outs: Any, *, what: str, degenerate: bool) -> Callable[..., Any]:
     def run(x: Any, reached: Any, iterations: Any, residual: Any) -> Any:
         if not bool(reached.all()):
-            raise _report(what, degenerate, *[np.asarray(v.get()) for v in (reached, iterations, residual)])
+            raise _report(what, degenerate, *map(la.local, (reached, iterations, residual)))
         return x
 
     return run
@@ -102,9 +93,9 @@ def _loops(step: Any) -> Any:
 
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitive of this page."""
-    registry.kernel(converged_, "cpu", _kernel)
-    for backend in ("cuda", "rocm"):
-        registry.kernel(converged_, backend, _on_device)
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, converged_, _kernel, blas=False)
     registry.batching(converged_, on_stacks(converged_))
     registry.loops(converged_, _loops)
     registry.rule(

@@ -1,4 +1,4 @@
-"""The provider of CUDA and ROCm devices: cuSOLVER and rocSOLVER through CuPy.
+"""The provider of devices whose arrays have a library with NumPy's interface, and that of CuPy.
 
 Where a test must end in a Python exception the device is waited for.
 """
@@ -12,21 +12,24 @@ from tenferro_runtime.extension import NumericalError, UnsupportedError
 from tenferro_tensor_core import complex_of
 
 
-class CudaProvider:
-    """Decompositions and solvers on CuPy arrays.
+class LinalgProvider:
+    """Decompositions and solvers on the arrays of a library with NumPy's interface.
+
+    A method whose function the library lacks raises `UnsupportedError`.
+
+    Attributes:
+        xp: the module with NumPy's interface.
 
     Args:
-        library: that of the backend.
+        library: that of the backend: of ``"numpy"``, and of ``"scipy.linalg"`` where there is one.
     """
 
     def __init__(self, library: Callable[[str], Any]) -> None:
-        self.xp = library("numpy")
-        self._linalg = self.xp.linalg
-        self._extra = library("scipy.linalg")
+        self.xp, self._library = library("numpy"), library
 
     def local(self, x: Any) -> Any:
-        """The array in main memory, for messages."""
-        return self.xp.asnumpy(x)
+        """The array in main memory, for tests of single numbers and for messages."""
+        return np.asarray(x)
 
     def finite(self, what: str, x: Any) -> Any:
         """`x`, after a check that all entries are finite."""
@@ -44,48 +47,53 @@ class CudaProvider:
 
     def svd(self, x: Any, full: bool) -> Any:
         """U, S, Vh."""
-        return self._checked("svd", tuple(self._linalg.svd(x, full_matrices=full)))
+        return self._checked("svd", tuple(self._function("svd")(x, full_matrices=full)))
 
     def svdvals(self, x: Any) -> Any:
         """Singular values."""
-        return self._checked("svdvals", (self._linalg.svd(x, compute_uv=False),))[0]
+        return self._checked("svdvals", (self._function("svd")(x, compute_uv=False),))[0]
 
     def eigh(self, x: Any) -> Any:
         """Eigenvalues and eigenvectors."""
-        return self._checked("eigh", tuple(self._linalg.eigh(x)))
+        return self._checked("eigh", tuple(self._function("eigh")(x)))
 
     def eigvalsh(self, x: Any) -> Any:
         """Eigenvalues."""
-        return self._checked("eigvalsh", (self._linalg.eigvalsh(x),))[0]
+        return self._checked("eigvalsh", (self._function("eigvalsh")(x),))[0]
 
     def eig(self, x: Any) -> Any:
         """Eigenvalues and eigenvectors of general matrices, both complex."""
-        found = tuple(self._general("eig")(x))
+        found = tuple(self._function("eig")(x))
         return self._checked("eig", tuple(part.astype(complex_of(x.dtype), copy=False) for part in found))
 
     def eigvals(self, x: Any) -> Any:
         """Eigenvalues of general matrices, complex."""
-        found = self._general("eigvals")(x).astype(complex_of(x.dtype), copy=False)
+        found = self._function("eigvals")(x).astype(complex_of(x.dtype), copy=False)
         return self._checked("eigvals", (found,))[0]
 
     def schur(self, x: Any, what: str) -> Any:
-        """Schur factors, which neither cuSOLVER nor rocSOLVER has."""
+        """Not available from the array library."""
         raise UnsupportedError(f"{what} needs Schur factors, which this device has no library for; use the CPU")
 
-    def _general(self, name: str) -> Any:
-        """A decomposition that CuPy has from version 14 on."""
-        function = getattr(self._linalg, name, None)
-        if function is None:
-            raise UnsupportedError(f"{name} on this device needs CuPy 14; install it, or compute on the CPU")
-        return function
+    def _function(self, name: str) -> Any:
+        """A function of ``xp.linalg``."""
+        found = getattr(getattr(self.xp, "linalg", None), name, None)
+        if found is None:
+            raise UnsupportedError(f"the array library of this device has no linalg.{name}; compute it on the CPU")
+        return found
+
+    @property
+    def _extra(self) -> Any:
+        """The library with the interface of ``scipy.linalg``."""
+        return self._library("scipy.linalg")
 
     def qr(self, x: Any, mode: str) -> Any:
         """Q and R."""
-        return tuple(self._linalg.qr(x, mode=mode))
+        return tuple(self._function("qr")(x, mode=mode))
 
     def qr_r(self, x: Any) -> Any:
         """R of the reduced form alone."""
-        return self._linalg.qr(x, mode="r")
+        return self._function("qr")(x, mode="r")
 
     def lu(self, x: Any) -> tuple[Any, Any]:
         """L without its diagonal and U in one matrix, and the exchanges of rows."""
@@ -106,27 +114,27 @@ class CudaProvider:
             order[..., k : k + 1] = at
             xp.put_along_axis(left, at, False, axis=-1)
             column = xp.take_along_axis(rest, at[..., None, :], axis=-1)
-            norm = xp.linalg.norm(column, axis=-2, keepdims=True)
+            norm = xp.sqrt((xp.abs(column) ** 2).sum(axis=-2, keepdims=True))
             column = column / xp.where(norm > 0, norm, 1)
             rest = rest - column @ (column.conj().swapaxes(-1, -2) @ rest)
         return order
 
     def ldl(self, x: Any, lower: bool, hermitian: bool) -> Any:
-        """Not available from CuPy."""
+        """Not available from the array library."""
         raise UnsupportedError("ldl has no kernel on this device; compute it on the CPU, or use lu or cholesky")
 
     def cholesky(self, x: Any) -> Any:
         """Lower factor."""
         problem = "is not positive definite; add a multiple of the identity"
-        return self._checked("cholesky", (self._linalg.cholesky(x),), problem)[0]
+        return self._checked("cholesky", (self._function("cholesky")(x),), problem)[0]
 
     def solve(self, x: Any, b: Any, what: str = "solve") -> Any:
         """Solution of ``x y = b`` for a matrix of right sides."""
-        return self._checked(what, (self._linalg.solve(x, b),), "is singular; use pinv, or regularise it")[0]
+        return self._checked(what, (self._function("solve")(x, b),), "is singular; use pinv, or regularise it")[0]
 
     def inv(self, x: Any, what: str) -> Any:
         """Inverse."""
-        return self._checked(what, (self._linalg.inv(x),), "is singular; use pinv, or regularise it")[0]
+        return self._checked(what, (self._function("inv")(x),), "is singular; use pinv, or regularise it")[0]
 
     def lu_factor(self, x: Any) -> Any:
         """Packed LU factors and pivots; stacks are passed on, since `lu_solve` has the matrices too."""
@@ -152,7 +160,7 @@ class CudaProvider:
         return self._checked("solve_triangular", (out,), "is singular; use pinv, or regularise it")[0]
 
     def banded_solve(self, ab: Any, b: Any, lower: int, upper: int, positive: bool) -> Any:
-        """Not available from CuPy."""
+        """Not available from the array library."""
         raise UnsupportedError(
             "banded equations have no kernel on this device; solve them on the CPU, or use solve with the whole matrix"
         )
@@ -165,11 +173,11 @@ class CudaProvider:
 
     def det(self, x: Any) -> Any:
         """Determinants."""
-        return self._linalg.det(x)
+        return self._function("det")(x)
 
     def slogdet(self, x: Any) -> Any:
         """Signs (or phases) and logarithms of absolute values of determinants."""
-        return tuple(self._linalg.slogdet(x))
+        return tuple(self._function("slogdet")(x))
 
     def _checked(self, what: str, parts: tuple[Any, ...], problem: str = "did not converge; rescale it") -> Any:
         """The solvers report failure through NaN or inf in the result."""
@@ -179,3 +187,17 @@ class CudaProvider:
                 name = f"matrix {index} of the stack" if index else "the matrix"
                 raise NumericalError(f"{what}: {name} {problem}", index=index)
         return parts
+
+
+class CupyProvider(LinalgProvider):
+    """cuSOLVER and rocSOLVER through CuPy."""
+
+    def local(self, x: Any) -> Any:
+        """The array in main memory, for messages."""
+        return self.xp.asnumpy(x)
+
+    def _function(self, name: str) -> Any:
+        """A function of ``cupy.linalg``, which has that for general eigenvalues from version 14 on."""
+        if name in ("eig", "eigvals") and not hasattr(self.xp.linalg, name):
+            raise UnsupportedError(f"{name} on this device needs CuPy 14; install it, or compute on the CPU")
+        return super()._function(name)

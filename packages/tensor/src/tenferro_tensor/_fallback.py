@@ -1,0 +1,97 @@
+"""`host_fallback`: the permission to compute on the CPU what a device has no kernel for, and the kernels that do so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._place import HOST, ComputeDevice
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import SCALARS
+from tenferro_tensor.transfers import book_raw
+from tenferro_tensor_core import UnsupportedError
+
+Kernel = Callable[..., Any]
+
+_allowed: ContextVar[bool] = ContextVar("tenferro host fallback", default=False)
+
+
+@contextmanager
+def host_fallback() -> Iterator[None]:
+    """Context manager: an operation of a family that a device has no kernel for runs on the CPU.
+
+    Its operands are copied to main memory and its results back to the device, and the calling thread waits for them.
+    Each copy stands in the log of `transfers`, and `no_transfers` forbids it. Nothing changes where there is a kernel.
+    The permission is asked for at every run, also of a compiled program that was made inside of the scope; threads that
+    are started inside are outside of it.
+
+    >>> with host_fallback():
+    ...     print(tr.linalg.det(tr.eye(2)))
+    Tensor(1.)
+    """
+    token = _allowed.set(True)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a generator may be closed in another context, where nothing is set
+            _allowed.reset(token)
+
+
+def falling_back() -> bool:
+    """Whether operations without a kernel may run on the CPU in this context."""
+    return _allowed.get()
+
+
+class HostKernel:
+    """The kernel of the CPU as that of a device: copies operands and results, if that is allowed when it runs.
+
+    Args:
+        backend: the `Backend` of the device, which moves the data.
+        device: where the results go.
+        make: makes the kernel of the CPU.
+        ins: specs of the operands; other arguments than arrays there are passed on.
+        outs: specs of the results.
+        params: the metadata of the op.
+        refusal: makes the error that is raised without permission.
+    """
+
+    __slots__ = ("_backend", "_device", "_far", "_refusal", "_run")
+
+    def __init__(
+        self,
+        backend: Any,
+        device: ComputeDevice,
+        make: Kernel,
+        ins: tuple[Spec, ...],
+        outs: tuple[Spec, ...],
+        params: Mapping[str, Any],
+        refusal: Callable[[], UnsupportedError],
+    ) -> None:
+        here = [tuple([s.with_(place=HOST) for s in specs]) for specs in (ins, outs)]
+        self._run = make(*here, **params)
+        self._backend, self._device = backend, device
+        self._far = tuple([not s.place.on_host for s in ins])
+        self._refusal = refusal
+
+    def __call__(self, *raws: Any) -> Any:
+        if not falling_back():
+            raise self._refusal()
+        near = list(raws)
+        for k, far in enumerate(self._far):
+            if far and raws[k].__class__ not in SCALARS:
+                near[k] = self._download(raws[k])
+        found = self._run(*near)
+        return tuple(map(self._upload, found)) if found.__class__ is tuple else self._upload(found)
+
+    def _download(self, raw: Any) -> Any:
+        book_raw(self._device.memory_space, HOST.memory_space, "", raw)
+        return self._backend.download(raw)
+
+    def _upload(self, found: Any) -> Any:
+        array = np.asarray(found)
+        book_raw(HOST.memory_space, self._device.memory_space, "", array)
+        return self._backend.upload(array, self._device)
