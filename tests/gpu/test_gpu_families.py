@@ -16,6 +16,7 @@ from tenferro_gpu import CudaContext, download
 from tenferro_gpu._contraction import CutensorContraction, taken
 from tenferro_tensor import compute_context, device_runtime, get_backend
 from tenferro_tensor.device_model import ContractionIR
+from tenferro_tensor_core import UnsupportedError
 
 CASES = [
     *elementwise(("float64", "complex128", "int64", "bool")),
@@ -49,6 +50,23 @@ def test_what_cannot_be_computed_is_found_on_the_device(with_cupy):
     with_cupy()
     with pytest.raises(Exception, match="finite|nan"):
         tr.linalg.svd(tr.asarray(np.array([[np.nan, 1.0], [0.0, 1.0]]), device="cuda:0"))
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: tr.linalg.schur(x)[0], lambda x: tr.linalg.ldl(x @ x.mT)[0]], ids=["schur", "ldl"]
+)
+def test_what_cupy_lacks_is_computed_on_the_cpu_if_that_is_allowed(with_cupy, f):
+    with_cupy()
+    here = np.arange(9.0).reshape(3, 3) % 4.0
+    x = tr.asarray(here, device="cuda:1")
+    for run in (f, tr.compile(f)):
+        with pytest.raises(UnsupportedError, match=r"host_fallback\(\)"):
+            run(x)
+        with tr.host_fallback(), tr.transfers() as log:
+            y = run(x)
+        assert isinstance(y.data, DeviceArray) and y.data.device.id == 1
+        assert {row.target for row in log.rows} == {"host", "cuda:1"}
+        np.testing.assert_allclose(np.asarray(download(y)), np.asarray(f(tr.asarray(here))), atol=1e-12)
 
 
 def test_contractions_go_to_cutensor_where_it_is_installed(with_cupy, monkeypatch):
