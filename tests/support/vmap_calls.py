@@ -538,8 +538,8 @@ NO_ARRAYS: Final = frozenset(
     tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
     tenferro_linalg.arnoldi tenferro_linalg.expm_multiply tenferro_linalg.lanczos tenferro_linalg.svds
     tenferro_linalg.coo_array tenferro_linalg.csr_array tenferro_linalg.sparse_array tenferro_linalg.spsolve
-    tenferro_linalg.bicgstab tenferro_linalg.cg tenferro_linalg.eigsh
-    tenferro_linalg.gmres tenferro_linalg.lsqr tenferro_linalg.minres
+    tenferro_linalg.bicgstab tenferro_linalg.cg tenferro_linalg.eigs tenferro_linalg.eigsh
+    tenferro_linalg.gmres tenferro_linalg.lsmr tenferro_linalg.lsqr tenferro_linalg.minres
     """.split()
 )
 """Public functions that compute nothing from arrays by themselves; callbacks and iterations have tests of their own."""

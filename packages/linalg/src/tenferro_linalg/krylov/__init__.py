@@ -10,9 +10,10 @@ from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
     from tenferro_linalg.krylov._convergence import KrylovInfo
+    from tenferro_linalg.krylov._eigs import eigs
     from tenferro_linalg.krylov._eigsh import eigsh
     from tenferro_linalg.krylov._exponential_actions import expm_multiply
-    from tenferro_linalg.krylov._least_squares import lsqr
+    from tenferro_linalg.krylov._least_squares import lsmr, lsqr
     from tenferro_linalg.krylov._linear import KrylovResult
     from tenferro_linalg.krylov._operators import LinearOperator
     from tenferro_linalg.krylov._projections import ArnoldiResult, LanczosResult, arnoldi, lanczos
@@ -23,9 +24,10 @@ else:
         __name__,
         {
             "_convergence": "KrylovInfo",
+            "_eigs": "eigs",
             "_eigsh": "eigsh",
             "_exponential_actions": "expm_multiply",
-            "_least_squares": "lsqr",
+            "_least_squares": "lsmr lsqr",
             "_linear": "KrylovResult",
             "_operators": "LinearOperator",
             "_projections": "ArnoldiResult LanczosResult arnoldi lanczos",
@@ -43,10 +45,12 @@ __all__ = [
     "arnoldi",
     "bicgstab",
     "cg",
+    "eigs",
     "eigsh",
     "expm_multiply",
     "gmres",
     "lanczos",
+    "lsmr",
     "lsqr",
     "minres",
     "svds",

@@ -1,6 +1,6 @@
-"""LSQR: least squares by bidiagonalisation, with the derivative of the normal equation.
+"""`lsqr` and `lsmr`: least squares by bidiagonalisation, with the derivative of the normal equation.
 
-Paige and Saunders, ACM Trans. Math. Softw. 8, 43 (1982). With more equations than unknowns, x is the root of
+With more equations than unknowns, x is the root of
 A^H (A x - b) + damp^2 x. With fewer, it is the solution of least norm, A^H w, with w the root of
 A A^H w + damp^2 w - b.
 """
@@ -8,12 +8,14 @@ A A^H w + damp^2 w - b.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import tenferro_runtime as tr
 from tenferro_linalg._operands import inexact
-from tenferro_linalg.krylov._conjugate_gradients import conjugate_gradients, length, ratio
+from tenferro_linalg.krylov._conjugate_gradients import conjugate_gradients, length
 from tenferro_linalg.krylov._convergence import KrylovInfo, require_converged
+from tenferro_linalg.krylov._least_residuals import least_residuals, scaled
+from tenferro_linalg.krylov._least_slopes import least_slopes
 from tenferro_linalg.krylov._linear import KrylovResult, implicit
 from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix, known
 from tenferro_linalg.krylov._spaces import FlatSpace, space_of
@@ -22,98 +24,6 @@ from tenferro_runtime.extension import ArgumentError
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import flatten
 from tenferro_tensor_core import ask, finfo, promote, real_of
-
-
-class _Bidiagonal(NamedTuple):
-    """After k steps.
-
-    Attributes:
-        u: the latest left vector.
-        v: the latest right vector.
-        t: that vector or, for the solution of least norm, what the adjoint maps to it.
-        direction: the direction of the next step.
-        x: the iterate, or what the adjoint maps to it.
-        alpha: the latest diagonal entry.
-        rho_bar: the entry that the next rotation turns.
-        phi_bar: norm of the residual, without damping.
-        damped: squared norm of what damping adds to it.
-        norm: squared Frobenius norm of the bidiagonal matrix.
-        slope: norm of the gradient.
-        size: norm of the iterate, at most.
-        k: number of steps.
-    """
-
-    u: Any
-    v: Any
-    t: Any
-    direction: Any
-    x: Any
-    alpha: Any
-    rho_bar: Any
-    phi_bar: Any
-    damped: Any
-    norm: Any
-    slope: Any
-    size: Any
-    k: Any
-
-
-def _unit(x: Any) -> tuple[Any, Any]:
-    """A vector of length 1, and the length; zero stays."""
-    size = length(x)
-    return _scaled(ratio(tr.ones_like(size), size), x), size
-
-
-def _scaled(factor: Any, x: Any) -> Any:
-    return tr.astype(factor, x.dtype) * x
-
-
-def bidiagonalised(
-    linear: RecordedOperator, b: Any, like: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, wide: bool
-) -> tuple[Any, KrylovInfo]:
-    """The least-squares solution, or for the one of least norm what the adjoint maps to it; how it was reached."""
-    u, beta = _unit(b)
-    v, alpha = _unit(linear.adjoint(u))
-    t = _scaled(ratio(tr.ones_like(alpha), alpha), u) if wide else v
-    goal = beta
-
-    def settled(now: _Bidiagonal) -> Any:
-        residual = tr.sqrt(now.phi_bar**2 + now.damped)
-        norm = tr.sqrt(now.norm)
-        solved = residual <= btol * goal + atol * norm * now.size
-        return solved | (now.slope <= atol * norm * residual) | (now.alpha == 0)
-
-    def unfinished(now: _Bidiagonal) -> Any:
-        return ~settled(now) & (now.k < maxiter) & tr.isfinite(now.phi_bar)
-
-    def step(now: _Bidiagonal) -> _Bidiagonal:
-        u, beta = _unit(linear(now.v) - _scaled(now.alpha, now.u))
-        v, alpha = _unit(linear.adjoint(u) - _scaled(beta, now.v))
-        t = v
-        if wide:
-            t = _scaled(ratio(tr.ones_like(alpha), alpha), u - _scaled(beta, now.t))
-        damped = tr.hypot(now.rho_bar, damp)
-        phi_bar = ratio(now.rho_bar, damped) * now.phi_bar
-        lost = ratio(damp, damped) * now.phi_bar
-        rho = tr.hypot(damped, beta)
-        c, s = ratio(damped, rho), ratio(beta, rho)
-        phi = c * phi_bar
-        length_of_step = ratio(phi, rho)
-        x = now.x + _scaled(length_of_step, now.direction)
-        direction = t - _scaled(ratio(s * alpha, rho), now.direction)
-        return _Bidiagonal(
-            u, v, t, direction, x, alpha, -c * alpha, s * phi_bar, now.damped + lost**2,
-            now.norm + now.alpha**2 + beta**2 + damp**2, alpha * tr.abs(s * phi),
-            tr.hypot(now.size, length_of_step), now.k + 1,
-        )  # fmt: skip
-
-    zero = tr.zeros_like(beta)
-    start = _Bidiagonal(
-        u, v, t, t, like, alpha, alpha, beta, zero, alpha**2, alpha * beta, zero, tr.asarray(0)
-    )  # fmt: skip
-    found = tr.while_loop(unfinished, step, start)
-    residual = tr.sqrt(found.phi_bar**2 + found.damped)
-    return found.x, KrylovInfo(settled(found) & tr.isfinite(residual), found.k, residual)
 
 
 def _domain(A: Any, b: FlatSpace, rhs: Any, x0: Any, what: str) -> tuple[FlatSpace, Any]:
@@ -132,9 +42,13 @@ def _domain(A: Any, b: FlatSpace, rhs: Any, x0: Any, what: str) -> tuple[FlatSpa
     return space, tr.zeros((space.size,), dtype=space.dtype)
 
 
-def least_squares(A: Any, b: Any, x0: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, throw: bool) -> KrylovResult:
-    """See `lsqr`."""
-    what = "lsqr"
+METHODS: Final = {"lsqr": least_residuals, "lsmr": least_slopes}
+
+
+def least_squares(
+    A: Any, b: Any, x0: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, throw: bool, what: str
+) -> KrylovResult:
+    """See `lsqr` and `lsmr`, which `what` names."""
     operator, dtype = as_operator(A, what)
     for leaf in flatten(x0)[0]:
         dtype = promote(leaf.dtype, dtype or leaf.dtype) if hasattr(leaf, "dtype") else dtype
@@ -152,12 +66,12 @@ def least_squares(A: Any, b: Any, x0: Any, damp: Any, atol: Any, btol: Any, maxi
     unknown = image if wide else domain
 
     def primal(zero: Any, rhs: Any) -> tuple[Any, KrylovInfo]:
-        y, info = bidiagonalised(linear, rhs, zero, damp, atol, btol, most, wide)
+        y, info = METHODS[what](linear, rhs, zero, damp, atol, btol, most, wide)
         return (require_converged(y, info, what) if throw else y), info
 
     def normal(y: Any) -> Any:
         image_of_y = linear(linear.adjoint(y)) if wide else linear.adjoint(linear(y))
-        return image_of_y + _scaled(damp**2, y)
+        return image_of_y + scaled(damp**2, y)
 
     def solution(y: Any, info: KrylovInfo) -> KrylovResult:
         return KrylovResult(domain.tree_of(start + (linear.adjoint(y) if wide else y)), info)
@@ -217,10 +131,56 @@ def lsqr(
     >>> tr.linalg.lsqr(A, [1.0, 3.0, 5.0]).x
     Tensor([1., 2.])
     """
+    return _solved(A, b, x0, damp, atol, btol, maxiter, throw, "lsqr")
+
+
+def lsmr(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    damp: float = 0.0,
+    atol: float = 1e-6,
+    btol: float = 1e-6,
+    maxiter: int | None = None,
+    throw: bool = True,
+) -> KrylovResult:
+    """Minimise ``norm(b - A x)**2 + damp**2 * norm(x - x0)**2`` by LSMR; of several minima, the one nearest to x0.
+
+    Each step makes the gradient ``norm(A^H r)`` smallest, which falls from step to step, so that the iteration may end
+    earlier than `lsqr` where the tolerance is loose. Arguments and derivatives are those of `lsqr`.
+
+    Args:
+        A: a matrix, a `LinearOperator`, or a linear function, whose adjoint is then derived.
+        b: the right-hand side, arrays in any containers.
+        x0: where the iteration starts, zero by default; it has no derivative. A function without an adjoint needs it.
+        damp: the weight of the norm of the solution; it has no derivative.
+        atol: tolerance relative to the operator.
+        btol: tolerance relative to the right-hand side.
+        maxiter: the greatest number of steps, by default twice the number of unknowns.
+        throw: raise where the tolerance is not reached; else return the last iterate.
+
+    Returns:
+        The pair ``(x, info)`` of the solution and a `KrylovInfo`, whose residual includes the damping.
+
+    Raises:
+        ConvergenceError: the tolerance is not reached, or that of an equation of a derivative.
+
+    >>> A = tr.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> tr.linalg.lsmr(A, [1.0, 3.0, 5.0]).x
+    Tensor([1., 2.])
+    """
+    return _solved(A, b, x0, damp, atol, btol, maxiter, throw, "lsmr")
+
+
+def _solved(
+    A: Any, b: Any, x0: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, throw: bool, what: str
+) -> KrylovResult:
     A = known(A)
-    if is_matrix(A):
-        return _compiled(A, inexact(b), x0 if x0 is None else inexact(x0), damp, atol, btol, maxiter, throw=throw)
-    return least_squares(A, b, x0, damp, atol, btol, maxiter, throw)
+    if not is_matrix(A):
+        return least_squares(A, b, x0, damp, atol, btol, maxiter, throw, what)
+    x0 = x0 if x0 is None else inexact(x0)
+    return _compiled(A, inexact(b), x0, damp, atol, btol, maxiter, throw=throw, what=what)
 
 
-_compiled: Final = tr.compile(least_squares, static_argnames=("throw",))
+_compiled: Final = tr.compile(least_squares, static_argnames=("throw", "what"))

@@ -106,6 +106,7 @@ class RecordedOperator:
                 return [domain.flat(found, f"the result of the adjoint of the operator of {what}")]
 
             self._adjoint = closed(f"the adjoint of the operator of {what}", backward, [image.spec])
+            self._fixed_adjoint = [tr.stop_gradient(v) if v.spec.inexact else v for v in self._adjoint.captured]
 
     @property
     def constant(self) -> bool:
@@ -138,3 +139,9 @@ class RecordedOperator:
             captured = self.program.captured
             return adjoint(*captured, y, program=self.program.program, consts=len(captured))[0]
         return applied(self._adjoint.program, [*self._adjoint.captured, y])[0]
+
+    def fixed_adjoint(self, y: Any) -> Any:
+        """The adjoint operator on a vector, without a derivative by the operator."""
+        if self._adjoint is None:
+            return adjoint(*self._fixed, y, program=self.program.program, consts=len(self._fixed))[0]
+        return applied(self._adjoint.program, [*self._fixed_adjoint, y])[0]
