@@ -9,7 +9,7 @@ import scipy.linalg
 import tenferro_linalg as la
 import tenferro_runtime as tr
 from linalg_checks import DTYPES, adjoint, assert_derivatives, hermitian, inner, numbers
-from tenferro_ad import grad
+from tenferro_ad import check_grads, grad
 from tenferro_linalg import DegenerateError, GaugeError
 from tenferro_tensor import functions as fn
 from tenferro_tensor import tensor
@@ -153,3 +153,22 @@ def test_programs_and_lanes() -> None:
     for other in (tr.vmap(grad(f, (0, 1))), tr.compile(grad(f, (0, 1)))):
         for g, e in zip(other(a, b), expected, strict=True):
             np.testing.assert_allclose(host(g), e, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("triangle", ["L", "U"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_one_triangle(triangle: str, dtype: str) -> None:
+    """The other one, and imaginary parts of the diagonal, are not read."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4, 4)).astype(dtype)
+    x = x + 1j * rng.normal(size=x.shape) if dtype == "complex128" else x
+    wanted = np.linalg.eigvalsh(x, triangle)
+    np.testing.assert_allclose(np.asarray(la.eigvalsh(x, UPLO=triangle)), wanted, atol=1e-13)
+    w, v = la.eigh(tr.asarray(x), UPLO=triangle)
+    np.testing.assert_allclose(np.asarray(w), wanted, atol=1e-13)
+    half = np.tril(x, -1) if triangle == "L" else np.triu(x, 1)
+    whole = half + half.conj().swapaxes(-1, -2) + np.real(x) * np.eye(4)
+    np.testing.assert_allclose(np.asarray(v) * wanted[:, None, :], whole @ np.asarray(v), atol=1e-13)
+    check_grads(lambda x: tr.sum(tr.sin(la.eigvalsh(x, UPLO=triangle))), (tr.asarray(x),), order=2)
+    with pytest.raises(ArgumentError, match="UPLO='X' is not one of"):
+        la.eigh(x, UPLO="X")

@@ -18,26 +18,6 @@ from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svdvals
-from tenferro_linalg._tridiagonal import eigh_tridiagonal, eigvalsh_tridiagonal
-from tenferro_linalg.equations._riccati import solve_continuous_are, solve_discrete_are
-from tenferro_linalg.equations._stein import solve_discrete_lyapunov
-from tenferro_linalg.equations._sylvester import solve_continuous_lyapunov, solve_lyapunov, solve_sylvester
-from tenferro_linalg.functions._exponentials import (
-    ExpmFrechetResult,
-    coshm,
-    cosm,
-    expm,
-    expm_frechet,
-    matrix_exp,
-    sinhm,
-    sinm,
-    tanhm,
-    tanm,
-)
-from tenferro_linalg.functions._general import funm
-from tenferro_linalg.functions._powers import fractional_matrix_power, logm, signm, sqrtm
-from tenferro_linalg.similarity._hessenberg import HessenbergResult, hessenberg
-from tenferro_linalg.similarity._schur import SchurResult, rsf2csf, schur
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
@@ -46,6 +26,10 @@ from tenferro_tensor_core.deferred import deferred
 if TYPE_CHECKING:
     from tenferro_linalg._condition import cond
     from tenferro_linalg._products import multi_dot, tensorinv, tensorsolve
+    from tenferro_linalg._tridiagonal import eigh_tridiagonal, eigvalsh_tridiagonal
+    from tenferro_linalg.equations._riccati import solve_continuous_are, solve_discrete_are
+    from tenferro_linalg.equations._stein import solve_discrete_lyapunov
+    from tenferro_linalg.equations._sylvester import solve_continuous_lyapunov, solve_lyapunov, solve_sylvester
     from tenferro_linalg.factors._ldl import LDLResult, ldl
     from tenferro_linalg.factors._lstsq import LstsqResult, lstsq
     from tenferro_linalg.factors._lu import LUFactors, LUResult, lu, lu_factor, lu_solve
@@ -59,6 +43,20 @@ if TYPE_CHECKING:
     )
     from tenferro_linalg.factors._reflections import PivotedQRResult, householder_product, rank_revealing_qr
     from tenferro_linalg.factors._subspaces import null_space, orth, subspace_angles
+    from tenferro_linalg.functions._exponentials import (
+        ExpmFrechetResult,
+        coshm,
+        cosm,
+        expm,
+        expm_frechet,
+        matrix_exp,
+        sinhm,
+        sinm,
+        tanhm,
+        tanm,
+    )
+    from tenferro_linalg.functions._general import funm
+    from tenferro_linalg.functions._powers import fractional_matrix_power, logm, signm, sqrtm
     from tenferro_linalg.krylov import (
         ArnoldiResult,
         KrylovInfo,
@@ -78,6 +76,8 @@ if TYPE_CHECKING:
         minres,
         svds,
     )
+    from tenferro_linalg.similarity._hessenberg import HessenbergResult, hessenberg
+    from tenferro_linalg.similarity._schur import SchurResult, rsf2csf, schur
     from tenferro_linalg.sparse import RowStructure, SparseArray, coo_array, csr_array, sparse_array, spsolve
     from tenferro_linalg.structured._banded import solve_banded, solveh_banded
     from tenferro_linalg.structured._constants import dft, hadamard, helmert, hilbert, invhilbert, invpascal, pascal
@@ -238,6 +238,10 @@ __all__ = [
 LATER = {
     "_condition": "cond",
     "_products": "multi_dot tensorinv tensorsolve",
+    "_tridiagonal": "eigh_tridiagonal eigvalsh_tridiagonal",
+    "equations._riccati": "solve_continuous_are solve_discrete_are",
+    "equations._stein": "solve_discrete_lyapunov",
+    "equations._sylvester": "solve_continuous_lyapunov solve_lyapunov solve_sylvester",
     "factors._ldl": "LDLResult ldl",
     "factors._lstsq": "LstsqResult lstsq",
     "factors._lu": "LUFactors LUResult lu lu_factor lu_solve",
@@ -245,8 +249,13 @@ LATER = {
     "factors._positive": "CholeskyFactor cho_factor cho_solve cholesky_inverse cholesky_solve",
     "factors._reflections": "PivotedQRResult householder_product rank_revealing_qr",
     "factors._subspaces": "null_space orth subspace_angles",
+    "functions._exponentials": "ExpmFrechetResult coshm cosm expm expm_frechet matrix_exp sinhm sinm tanhm tanm",
+    "functions._general": "funm",
+    "functions._powers": "fractional_matrix_power logm signm sqrtm",
     "krylov": "ArnoldiResult KrylovInfo KrylovResult LanczosResult LinearOperator arnoldi bicgstab "
     "cg eigs eigsh expm_multiply gmres lanczos lsmr lsqr minres svds",
+    "similarity._hessenberg": "HessenbergResult hessenberg",
+    "similarity._schur": "SchurResult rsf2csf schur",
     "sparse": "RowStructure SparseArray coo_array csr_array sparse_array spsolve",
     "structured._banded": "solve_banded solveh_banded",
     "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",

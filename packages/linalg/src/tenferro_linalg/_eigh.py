@@ -14,11 +14,12 @@ from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part,
 from tenferro_linalg._apart import eigh_apart_
 from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitian
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
-from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact, require_square
+from tenferro_linalg._operands import basis, differentiated, flag, matrices, require_inexact, require_square
 from tenferro_linalg._pencils import hermitian_pencil
 from tenferro_linalg._small import GENERIC, small_first
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
+from tenferro_tensor.functions import tril, triu
 from tenferro_tensor_core import real_of
 
 
@@ -29,7 +30,7 @@ class EighResult(NamedTuple):
     eigenvectors: Any
 
 
-def eigh(x: Any, b: Any = None, /, *, type: int = 1) -> EighResult:
+def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) -> EighResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues. Where
@@ -43,6 +44,7 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1) -> EighResult:
         b: Hermitian positive definite matrices of the generalised problem; batch axes broadcast.
         type: the generalised problem: 1 for ``A V = B V diag(w)``, 2 for ``A B V = V diag(w)``, 3 for
             ``B A V = V diag(w)``.
+        UPLO: ``"L"`` or ``"U"`` reads that triangle of `x` alone.
 
     Returns:
         Real eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns; with `b`,
@@ -57,6 +59,7 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1) -> EighResult:
     >>> eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues
     Tensor([1., 3.])
     """
+    x = x if UPLO is None else _of_triangle("eigh", x, UPLO)
     if b is not None:
         pencil = hermitian_pencil("eigh", x, b, type)
         w, y = eigh_(pencil.matrix, basis=basis(pencil.matrix))
@@ -65,11 +68,11 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1) -> EighResult:
     return EighResult(*eigh_(x, basis=basis(x)))
 
 
-def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1) -> Array:
+def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) -> Array:
     """Eigenvalues of Hermitian matrices (..., n, n), real and ascending, of shape (..., n).
 
     The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does. With `b` they are
-    those of the generalised problem, as in `eigh`.
+    those of the generalised problem, and with `UPLO` those of one triangle, as in `eigh`.
 
     Raises:
         NumericalError: an entry is not finite, LAPACK does not converge, or `b` is not positive definite.
@@ -78,9 +81,18 @@ def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1) -> Array:
     >>> eigvalsh([[2.0, 1.0], [1.0, 2.0]])
     Tensor([1., 3.])
     """
+    x = x if UPLO is None else _of_triangle("eigvalsh", x, UPLO)
     x = matrices("eigvalsh", x, square=True) if b is None else hermitian_pencil("eigvalsh", x, b, type).matrix
     # A differentiated call keeps the vectors, which its derivative needs.
     return eigh_(x, basis="generic")[0] if differentiated(x) else eigvalsh_(x)
+
+
+def _of_triangle(what: str, x: Any, triangle: str) -> Any:
+    """The Hermitian matrices whose lower or upper triangle is that of `x`."""
+    flag(what, "UPLO", triangle, ("L", "U"))
+    x = matrices(what, x, square=True)
+    inner, strict = (tril(x), tril(x, k=-1)) if triangle == "L" else (triu(x), triu(x, k=1))
+    return inner + adjoint(strict)  # the Hermitian part drops imaginary parts of the diagonal
 
 
 def _specs(what: str, x: Spec) -> tuple[Spec, Spec]:

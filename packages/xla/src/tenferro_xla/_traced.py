@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tenferro_runtime.extension import BoundedCache
 from tenferro_tensor import Spec
-from tenferro_tensor_core import RegistryError
+from tenferro_tensor_core import RegistryError, key_of
 from tenferro_tensor_core.forks import importing
 
 
@@ -53,7 +53,7 @@ def traced(
     Raises:
         RegistryError: its results have other shapes or dtypes than `outs`.
     """
-    key = (function, tuple(operands), tuple(outs), tuple(sorted(static.items())), platform)
+    key = (function, tuple(operands), tuple(outs), tuple(sorted((name, key_of(v)) for name, v in static.items())), platform)
     return _TRACED.get_or_make(key, lambda: _traced(function, operands, outs, static, platform))
 
 
