@@ -91,16 +91,24 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
 
 
 MEMOISED = {
+    "_blas",
+    "_coefficients",
+    "_kept",
     "_lapack",
-    "batch_of",
-    "lane_of",
+    "_routine",
     "_small_mask",
+    "_smooth",
     "_to_coefficients",
     "_unitary",
     "_ways",
+    "batch_of",
     "device",
     "fortran_address",
+    "laguerre",
+    "lane_of",
+    "legendre",
     "user_cache",
+    "weights",
 }
 """Functions with arguments under `functools.cache`: sizes, dtypes, specs and names of our own."""
 

@@ -27,8 +27,12 @@ from tenferro_linalg import (
     _solve,
     _spectral,
     _svd,
+    _tridiagonal,
 )
+from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
+from tenferro_linalg.functions import _general, _terms
+from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.structured import _banded, _toeplitz
 from tenferro_linalg.truncation import _coupling, _ranks, _sketch
 from tenferro_linalg.truncation import _eigh as _truncated_eigh
@@ -38,6 +42,13 @@ from tenferro_runtime.elementwise import recorded
 from tenferro_runtime.fusion._primitive import fused
 from tenferro_tensor import HOST, REGISTRY, Primitive, Spec
 from tenferro_tensor import catalog as c
+from tenferro_tensor.random_streams import (
+    random_bits,
+    random_exponential,
+    random_loggamma,
+    random_normal,
+    random_uniform,
+)
 from tenferro_tensor_core import DTypeError, dim, dim_max, dim_min, floordiv
 
 N, M, K = dim("n"), dim("m"), dim("k")
@@ -233,7 +244,44 @@ def _table() -> list[Case]:
     linalg(_reflections.column_order_, tall)
     linalg(_subspaces.basis_, tall, of(3, N, K), of(3, M, N), of(3, small), what="orth")
     linalg(_subspaces.independent_, of(3, N + M, N), of(3, N), columns=N)
+    linalg(_lu.rows_taken_, tall, of(3, N, dtype=I8), back=False)
+    out += _equations(tall, square, stack) + _random()
     return out
+
+
+def _equations(tall: Spec, square: Spec, stack: Spec) -> list[Case]:
+    """Equations, similarity, and functions of matrices."""
+    other, cplx = of(3, M, M), of(3, N, N, dtype=C16)
+    points = of(3, N, 1 + _general.RADII * _general.POINTS, dtype=C16)
+    program, _ = recorded(tr.exp, of(N, dtype=C16), "the cases")
+    known = square, cplx, cplx, stack, of(3, N, _general.RADII), points, points
+    return [
+        Case(_riccati.continuous_are_, (square, tall, square, other), {}),
+        Case(_riccati.discrete_are_, (square, tall, square, other), {}),
+        Case(_schur_factors.schur_factors_, (square,), {"what": "solve_sylvester", "triangular": False}),
+        Case(_stein.stein_, (square,) * 4, {"turned": False, "what": "solve_discrete_lyapunov"}),
+        Case(
+            _sylvester.sylvester_,
+            (square, square, square, other, other, other, tall),
+            {"left": True, "right": False, "what": "solve_sylvester"},
+        ),
+        Case(_tridiagonal.eigvalsh_tridiagonal_, (of(3, N + 1), stack), {}),
+        Case(_hessenberg.hessenberg_, (square,), {}),
+        Case(_rotations.hessenberg_rotation_, (square, square), {"turned": False}),
+        Case(_rotations.schur_rotation_, (square, square), {"turned": True}),
+        Case(_schur.schur_, (square,), {}),
+        Case(_schur.schur_phases_, (cplx, cplx, of(3)), {}),
+        Case(_terms.matrix_function_, (square, square), {"function": "exp", "order": 1}),
+        Case(_general.funm_points_, (square,), {}),
+        Case(_general.funm_term_, known, {"program": program, "order": 0, "captured": 0, "sizes": ()}),
+    ]
+
+
+def _random() -> list[Case]:
+    streams = of(3, dtype="uint64"), of(3, dtype="uint64")
+    drawn = (random_bits, "uint32"), (random_uniform, "float64"), (random_normal, "float32"), (random_exponential, F8)
+    found = [Case(p, streams, {"shape": (N, M), "dtype": np.dtype(dtype)}) for p, dtype in drawn]
+    return [*found, Case(random_loggamma, (*streams, of(3, N)), {})]
 
 
 def _products() -> list[Case]:
@@ -283,12 +331,20 @@ def _indexing() -> list[Case]:
 
 
 def marked() -> dict[Primitive, Any]:
-    """The primitives of tenferro whose kernels on the CPU are made once for all sizes, and their makers."""
+    """The primitives of tenferro whose kernels on the CPU are made once for all sizes, and their makers.
+
+    Special functions are left out: theirs are SciPy's, which take arrays of any shape.
+    """
     REGISTRY.load_extension("linalg")
     found = {}
     for (p, backend), make in REGISTRY._tables["kernel"].items():
         ours = inspect.getmodule(p.infer) is not None and (p.family is None or p.family.startswith("tenferro-"))
-        if backend in ("cpu", "*") and ours and (getattr(make, "any_size", False) or hasattr(make, "sizes")):
+        if (
+            p.extension != "special"
+            and backend in ("cpu", "*")
+            and ours
+            and (getattr(make, "any_size", False) or hasattr(make, "sizes"))
+        ):
             found[p] = make
     return found
 

@@ -10,12 +10,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime.random._basic import exponential, normal, open_uniform, uniform
-from tenferro_runtime.random._drawing import checked, floating, given_as, parameters
+from tenferro_runtime.random._drawing import beginning, checked, floating, given_as, parameters
 from tenferro_runtime.random._keys import split
 from tenferro_tensor import catalog
-from tenferro_tensor.functions import clip, exp, log, log1p, maximum, minimum, sqrt, tan, where, zeros
+from tenferro_tensor.functions import clip, exp, log, log1p, maximum, minimum, sqrt, tan, where
 from tenferro_tensor.random_streams import random_loggamma
-from tenferro_tensor_core import finfo, float64, uint64
+from tenferro_tensor_core import finfo, float64
 
 if TYPE_CHECKING:
     from tenferro_tensor import Array
@@ -161,7 +161,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
             a, shape=(*key.spec.shape, *shape), dims=tuple(range(key.ndim, key.ndim + len(shape)))
         )
     )
-    start = zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
+    start = beginning(key)
     return given_as(random_loggamma(key, start, a), dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_runtime.compiling._compile import compile
 from tenferro_runtime.effects import ambient
-from tenferro_tensor import Op, Primitive, broadcast_shapes, catalog, tensor
+from tenferro_tensor import HOST, Op, Primitive, broadcast_shapes, catalog, tensor
 from tenferro_tensor.calls import state
 from tenferro_tensor.functions import broadcast_to, zeros
 from tenferro_tensor.operands import shape_of, value
@@ -65,9 +65,7 @@ def drawn(primitive: Primitive, what: str, key: Any, shape: Any, dtype: Any, sta
     except (KeyError, TypeError):
         op = _op(primitive, shape, dtype)
     key = checked(what, key)
-    if start is None:
-        start = _ZERO if not key.spec.shape else zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
-    return op(key, start)
+    return op(key, beginning(key) if start is None else start)
 
 
 def _op(primitive: Primitive, shape: Any, dtype: Any) -> Op:
@@ -79,8 +77,17 @@ def _op(primitive: Primitive, shape: Any, dtype: Any) -> Op:
     return op
 
 
-def position(number: int) -> Any:
-    """A position of a stream."""
+def beginning(key: Any) -> Any:
+    """The first position of the stream of each key."""
+    if key.spec.shape or key.spec.place is not HOST:
+        return zeros(key.spec.shape, dtype=uint64, device=key.spec.place.device)
+    return _ZERO
+
+
+def position(key: Any, number: int) -> Any:
+    """A position of the stream of one key."""
+    if key.spec.place is not HOST:
+        return tensor(np.array(number, uint64), device=key.spec.place.device)
     return state.tensor.wrap(np.uint64(number), _ZERO.spec)
 
 

@@ -112,7 +112,7 @@ class Generator:
     def _advance(self, count: int) -> Any:
         """The position of the next numbers, which are these many."""
         self._require_home()
-        start = position(self._position)
+        start = position(self._key, self._position)
         self._position = (self._position + count) % (1 << 64)
         return start
 

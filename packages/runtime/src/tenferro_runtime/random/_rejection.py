@@ -9,9 +9,9 @@ from typing import Any, Final
 from tenferro_runtime.batching import vmap
 from tenferro_runtime.control_flow import while_loop
 from tenferro_runtime.random import _stream
-from tenferro_runtime.random._drawing import fused
+from tenferro_runtime.random._drawing import beginning, fused
 from tenferro_tensor import catalog
-from tenferro_tensor.functions import floor, where, zeros
+from tenferro_tensor.functions import floor, where
 from tenferro_tensor_core import float64, uint64
 
 _BOOST: Final = 1 << 32
@@ -55,7 +55,7 @@ def numbers(one: Callable[..., Any]) -> Callable[..., Any]:
         if lead:
             dims = tuple(range(len(lead), len(lead) + len(shape)))
             parameters = tuple([catalog.broadcast_in_dim(p, shape=(*lead, *shape), dims=dims) for p in parameters])
-        return sample(key, zeros(lead, dtype=uint64, device=key.spec.place.device), *parameters)
+        return sample(key, beginning(key), *parameters)
 
     return run
 
