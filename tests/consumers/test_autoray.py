@@ -40,8 +40,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "zeros": lambda x: x[0] + do("zeros", (3, 1), like=x),
     "norm": lambda x: do("linalg.norm", x),
     "norm of vectors": lambda x: do("linalg.norm", x, axis=0),
-    "svd": lambda x: do("linalg.svd", x[:, :2])[0],  # without the vectors of the null space
-    "svd, wide": lambda x: do("linalg.svd", x[:2])[2],
+    "svd": lambda x: abs(do("linalg.svd", x[:, :2])[0]),  # signs are arbitrary
+    "svd, wide": lambda x: abs(do("linalg.svd", x[:2])[2]),
     "qr": lambda x: do("linalg.qr", x[:, :2])[1],
     "eigh": lambda x: do("linalg.eigh", x + do("transpose", x))[0],
     "inv": lambda x: do("linalg.inv", x),

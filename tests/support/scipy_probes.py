@@ -436,7 +436,7 @@ def _others() -> dict[str, dict[str, Probe]]:
         "linalg": {
             "block_diag": lambda a: linalg.block_diag(a(np.eye(2)), a(M)),
             "fiedler": lambda a: linalg.fiedler(a(X)),
-            "orthogonal_procrustes": lambda a: linalg.orthogonal_procrustes(a(M), a(M[::-1].copy())),
+            "orthogonal_procrustes": lambda a: linalg.orthogonal_procrustes(a(M.T.copy()), a(M.T[::-1].copy())),
         },
         "constants": {
             "convert_temperature": lambda a: constants.convert_temperature(a(X), "Celsius", "Kelvin"),

@@ -214,7 +214,7 @@ def _sources(theirs: list[Any], ours: list[Any]) -> list[tuple[str, str, bool, A
 
     Parameters of one name belong together, and those that must be given belong together by their order.
     """
-    names = {p.name: p for p in theirs}
+    names, own = {p.name: p for p in theirs}, {p.name for p in ours}
     empty = inspect.Parameter.empty
     found = []
     for i, p in enumerate(ours):
@@ -222,7 +222,8 @@ def _sources(theirs: list[Any], ours: list[Any]) -> list[tuple[str, str, bool, A
         if source is None and p.kind is p.KEYWORD_ONLY and theirs[-1].kind is p.VAR_KEYWORD:
             found.append((p.name, p.name, False, empty))
             continue
-        if source is None and (p.default is empty or p.kind is p.POSITIONAL_ONLY) and i < len(theirs):
+        by_order = (p.default is empty or p.kind is p.POSITIONAL_ONLY) and i < len(theirs)
+        if source is None and by_order and theirs[i].name not in own:
             source = theirs[i].name
         if source is None or p.kind is p.VAR_POSITIONAL:
             continue

@@ -53,7 +53,8 @@ def traced(
     Raises:
         RegistryError: its results have other shapes or dtypes than `outs`.
     """
-    key = (function, tuple(operands), tuple(outs), tuple(sorted((name, key_of(v)) for name, v in static.items())), platform)
+    options = tuple(sorted((name, key_of(v)) for name, v in static.items()))
+    key = (function, tuple(operands), tuple(outs), options, platform)
     return _TRACED.get_or_make(key, lambda: _traced(function, operands, outs, static, platform))
 
 
