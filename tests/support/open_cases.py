@@ -31,7 +31,8 @@ from tenferro_linalg import (
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
-from tenferro_linalg.functions import _general, _terms
+from tenferro_linalg.functions import _general, _parlett, _terms
+from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.structured import _banded, _toeplitz
 from tenferro_linalg.truncation import _coupling, _ranks, _sketch
@@ -249,12 +250,15 @@ def _table() -> list[Case]:
     return out
 
 
+_NAMED: dict[str, Any] = {"what": "cg", "degenerate": False}
+
+
 def _equations(tall: Spec, square: Spec, stack: Spec) -> list[Case]:
     """Equations, similarity, and functions of matrices."""
     other, cplx = of(3, M, M), of(3, N, N, dtype=C16)
-    points = of(3, N, 1 + _general.RADII * _general.POINTS, dtype=C16)
+    points = of(3, N, 1 + _parlett.RADII * _parlett.POINTS, dtype=C16)
     program, _ = recorded(tr.exp, of(N, dtype=C16), "the cases")
-    known = square, cplx, cplx, stack, of(3, N, _general.RADII), points, points
+    known = square, cplx, cplx, stack, of(3, N, _parlett.RADII), points, points
     return [
         Case(_riccati.continuous_are_, (square, tall, square, other), {}),
         Case(_riccati.discrete_are_, (square, tall, square, other), {}),
@@ -273,6 +277,7 @@ def _equations(tall: Spec, square: Spec, stack: Spec) -> list[Case]:
         Case(_schur.schur_phases_, (cplx, cplx, of(3)), {}),
         Case(_terms.matrix_function_, (square, square), {"function": "exp", "order": 1}),
         Case(_general.funm_points_, (square,), {}),
+        Case(_convergence.converged_, (stack, of(3, dtype=B1), of(3, dtype=I8), of(3)), _NAMED),
         Case(_general.funm_term_, known, {"program": program, "order": 0, "captured": 0, "sizes": ()}),
     ]
 
