@@ -1,5 +1,7 @@
 """Words and numbers of streams: published vectors, JAX, and the same bits however they are drawn."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -159,3 +161,15 @@ def test_open_sizes() -> None:
 
     for n in (3, 4, 5, 6):
         assert np.array_equal(like(tr.random.key(2), tr.zeros(n)), tr.random.normal(tr.random.key(2), (n,)))
+
+
+def test_rules_are_found_where_kernels_came_first() -> None:
+    """The CPU backend registers kernels before the extension is loaded, which programs and batches still ask for."""
+    code = (
+        "import tenferro_runtime as tr\n"
+        "from tenferro_tensor import REGISTRY, get_backend\n"
+        "from tenferro_tensor.random_streams import random_normal\n"
+        "get_backend('cpu')\n"
+        "assert REGISTRY.find('batching', random_normal) and REGISTRY.find('expansion', random_normal)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -253,9 +253,11 @@ class Registry:
         """
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
-            # No expansion and no loops are nothing amiss where kernels are registered already, by whomever.
+            # No expansion and no loops are nothing amiss where kernels are registered already, by whomever, and the
+            # extension is not installed.
             optional = table in ("expansion", "loops", "batching", "sparsity", "taylor") and self.backends_of(primitive)
-            if primitive.extension not in self._loaded and not optional:
+            spared = optional and primitive.extension not in entry_points.installed(EXTENSIONS)
+            if primitive.extension not in self._loaded and not spared:
                 self.load_extension(primitive.extension)
             # Also when it is loaded: another thread may have done that since the first look.
             found = self._look_up(table, primitive, key)
