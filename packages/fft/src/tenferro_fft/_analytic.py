@@ -151,6 +151,6 @@ def _chirped(x: Any, axis: int, m: int, start: complex, growth: float, turns: An
 
 
 def _factors(numbers: Any, x: Any, axis: int) -> Any:
-    """Numbers along one axis, of the dtype and in the place of `x`."""
+    """Numbers along one axis, with the dtype of `x`, where `x` is."""
     v = tensor(numbers.astype(x.dtype), device=x.spec.place.device)
     return catalog.reshape(v, shape=tuple(len(numbers) if a == axis else 1 for a in range(x.ndim)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from tenferro_runtime.random._drawing import checked, computed, drawn, floating, given_as, parameters
-from tenferro_runtime.random._keys import split
+from tenferro_runtime.random._drawing import computed, drawn, floating, given_as, parameters
+from tenferro_runtime.random._keys import two
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import maximum
 from tenferro_tensor.operands import shape_of
@@ -74,7 +74,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     Tensor([-0.20584214, -0.78476578,  1.81608667])
     """
     if dtype is not None and is_complex(found := known_dtype(dtype)):
-        first, second = (normal(k, shape, real_of(found)) for k in _halves(key))
+        first, second = (normal(k, shape, real_of(found)) for k in two(key, "normal"))
         return catalog.complex(first, second) * math.sqrt(0.5)
     dtype = floating("normal", dtype)
     return given_as(drawn(random_normal, "normal", key, shape, computed(dtype)), dtype)
@@ -129,8 +129,3 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 def open_uniform(key: Any, shape: Any, dtype: Any) -> Array:
     """Uniform numbers in (0, 1], whose logarithms are finite."""
     return 1.0 - uniform(key, shape_of(shape), dtype)
-
-
-def _halves(key: Any) -> tuple[Any, Any]:
-    both = split(checked("normal", key))
-    return both[..., 0], both[..., 1]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime.random._basic import exponential, normal, open_uniform, uniform
 from tenferro_runtime.random._drawing import beginning, checked, floating, given_as, parameters
-from tenferro_runtime.random._keys import split
+from tenferro_runtime.random._keys import two
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import clip, exp, log, log1p, maximum, minimum, sqrt, tan, where
 from tenferro_tensor.random_streams import random_loggamma
@@ -195,7 +195,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     """
     dtype = floating("beta", dtype)
     shape, (a, b) = parameters("beta", shape, float64, a, b)
-    first, second = halves(key)
+    first, second = two(key)
     difference = loggamma(second, b, shape) - loggamma(first, a, shape)
     return given_as(1.0 / (1.0 + exp(difference)), dtype)
 
@@ -242,7 +242,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """
     dtype = floating("t", dtype)
     shape, (df,) = parameters("t", shape, float64, df)
-    first, second = halves(key)
+    first, second = two(key)
     half = 0.5 * df
     return given_as(normal(first, shape) * sqrt(half) * exp(-0.5 * loggamma(second, half, shape)), dtype)
 
@@ -255,7 +255,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     """
     dtype = floating("f", dtype)
     shape, (n, d) = parameters("f", shape, float64, dfnum, dfden)
-    first, second = halves(key)
+    first, second = two(key)
     ratio = exp(loggamma(first, 0.5 * n, shape) - loggamma(second, 0.5 * d, shape))
     return given_as(ratio * (d / n), dtype)
 
@@ -268,7 +268,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any =
     """
     dtype = floating("wald", dtype)
     shape, (mean, scale) = parameters("wald", shape, dtype, mean, scale)
-    first, second = halves(key)
+    first, second = two(key)
     y = mean * normal(first, shape, dtype) ** 2
     root = sqrt(y * (4.0 * scale + y))
     # The smaller root of a quadratic equation, without the difference of almost equal numbers.
@@ -293,12 +293,6 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
 def _below_one(u: Any) -> Any:
     """Numbers up to one, which itself becomes the number before it."""
     return minimum(u, 1.0 - float(finfo(u.spec.dtype).eps) / 2)
-
-
-def halves(key: Any) -> tuple[Any, Any]:
-    """Two keys from one."""
-    both = split(key)
-    return both[..., 0], both[..., 1]
 
 
 def _tuple(shape: Any) -> tuple[Any, ...]:

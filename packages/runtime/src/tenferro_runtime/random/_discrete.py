@@ -11,7 +11,7 @@ from tenferro_runtime.random import _rejection
 from tenferro_runtime.random._basic import bits, open_uniform, uniform
 from tenferro_runtime.random._continuous import gamma
 from tenferro_runtime.random._drawing import checked, floating, fused, given_as, parameters
-from tenferro_runtime.random._keys import fold_in, split
+from tenferro_runtime.random._keys import fold_in, two
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import (
     asarray,
@@ -136,9 +136,9 @@ def negative_binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = 
     (3,)
     """
     shape, (n, p) = parameters("negative_binomial", shape, float64, n, p)
-    both = split(checked("negative_binomial", key))
-    mean = gamma(both[..., 0], catalog.stop_gradient(n), shape) * ((1.0 - p) / p)
-    return poisson(both[..., 1], mean, shape, dtype)
+    first, second = two(key, "negative_binomial")
+    mean = gamma(first, catalog.stop_gradient(n), shape) * ((1.0 - p) / p)
+    return poisson(second, mean, shape, dtype)
 
 
 def logseries(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -148,8 +148,7 @@ def logseries(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     (3,)
     """
     shape, (p,) = parameters("logseries", shape, float64, p)
-    both = split(checked("logseries", key))
-    u, v = (open_uniform(both[..., k], shape, float64) for k in (0, 1))
+    u, v = (open_uniform(k, shape, float64) for k in two(key, "logseries"))
     q = -catalog.expm1(u * log1p(-catalog.stop_gradient(p)))
     return catalog.convert(floor(log(v) / log(q)) + 1.0, dtype=_integer("logseries", dtype))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenferro_runtime.random._drawing import checked, drawn
+from tenferro_runtime.random._stream import halves
 from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import stack
 from tenferro_tensor.operands import value
@@ -58,6 +59,12 @@ def split(key: Any, num: Any = 2, /) -> Array:
     return drawn(random_bits, "split", key, num, uint64)
 
 
+def two(key: Any, what: str = "split") -> tuple[Any, Any]:
+    """Two keys from one; `what` names the public function, for errors."""
+    both = split(checked(what, key))
+    return both[..., 0], both[..., 1]
+
+
 def fold_in(key: Any, data: Any, /) -> Array:
     """A new key from one and an integer, as the number of a step: element `data` of the keys that `split` gives.
 
@@ -85,8 +92,7 @@ def key_data(key: Any, /) -> Array:
     Tensor([0, 7], dtype=uint32)
     """
     key = checked("key_data", key)
-    halves = (catalog.convert(key >> 32, dtype=uint32), catalog.convert(key, dtype=uint32))
-    return stack(halves, axis=-1)
+    return stack(halves(key), axis=-1)
 
 
 def wrap_key_data(data: Any, /) -> Array:

@@ -10,8 +10,8 @@ from tenferro_runtime.random._basic import bits, exponential, normal
 from tenferro_runtime.random._continuous import gumbel
 from tenferro_runtime.random._discrete import chosen, randint
 from tenferro_runtime.random._drawing import checked, floating, given_as
-from tenferro_runtime.random._keys import split
-from tenferro_tensor import catalog
+from tenferro_runtime.random._keys import two
+from tenferro_tensor import broadcast_shapes, catalog
 from tenferro_tensor.functions import (
     arange,
     argsort,
@@ -72,8 +72,6 @@ def multivariate_normal(
     else:
         raise ArgumentError(f"multivariate_normal: method={method!r} is not one of 'cholesky', 'eigh', 'svd'")
     if shape is None:
-        from tenferro_tensor import broadcast_shapes
-
         lead = broadcast_shapes(mean.spec.shape[:-1], cov.spec.shape[:-2])
     else:
         lead = shape_of(shape)
@@ -118,9 +116,9 @@ def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     (5, 3)
     """
     dtype = floating("ball", dtype)
-    both = split(checked("ball", key))
-    x = normal(both[..., 0], (*shape_of(shape), n), dtype)
-    e = exponential(both[..., 1], shape_of(shape), dtype)
+    first, second = two(key, "ball")
+    x = normal(first, (*shape_of(shape), n), dtype)
+    e = exponential(second, shape_of(shape), dtype)
     return x / sqrt(vecdot(x, x) + 2.0 * e)[..., None]
 
 

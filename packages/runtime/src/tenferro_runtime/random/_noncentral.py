@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime.random._basic import normal
-from tenferro_runtime.random._continuous import chisquare, halves
+from tenferro_runtime.random._continuous import chisquare
 from tenferro_runtime.random._discrete import poisson
 from tenferro_runtime.random._drawing import floating, given_as, parameters
+from tenferro_runtime.random._keys import two
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import sqrt, where
 from tenferro_tensor_core import float64
@@ -24,7 +25,7 @@ def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype:
     """
     dtype = floating("noncentral_chisquare", dtype)
     shape, (df, nonc) = parameters("noncentral_chisquare", shape, float64, df, nonc)
-    first, second = halves(key)
+    first, second = two(key)
     wide = df > 1.0
     # Of more than one degree of freedom, one normal number has the mean; else the degrees of freedom are random.
     more = catalog.convert(poisson(second, where(wide, 0.0, 0.5 * catalog.stop_gradient(nonc)), shape), dtype=float64)

@@ -76,7 +76,7 @@ def psi_increment(a: Any, step: Any, order: int = 0) -> Any:
 
 
 FAR: Final = 15.0
-"""Real parts from which on the asymptotic series is exact."""
+"""Least real parts for which the asymptotic series is exact."""
 
 _BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 

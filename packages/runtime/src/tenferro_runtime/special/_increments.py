@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime.special._quadrature import legendre
 
 LARGE: Final = 16.0
-"""Arguments from which on Stirling's series is exact."""
+"""Least arguments for which Stirling's series is exact."""
 
 _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 """Coefficients of odd powers of ``1 / a`` in the logarithm of the gamma function."""
