@@ -10,9 +10,10 @@ import pytest
 import tenferro_ad as ad
 import tenferro_linalg as la
 import tenferro_runtime as tr
+from tenferro_linalg._solve import lu_factor_, lu_solve_
 from tenferro_runtime.extension import NumericalError
 from tenferro_runtime.lowering import lower
-from tenferro_tensor import Spec
+from tenferro_tensor import Spec, get_backend
 from tenferro_tensor.loop_ir import interpret, verify
 from whole_functions import Native
 
@@ -61,6 +62,25 @@ def test_values_and_gradients(name: str, shape: tuple[int, ...], dtype: str) -> 
         for got in (interpret(function, arrays, ()), Native(function)(*arrays)):
             for a, w in zip(got, want, strict=True):
                 np.testing.assert_allclose(a, w, rtol=tolerance, atol=tolerance * np.abs(w).max(initial=1))
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 20])
+def test_kernels_and_native_functions_take_factors_of_each_other(n: int, dtype: str, adjoint: bool) -> None:
+    """Two programs may share factors while only one of them runs as a native function."""
+    x, b = operands((n,), dtype)
+    x[:, 0] += 3 * np.arange(n)  # with exchanges of rows
+    open_x, open_b = Spec((tr.dim("n"), tr.dim("n")), np.dtype(dtype)), Spec((tr.dim("n"), 3), np.dtype(dtype))
+    factoring, exchanges = tr.trace(lu_factor_, open_x), Spec((tr.dim("n"),), np.dtype("int64"))
+    solving = tr.trace(lambda *values: lu_solve_(*values, adjoint=adjoint), open_x, open_x, exchanges, open_b)
+    factors, solution = (get_backend("cpu").whole(lower(p), bare=False) for p in (factoring, solving))
+    assert factors is not None and solution is not None
+    want = np.linalg.solve(x.conj().T if adjoint else x, b)
+    for kept in (factoring.run(tr.asarray(x)), factors.run((n,), x)):
+        raws = [x, *map(np.asarray, kept), b]
+        for found in (solving.run(*map(tr.asarray, raws)), solution.run((n,), *raws)):
+            np.testing.assert_allclose(np.asarray(found[0]), want, rtol=1e-9)
 
 
 def svd_products(u: Any, s: Any, vh: Any) -> Any:

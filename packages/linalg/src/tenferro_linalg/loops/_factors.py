@@ -116,13 +116,14 @@ def solve_by_factors(step: Step) -> list[Lowered]:
 
     def one(batch: Batch) -> Value:
         pivots = la.scratch(INT32, n)
-
-        def pivot(i: Batch) -> None:
-            here = w.let(catalog.add.op(), INDEX, swaps.at(w, i), Literal(1, INDEX))
-            w.store(pivots.buffer, pivots.place(i), w.let(catalog.convert.op(dtype=INT32), INT32, here))
-
-        w.nest((n,), pivot)
-        return _solve_by(la, lu, pivots, b, out, batch, adjoint=adjoint)
+        with w.loop(n, [Literal(0, INDEX)]) as loop:
+            i, swap = Affine.of(loop.index), swaps.at(w, (Affine.of(loop.index),))
+            here = w.let(catalog.add.op(), INDEX, swap, Literal(1, INDEX))
+            w.store(pivots.buffer, pivots.place((i,)), w.let(catalog.convert.op(dtype=INT32), INT32, here))
+            loop.following = (w.let(catalog.sub.op(), INDEX, swap, w.position(i)),)
+        # The last row is exchanged with none. Where its pivot is another, the step before, which may have run by the
+        # ordinary kernel, passed on a small matrix without factors.
+        return la.both(*loop.results, _solve_by(la, lu, pivots, b, out, batch, adjoint=adjoint))
 
     return la.lower((), one)
 
