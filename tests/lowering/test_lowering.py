@@ -279,6 +279,17 @@ def test_gradients_of_slices_keep_their_sizes_open(first: int) -> None:
         np.testing.assert_allclose(native.run(u, sizes={"n0": n})[1][0], want, rtol=1e-11, atol=1e-12)
 
 
+def test_few_numbers_in_an_open_shape() -> None:
+    x = real(2)
+    f = tr.compile(lambda x: tr.reshape(tr.stack([tr.sum(x), tr.max(x), tr.min(x), x[0]]), (x.shape[0], -1)))
+    program = f.program(x)
+    assert program.symbolic
+    function = lower(program)
+    (want,) = program.run(tr.asarray(x))
+    for got in (interpret(function, [x], (2,))[0], Native(function)(x, sizes={"n0": 2})[0]):
+        np.testing.assert_allclose(got, np.asarray(want), rtol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "float64"])
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("axis", [0, 1])

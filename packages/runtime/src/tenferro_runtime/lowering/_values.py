@@ -181,9 +181,9 @@ def linear(shape: Sequence[DimLike], index: Index) -> Affine:
 
 
 def is_small(shape: Sequence[DimLike]) -> bool:
-    """Whether an array of this shape lives in registers."""
+    """Whether an array of this shape lives in registers; open extents may cancel in the number of its elements."""
     n = count(shape)
-    return isinstance(n, int) and n <= MOST_NUMBERS
+    return isinstance(n, int) and n <= MOST_NUMBERS and (n == 0 or all(m.__class__ is int for m in shape))
 
 
 def indices(shape: Sequence[DimLike]) -> list[Index]:
