@@ -6,6 +6,7 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")  # devices for the tests of meshes
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
 os.environ.setdefault("MPLBACKEND", "agg")
 

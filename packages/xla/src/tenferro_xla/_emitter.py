@@ -27,13 +27,14 @@ class Functions:
 
     Args:
         platform: for which JAX lowers functions.
+        mesh: names and sizes of the axes of the mesh that the module runs on, if it runs on one.
 
     Attributes:
         texts: their texts.
     """
 
-    def __init__(self, platform: str) -> None:
-        self.platform = platform
+    def __init__(self, platform: str, mesh: tuple[tuple[str, int], ...] | None = None) -> None:
+        self.platform, self.mesh = platform, mesh
         self.texts: list[str] = []
         self._prefixes: dict[Any, str] = {}
 
@@ -132,7 +133,7 @@ class HloEmitter:
 
     def can_fail(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> bool:
         """Whether any step of a region may fail; what it says is not kept."""
-        inner = HloEmitter(Functions(self.functions.platform))
+        inner = HloEmitter(Functions(self.functions.platform, self.functions.mesh))
         inner._count = self._count
         body(inner, *[inner.named(s) for s in arguments])
         return bool(inner.failures)

@@ -45,12 +45,15 @@ class StableHloModule:
         return self.text
 
 
-def lower_to_stablehlo(program: Program, platform: str = "cpu") -> StableHloModule:
+def lower_to_stablehlo(
+    program: Program, platform: str = "cpu", *, mesh: tuple[tuple[str, int], ...] | None = None
+) -> StableHloModule:
     """Write a program as a StableHLO module.
 
     Args:
         program: a traced program of fixed sizes.
         platform: ``"cpu"``, ``"cuda"`` or ``"rocm"``: decompositions of matrices are calls of libraries there.
+        mesh: names and sizes of the axes of a mesh, ``Mesh.axes``, where the module is to run on all its devices.
 
     Returns:
         The module, ready for PJRT or for other tools that read StableHLO. A program with steps that may fail on bad
@@ -78,7 +81,7 @@ def lower_to_stablehlo(program: Program, platform: str = "cpu") -> StableHloModu
     _refuse_late_sizes(program)
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # refuses symbolic sizes before anything is written
-    emitter = HloEmitter(Functions(platform))
+    emitter = HloEmitter(Functions(platform, mesh))
     arguments = [emitter.named(s) for s in program.inputs]
     results = _inlined(emitter, program, arguments)
     checked = bool(emitter.failures)
