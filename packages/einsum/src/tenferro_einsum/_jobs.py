@@ -8,13 +8,18 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tenferro_einsum._branches import BranchPlan, Part, split, split_at
+from tenferro_einsum._contract import by_pairs
 from tenferro_einsum._contract import kernel as whole_kernel
+from tenferro_einsum._contractions import by_ops
 from tenferro_einsum._contractions import kernel as graph_kernel
 from tenferro_einsum._graph import GraphSteps, of_tree, transposed
+from tenferro_einsum._task_programs import INDEX, SliceLoop, SliceTask
 from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import Workers, active, each_job, each_task
-from tenferro_runtime.extension import Spec, UnsupportedError, get_backend
+from tenferro_runtime.extension import Program, Spec, UnsupportedError, get_backend
 from tenferro_tensor.device_model import ContractionGraph
 from tenferro_tensor_core.forks import cached_property
 
@@ -75,7 +80,7 @@ class Job:
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the outputs."""
-        return [tuple([self.extents[x] for x in t]) for t in self._results]
+        return [tuple([self.extents[x] for x in t]) for t in self.results]
 
     def split(self, workers: int) -> BranchPlan | None:
         """The work before the slices, or branches for so many workers to do at the same time, if there are any."""
@@ -100,39 +105,74 @@ class Job:
     def _jobs(self) -> dict[tuple[Part, Numbers | None], Job]:
         return {}
 
-    def sent(self, numbers: range, arrays: Sequence[Any]) -> tuple[Job, list[Any]]:
-        """The job for slices with consecutive numbers, and the parts of the arrays that these take."""
-        box, apart = {}, 1
+    def box(self, numbers: range) -> dict[int, slice]:
+        """The part of each sliced label that slices with consecutive numbers lie in, where it is not all of it."""
+        found, apart = {}, 1
         for label, parts in reversed(self.sliced):
             first, last, n = numbers[0] // apart, numbers[-1] // apart, self.extents[label]
             if first // parts == last // parts:
-                box[label] = slice(n * (first % parts) // parts, n * (last % parts + 1) // parts)
+                found[label] = slice(n * (first % parts) // parts, n * (last % parts + 1) // parts)
             apart *= parts
-        parts_of = [x[_index(t, box)] if t else x for t, x in zip(self._operands, arrays, strict=True)]
+        return found
+
+    def sent(self, numbers: range, arrays: Sequence[Any]) -> tuple[Job, list[Any]]:
+        """The job for slices with consecutive numbers, and the parts of the arrays that these take."""
+        box = self.box(numbers)
+        parts_of = [x[_index(t, box)] if t else x for t, x in zip(self.operands, arrays, strict=True)]
         mine = replace(self, begins=tuple([(x, part.start) for x, part in box.items()]))
         mine.__dict__["_kernels"] = self._kernels  # threads share them
         return mine, parts_of
 
     @property
-    def _operands(self) -> Steps:
+    def operands(self) -> Steps:
         """Labels of the arrays."""
         return (self.output, *self.inputs) if self.wanted is not None else self.inputs
 
     @cached_property
-    def _results(self) -> Steps:
+    def results(self) -> Steps:
         """Labels of the outputs."""
         return (self.output,) if self.wanted is None else tuple([self.inputs[i] for i in self.wanted])
+
+    def task(self, numbers: range, arrays: Sequence[Any]) -> SliceTask:
+        """The work for slices with consecutive numbers as a program, and the parts of the arrays that it takes."""
+        _, parts = self.sent(numbers, arrays)
+        box = {x: slice(0, n) for x, n in enumerate(self.extents)} | self.box(numbers)
+        tables: dict[tuple[int, ...], list[list[int]]] = {}
+        for bounds in map(self.bounds, numbers):
+            sizes = tuple([part.stop - part.start for part in bounds.values()])
+            tables.setdefault(sizes, []).append([part.start - box[x].start for x, part in bounds.items()])
+        extents = tuple([part.stop - part.start for part in box.values()])
+        groups = tuple([(sizes, len(rows)) for sizes, rows in tables.items()])
+        program = self._programs.get((extents, groups))
+        if program is None:
+            program = self._programs[extents, groups] = self._loop.program(extents, groups)
+        rows = [np.asarray(table, INDEX).reshape(len(table), len(self.sliced)) for table in tables.values()]
+        return SliceTask(program, [*parts, *rows], [_index(t, box) for t in self.results])
+
+    @cached_property
+    def _programs(self) -> dict[Any, Program]:
+        return {}
+
+    @property
+    def _loop(self) -> SliceLoop:
+        labels = tuple([x for x, _ in reversed(self.sliced)])  # the order of `bounds`
+        return SliceLoop(self._by_ops, self.specs[0], self.operands, self.results, labels)
+
+    def _by_ops(self, parts: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of a slice by ops, which programs are traced from."""
+        if self.wanted is None:
+            return [by_pairs(*parts, inputs=self.inputs, output=self.output, steps=self.steps)]
+        steps, outputs = self.graph
+        return by_ops(parts, self.operands, steps, outputs, 1 if self.specs[0].cplx else 0)
 
     def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
         """The sum of the slices with the given numbers, for each output."""
         for number in numbers:
             bounds = self.bounds(number)
             there = bounds if not self.begins else self._moved(bounds)
-            parts = [
-                x[_index(labels, there)] if labels else x for labels, x in zip(self._operands, arrays, strict=True)
-            ]
+            parts = [x[_index(labels, there)] if labels else x for labels, x in zip(self.operands, arrays, strict=True)]
             results = self._compute(bounds)(*parts)
-            for k, labels in enumerate(self._results):
+            for k, labels in enumerate(self.results):
                 yield k, _index(labels, bounds), results[k]
                 results[k] = None  # added up before the next slice begins
 
@@ -155,23 +195,23 @@ class Job:
         return found
 
     def _made(self, sizes: list[int]) -> Callable[..., list[Any]]:
-        specs = tuple([self.specs[0].with_(shape=tuple([sizes[x] for x in t])) for t in self._operands])
+        specs = tuple([self.specs[0].with_(shape=tuple([sizes[x] for x in t])) for t in self.operands])
         if self.wanted is None:
             run = whole_kernel(specs, (), inputs=self.inputs, output=self.output, steps=self.steps)
             return lambda *parts: [run(*parts)]
-        steps, outputs = self._steps
+        steps, outputs = self.graph
         conjugated = 1 if specs[0].cplx else 0
-        pull = graph_kernel(specs, (), inputs=self._operands, steps=steps, outputs=outputs, conjugated=conjugated)
+        pull = graph_kernel(specs, (), inputs=self.operands, steps=steps, outputs=outputs, conjugated=conjugated)
         return lambda *parts: list(pull(*parts))
 
     @cached_property
-    def _steps(self) -> tuple[GraphSteps, Numbers]:
-        """A slice as a graph on `_operands`: its steps, and the numbers of its outputs."""
+    def graph(self) -> tuple[GraphSteps, Numbers]:
+        """A slice as a graph on `operands`: its steps, and the numbers of its outputs."""
         steps, last = of_tree(self.inputs, self.output, self.steps)
         if self.wanted is None:
             return steps, (last,)
         operands, steps, outputs, those = transposed(self.inputs, steps, (last,), self.wanted, ())
-        assert (operands, those) == (self._operands, self.wanted)
+        assert (operands, those) == (self.operands, self.wanted)
         return steps, outputs
 
     @property
@@ -179,7 +219,7 @@ class Job:
         """Operations of all slices, each as large as the largest."""
         parts = dict(self.sliced)
         sizes = tuple([-(-n // parts.get(x, 1)) for x, n in enumerate(self.extents)])
-        return self.count * ContractionGraph(self.specs[0].dtype, self._operands, sizes, *self._steps).flops
+        return self.count * ContractionGraph(self.specs[0].dtype, self.operands, sizes, *self.graph).flops
 
 
 def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:

@@ -14,7 +14,11 @@ from time import monotonic
 from typing import Any
 
 from tenferro_einsum._search import Progress, reporting, require_progress
+from tenferro_einsum._task_programs import ProgramExecutor
 from tenferro_runtime.extension import ArgumentError, TenferroError
+
+Sent = tuple[Future[Any], Callable[[Any], list[Any]]]
+"""The future of a task, and what makes the task's results of its outcome."""
 
 
 class WorkerError(TenferroError, RuntimeError):
@@ -61,9 +65,9 @@ def run_on(
     done here. An exception in this process, of `progress` or by an interrupt, cancels the tasks that have not begun.
 
     Args:
-        executor: a `concurrent.futures.Executor`, such as a process pool, ``dask.distributed.Client().get_executor()``
-            or ``mpi4py.futures.MPIPoolExecutor()``; or a function that makes one, which is called once more where the
-            executor is broken by a process that died, or silent.
+        executor: a `concurrent.futures.Executor`, such as a process pool, ``dask.distributed.Client().get_executor()``,
+            ``mpi4py.futures.MPIPoolExecutor()`` or ``tenferro_xla.XlaWorkers()``, which takes programs; or a function
+            that makes one, which is called once more where the executor is broken by a process that died, or silent.
         tasks: number of tasks that the slices of one contraction are dealt to; each sends its operands once.
         retries: how often a task that failed, with its worker or by itself, is sent again.
         timeout: seconds without a finished task after which the workers count as lost. Without it a task may take any
@@ -118,10 +122,7 @@ def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequ
     tasks = min(workers.tasks, count)
     shares = [range(count * t // tasks, count * (t + 1) // tasks) for t in range(tasks)]
 
-    def send(executor: Executor, t: int) -> Future[Any]:
-        mine, parts = job.sent(shares[t], arrays)
-        return executor.submit(work, mine, shares[t], parts)
-
+    send = lambda executor, t: _sent(executor, work, job, shares[t], arrays)
     names = [f"slice {s[0]}" if len(s) == 1 else f"slices {s[0]} to {s[-1]}" for s in shares]
     with closing(_results(workers, send, [f"{name} of {count}" for name in names])) as results:
         for found in results:
@@ -133,9 +134,17 @@ def each_job(
 ) -> list[list[Any]]:
     """The results of ``work(job, (0,), arrays)`` for each job and its arrays, in their order."""
     names = [f"branch {t} of {len(jobs)}" for t in range(len(jobs))]
-    send = lambda executor, t: executor.submit(work, jobs[t][0], (0,), jobs[t][1])
+    send = lambda executor, t: _sent(executor, work, jobs[t][0], range(1), jobs[t][1])
     with closing(_results(workers, send, names)) as results:
         return list(results)
+
+
+def _sent(executor: Executor, work: Callable[..., list[Any]], job: Any, numbers: range, arrays: Sequence[Any]) -> Sent:
+    if isinstance(executor, ProgramExecutor):
+        task = job.task(numbers, arrays)
+        return executor.submit_program(task.program, task.arrays), task.read
+    mine, parts = job.sent(numbers, arrays)
+    return executor.submit(work, mine, numbers, parts), list
 
 
 def active() -> Workers | None:
@@ -143,9 +152,7 @@ def active() -> Workers | None:
     return _ACTIVE.get()
 
 
-def _results(
-    workers: Workers, send: Callable[[Executor, int], Future[Any]], names: Sequence[str]
-) -> Generator[list[Any]]:
+def _results(workers: Workers, send: Callable[[Executor, int], Sent], names: Sequence[str]) -> Generator[list[Any]]:
     run = _TaskRun(workers, send, names)
     try:
         with reporting(workers.progress) as tell:
@@ -171,10 +178,11 @@ class _TaskRun:
         names: what each task does, for errors.
     """
 
-    def __init__(self, workers: Workers, send: Callable[[Executor, int], Future[Any]], names: Sequence[str]) -> None:
+    def __init__(self, workers: Workers, send: Callable[[Executor, int], Sent], names: Sequence[str]) -> None:
         self.workers, self.send, self.names = workers, send, names
         self.executor = workers.make()
         self.pending: dict[Future[Any], int] = {}
+        self.reads: dict[int, Callable[[Any], list[Any]]] = {}
         self.ended: SimpleQueue[Future[Any]] = SimpleQueue()
         self.failures = [0] * len(names)
 
@@ -196,7 +204,7 @@ class _TaskRun:
             if cause is not None:
                 self._again(t, cause)
                 continue
-            done[t] = future.result()
+            done[t] = self.reads[t](future.result())
             finished += 1
             tell(finished / len(self.names), float(finished))
             while following in done:
@@ -221,7 +229,7 @@ class _TaskRun:
 
     def _submit(self, t: int) -> None:
         try:
-            future = self.send(self.executor, t)
+            future, self.reads[t] = self.send(self.executor, t)
         except BrokenExecutor as cause:
             self._again(t, cause)
         except RuntimeError as cause:

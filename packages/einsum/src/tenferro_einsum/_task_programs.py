@@ -1,0 +1,126 @@
+"""The slices of a task as one program, for executors that run programs instead of functions.
+
+The program takes the parts of the arrays that the slices need, and tables of the places where these begin; it returns
+the sums. Tasks with as many slices of the same extents share one program, and the code that a compiler makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+
+from tenferro_einsum._tree import Numbers, Steps
+from tenferro_runtime import fori_loop, trace, zeros
+from tenferro_runtime.extension import Program, Spec, catalog, tensor
+
+Extents = tuple[int, ...]
+
+INDEX: Final[np.dtype[Any]] = np.dtype(np.int32)
+"""Dtype of the tables."""
+
+
+@runtime_checkable
+class ProgramExecutor(Protocol):
+    """An executor that takes programs besides functions, such as one for devices that a compiler makes code for."""
+
+    def submit_program(self, program: Program, arrays: Sequence[Any]) -> Future[Sequence[Any]]:
+        """Schedule a program of fixed sizes.
+
+        Args:
+            program: what to run; the same object whenever the same is run again.
+            arrays: host arrays with the specs of its inputs.
+
+        Returns:
+            A future of its results, tensors or host arrays.
+        """
+
+
+@dataclass(frozen=True)
+class SliceTask:
+    """A program, the arrays that it takes, and the regions of the outputs that its results are added to."""
+
+    program: Program
+    arrays: list[Any]
+    regions: list[tuple[slice, ...]]
+
+    def read(self, found: Sequence[Any]) -> list[tuple[int, tuple[slice, ...], Any]]:
+        """For each output its number, a region of it, and what is added there."""
+        return [(k, region, np.asarray(x)) for k, (region, x) in enumerate(zip(self.regions, found, strict=True))]
+
+
+@dataclass(frozen=True)
+class SliceLoop:
+    """The sum of slices as a program.
+
+    Attributes:
+        compute: the outputs of one slice, from its parts of the arrays.
+        like: a spec with the dtype and the place of the arrays.
+        operands: labels of the arrays.
+        results: labels of the outputs.
+        labels: those that are sliced.
+    """
+
+    compute: Callable[[Sequence[Any]], Sequence[Any]]
+    like: Spec
+    operands: Steps
+    results: Steps
+    labels: Numbers
+
+    def program(self, extents: Extents, groups: Sequence[tuple[Extents, int]]) -> Program:
+        """The program for arrays with the given extents, by label.
+
+        Args:
+            extents: those of the arrays.
+            groups: for slices with the same extents of `labels` these, and how many slices there are.
+        """
+
+        def run(*given: Any) -> tuple[Any, ...]:
+            arrays, tables = given[: len(self.operands)], given[len(self.operands) :]
+            if sum([count for _, count in groups]) == 1:
+                return tuple(self.compute(arrays))
+            outs = [zeros(tuple([extents[x] for x in t]), dtype=self.like.dtype) for t in self.results]
+            for (sizes, count), table in zip(groups, tables, strict=True):
+                small = list(extents)
+                for x, n in zip(self.labels, sizes, strict=True):
+                    small[x] = n
+                add = partial(self._add, arrays, table, extents, small)
+                outs = add(0, outs) if count == 1 else fori_loop(0, count, add, outs)
+            return tuple(outs)
+
+        arrays = [self.like.with_(shape=tuple([extents[x] for x in t])) for t in self.operands]
+        tables = [self.like.with_(shape=(count, len(self.labels)), dtype=INDEX) for _, count in groups]
+        return trace(run, *arrays, *tables)
+
+    def _add(
+        self, arrays: Sequence[Any], table: Any, extents: Extents, small: Sequence[int], k: Any, outs: Sequence[Any]
+    ) -> list[Any]:
+        """The outputs after the slice in row `k` of the table, which has the extents `small`."""
+        row = catalog.convert(k, dtype=INDEX) if hasattr(k, "spec") else _index(k)
+        begins = {
+            x: catalog.reshape(catalog.dynamic_slice(table, row, _index(a), sizes=(1, 1)), shape=())
+            for a, x in enumerate(self.labels)
+        }
+
+        def starts(t: Numbers) -> list[Any] | None:
+            """Where the slice begins in an array with the labels `t`, ``None`` where it is all of it."""
+            return None if all(extents[x] == small[x] for x in t) else [begins.get(x, _index(0)) for x in t]
+
+        def part(x: Any, t: Numbers) -> Any:
+            there = starts(t)
+            return x if there is None else catalog.dynamic_slice(x, *there, sizes=tuple([small[x] for x in t]))
+
+        found = self.compute([part(x, t) for x, t in zip(arrays, self.operands, strict=True)])
+        after = []
+        for out, x, t in zip(outs, found, self.results, strict=True):
+            now, there = part(out, t) + x, starts(t)
+            after.append(now if there is None else catalog.dynamic_update_slice(out, now, *there))
+        return after
+
+
+def _index(n: int) -> Any:
+    return tensor(np.asarray(n, INDEX))

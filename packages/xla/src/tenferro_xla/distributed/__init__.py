@@ -1,0 +1,14 @@
+"""Runs of several processes, on one machine or many."""
+
+from tenferro_xla.distributed._losses import ProcessLostError, losses_named
+from tenferro_xla.distributed._start import ProcessesError, initialize, process_count, process_index, shutdown
+
+__all__ = [
+    "ProcessLostError",
+    "ProcessesError",
+    "initialize",
+    "losses_named",
+    "process_count",
+    "process_index",
+    "shutdown",
+]
