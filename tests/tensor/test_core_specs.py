@@ -38,10 +38,14 @@ def test_names_are_canonical() -> None:
     assert repr(CPU1) == "Place(host, cpu:1)" and repr(CUDA) == "Place(cuda:0)"
     assert ComputeDevice("cpu:3").memory_space is MemorySpace("host")
     assert MemorySpace("rocm:1").default_device is ComputeDevice("rocm:1")
+    xla = ComputeDevice("xla:cpu:0")
+    assert (xla.kind, xla.index, str(xla), xla.memory_space) == ("xla:cpu", 0, "xla:cpu:0", MemorySpace("xla:cpu:0"))
     assert (HOST.device, CPU1.device, CUDA.device) == tuple(map(ComputeDevice, ("cpu:0", "cpu:1", "cuda:0")))
 
 
-@pytest.mark.parametrize("name", ["", "cuda:", ":0", "cuda:x", "cuda:-1", "a:1:2", "a 1", "a:²", "a:٣", 3, None])
+@pytest.mark.parametrize(
+    "name", ["", "cuda:", ":0", "cuda:x", "cuda:-1", "a:1:2", "a:b", "a:b:c:1", "a 1", "a:²", "a:٣", 3, None]
+)
 @pytest.mark.parametrize("cls", [MemorySpace, ComputeDevice])
 def test_other_names_are_errors(cls: Any, name: Any) -> None:
     with pytest.raises(ArgumentError, match=r"(memory space|compute device) .* is not of the form 'kind' or"):

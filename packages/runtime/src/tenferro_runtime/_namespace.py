@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tenferro_runtime._absent import absent
 from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, functions, get_backend
+from tenferro_tensor.backends import made
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.entry_points import EXTENSIONS, installed, usurped
 from tenferro_tensor_core import (
@@ -76,7 +77,7 @@ class ArrayNamespaceInfo:
     def devices(self) -> tuple[ComputeDevice, ...]:
         """The devices that can run work now."""
         found: list[ComputeDevice] = []
-        for name in available_backends():
+        for name in sorted({*available_backends(), *[backend.name for backend in made()]}):
             try:
                 found.extend(get_backend(name).devices())
             except (BackendUnavailableError, RegistryError):

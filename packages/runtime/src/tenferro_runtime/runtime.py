@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime._caches import caches
+from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.ir._tools import above
@@ -30,12 +31,14 @@ class How(NamedTuple):
         overwriting: whether results may take the memory of operands that nobody needs any more.
         placement: what places steps that name no device on CPU pools: a cost model, ``"auto"`` for the usual one, or
             ``None`` where nobody asked for it.
+        compiler: what runs it as a whole, or ``None``: kernels of its devices.
     """
 
     fusion: bool
     exact: bool
     overwriting: bool
     placement: Any = None
+    compiler: ProgramCompiler | None = None
 
 
 class Runtime:
@@ -81,6 +84,7 @@ class Runtime:
         self.overwriting = overwriting
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
         self.strict_sizes, self.unroll = strict_sizes, unroll
+        self.compiler: ProgramCompiler | None = None
 
     def with_deterministic(self, deterministic: bool) -> Runtime:
         """This runtime, or one that differs from it in that."""
@@ -94,6 +98,12 @@ class Runtime:
         """This runtime with another `unroll`."""
         other = copy(self)
         other.unroll = unroll
+        return other
+
+    def with_compiler(self, compiler: ProgramCompiler) -> Runtime:
+        """This runtime for functions whose programs a compiler runs."""
+        other = copy(self)
+        other.compiler = compiler
         return other
 
     def optimise(self, program: Program, *, placement: Any = None) -> Program:
@@ -113,7 +123,7 @@ class Runtime:
             program = run(program)
             if self.check:
                 check_program(program)
-        program.memo[FUSION] = How(self.fusion, self.deterministic, self.overwriting, placement)
+        program.memo[FUSION] = How(self.fusion, self.deterministic, self.overwriting, placement, self.compiler)
         return program
 
     def stats(self) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import new_lock
 
 _lock = new_lock()
-_NAME: Final = re.compile(r"([A-Za-z_]\w*)(?::([0-9]+))?", re.ASCII)
+_NAME: Final = re.compile(r"([A-Za-z_]\w*(?::[A-Za-z_]\w*(?=:))?)(?::([0-9]+))?", re.ASCII)
+"""A kind has two parts where one library reaches several kinds of hardware: ``xla:cpu:0`` is of kind ``xla:cpu``."""
 
 
 class _Named:
@@ -27,7 +28,8 @@ class _Named:
         found = _NAME.fullmatch(name) if isinstance(name, str) else None
         if found is None:
             raise ArgumentError(
-                f"{cls._what} {name!r} is not of the form 'kind' or 'kind:index', for example 'cpu' or 'cuda:0'",
+                f"{cls._what} {name!r} is not of the form 'kind' or 'kind:index', for example 'cpu', 'cuda:0' "
+                "or 'xla:cpu:0'",
                 value=name,
             )
         key = (found[1], int(found[2] or 0))
@@ -85,7 +87,9 @@ class MemorySpace(_Named):
 
 
 class ComputeDevice(_Named):
-    """A device that runs work: ``cpu:<pool>``, ``cuda:<i>``, ``rocm:<i>``; its kind names the backend.
+    """A device that runs work: ``cpu:<pool>``, ``cuda:<i>``, ``rocm:<i>``, ``xla:<platform>:<i>``.
+
+    Its kind, ``cpu`` or ``xla:cpu``, names the backend.
 
     >>> ComputeDevice("cpu")
     ComputeDevice('cpu:0')

@@ -51,6 +51,7 @@ _INSTALL: Final = {
     "cpu": "pip install tenferro-cpu",
     "cuda": "pip install 'tenferro-gpu[cuda12]' (or [cuda13], to match the driver)",
     "rocm": "pip install 'tenferro-gpu[rocm]'",
+    "xla": "pip install tenferro-xla",
 }
 
 
@@ -331,6 +332,13 @@ class Backend(ABC):
         """A program over raw arrays as this backend runs it on a device; its largest value has `largest` bytes."""
         return run
 
+    def compiler(self, device: ComputeDevice) -> str | None:
+        """The compiler that runs whole programs on a device, by its name in ``compile(f, backend=...)``.
+
+        ``None`` where programs are made of kernels.
+        """
+        return None
+
     def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
         """Post a closure, which must not raise, to the thread of a host device; ``cpu:0`` carries it out at once.
 
@@ -392,15 +400,20 @@ def get_backend(name: str) -> Backend:
 
 
 def _maker(name: str) -> tuple[Callable[[], Backend], str]:
-    """The factory that an installed distribution offers, and the distribution in words."""
+    """The factory that an installed distribution offers, and the distribution in words.
+
+    A kind of two parts is offered under the first one; the factory is called with the second.
+    """
     offered = entry_points.installed(BACKENDS)
-    if name not in offered:
+    library, _, platform = name.partition(":")
+    if library not in offered:
         raise BackendUnavailableError(
             f"no backend for {name!r} devices is installed (installed: {', '.join(sorted(offered)) or 'none'}); "
-            f"{_INSTALL.get(name, 'install the distribution that offers it')}",
+            f"{_INSTALL.get(library, 'install the distribution that offers it')}",
             backend=name,
         )
-    return entry_points.load(BACKENDS, name), entry_points.owner(offered[name])
+    make = entry_points.load(BACKENDS, library)
+    return partial(make, platform) if platform else make, entry_points.owner(offered[library])
 
 
 def modules_compiled() -> int:
@@ -429,5 +442,8 @@ def place_of(device: str | ComputeDevice | None) -> Place:
 
 
 def available_backends() -> tuple[str, ...]:
-    """Names of the installed and registered backends, whether or not their devices are present."""
+    """Names of the installed and registered backends, whether or not their devices are present.
+
+    One name stands for all kinds of two parts that begin with it.
+    """
     return tuple(sorted({*entry_points.installed(BACKENDS), *PROCESS.kinds()}))

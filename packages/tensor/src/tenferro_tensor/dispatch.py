@@ -30,7 +30,7 @@ from tenferro_tensor_core import ArgumentError
 
 __all__ = [
     "Activated", "ComputeContext", "Decision", "Recorder", "Rule", "common_place", "compute_context", "compute_device",
-    "decide", "explicit", "recorder", "recording", "scoped_context", "scoped_device", "spec_of",
+    "decide", "explicit", "recorder", "recording", "scoped_context", "scoped_device", "selecting", "spec_of",
 ]  # fmt: skip
 
 
@@ -179,6 +179,11 @@ def scoped_context() -> ComputeContext | None:
 def recording(record: Recorder) -> Any:
     """Context manager: call `record` with every decision of this context; every op takes the slow path."""
     return _scopes.scope(_recorder, record)
+
+
+def selecting(var: ContextVar[Any], value: Any) -> Any:
+    """Context manager: a variable that selects how things run has a value; fast paths, which do not ask, are left."""
+    return _scopes.scope(var, value)
 
 
 def recorder() -> Recorder | None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "BACKENDS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "owner", "rescan", "usurped",
-    "version_of",
+    "BACKENDS", "COMPILERS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "owner", "rescan",
+    "usurped", "version_of",
 ]  # fmt: skip
 
 EXTENSIONS: Final = "tenferro.extensions"
@@ -27,11 +27,16 @@ EXTENSIONS: Final = "tenferro.extensions"
 BACKENDS: Final = "tenferro.backends"
 """Group of the functions that make backends."""
 
+COMPILERS: Final = "tenferro.compilers"
+"""Group of the functions that make compilers of whole programs."""
+
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",
     ("tenferro.extensions", "fft"): "tenferro-fft",
     ("tenferro.extensions", "linalg"): "tenferro-linalg",
     ("tenferro.backends", "cpu"): "tenferro-cpu",
+    ("tenferro.backends", "xla"): "tenferro-xla",
+    ("tenferro.compilers", "xla"): "tenferro-xla",
 }
 """Names that belong to one of tenferro's own distributions: nobody else can take them, or make them ambiguous."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from tenferro_runtime.compilers import ProgramCompiler, find_compiler
 from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.compiling._compiled_tools import Traced, equip
 from tenferro_runtime.compiling._entry import Signature
@@ -41,7 +42,8 @@ class CompiledFunction(Protocol):
         """What is done where for these arguments, and who waits for whom; prints as a table.
 
         Raises:
-            ProgramError: sizes depend on data, so that steps run one after the other without a plan.
+            ProgramError: sizes depend on data, so that steps run one after the other without a plan; or a compiler runs
+                the program as a whole.
         """
 
     def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
@@ -51,7 +53,11 @@ class CompiledFunction(Protocol):
         """What each step of the program costs for these arguments."""
 
     def profile(self, *args: Any, **kwargs: Any) -> Profile:
-        """The time that each step takes for these arguments, measured."""
+        """The time that each step takes for these arguments, measured.
+
+        Raises:
+            ProgramError: a compiler runs the program as a whole.
+        """
 
     def draw(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         """Write the program for these arguments as a graph, to a file ``.dot`` or ``.html``."""
@@ -73,6 +79,7 @@ def compile(
     deterministic: bool | None = ...,
     placement: str | CostModel | None = ...,
     unroll: bool | int | None = ...,
+    backend: str | ProgramCompiler | None = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 @overload
 def compile(
@@ -85,6 +92,7 @@ def compile(
     deterministic: bool | None = ...,
     placement: str | CostModel | None = ...,
     unroll: bool | int | None = ...,
+    backend: str | ProgramCompiler | None = ...,
 ) -> CompiledFunction: ...
 def compile(
     f: Callable[..., Any] | None = None,
@@ -96,6 +104,7 @@ def compile(
     deterministic: bool | None = None,
     placement: str | CostModel | None = None,
     unroll: bool | int | None = None,
+    backend: str | ProgramCompiler | None = None,
 ) -> Any:
     """Make a function that is traced once for each kind of arguments, and replayed from then on.
 
@@ -129,6 +138,10 @@ def compile(
             which goes on from the one before, is recorded as one loop, with the same bits; that compiles sooner. True
             leaves all steps as they are; a number, loops of so many iterations; False, none that can be told from
             chance. By default loops stay that are short or have few steps, since nothing is gained.
+        backend: the compiler that runs the programs as a whole, and those of their derivatives and batches: ``"xla"``,
+            ``"xla:<platform>:<i>"``, the name of another one that is installed, or a `ProgramCompiler`. It makes an
+            executable for each combination of sizes, of one program. By default programs run on the devices of their
+            arguments. Of functions that call each other, the outermost decides.
 
     Returns:
         A function with the signature of `f`, and with the methods of `CompiledFunction`: ``cache_info()``, ``clear()``,
@@ -137,7 +150,9 @@ def compile(
     Raises:
         DonatedError: an argument was given away by an earlier call.
         ArgumentError: an argument is neither an array, a number, a container of them nor a value with a hash, or the
-            result is no tree of arrays; or `unroll` is neither a boolean nor a positive integer.
+            result is no tree of arrays; or `unroll` is neither a boolean nor a positive integer; or `backend` is given
+            together with `placement` or `deterministic`, which it cannot promise.
+        BackendUnavailableError: no compiler of the name `backend` is installed, or its device is missing.
         TracingError: the function asked for the elements of a traced value.
 
     >>> import tenferro_runtime as tr
@@ -154,8 +169,8 @@ def compile(
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     donated = (donate,) if isinstance(donate, int) else tuple(donate)
     if f is None:
-        return lambda g: _compile(g, numbers, names, donated, deterministic, placement, unroll)
-    return _compile(f, numbers, names, donated, deterministic, placement, unroll)
+        return lambda g: _compile(g, numbers, names, donated, deterministic, placement, unroll, backend)
+    return _compile(f, numbers, names, donated, deterministic, placement, unroll, backend)
 
 
 def _compile(
@@ -166,6 +181,7 @@ def _compile(
     deterministic: bool | None,
     placement: Any,
     unroll: bool | int | None,
+    backend: str | ProgramCompiler | None,
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
@@ -179,16 +195,23 @@ def _compile(
             f"compile leaves loops of Python written out (unroll=True), those of so many iterations, or none (False), "
             f"got {unroll=}; leave it out to let their length decide"
         )
-    state = Compiled(f, numbers, names, donated, deterministic, placement, unroll)
+    compiler = None if backend is None else find_compiler(backend)
+    if compiler is not None and (deterministic or placement is not None):
+        raise ArgumentError(
+            f"{compiler.name} runs a program as a whole, and promises neither the bits of single steps "
+            f"({deterministic=}) nor a device for each of them ({placement=}); leave these out, or leave backend= out"
+        )
+    state = Compiled(f, numbers, names, donated, deterministic, placement, unroll, compiler)
     entry: Any = state.entry
 
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        signature = state.signature
+        here = state.scoped()
+        signature = here.signature
         dynamic, static = signature.split(
             (args, kwargs) if signature.names is None else _bound(signature, args, kwargs)
         )
-        leaves, treedef, constants = state.flattened(dynamic)
-        found = state.find(static, leaves, treedef, constants)
+        leaves, treedef, constants = here.flattened(dynamic)
+        found = here.find(static, leaves, treedef, constants)
         form = found.form
         names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
         return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured,

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime.compilers import ProgramCompiler, scoped_compiler
 from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_in, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
@@ -110,18 +111,25 @@ class Compiled:
         deterministic: bool | None = None,
         placement: Any = None,
         unroll: bool | int | None = None,
+        compiler: ProgramCompiler | None = None,
         scope: AbstractContextManager[Any] | None = None,
     ) -> None:
         self.options = static_argnums, static_argnames, donated, deterministic, placement, unroll
+        self.compiler = compiler
+        """What it was asked to run by; a function that is made inside of another one runs as that does."""
         self.scope = nullcontext() if scope is None else scope
         """Where the function is traced."""
         self.others: dict[Recourse, Compiled] = {}
         """The same function in other scopes, for calls that failed."""
+        self.by: dict[ProgramCompiler, Compiled] = {}
+        """The same function by the compilers of scopes around its calls."""
         runtime = current_runtime()
         if deterministic is not None:
             runtime = runtime.with_deterministic(deterministic)
         if unroll is not None:
             runtime = runtime.with_unroll(unroll)
+        if compiler is not None:
+            runtime = runtime.with_compiler(compiler)
         self.f, self.runtime, self.placement = f, runtime, placement
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)
@@ -145,6 +153,8 @@ class Compiled:
             _live.add(self)
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
+        if open_scopes() and (here := self.scoped()) is not self:
+            return here(values)
         if self._selects and not open_scopes():
             hit = self._selected(values)
             if hit is not None:
@@ -189,6 +199,18 @@ class Compiled:
         given = form.donation.leaves if form.donation else ()
         return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)], values)
 
+    def scoped(self) -> Compiled:
+        """This function by the compiler of the enclosing scope, where it was asked to run by no other."""
+        compiler = scoped_compiler()
+        if compiler is None or self.compiler is not None or self.placement is not None or self.runtime.deterministic:
+            return self
+        with self.lock:
+            found = self.by.get(compiler)
+            if found is None:
+                with self.runtime:
+                    found = self.by[compiler] = Compiled(self.f, *self.options, compiler)
+        return found
+
     def _called(self, dynamic: Any, static: tuple[Any, ...]) -> Any:
         """Call the function as it is: what it does becomes part of what is going on."""
         return self.signature.apply(self.f, map_tree(lend, dynamic), static)
@@ -225,7 +247,9 @@ class Compiled:
             other = self.others.get(recourse)
             if other is None:
                 with self.runtime:
-                    other = self.others[recourse] = Compiled(self.f, *self.options, recourse.scope(error))
+                    other = self.others[recourse] = Compiled(
+                        self.f, *self.options, self.compiler, recourse.scope(error)
+                    )
         return other
 
     def _renewed(self, values: tuple[Any, ...]) -> ProgramEntry | None:
@@ -512,6 +536,7 @@ class Compiled:
         self.renewals = ()
         self.readers.clear()
         self.others.clear()
+        self.by.clear()
         self.last = None
 
 

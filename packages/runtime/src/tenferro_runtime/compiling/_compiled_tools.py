@@ -7,8 +7,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenferro_runtime.ir._call import concrete
-from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.ir._tools import above
+from tenferro_runtime.running._executables import compiler_of
 from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor_core import TracingError
@@ -59,6 +60,20 @@ class Traced(NamedTuple):
             )
         return self
 
+    def by_steps(self, what: str) -> Traced:
+        """Itself, if its steps run one by one.
+
+        Raises:
+            ProgramError: a compiler runs them as a whole.
+        """
+        compiler = compiler_of(self.program)
+        if compiler is not None:
+            raise ProgramError(
+                f"{compiler.name} runs the program as a whole, so that its steps cannot be {what}; look at them with "
+                "explain(...), or compile the function for main memory without a backend"
+            )
+        return self
+
     def sized(self) -> Program:
         """The program with the sizes of the arguments filled in."""
         return promised_like(concrete(self.program, tuple([v.spec for v in self.values])), self.program)
@@ -73,7 +88,7 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
     def plan(*args: Any, **kwargs: Any) -> ExecutionPlan:
         with importing():
             from tenferro_runtime.executing import plan_for
-        return plan_for(traced(args, kwargs).sized())
+        return plan_for(traced(args, kwargs).by_steps("planned").sized())
 
     def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         with importing():
@@ -87,7 +102,7 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
         return found
 
     def profile(*args: Any, **kwargs: Any) -> Profile:
-        t = traced(args, kwargs).alone("profiled")
+        t = traced(args, kwargs).by_steps("measured").alone("profiled")
         return t.program.profile(*t.values)
 
     def draw(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:

@@ -14,7 +14,9 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import substitute, variables
 from tenferro_runtime.rendering._render import blame, explain_failure
 from tenferro_runtime.running._donation import Donation, giving
-from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, Ready, preparing
+from tenferro_runtime.running._executables import compiler_of
+from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, preparing
+from tenferro_runtime.running._ready import Ready
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
@@ -115,7 +117,8 @@ class Form:
         if self.donation is None:
             return plain
         over = preparing(self.program, bare=self.bare, donated=self.donation.leaves)(sizes)
-        run = giving(self.donation, over.run, plain.run)
+        foreign = compiler_of(self.program) is not None
+        run = giving(self.donation, over.run, plain.run, foreign=foreign)
         return over._replace(run=run, direct=None)
 
     def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> ProgramEntry:

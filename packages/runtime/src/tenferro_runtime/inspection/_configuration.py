@@ -46,7 +46,7 @@ def show_config(mode: Literal["print", "dict"] = "print") -> dict[str, Any] | No
         "platform": platform.platform(),
         "versions": _versions(),
         "calls": f"in {'C' if calls.TensorBase.__module__.endswith('_accelerated') else 'Python'}",
-        "backends": {name: _described(name) for name in available_backends()},
+        "backends": {name: _described(name) for name in _backends()},
         "caches": {each["owner"]: f"{each['size']} of {each['bound']}" for each in (c.stats() for c in caches())},
     }
     if mode == "dict":
@@ -59,6 +59,13 @@ def _versions() -> dict[str, str | None]:
     names = ((d.metadata["Name"] or "", d.version) for d in distributions())
     there = {name: version for name, version in names if name.startswith("tenferro-") or name in _OTHERS}
     return {name: there.get(name) for name in sorted({*there, *_OTHERS})}
+
+
+def _backends() -> list[str]:
+    """Those installed; of a library with several kinds of devices, the kinds in use."""
+    used = {backend.name for backend in made()}
+    libraries = {name.partition(":")[0] for name in used if ":" in name}
+    return sorted({*available_backends(), *used} - libraries)
 
 
 def _described(name: str) -> dict[str, Any] | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from tenferro_runtime import whole
@@ -14,6 +15,7 @@ from tenferro_runtime.inspection._bodies import Inside, programs_inside
 from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import BodyCost, Explanation, StepCost
+from tenferro_runtime.running import _executables as executables
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.runtime import promised_like
 from tenferro_tensor import REGISTRY, Spec, get_backend
@@ -38,6 +40,9 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     program = lowered(promised_like(given, program))
     memory = plan_memory(program, donated)
     steps = step_costs(program, memory)
+    compiler = executables.compiler_of(given)
+    if compiler is not None:
+        steps = tuple([replace(step, kernel=compiler.name) for step in steps])
     peak = None
     if sizes or not program.symbolic:
         natively = whole.memory(given, tuple(donated))
@@ -53,7 +58,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
         memory.constants,
         peak,
         dict(sizes),
-        whole.how(given),
+        executables.how(given) or whole.how(given),
     )
 
 

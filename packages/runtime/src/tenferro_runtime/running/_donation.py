@@ -98,8 +98,14 @@ _ALONE: Final = _take(_Holder(), None)[1]
 """References that are counted to an array which only its tensor holds; another number in other versions of Python."""
 
 
-def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
+def taken(t: Tensor, title: str, source: Source, *, foreign: bool = False) -> tuple[Any, bool]:
     """The raw array of a tensor, which is given away, and whether it may be written to.
+
+    Args:
+        t: the tensor.
+        title: the function that it is given to.
+        source: the line of the call.
+        foreign: whether arrays that are not NumPy's may be written to where nobody else holds them.
 
     Raises:
         DonatedError: it was given away before.
@@ -108,7 +114,7 @@ def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
     if raw.__class__ is Given:
         raw._refuse()
     if raw.__class__ is not np.ndarray or references != _ALONE:
-        return raw, False
+        return raw, foreign and references == _ALONE
     flags = raw.flags
     alone = flags.c_contiguous and flags.aligned and flags.owndata
     if alone and not flags.writeable:  # read-only views have been handed out, and are gone
@@ -116,19 +122,22 @@ def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
     return raw, alone
 
 
-def giving(donation: Donation, over: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+def giving(
+    donation: Donation, over: Callable[..., Any], plain: Callable[..., Any], *, foreign: bool = False
+) -> Callable[..., Any]:
     """A program as a function that takes tensors instead of raw arrays where they are donated.
 
     Args:
         donation: what is donated.
         over: ``over(values, *raws)``, which writes over donated arrays.
         plain: the same program, which does not.
+        foreign: whether `over` writes over arrays that are not NumPy's, too.
     """
 
     def run(values: Any, *args: Any) -> Any:
         raws, source, free = list(args), user_line(), True
         for i in donation.leaves:
-            raws[i], alone = taken(args[i], donation.title, source)
+            raws[i], alone = taken(args[i], donation.title, source, foreign=foreign)
             free = free and alone
         return (over if free else plain)(values, *raws)
 

@@ -20,8 +20,10 @@ from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named, sizes_of
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
-from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
+from tenferro_runtime.rendering._render import Rendered, explain_failure, render, render_open
 from tenferro_runtime.rendering._updates_last import updates_last
+from tenferro_runtime.running._executables import compiled_form
+from tenferro_runtime.running._ready import Prepare, Ready
 from tenferro_runtime.runtime import how_of, optimised_like
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
@@ -48,26 +50,6 @@ HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
 MAX_PREPARED_SIZES: Final = 256
 """Number of sizes for which one program keeps what it needs to run."""
-
-
-class Ready(NamedTuple):
-    """A program prepared for sizes.
-
-    Attributes:
-        run: ``run(values, *raws)``.
-        values: what the program needs of the sizes.
-        outputs: specs of the outputs.
-        direct: the only step, where nothing but that step is to do.
-    """
-
-    run: Callable[..., Any]
-    values: tuple[Any, ...]
-    outputs: tuple[Spec, ...]
-    direct: Direct | None
-
-
-Prepare = Callable[[tuple[int, ...]], Ready]
-"""Prepares a program for sizes."""
 
 
 class NativeForms(NamedTuple):
@@ -116,7 +98,7 @@ WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | No
 
 def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     """A program without symbolic sizes over raw arrays, in its fastest form."""
-    form = None if WATCH.get() is not None else _native_form(program, False)
+    form = None if WATCH.get() is not None else compiled_form(program, False) or _native_form(program, False)
     if form is None:
         return by_steps(program)
     run, sizes, _, _ = form(())
@@ -188,11 +170,12 @@ def preparing(program: Program, *, bare: bool = False, donated: tuple[int, ...] 
     key = ("preparing", bare, donated, scoped_device())
     found: Prepare | None = program.memo.get(key)
     if found is None:
-        planned = program.planned()
+        compiled = compiled_form(program, bare, donated)
+        planned = None if compiled else program.planned()
         if planned is not None:
             found = _prepared(program, planned, bare)
         else:
-            found = _native_form(program, bare, donated) or _steps(program, bare, donated)
+            found = compiled or _native_form(program, bare, donated) or _steps(program, bare, donated)
         program.memo[key] = found
     return found
 

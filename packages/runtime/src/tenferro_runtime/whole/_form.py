@@ -15,11 +15,10 @@ from tenferro_runtime.running._execute import (
     MAX_PREPARED_SIZES,
     NATIVE_FORMS,
     NativeForms,
-    Prepare,
-    Ready,
     device_of_program,
     lowered,
 )
+from tenferro_runtime.running._ready import Prepare, Ready
 from tenferro_runtime.runtime import how_of
 from tenferro_runtime.whole._bits import keeps_bits
 from tenferro_runtime.whole._cost import gains, is_worth_waiting

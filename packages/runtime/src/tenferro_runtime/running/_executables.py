@@ -1,0 +1,103 @@
+"""`Executables`: what a compiler of whole programs has made of one program, for the sizes that it was called with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime.compilers import MAX_EXECUTABLES, ProgramCompiler, find_compiler
+from tenferro_runtime.ir._call import instance
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import OPEN, filled, variables
+from tenferro_runtime.running._ready import Prepare, Ready
+from tenferro_runtime.runtime import how_of
+from tenferro_tensor import Spec, get_backend
+
+_FORMS: Final = "executables"
+"""Under this name a program remembers them: for one output by itself or a tuple, and by what is donated."""
+
+
+class Executables:
+    """A program that a compiler runs as a whole: an executable for each combination of sizes, in a bounded cache.
+
+    Args:
+        compiler: the compiler.
+        program: the program.
+        bare: return the only output itself instead of a tuple of one.
+        donated: positions of inputs whose memory is given away.
+
+    Attributes:
+        made: the executables by values of the open sizes.
+    """
+
+    def __init__(self, compiler: ProgramCompiler, program: Program, bare: bool, donated: tuple[int, ...]) -> None:
+        self.compiler, self.program, self.bare, self.donated = compiler, program, bare, donated
+        self.made: BoundedCache[tuple[int, ...], Callable[..., tuple[Any, ...]]] = BoundedCache(
+            f"{compiler.name}: sizes of {program!r}", MAX_EXECUTABLES
+        )
+
+    def prepare(self, sizes: tuple[int, ...]) -> Ready:
+        """The program prepared for sizes; it is compiled when it runs."""
+        COUNTERS.binds += 1
+        return Ready(self._only if self.bare else self._all, sizes, self._outputs(sizes), None)
+
+    def _outputs(self, sizes: tuple[int, ...]) -> tuple[Spec, ...]:
+        if not sizes:
+            return self.program.outputs
+        known = dict(zip(variables(self.program), sizes, strict=True))
+        return tuple([s.with_(shape=filled(s.shape, known)) for s in self.program.outputs])
+
+    def _all(self, sizes: tuple[int, ...], *raws: Any) -> tuple[Any, ...]:
+        return (self.made.get(sizes) or self._make(sizes))(*raws)
+
+    def _only(self, sizes: tuple[int, ...], *raws: Any) -> Any:
+        return (self.made.get(sizes) or self._make(sizes))(*raws)[0]
+
+    def _make(self, sizes: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
+        program = instance(self.program, sizes) if sizes else self.program
+        return self.made.put(sizes, self.compiler.executable(program, self.donated))
+
+
+def compiled_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -> Prepare | None:
+    """What prepares a program that a compiler runs as a whole, or ``None`` where its devices have kernels for it."""
+    compiler = compiler_of(program)
+    if compiler is None:
+        return None
+    forms = program.memo.setdefault(_FORMS, {})
+    found: Executables | None = forms.get((bare, donated))
+    if found is None:
+        found = forms.setdefault((bare, donated), Executables(compiler, program, bare, donated))
+    return found.prepare
+
+
+def compiler_of(program: Program) -> ProgramCompiler | None:
+    """The compiler that a program was made for, else that of the one device whose memory all its values are in."""
+    how = how_of(program)
+    if how.compiler is not None or how.exact:
+        return how.compiler
+    home = next((s.place for s in program.specs.values() if not s.place.on_host), None)
+    if home is None or any(s.place is not home for s in program.specs.values()) or definitions(program):
+        return None
+    name = get_backend(home.device.kind).compiler(home.device)
+    return None if name is None else find_compiler(name)
+
+
+def how(program: Program) -> str:
+    """In words which compiler runs a program, and the sizes that it is compiled for; an empty text for all others."""
+    compiler = compiler_of(program)
+    if compiler is None:
+        return ""
+    opened = program
+    while OPEN in opened.memo:
+        opened, _ = opened.memo[OPEN]
+    forms: list[Executables] = list(opened.memo.get(_FORMS, {}).values())
+    text = f"runs as one executable of {compiler.name}; flops and bytes are those of its steps"
+    if not opened.symbolic:
+        return text
+    held = dict.fromkeys([sizes for form in forms for sizes in tuple(form.made.table)])
+    names = variables(opened)
+    shown = "; ".join([", ".join(f"{n} = {k}" for n, k in zip(names, sizes, strict=True)) for sizes in held])
+    return f"{text}\ncompiled for {len(held)} of at most {MAX_EXECUTABLES} sizes{f': {shown}' if held else ''}"

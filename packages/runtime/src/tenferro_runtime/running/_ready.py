@@ -1,0 +1,29 @@
+"""`Ready`: a program prepared for sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tenferro_runtime.rendering._render import Direct
+from tenferro_tensor import Spec
+
+
+class Ready(NamedTuple):
+    """A program prepared for sizes.
+
+    Attributes:
+        run: ``run(values, *raws)``.
+        values: what the program needs of the sizes.
+        outputs: specs of the outputs.
+        direct: the only step, where nothing but that step is to do.
+    """
+
+    run: Callable[..., Any]
+    values: tuple[Any, ...]
+    outputs: tuple[Spec, ...]
+    direct: Direct | None
+
+
+Prepare = Callable[[tuple[int, ...]], Ready]
+"""Prepares a program for sizes."""
