@@ -1,4 +1,4 @@
-"""Compiling and running StableHLO modules by PJRT, through jaxlib."""
+"""Compiling and running StableHLO modules by XLA, on tensors in main memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from tenferro_runtime.extension import BoundedCache, NumericalError, Program, ProgramError, Tensor, tensor
 from tenferro_runtime.ir import concrete
 from tenferro_tensor_core import BackendUnavailableError, PlacementError
+from tenferro_xla._jax_modules import library, wide_numbers
+from tenferro_xla._jitted import compiled
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 
 
@@ -22,7 +24,7 @@ class XlaExecutor:
         index: number of the device on it.
 
     Raises:
-        BackendUnavailableError: jaxlib is missing, or it has no such device.
+        BackendUnavailableError: JAX is missing, or it has no such device.
 
     >>> from tenferro_runtime import trace
     >>> square = trace(lambda x: x * x, np.arange(3.0))
@@ -43,8 +45,8 @@ class XlaExecutor:
         """
         module = program if isinstance(program, StableHloModule) else lower_to_stablehlo(program, self._platform)
         _require_main_memory(module)
-        loaded = self.cache.get_or_make(module.fingerprint, lambda: self._load(module))
-        return XlaExecutable(module, loaded, self._device)
+        found = self.cache.get_or_make(module.fingerprint, lambda: compiled(module, device=self._device))
+        return XlaExecutable(module, found)
 
     def run(self, program: Program | StableHloModule, *values: Any) -> tuple[Tensor, ...]:
         """Compile (once) and run on tensors or host arrays of the program's specs.
@@ -56,16 +58,6 @@ class XlaExecutor:
             program = concrete(program, [v.spec for v in values])
         return self.compile(program)(*values)
 
-    def _load(self, module: StableHloModule) -> Any:
-        from jaxlib import xla_client
-
-        client = self._device.client
-        devices = xla_client._xla.DeviceList((self._device,))
-        options = xla_client.CompileOptions()
-        # Else XLA leaves out the rounding of narrow floats between the steps that it fuses.
-        options.env_option_overrides = [("xla_allow_excess_precision", False)]
-        return client.compile_and_load(module.text, devices, options)
-
 
 class XlaExecutable:
     """A compiled module; call it with tensors or host arrays.
@@ -74,10 +66,10 @@ class XlaExecutable:
         module: what was compiled.
     """
 
-    __slots__ = ("_device", "_loaded", "module")
+    __slots__ = ("_compiled", "module")
 
-    def __init__(self, module: StableHloModule, loaded: Any, device: Any) -> None:
-        self.module, self._loaded, self._device = module, loaded, device
+    def __init__(self, module: StableHloModule, compiled: Any) -> None:
+        self.module, self._compiled = module, compiled
 
     def __call__(self, *values: Any) -> tuple[Tensor, ...]:
         """Run; the arguments must have the specs that the program was traced for.
@@ -100,15 +92,17 @@ class XlaExecutable:
                     f"argument {i} of the module is {s!r}, got {x.spec!r}; convert it, or trace the function for it",
                     argument=i,
                 )
-        results = self._loaded.execute_sharded([_put(x._concrete(), self._device) for x in arrays])
-        parts = results.disassemble_into_single_device_arrays()
-        if self.module.checked and bool(np.asarray(parts.pop()[0])):
+        with wide_numbers():
+            # XLA reads the arguments where they are. It waits for nothing, but the results are read below.
+            results = self._compiled(*[x._concrete() for x in arrays])
+        found = [np.asarray(y) for y in results]
+        if self.module.checked and found.pop():
             self.module.program.run(*arrays)
             raise NumericalError(
                 "a step of the program failed in XLA, though the CPU backend runs it: a matrix is at the edge of being "
                 "singular, indefinite or degenerate, and rounding decides"
             )
-        return tuple(Tensor.wrap(np.asarray(p[0]), s) for p, s in zip(parts, self.module.outputs, strict=True))
+        return tuple([Tensor.wrap(y, s) for y, s in zip(found, self.module.outputs, strict=True)])
 
 
 def _require_main_memory(module: StableHloModule) -> None:
@@ -123,34 +117,23 @@ def _require_main_memory(module: StableHloModule) -> None:
                 )
 
 
-def _put(array: np.ndarray[Any, Any], device: Any) -> Any:
-    """A device array with exactly these bytes: jax's own ``device_put`` would narrow float64."""
-    from jax.core import ShapedArray
-    from jax.sharding import SingleDeviceSharding
-    from jaxlib import xla_client
-
-    aval = ShapedArray(array.shape, array.dtype)
-    put = xla_client._xla.batched_device_put
-    return put(aval, SingleDeviceSharding(device), [np.ascontiguousarray(array)], [device], enable_x64=True)
-
-
 def _device(platform: str, index: int) -> Any:
     try:
-        import jax
+        jax = library()
     except ImportError as cause:
         raise BackendUnavailableError(
-            "running StableHLO needs jaxlib's PJRT client, which is not installed; pip install tenferro-xla",
+            "running StableHLO needs JAX, which is not installed; pip install tenferro-xla",
             platform=platform,
         ) from cause
     try:
         devices = jax.local_devices(backend=platform)
     except RuntimeError as cause:
         raise BackendUnavailableError(
-            f"jaxlib has no {platform!r} devices here ({cause}); install jax with that platform, or use platform='cpu'",
+            f"JAX has no {platform!r} devices here ({cause}); install jax with that platform, or use platform='cpu'",
             platform=platform,
         ) from cause
     if not 0 <= index < len(devices):
         raise BackendUnavailableError(
-            f"there is no device {platform}:{index}; jaxlib sees {len(devices)} of them", platform=platform, index=index
+            f"there is no device {platform}:{index}; JAX sees {len(devices)} of them", platform=platform, index=index
         )
     return devices[index]

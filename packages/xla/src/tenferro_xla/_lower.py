@@ -41,6 +41,9 @@ class StableHloModule:
     checked: bool
     program: Program = field(repr=False, compare=False)
 
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
     def __str__(self) -> str:
         return self.text
 

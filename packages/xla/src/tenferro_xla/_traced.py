@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime.extension import BoundedCache
 from tenferro_tensor import Spec
 from tenferro_tensor_core import RegistryError, key_of
-from tenferro_tensor_core.forks import importing
+from tenferro_xla._jax_modules import library, wide_numbers
 
 
 class TracedFunction(NamedTuple):
@@ -35,12 +34,6 @@ class TracedFunction(NamedTuple):
 _TRACED: Final[BoundedCache[Any, TracedFunction]] = BoundedCache("tenferro_xla: functions lowered by JAX", 1024)
 
 
-def library(name: str) -> Any:
-    """A module of JAX: ``"numpy"``, ``"lax"``, ``"lax.linalg"``, ``"scipy.linalg"``."""
-    with importing():
-        return import_module(f"jax.{name}")
-
-
 def traced(
     function: Callable[..., Any],
     operands: Sequence[Spec],
@@ -61,11 +54,9 @@ def traced(
 def _traced(
     function: Callable[..., Any], operands: Sequence[Spec], outs: Sequence[Spec], static: dict[str, Any], platform: str
 ) -> TracedFunction:
-    with importing():
-        import jax
-
+    jax = library()
     arguments = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in operands]
-    with _wide_numbers(jax):
+    with wide_numbers():
         # Unused operands are kept: the function is called with all of them.
         found = jax.jit(partial(function, library, **static), keep_unused=True).trace(*arguments)
         text = found.lower(lowering_platforms=(platform,)).as_text()
@@ -77,10 +68,3 @@ def _traced(
     body = text[text.index("\n", text.index("module @")) : text.rindex("}")].strip("\n")
     names = re.findall(r"func\.func (?:public |private )?@([\w.$-]+)", body)
     return TracedFunction(body, frozenset(names))
-
-
-def _wide_numbers(jax: Any) -> Any:
-    """A scope in which JAX keeps numbers of 64 bits."""
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    return import_module("jax.experimental").enable_x64()

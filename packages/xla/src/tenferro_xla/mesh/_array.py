@@ -10,8 +10,8 @@ import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, PlacementError, Spec, Tensor
 from tenferro_tensor_core.forks import importing
+from tenferro_xla._jax_modules import wide_numbers
 from tenferro_xla.mesh._grid import DeviceGrid
-from tenferro_xla.mesh._jax import wide_numbers
 from tenferro_xla.mesh._spec import PartitionSpec, local_shape, shown
 
 

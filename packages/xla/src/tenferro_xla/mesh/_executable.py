@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime.extension import ArgumentError, NumericalError, Program
+from tenferro_xla._jitted import compiled
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 from tenferro_xla.mesh._array import ShardedArray
-from tenferro_xla.mesh._jax import compiled
 from tenferro_xla.mesh._mesh import Mesh
 from tenferro_xla.mesh._spec import PartitionSpec, local_shape
 
@@ -80,7 +80,8 @@ class MeshExecutable:
         wanted = [None if p is None else mesh.sharding(p) for p in out_specs]
         if self.module.checked:
             wanted.append(mesh.sharding(PartitionSpec()))
-        self._run = compiled(self.module, [mesh.sharding(p) for p in in_specs], wanted, donate)
+        placed = [mesh.sharding(p) for p in in_specs]
+        self._run = compiled(self.module, donate=donate, in_shardings=placed, out_shardings=wanted)
         found = self._run.output_shardings
         self.in_specs = tuple(in_specs)
         self.out_specs = tuple(
