@@ -1,0 +1,5 @@
+"""StableHLO modules as programs: one table of operations for each group."""
+
+from tenferro_xla.importing._import import OPERATIONS, ImportedFunction, import_stablehlo
+
+__all__ = ["OPERATIONS", "ImportedFunction", "import_stablehlo"]
