@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from host_kernels import COMPILER, HostFunction, library_of
-from native_kernels import meaning, one_op, operands, values
+from native_kernels import meaning, one_op, values
+from rendered_functions import DTYPES, NAMES, kernels_of, kind_in, specs_of
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
 from tenferro_gpu.rendering import RESERVED, CudaRenderer
 from tenferro_gpu.rendering._functions import KINDS
@@ -15,44 +16,12 @@ from tenferro_tensor import Primitive, catalog
 from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, numbers
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, expanded
-from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow, load_bfloat16
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow
 
-DTYPES = {
-    "b": ["bool"],
-    "i": ["int8", "int16", "int32", "int64"],
-    "u": ["uint8", "uint16", "uint32", "uint64"],
-    "f": ["float32", "float64"],
-    "c": ["complex64", "complex128"],
-    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
-}
-NAMES = [name for names in DTYPES.values() for name in names]
 DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
 INEXACT = "fc"
 
 on_host = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
-
-
-def kind_in(dtype, kinds):
-    return ("n" if is_narrow(np.dtype(dtype)) else np.dtype(dtype).kind) in kinds
-
-
-@cache
-def kernels_of(dtype):
-    """The kernel of every primitive on operands of a dtype."""
-    rng, found = np.random.default_rng(0), {}
-    for primitive, kinds in KINDS.items():
-        if kind_in(dtype, kinds) and primitive is not numbers.convert:
-            ins = operands(rng, primitive, dtype, len(primitive.operands))
-            found[primitive.name] = one_op(primitive.op(), *ins)
-    for target in NAMES:
-        found[f"convert_{target}"] = one_op(numbers.convert.op(dtype=np.dtype(target)), dtype)
-    return found
-
-
-@cache
-def specs_of(dtype):
-    kernels = kernels_of(dtype)
-    return dict(zip(kernels, CudaRenderer().together(kernels), strict=True))
 
 
 def run(spec, kernel, *arrays):

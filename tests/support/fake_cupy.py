@@ -378,7 +378,8 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
         self.ndarray = DeviceArray
-        self.linalg, self.lib = OnDevice("cupy.linalg", "numpy.linalg"), OnDevice("cupy.lib", "numpy.lib")
+        for part in ("linalg", "fft", "lib"):
+            setattr(self, part, OnDevice(f"cupy.{part}", f"numpy.{part}"))
         FakeCupy.current, FakeCupy.stream, FakeCupy.failing = 0, Stream.null, None
         for record in (FakeCupy.synchronized, FakeCupy.ordered, FakeCupy.launched, FakeCupy.pinned):
             record.clear()

@@ -80,7 +80,7 @@ def _hermitian(x: Any) -> Any:
 
 
 def _positive(x: Any) -> Any:
-    return x @ _adjoint(x) + tr.eye(x.shape[-1])
+    return x @ _adjoint(x) + tr.eye(x.shape[-1], device=x.device)
 
 
 def _projected(u: Any, s: Any) -> Any:
@@ -327,7 +327,7 @@ def _control_flow(put: Any) -> None:
 
 
 def _riccati(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, y: f(x, tr.eye(x.shape[0], dtype=x.dtype), _positive(x), _positive(y))
+    return lambda x, y: f(x, tr.eye(x.shape[0], dtype=x.dtype, device=x.device), _positive(x), _positive(y))
 
 
 def _linalg(put: Any, each: Any) -> None:
@@ -454,7 +454,7 @@ def _structured_matrices(put: Any, each: Any) -> None:
     put(
         tl,
         "solveh_banded",
-        lambda a, b: tl.solveh_banded(a * np.asarray([[9.0], [1], [1]]), b, lower=True),
+        lambda a, b: tl.solveh_banded(a * tr.asarray([[9.0], [1], [1]], device=a.device), b, lower=True),
         bands,
         between(-1, 2, 5),
     )

@@ -7,7 +7,17 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tenferro_tensor import HostKernel, Primitive, Registration, Registry, Spec, falling_back, get_backend, sized
+from tenferro_tensor import (
+    ComputeDevice,
+    HostKernel,
+    Primitive,
+    Registration,
+    Registry,
+    Spec,
+    falling_back,
+    get_backend,
+    sized,
+)
 from tenferro_tensor_core import RegistryError, UnsupportedError
 from tenferro_tensor_core.forks import new_lock
 
@@ -162,19 +172,18 @@ class Providers:
         self, entry: _FamilyKernel, backend: str, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **p: Any
     ) -> Callable[..., Any]:
         """The kernel over the provider, and behind it that of the CPU."""
+        device = outs[0].place.device
 
         def on_host(lack: UnsupportedError) -> HostKernel:
             make = partial(entry.make, self._makers["cpu"]())
-            return HostKernel(
-                get_backend(backend), outs[0].place.device, make, ins, outs, p, partial(_refused, lack, backend)
-            )
+            return HostKernel(get_backend(backend), device, make, ins, outs, p, partial(_refused, lack, device))
 
         try:
             run = entry.make(self._makers[backend](), ins, outs, **p)
         except UnsupportedError as lack:
             if falling_back():
                 return on_host(lack)
-            raise _refused(lack, backend) from None
+            raise _refused(lack, device) from None
 
         def on_device(*raws: Any) -> Any:
             try:
@@ -182,10 +191,10 @@ class Providers:
             except UnsupportedError as lack:
                 if falling_back():
                     return on_host(lack)(*raws)
-                raise _refused(lack, backend) from None
+                raise _refused(lack, device) from None
 
         return on_device
 
 
-def _refused(lack: UnsupportedError, backend: str) -> UnsupportedError:
-    return UnsupportedError(f"{lack}; with host_fallback() the CPU computes it instead", backend=backend)
+def _refused(lack: UnsupportedError, device: ComputeDevice) -> UnsupportedError:
+    return UnsupportedError(f"{device}: {lack}; with host_fallback() the CPU computes it instead", device=str(device))

@@ -72,19 +72,22 @@ class RuntimeLibrary:
         Raises:
             CompileError: the compiler refuses it; the text quotes the compiler.
         """
+        return self._compiled(source, architecture, self.options(architecture))[0]
+
+    def _compiled(self, source: str, architecture: str, options: tuple[str, ...]) -> tuple[bytes, str]:
+        """The code of a source, and the messages of the compiler."""
         program = ctypes.c_void_p()
         self._call(self._function("CreateProgram"), ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
         try:
-            options = self.options(architecture)
             array = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
             status = self._function("CompileProgram")(program, len(options), array)
+            log = self._bytes("ProgramLog", program).rstrip(b"\0").decode(errors="replace")
             if status:
-                log = self._bytes("ProgramLog", program).rstrip(b"\0").decode(errors="replace")
                 raise CompileError(
                     f"{self._dialect.prefix} refuses a kernel for {architecture}: {self._what(status)}\n{log}",
                     architecture=architecture,
                 )
-            return self._bytes(self._dialect.code, program)
+            return self._bytes(self._dialect.code, program), log
         finally:
             self._function("DestroyProgram")(ctypes.byref(program))
 

@@ -23,7 +23,12 @@ class ItemWriter:
         expressions: how sizes and places are written.
         lines: where to.
         depth: how far in.
+
+    Attributes:
+        unread: numbers of registers that nothing reads, as the last carry of a loop may be: they are not written.
     """
+
+    unread: frozenset[int] = frozenset()
 
     def __init__(self, expressions: Expressions, lines: list[str], depth: int = 1) -> None:
         self.expressions, self.lines, self.depth = expressions, lines, depth
@@ -43,7 +48,8 @@ class ItemWriter:
 
     def set(self, reg: Reg, text: str) -> None:
         """Set a register."""
-        self.line(f"const {TYPES[reg.dtype.name]} r{reg.number} = {text};")
+        if reg.number not in self.unread:
+            self.line(f"const {TYPES[reg.dtype.name]} r{reg.number} = {text};")
 
     def write(self, statements: Sequence[Statement]) -> None:
         """Write statements in order."""

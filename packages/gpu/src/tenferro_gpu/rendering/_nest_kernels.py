@@ -12,7 +12,7 @@ from tenferro_gpu.rendering._group_writer import BLOCK, READ_ONLY
 from tenferro_gpu.rendering._item_writer import ItemWriter
 from tenferro_gpu.rendering._loops import Axes, chain
 from tenferro_gpu.rendering._parts_writer import PartsWriter
-from tenferro_tensor.loop_ir import Buffer, For, Reg, Statement, Value
+from tenferro_tensor.loop_ir import Buffer, For, Reg, Statement, Value, everything, reads, registers
 from tenferro_tensor_core import UnsupportedError
 
 MAX_SHARED_BYTES: Final = 48 << 10
@@ -97,6 +97,7 @@ class NestKernel:
         for reg, place in self.takes:
             writer.set(reg, _number(reg, place))
         items = ItemWriter(expressions, lines)
+        writer.unread = items.unread = self._unread()
         items.write(self.before)
         if self.sharing is Sharing.ONE:
             writer.write(self.body)
@@ -123,6 +124,13 @@ class NestKernel:
         arguments = f"    {', '.join(given)})"
         arrays = [f"    __shared__ {name} {array}[{BLOCK}];" for array, name in writer.shared.items()]
         return "\n".join([head, arguments, "{", *arrays, *lines, "}", ""])
+
+    def _unread(self) -> frozenset[int]:
+        """The registers that the statements set and nothing reads."""
+        own = [*everything((*self.before, *self.body, *([] if self.split is None else [self.split])))]
+        read = {reg.number for s in own for reg in reads(s)}
+        read |= {value.number for value, _ in self.gives if isinstance(value, Reg)}
+        return frozenset([reg.number for s in own for reg in registers(s)]) - read
 
     def _nest(self) -> tuple[Axes, For]:
         (nest,) = self.body

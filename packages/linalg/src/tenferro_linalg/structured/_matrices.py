@@ -130,7 +130,7 @@ def companion(a: Any, /) -> Array:
     zero, ones = (0,) * len(batch), (1,) * a.ndim
     first = slice_(a, start=(*zero, 0), limit=(*batch, 1), stride=ones)
     row = -slice_(a, start=(*zero, 1), limit=(*batch, n), stride=ones) / first
-    below = stacked(tensor(np.eye(n - 2, n - 1, dtype=a.dtype)), batch)
+    below = stacked(tensor(np.eye(n - 2, n - 1, dtype=a.dtype), device=a.spec.place.device), batch)
     return concatenate(reshape(row, shape=(*batch, 1, n - 1)), below, axis=len(batch))
 
 

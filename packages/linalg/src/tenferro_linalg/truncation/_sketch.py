@@ -7,6 +7,8 @@ spaces as for `svd`, and outside by `coupled_`, without any other decomposition.
 
 from typing import Any
 
+import numpy as np
+
 from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, scaled, skew, sym, to, total
 from tenferro_linalg._bases import rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
@@ -23,6 +25,7 @@ from tenferro_runtime.extension import (
     Spec,
     primitive,
 )
+from tenferro_tensor import tensor
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor_core import ask, dim_max, dim_min, real_of, require_equal
 
@@ -69,7 +72,7 @@ def svd_random(
     if extra < 0 or turns < 0:
         raise ArgumentError(f"svd_random: oversample={extra} or iterations={turns} is negative")
     if sketch is None:
-        key = random.key(0) if key is None else key
+        key = tensor(np.array(0, np.uint64), device=x.spec.place.device) if key is None else key  # random.key(0)
         omega = random.normal(key, (n, dim_min(k + extra, most)), real_of(x.dtype))
     else:
         omega = inexact(sketch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,20 @@ from tenferro_runtime.control_flow._while import most_steps, recorded_while
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import LEAF, flatten
-from tenferro_tensor import HOST, Interval, Size, Spec, catalog
+from tenferro_tensor import HOST, Interval, Place, Size, Spec, catalog, get_backend
 from tenferro_tensor.functions import arange
 from tenferro_tensor.operands import number, size_of, value
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, decide, dim_max, dim_min, int64
-
-_INDEX: Final = Spec((), int64, HOST)
+from tenferro_tensor_core import (
+    ArgumentError,
+    BackendUnavailableError,
+    Dim,
+    DimLike,
+    as_size,
+    decide,
+    dim_max,
+    dim_min,
+    int64,
+)
 
 
 def fori_loop(
@@ -118,9 +126,10 @@ def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None, 
         init = _counted(0, blocks, lambda b, c: _steps(body, b * count + lo, count, c), init, 1)
         return _counted(lo + blocks * count, lo + n, body, init, 1)
     carry = Carry("fori_loop", init, body)
-    index = LeafKind(_INDEX, int, Interval(lo, hi - 1))
+    indices = _indices(lo, n, _place(init))
+    index = LeafKind(Spec((), int64, indices.spec.place), int, Interval(lo, hi - 1))
     step = lambda c, i: (body(i, c), None)
-    return recorded("fori_loop", step, carry, [_indices(lo, n)], LEAF, [index], n, False, budget)[0]
+    return recorded("fori_loop", step, carry, [indices], LEAF, [index], n, False, budget)[0]
 
 
 def _number(d: DimLike) -> int:
@@ -128,11 +137,23 @@ def _number(d: DimLike) -> int:
     return d if isinstance(d, int) else int(Size(d))
 
 
-def _indices(lo: DimLike, n: DimLike) -> Any:
+def _place(init: Any) -> Place:
+    """Where the indices are: beside a carry of one accelerator, else in main memory."""
+    places: set[Place] = {x.spec.place for x in flatten(init)[0] if hasattr(x, "spec")}
+    if len(places) != 1 or (place := places.pop()).memory_space.kind == "host":
+        return HOST
+    try:
+        get_backend(place.device.kind).require(place.device)
+    except BackendUnavailableError:  # the program is traced for another machine
+        return HOST
+    return place
+
+
+def _indices(lo: DimLike, n: DimLike, place: Place) -> Any:
     if isinstance(lo, int) and isinstance(n, int):
-        return arange(lo, lo + n)
-    counted = catalog.iota(shape=(n,), dtype=int64, axis=0, place=HOST)
-    return counted if lo.__class__ is int and not lo else catalog.add(counted, number(lo, HOST))
+        return arange(lo, lo + n, device=None if place is HOST else place.device)
+    counted = catalog.iota(shape=(n,), dtype=int64, axis=0, place=place)
+    return counted if lo.__class__ is int and not lo else catalog.add(counted, number(lo, place))
 
 
 def _steps(body: Any, start: Any, count: int, carry: Any) -> Any:

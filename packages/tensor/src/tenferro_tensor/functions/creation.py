@@ -365,6 +365,8 @@ def linspace(
     if isinstance(num, int) and num > sys.maxsize // 16:
         raise ShapeError(f"linspace cannot make {num} numbers, more than memory can be addressed for", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
+        if device is None:
+            device = _device_of(start, stop)
         with explicit(device):
             steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=device)
             out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
@@ -377,6 +379,12 @@ def linspace(
             out = _open_linspace(start, stop, num, endpoint, place_of(device))
             return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal, copy=False)
     return noted(own(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), place_of(device)))
+
+
+def _device_of(*bounds: Any) -> Any:
+    """The accelerator that a bound is on, for what is computed beside it; None where all are in main memory."""
+    places = [x.spec.place for x in bounds if hasattr(x, "spec")]
+    return next((p.device for p in places if p.memory_space.kind != "host"), None)
 
 
 def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place) -> Any:

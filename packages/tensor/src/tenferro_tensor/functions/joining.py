@@ -23,6 +23,7 @@ from tenferro_tensor_core import (
     ArgumentError,
     Dim,
     DimLike,
+    PlacementError,
     ShapeError,
     TracingError,
     as_size,
@@ -153,6 +154,12 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
     if isinstance(n, Dim):
         return _repeated(x, n, axis)
     times = host_elements(repeats)
+    if times is None and not repeats.spec.place.on_host:
+        raise PlacementError(
+            f"repeat counts in main memory, but `repeats` is in {repeats.spec.place.memory_space} memory; move it with "
+            "to_device('cpu:0')",
+            memory_space=repeats.spec.place.memory_space.kind,
+        )
     if times is None:
         raise TracingError(
             "repeat has a result whose size depends on `repeats`, which is not known while tracing or under vmap; pass "

@@ -43,7 +43,9 @@ def kernels(xp: Any, special: Special) -> Table:
     def dim_value(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: int, place: Place) -> Kernel:
         if is_open(size):
             return np.int64 if xp is np else partial(xp.asarray, dtype=np.int64)
-        number = np.int64(size) if xp is np else xp.asarray(size, np.int64)
+        if xp is not np:  # made in each call, on the device and stream that are current then
+            return lambda: xp.asarray(size, np.int64)
+        number = np.int64(size)
         return lambda: number
 
     @any_size

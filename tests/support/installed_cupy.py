@@ -1,0 +1,51 @@
+"""Puts the simulated CuPy into the process for a while."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from fake_cupy import FakeCupy, fake_cupyx
+from simulated.installed import no_accelerator
+from tenferro_gpu import _kernels, _stack
+from tenferro_linalg import _providers
+from tenferro_runtime import fusion
+from tenferro_tensor import REGISTRY, clear_plans
+from tenferro_tensor import backends as backends
+
+
+def forget() -> None:
+    """Drop what the process has kept of CuPy."""
+    for cached in (_stack.cupy, _kernels.core_kernels, _providers.device):
+        cached.cache_clear()
+    fusion.clear()
+    for kind in ("cuda", "rocm"):
+        backends._made.pop(kind, None)
+        for key in [k for k in REGISTRY._tables["kernel"] if k[1] == kind and k[0].extension is None]:
+            del REGISTRY._tables["kernel"][key]
+    clear_plans()
+
+
+@contextmanager
+def fresh_process() -> Iterator[None]:
+    """A process that has used no accelerator, inside and afterwards."""
+    with no_accelerator():
+        forget()
+        try:
+            yield
+        finally:
+            forget()
+
+
+def modules(**kind: Any) -> dict[str, Any]:
+    """The simulated modules by name; `kind` is for `FakeCupy`."""
+    return {"cupy": FakeCupy(**kind), **fake_cupyx()}
+
+
+@contextmanager
+def installed_cupy(**kind: Any) -> Iterator[FakeCupy]:
+    """A process in which the simulated CuPy is installed; `kind` is for `FakeCupy`."""
+    found = modules(**kind)
+    with fresh_process(), mock.patch.dict(sys.modules, found):
+        yield found["cupy"]

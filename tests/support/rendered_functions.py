@@ -1,0 +1,47 @@
+"""A kernel of every function that rendered GPU kernels call, for each dtype."""
+
+from functools import cache
+
+import numpy as np
+
+from native_kernels import one_op, operands
+from tenferro_gpu.rendering import CudaRenderer
+from tenferro_gpu.rendering._functions import KINDS
+from tenferro_tensor.catalog import numbers
+from tenferro_tensor.device_model import KernelIR, ProgramSpec
+from tenferro_tensor_core import is_narrow, load_bfloat16
+
+DTYPES = {
+    "b": ["bool"],
+    "i": ["int8", "int16", "int32", "int64"],
+    "u": ["uint8", "uint16", "uint32", "uint64"],
+    "f": ["float32", "float64"],
+    "c": ["complex64", "complex128"],
+    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
+}
+NAMES = [name for names in DTYPES.values() for name in names]
+
+
+def kind_in(dtype: str, kinds: str) -> bool:
+    """Whether a dtype is of one of the kinds, of which ``"n"`` is that of narrow floats."""
+    return ("n" if is_narrow(np.dtype(dtype)) else np.dtype(dtype).kind) in kinds
+
+
+@cache
+def kernels_of(dtype: str) -> dict[str, KernelIR]:
+    """The kernel of every primitive on operands of a dtype."""
+    rng, found = np.random.default_rng(0), {}
+    for primitive, kinds in KINDS.items():
+        if kind_in(dtype, kinds) and primitive is not numbers.convert:
+            ins = operands(rng, primitive, dtype, len(primitive.operands))
+            found[primitive.name] = one_op(primitive.op(), *ins)
+    for target in NAMES:
+        found[f"convert_{target}"] = one_op(numbers.convert.op(dtype=np.dtype(target)), dtype)
+    return found
+
+
+@cache
+def specs_of(dtype: str) -> dict[str, ProgramSpec]:
+    """The kernels of a dtype, all of one source, by name."""
+    kernels = kernels_of(dtype)
+    return dict(zip(kernels, CudaRenderer().together(kernels), strict=True))
