@@ -1,0 +1,241 @@
+"""`as_torch`: a function of tenferro as one of PyTorch, with derivatives in every mode and at every order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Signature
+from typing import Any, Final, NamedTuple
+
+from tenferro_ad.adapters._hosted import HostedFunction, HostedOperation, TwoParts
+from tenferro_ad.adapters.torch._library import torch
+from tenferro_ad.adapters.torch._memory import borrowed, is_operand, operand, spec_of, tensors_of, value_of
+from tenferro_runtime.extension import BoundedCache
+from tenferro_runtime.trees import flatten, unflatten
+from tenferro_tensor_core import ArgumentError, GradientError, key_of
+
+MAX_STRUCTURES: Final = 256
+"""Largest number of structures of arguments that a function is kept for."""
+
+PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+"""Arguments that are operands as they are."""
+
+
+def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of PyTorch tensors of a tenferro function.
+
+    The result computes with tenferro in the memory of the tensors, and is differentiable in PyTorch: by
+    ``backward()`` and `torch.autograd`, to any order, and under `torch.func.grad`, `vjp`, `jvp`, `vmap`, `jacrev`,
+    `jacfwd` and `hessian`, in any nesting. The function is traced as by `compile`, once for each kind of arguments.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers, that can be compiled. Tensors, NumPy
+            arrays and numbers among its arguments become arrays; other leaves are constants of the program and need
+            a hash.
+
+    Returns:
+        A function of the same arguments that returns tensors of PyTorch. Nothing is copied but results that share
+        memory with an argument, a constant or each other, since PyTorch may write to them. Like other functions of
+        PyTorch it keeps its arguments for the backward pass, which fails when one was written to in between.
+
+    Raises:
+        ArgumentError: `f` is no function, or an argument has elements, a layout or a device that tenferro lacks.
+        MissingRuleError: a derivative is asked for, and an operation has no rule.
+
+    >>> import tenferro_runtime as tr
+    >>> import torch
+    >>> from tenferro_ad.adapters.torch import as_torch
+    >>> norm = as_torch(lambda x: tr.sqrt(tr.sum(x * x)))
+    >>> x = torch.tensor([3.0, 4.0], requires_grad=True)
+    >>> y = norm(x)
+    >>> y.backward()
+    >>> y.item(), x.grad
+    (5.0, tensor([0.6000, 0.8000]))
+    """
+    if not callable(f):
+        raise ArgumentError(f"as_torch takes a function, got {f!r:.80}")
+    functions: BoundedCache[Any, HostedFunction] = BoundedCache(
+        f"as_torch({getattr(f, '__qualname__', '')})", MAX_STRUCTURES
+    )
+
+    def flat_for(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[HostedFunction, list[Any]]:
+        leaves, tree = flatten((args, kwargs))
+        static = {i: x for i, x in enumerate(leaves) if not is_operand(x)}
+        try:
+            key = (tree, tuple([(i, key_of(x)) for i, x in static.items()]))
+            found = functions.get_or_make(key, lambda: HostedFunction(f, tree, static))
+        except TypeError as error:
+            raise ArgumentError(
+                f"as_torch: the arguments {[*static.values()]!r:.80} are neither arrays nor numbers and have no hash, "
+                "so that they cannot be constants of the function; pass tensors, tuples or text"
+            ) from error
+        return found, [operand(x) for i, x in enumerate(leaves) if i not in static]
+
+    @wraps(f)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        operands: Sequence[Any] = args
+        if not kwargs and PLAIN.issuperset(map(type, args)):
+            flat = functions.get(len(args))
+            if flat is None:
+                flat = functions.get_or_make(len(args), lambda: flat_for(args, {})[0])
+        else:
+            flat, operands = flat_for(args, kwargs)
+        specs = [spec_of(x) for x in operands]
+        tree = flat.result(specs)
+        return unflatten(tree, _apply(flat.operation, operands, specs))
+
+    return called
+
+
+def _apply(operation: HostedOperation, operands: Sequence[Any], specs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+    """Compute the results of an operation, in two parts where PyTorch records."""
+    recorded = None
+    if torch.is_grad_enabled():
+        need = tuple([i for i, x in enumerate(operands) if isinstance(x, torch.Tensor) and x.requires_grad])
+        if need:
+            recorded = operation.recorded([spec_of(x) for x in operands] if specs is None else specs, need)
+            if recorded is not None:
+                found = _Apply.apply(TorchCall(operation, recorded, need), *operands)
+                return tuple(found[: recorded.results])
+    return tuple(_Apply.apply(TorchCall(operation, None, ()), *operands))
+
+
+class TorchCall:
+    """One call of an operation.
+
+    Attributes:
+        operation: the operation.
+        recorded: its two parts, of which the first is computed, or ``None``.
+        need: the operands that these are for.
+    """
+
+    __slots__ = ("need", "operation", "recorded")
+
+    def __init__(self, operation: HostedOperation, recorded: TwoParts | None, need: tuple[int, ...]) -> None:
+        self.operation, self.recorded, self.need = operation, recorded, need
+
+    @property
+    def computed(self) -> HostedOperation:
+        """What gives all that the call returns."""
+        return self.operation if self.recorded is None else self.recorded.first
+
+
+class _Apply(torch.autograd.Function):  # type: ignore[misc]  # torch is Any
+    """An operation on tensors and numbers; its last results are residuals where it is recorded."""
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(call: TorchCall, *operands: Any) -> tuple[Any, ...]:
+        found = call.computed.run(*map(value_of, operands))
+        count = len(found) if call.recorded is None else call.recorded.results
+        outs = tensors_of(found[:count])
+        return (*_apart(outs, operands), *map(borrowed, found[count:]))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        call = ctx.call = inputs[0]
+        ctx.set_materialize_grads(False)
+        ctx.others = [None if isinstance(x, torch.Tensor) else x for x in inputs[1:]]
+        ctx.moving = [x.is_floating_point() or x.is_complex() for x in output]
+        tensors = [x for x in inputs[1:] if isinstance(x, torch.Tensor)]
+        kept = () if call.recorded is None else call.recorded.kept
+        ctx.save_for_backward(*tensors, *[output[k] for k in kept])
+        ctx.save_for_forward(*tensors)
+        ctx.mark_non_differentiable(*[x for x, moves in zip(output, ctx.moving, strict=True) if not moves])
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
+        call, saved = ctx.call, iter(ctx.saved_tensors)
+        operands = [next(saved) if x is None else x for x in ctx.others]
+        wanted = [i for i, there in enumerate(ctx.needs_input_grad[1:]) if there]
+        given = [g is not None for g in cotangents]
+        found: list[Any] = [None] * len(operands)
+        recorded = call.recorded
+        if recorded is not None and not any(given[recorded.results :]) and {*call.need}.issuperset(wanted):
+            try:
+                _pull_kept(call, cotangents, operands, [*saved], found)
+            except GradientError as error:
+                if not error.payload.get("beside"):  # there may be a limit, which a program of its own finds
+                    raise
+            else:
+                return (None, *[g if i in wanted else None for i, g in enumerate(found)])
+        if wanted and any(given):
+            pulled = call.computed.pulled(tuple(wanted), tuple(given))
+            gs = [g for g in cotangents if g is not None]
+            for i, g in zip(wanted, _apply(pulled, [*operands, *gs]), strict=True):
+                found[i] = g
+        return (None, *found)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
+        saved = iter(ctx.saved_tensors)
+        operands = [next(saved) if x is None else x for x in ctx.others]
+        need = tuple([i for i, t in enumerate(tangents) if t is not None])
+        pushed = ctx.call.computed.pushed(need)
+        found = iter(_apply(pushed, [*operands, *[tangents[i] for i in need]]))
+        return tuple([next(found) if moves else None for moves in ctx.moving])
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], call: TorchCall, *operands: Any) -> tuple[Any, Any]:
+        found = _apply(call.computed.mapped(tuple(in_dims[1:]), info.batch_size), operands)
+        return found, (0,) * len(found)
+
+
+class _PositionalSignature(Signature):
+    """Signature of a function without defaults, which `torch.autograd.Function.apply` binds in each call.
+
+    Finding the arguments by name takes longer than all else in a call of a small function.
+    """
+
+    def bind(self, *args: Any, **kwargs: Any) -> Any:
+        """The arguments as they are."""
+        return _BoundArguments(args, kwargs)
+
+
+class _BoundArguments(NamedTuple):
+    """Bound arguments, as `apply` reads them."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def apply_defaults(self) -> None:
+        """There are none."""
+
+
+_Apply.forward.__signature__ = _PositionalSignature()  # type: ignore[attr-defined]
+
+
+def _pull_kept(
+    call: TorchCall, cotangents: Sequence[Any], operands: list[Any], kept: list[Any], found: list[Any]
+) -> None:
+    """Fill in cotangents of operands, from those of results and the residuals."""
+    recorded = call.recorded
+    assert recorded is not None, "only a recorded call has residuals"
+    given = tuple([g is not None and there for g, there in zip(cotangents, recorded.active)])
+    if not any(given):
+        return
+    second = recorded.second(given)
+    at = {~k: x for k, x in zip(recorded.kept, kept, strict=True)}
+    residuals = [operands[i] if i >= 0 else at[i] for i in second.sources]
+    gs = [g for g, there in zip(cotangents, given) if there]
+    for place, g in zip(second.places, _apply(second.operation, [*gs, *residuals]), strict=True):
+        found[call.need[place]] = g
+
+
+def _apart(outs: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Results on an accelerator, copied where they share memory with an operand."""
+    if all(x.device.type == "cpu" for x in outs):
+        return outs  # seen to before
+    taken = [_range(x) for x in operands if isinstance(x, torch.Tensor)]
+    return tuple([x.clone() if any(_overlap(_range(x), r) for r in taken) else x for x in outs])
+
+
+def _range(x: Any) -> tuple[int, int]:
+    storage = x.untyped_storage()
+    start = storage.data_ptr()
+    return start, start + storage.nbytes()
+
+
+def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[0] < b[1] and b[0] < a[1]
