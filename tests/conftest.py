@@ -1,5 +1,6 @@
 """One BLAS thread, the CPU for JAX, and deterministic, short property tests."""
 
+import gc
 import os
 
 # Before NumPy is imported: on small matrices threads cost more than they give, and two test workers share the cores.
@@ -14,3 +15,9 @@ from hypothesis import settings  # noqa: E402 - it may import NumPy
 
 settings.register_profile("tenferro", max_examples=30, deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("tenferro")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through tens of thousands of collected tests again and again."""
+    gc.collect()
+    gc.freeze()
