@@ -210,6 +210,8 @@ def test_entry_points_are_declared() -> None:
         ("tenferro.backends", "cpu"): "tenferro_cpu:make_backend",
         ("tenferro.backends", "cuda"): "tenferro_gpu:make_cuda_backend",
         ("tenferro.backends", "rocm"): "tenferro_gpu:make_rocm_backend",
+        ("tenferro.backends", "xla"): "tenferro_xla:make_backend",
+        ("tenferro.compilers", "xla"): "tenferro_xla:make_compiler",
         ("tenferro.device_runtimes", "cuda"): "tenferro_gpu:register_cuda",
         ("tenferro.device_runtimes", "rocm"): "tenferro_gpu:register_rocm",
         ("tenferro.extensions", "einsum"): "tenferro_einsum._extension:register",

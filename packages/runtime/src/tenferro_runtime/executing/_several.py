@@ -134,6 +134,8 @@ def _meet(devices: Sequence[ComputeDevice]) -> bool:
     distinct = {*devices}
     if len(distinct) < 2:
         return False
+    if any(get_backend(d.kind).compiler(d) for d in distinct):
+        return False  # a library with queues of its own
     try:
         for kind in {d.kind for d in distinct} - {HOST.device.kind}:
             device_runtime(kind)

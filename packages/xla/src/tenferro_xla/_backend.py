@@ -1,0 +1,172 @@
+"""`XlaBackend`: values on devices of XLA, and operations on them one by one, each a compiled program of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.extension import HOST, REGISTRY, BoundedCache, Builder, Op, Program, Spec, catalog
+from tenferro_runtime.ir import ProgramPrimitive
+from tenferro_tensor import SCALARS, Backend, ComputeDevice, HostKernel, falling_back
+from tenferro_tensor.expansions import Expansion
+from tenferro_tensor.reference import placement
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+from tenferro_xla._at_host import op_at_host
+from tenferro_xla._executable import Executable
+from tenferro_xla._jax_modules import library, wide_numbers
+from tenferro_xla._jitted import jitted, put
+from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
+from tenferro_xla._places import jax_device, jax_devices
+from tenferro_xla.lowerings import CORE
+
+_STEPS: Final[BoundedCache[Any, Executable]] = BoundedCache("tenferro_xla: operations compiled one by one", 1024)
+
+_SHARED_ALIGNMENT: Final = 64
+"""JAX shares the memory of NumPy arrays that are aligned to so many bytes instead of copying them."""
+
+
+class XlaBackend(Backend):
+    """The devices ``xla:<platform>:<i>``; raw arrays are those of JAX, with exactly the dtypes of tensors.
+
+    Whole programs are compiled as such, see `XlaCompiler`; an operation outside of them is a program of one step.
+
+    Args:
+        platform: ``"cpu"``, ``"cuda"``, ``"rocm"`` or ``"tpu"``.
+
+    Raises:
+        BackendUnavailableError: JAX is missing, or it has no such devices.
+    """
+
+    def __init__(self, platform: str) -> None:
+        self.name, self.platform = f"xla:{platform}", platform
+        jax_devices(platform)
+
+    def devices(self) -> tuple[ComputeDevice, ...]:
+        """The devices of this process."""
+        return tuple([ComputeDevice(f"{self.name}:{i}") for i in range(len(jax_devices(self.platform)))])
+
+    def info(self) -> dict[str, Any]:
+        """Version of JAX, and its devices."""
+        jax = library()
+        return {"jax": jax.__version__, "devices": ", ".join(d.device_kind for d in jax_devices(self.platform))}
+
+    def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
+        """A copy with the same dtype, whatever JAX's own default is."""
+        host = np.asarray(array)
+        if not host.ctypes.data % _SHARED_ALIGNMENT:
+            host = host.copy()
+        raw = put(host, jax_device(device))
+        raw.block_until_ready()  # until then it is read from `host`
+        return raw
+
+    def download(self, raw: Any) -> np.ndarray[Any, Any]:
+        """The elements in main memory, which on the platform ``cpu`` is where they are."""
+        return np.asarray(raw)
+
+    def synchronize(self) -> None:
+        """Wait for all arrays of the platform."""
+        for array in library().live_arrays(self.platform):
+            array.block_until_ready()
+
+    def compiler(self, device: ComputeDevice) -> str | None:
+        """XLA, for that device."""
+        return str(device)
+
+    def kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> Callable[..., Any]:
+        """The op compiled as a program of one step; its kernel for every backend where it has no lowering.
+
+        Raises:
+            PlacementError: JAX has no such device.
+            UnsupportedError: there is neither.
+        """
+        p = op.primitive
+        if p is catalog.transfer:
+            return placement.transfer(ins, outs, **op.params)
+        self.require(device)
+        generic = REGISTRY.find("kernel", p, self.name)
+        if isinstance(p, ProgramPrimitive) and generic is not None:
+            return generic(ins, outs, **op.params)  # type: ignore[no-any-return]
+        if p not in CORE:
+            try:
+                self._module(op, ins)
+            except UnsupportedError as cause:
+                if generic is not None and not isinstance(generic, Expansion):
+                    return generic(ins, outs, **op.params)  # type: ignore[no-any-return]
+                here = REGISTRY.find("kernel", p, "cpu")
+                if here is None or not falling_back():
+                    raise
+                refusal = cause.with_traceback(None)
+                return HostKernel(self, device, here, ins, outs, op.params, lambda: refusal)
+        return OneStep(self, op, ins, device, many=isinstance(op.infer(*ins), tuple))
+
+    def step(self, op: Op, operands: tuple[Spec, ...], device: ComputeDevice) -> Executable:
+        """The executable of one op on operands of the given specs."""
+        module = self._module(op, operands)
+        return Executable(module, jitted(module, device=jax_device(device)), near=False)
+
+    def _module(self, op: Op, operands: tuple[Spec, ...]) -> StableHloModule:
+        return lower_to_stablehlo(one_step(op, operands), self.platform)
+
+
+class OneStep:
+    """The kernel of an op: an executable for each combination of shapes, since element-wise operands broadcast.
+
+    Args:
+        backend: compiles it.
+        op: the op.
+        ins: specs of the operands; those of element-wise ops may be of smaller shapes, or numbers.
+        device: where it runs.
+        many: whether it returns a tuple.
+    """
+
+    __slots__ = ("_backend", "_device", "_dtypes", "_many", "_op")
+
+    def __init__(
+        self, backend: XlaBackend, op: Op, ins: tuple[Spec, ...], device: ComputeDevice, *, many: bool
+    ) -> None:
+        self._backend, self._op, self._device, self._many = backend, op, device, many
+        self._dtypes = tuple([s.dtype for s in ins])
+
+    def __call__(self, *raws: Any) -> Any:
+        if SCALARS.isdisjoint([x.__class__ for x in raws]):
+            out = self._run(raws)
+        else:
+            pairs = zip(raws, self._dtypes, strict=True)
+            given = tuple([np.asarray(x, dtype) if x.__class__ in SCALARS else x for x, dtype in pairs])
+            with wide_numbers():
+                out = self._run(given)
+        return out if self._many else out[0]
+
+    def _run(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        key = (self._op, self._device, tuple([x.shape for x in given]), self._dtypes)
+        run = _STEPS.get(key)
+        if run is None:
+            specs = tuple([Spec(x.shape, dtype) for x, dtype in zip(given, self._dtypes, strict=True)])
+            run = _STEPS.put(key, self._backend.step(self._op, specs, self._device))
+        return run(*given)
+
+
+def one_step(op: Op, operands: tuple[Spec, ...]) -> Program:
+    """An op as a program in main memory."""
+    builder = Builder()
+    values = tuple([builder.input(s.with_(place=HOST)) for s in operands])
+    out = builder.bind(op_at_host(op), values)
+    return builder.close(list(out) if isinstance(out, tuple) else [out])
+
+
+def make_backend(platform: str = "") -> XlaBackend:
+    """The entry point ``tenferro.backends``, called with the second part of a kind of device.
+
+    Raises:
+        BackendUnavailableError: JAX is missing, or it has no such devices, or no platform is named.
+    """
+    if not platform:
+        raise BackendUnavailableError(
+            "a device of XLA has the name of a platform: use 'xla:cpu:0', 'xla:cuda:0', 'xla:rocm:0' or 'xla:tpu:0'",
+            backend="xla",
+        )
+    return XlaBackend(platform)

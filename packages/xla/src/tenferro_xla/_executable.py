@@ -1,0 +1,54 @@
+"""`Executable`: a compiled module over raw arrays, and what happens when a step of it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import NumericalError, Tensor
+from tenferro_xla._jax_modules import wide_numbers
+from tenferro_xla._lower import StableHloModule
+
+
+class Executable:
+    """A compiled module over raw arrays.
+
+    Args:
+        module: what was compiled; its program is that of main memory.
+        run: the module on arrays of JAX.
+        near: whether arguments and results are NumPy arrays.
+    """
+
+    __slots__ = ("_checked", "_count", "_module", "_near", "_run")
+
+    def __init__(self, module: StableHloModule, run: Callable[..., Any], *, near: bool) -> None:
+        self._module, self._run, self._near = module, run, near
+        self._checked, self._count = module.checked, len(module.outputs)
+
+    def __call__(self, *raws: Any) -> tuple[Any, ...]:
+        """Run; where a step fails, the program runs once more on the CPU backend, whose error says what is wrong.
+
+        Raises:
+            NumericalError: a step failed.
+        """
+        if self._near:
+            with wide_numbers():
+                found = self._run(*raws)
+        else:
+            found = self._run(*raws)
+        if self._checked:
+            if bool(found[self._count]):
+                self._fail(raws)
+            found = found[: self._count]
+        # Reading the results waits for them, and until then XLA reads the arguments where they are.
+        return tuple([np.asarray(x)[()] for x in found]) if self._near else tuple(found)
+
+    def _fail(self, raws: tuple[Any, ...]) -> None:
+        values = [Tensor.wrap(np.asarray(raw), s) for raw, s in zip(raws, self._module.inputs, strict=True)]
+        self._module.program.run(*values)
+        raise NumericalError(
+            "a step of the program failed in XLA, though the CPU backend runs it: a matrix is at the edge of being "
+            "singular, indefinite or degenerate, and rounding decides"
+        )

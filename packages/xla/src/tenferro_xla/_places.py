@@ -1,0 +1,45 @@
+"""Devices of XLA by name: ``xla:cpu:0`` is the first device of JAX's platform ``cpu``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_tensor import ComputeDevice
+from tenferro_tensor_core import BackendUnavailableError
+from tenferro_xla._jax_modules import library
+
+
+def jax_devices(platform: str) -> list[Any]:
+    """The devices of a platform that this process computes on.
+
+    Raises:
+        BackendUnavailableError: JAX is missing, or it has no such platform here.
+    """
+    try:
+        jax = library()
+    except ImportError as cause:
+        raise BackendUnavailableError(
+            "computing by XLA needs JAX, which is not installed; pip install tenferro-xla", platform=platform
+        ) from cause
+    try:
+        return list(jax.local_devices(backend=platform))
+    except RuntimeError as cause:
+        raise BackendUnavailableError(
+            f"JAX has no {platform!r} devices here ({cause}); install jax with that platform, or use 'xla:cpu:0'",
+            platform=platform,
+        ) from cause
+
+
+def jax_device(device: ComputeDevice) -> Any:
+    """The device of JAX of a name ``xla:<platform>:<i>``.
+
+    Raises:
+        BackendUnavailableError: there is none.
+    """
+    platform = device.kind.partition(":")[2]
+    devices = jax_devices(platform)
+    if device.index >= len(devices):
+        raise BackendUnavailableError(
+            f"there is no device {device}; JAX sees {len(devices)} of them", platform=platform, index=device.index
+        )
+    return devices[device.index]
