@@ -8,6 +8,7 @@ from tenferro_ad import (  # noqa: F401 - how values record
     _expansion_rules,
     _record,
     _transfers,
+    _within,
     checkpoint_policies,
     control_flow,
     implicit,

@@ -7,6 +7,7 @@ traces only the tangents.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from tenferro_ad._apply import CallSite
@@ -14,7 +15,7 @@ from tenferro_ad._differentiated import Differentiated, split
 from tenferro_ad._jvp import Jvp
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
-from tenferro_tensor import SCALARS, Op, Primitive, Spec
+from tenferro_tensor import REGISTRY, SCALARS, Op, Primitive, Spec
 from tenferro_tensor.calls import DualBase, Entry, state
 from tenferro_tensor.entries import device_of
 from tenferro_tensor.promotion import materialised
@@ -62,6 +63,19 @@ def dual(value: Any, tangent: Any, level: int) -> Dual:
 JVP_RULES: Final[dict[Primitive, Callable[..., Any]]] = {}
 """Primitives that tangents go through in their own way: those whose metadata is a program."""
 
+JVP_RULES_BY_RULE: Final[dict[type, Callable[..., Any]]] = {}
+"""The same for primitives with a rule of some class; it is passed first."""
+
+
+def jvp_rule_of(primitive: Primitive) -> Callable[..., Any] | None:
+    """The way that tangents go through a primitive, if they have one of their own."""
+    found = JVP_RULES.get(primitive)
+    if found is None:
+        rule = REGISTRY.find("rule", primitive)
+        by_rule = JVP_RULES_BY_RULE.get(rule.__class__)
+        found = None if by_rule is None else partial(by_rule, rule)
+    return found
+
 
 def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     """Run an op on the values inside its operands, and push their tangents through it.
@@ -88,7 +102,7 @@ def _push_first(level: int, op: Op, mask: int, lower: list[Any], tangents: list[
     if not op.primitive.elementwise:
         lower = list(materialised(tuple(lower)))
     need = tuple([i for i in range(len(lower)) if mask >> i & 1])
-    rule = JVP_RULES.get(op.primitive)
+    rule = jvp_rule_of(op.primitive)
     if rule is not None:
         return rule(op, level, lower, need, tangents)
     parts = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower])

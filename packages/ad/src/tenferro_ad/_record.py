@@ -18,7 +18,7 @@ from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
 from tenferro_ad._vjp import Vjp
-from tenferro_tensor import SCALARS, Op, Primitive, Tensor
+from tenferro_tensor import REGISTRY, SCALARS, Op, Primitive, Tensor
 from tenferro_tensor.calls import Entry, Node, state
 from tenferro_tensor.entries import device_of
 from tenferro_tensor.promotion import materialised
@@ -28,6 +28,9 @@ Recorder = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any
 
 RECORDERS: Final[dict[Primitive, Recorder]] = {}
 """Primitives that are recorded in their own way: those whose metadata is a program, and transfers."""
+
+RECORDERS_BY_RULE: Final[dict[type, Callable[..., Any]]] = {}
+"""Recorders of primitives with a rule of some class; they get the rule first."""
 
 
 def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
@@ -56,7 +59,11 @@ def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list
         lower = list(materialised(tuple(lower)))
     need = tuple([i for i in range(len(lower)) if mask >> i & 1])
     recorder = RECORDERS.get(op.primitive)
-    if recorder is not None:
+    if recorder is None:
+        rule = REGISTRY.find("rule", op.primitive)
+        if rule.__class__ in RECORDERS_BY_RULE:
+            return RECORDERS_BY_RULE[rule.__class__](rule, op, level, lower, need, tuple(parents))
+    else:
         return recorder(op, level, lower, need, tuple(parents))
     parts = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower])
     entry = op.entries.get((mask, *parts))

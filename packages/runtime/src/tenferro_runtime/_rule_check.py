@@ -26,8 +26,8 @@ def check_rule(primitive: Primitive, rule: Rule) -> None:
     """
     if not isinstance(rule, Rule):
         raise RegistryError(
-            f"the rule of {primitive.name} is {rule!r:.80}, which is no rule record; register Slopes, Linear, General "
-            "or Inactive of tenferro_runtime.extension",
+            f"the rule of {primitive.name} is {rule!r:.80}, which is no rule record; register Slopes, Linear, General, "
+            "Within or Inactive of tenferro_runtime.extension",
             primitive=primitive.name,
         )
     if isinstance(rule, Slopes) and not primitive.elementwise:

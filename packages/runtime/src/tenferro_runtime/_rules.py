@@ -109,9 +109,33 @@ class General:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """The primitive applies a program of its metadata in a way of its own, and its derivatives apply derivatives of it.
+
+    The last inputs of the program stand for the operands, and its outputs for the results, whatever other shapes these
+    have. A derivative has two parts: one of the operands, whose program has residuals after its outputs, and one of
+    residuals and of cotangents or tangents. Both are ops.
+
+    Attributes:
+        program: name of the metadata that is the program.
+        first: ``first(op, program)``, the op that applies `program` in the way of `op`, with the residuals as results
+            after those of `op`.
+        second: ``second(op, first, program, ins, outs)``, the op that applies `program`, whose inputs and outputs are
+            described by pairs. In `ins`, ``("operand", i)`` is that operand or its tangent, ``("output", k)`` the
+            cotangent of that result, ``("residual", j)`` that residual of the op `first`, and ``("input", i)`` that
+            leading input of the program of `op`, which is no operand of the new op. In `outs`, ``("operand", i)`` is
+            the cotangent of that operand, and ``("output", k)`` the tangent of that result.
+    """
+
+    program: str
+    first: Function
+    second: Function
+
+
+@dataclass(frozen=True, slots=True)
 class Inactive:
     """The derivative is zero by definition: comparisons, rounding, positions."""
 
 
-Rule = Slopes | Linear | General | Inactive
+Rule = Slopes | Linear | General | Within | Inactive
 """Any derivative rule."""

@@ -24,7 +24,7 @@ from tenferro_runtime._caches import BoundedCache, caches
 from tenferro_runtime._index_maps import IndexEntries, IndexForm, IndexMap, SparsityStep, index_map
 from tenferro_runtime._providers import ProviderRegistration, Providers
 from tenferro_runtime._rule_check import check_rule
-from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes
+from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes, Within
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
 from tenferro_runtime.ir._spec_check import check_program
@@ -129,6 +129,7 @@ __all__ = [
     "TracedTensor",
     "TracingError",
     "UnsupportedError",
+    "Within",
     "ask",
     "caches",
     "call",

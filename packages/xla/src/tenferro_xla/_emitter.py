@@ -31,11 +31,13 @@ class Functions:
 
     Attributes:
         texts: their texts.
+        channels: the number of exchanges between devices, each of which has a number of its own.
     """
 
     def __init__(self, platform: str, mesh: tuple[tuple[str, int], ...] | None = None) -> None:
         self.platform, self.mesh = platform, mesh
         self.texts: list[str] = []
+        self.channels = 0
         self._prefixes: dict[Any, str] = {}
 
     def entry(self, function: Callable[..., Any], operands: Any, outs: Any, static: dict[str, Any]) -> str:
@@ -138,17 +140,18 @@ class HloEmitter:
         body(inner, *[inner.named(s) for s in arguments])
         return bool(inner.failures)
 
-    def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> str:
+    def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]], end: str = "return") -> str:
         """The text of a region that maps arguments to what `body` returns.
 
-        A failure inside ends nothing outside: a body that can fail returns ``inner.failed()``, too.
+        A failure inside ends nothing outside: a body that can fail returns ``inner.failed()``, too. The operation `end`
+        returns from the region.
         """
         inner = HloEmitter(self.functions)
         inner._count, inner._indent = self._count, self._indent + "  "
         values = [inner.named(s) for s in arguments]
         results = body(inner, *values)
         header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in values)
-        inner.ops("return", results, ())
+        inner.ops(end, results, ())
         self._count = inner._count
         return "\n".join(["{", f"{self._indent}^bb0({header}):", *inner.lines, f"{self._indent}}}"])
 

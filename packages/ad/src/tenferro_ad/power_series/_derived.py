@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tenferro_ad._apply import CallSite, apply_jvp
 from tenferro_ad._differentiated import running
-from tenferro_ad._dual import JVP_RULES, Dual
+from tenferro_ad._dual import Dual, jvp_rule_of
 from tenferro_ad._rules import missing_operand, operand_name
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Coefficients, Term, derivative, over, total
@@ -162,7 +162,9 @@ def pushed(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
         inner = next_level()
         ins = [series(x, level) if i in need else x[0] for i, x in enumerate(xs)]
         tangents = [_slope(xs[i], level) for i in need]
-        found = running(inner, JVP_RULES[op.primitive], op, inner, ins, need, tangents)
+        rule = jvp_rule_of(op.primitive)
+        assert rule is not None, "its tangents go a way of their own"
+        found = running(inner, rule, op, inner, ins, need, tangents)
         moved = [z.tangent if z.__class__ is Dual and z.level == inner else None for z in found]
         for k in count(1):
             yield tuple([over(_coefficient(t, level, k - 1), k) for t in moved])

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from tenferro_ad._apply import CallSite
-from tenferro_ad._dual import JVP_RULES
+from tenferro_ad._dual import jvp_rule_of
 from tenferro_ad._rules import rule_of
 from tenferro_ad.power_series._coefficients import Coefficients
 from tenferro_ad.power_series._derived import Recurrence, constant_slopes, linear, pushed, solved
@@ -34,7 +34,7 @@ def _expands(p: Primitive) -> bool:
     return (
         _registered(p) is None
         and p not in PROGRAMS
-        and p not in JVP_RULES
+        and jvp_rule_of(p) is None
         and REGISTRY.find("rule", p) is None
         and p.family is not None
         and has_expansion(p)
@@ -64,7 +64,7 @@ def recurrence_of(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recu
     if own is not None:
         out = None if p.elementwise else op.infer(*_specs(xs))
         return Recurrence(own(*xs, **op.params), len(out) if isinstance(out, tuple) else None)
-    if p in JVP_RULES:
+    if jvp_rule_of(p) is not None:
         return pushed(op, xs, need)
     rule = rule_of(op)
     if isinstance(rule, Inactive):
@@ -106,7 +106,7 @@ def taylor_kind(primitive: Primitive) -> str:
         return "program"
     if _registered(primitive) is not None:
         return "recurrence"
-    if primitive in JVP_RULES:
+    if jvp_rule_of(primitive) is not None:
         return "nested jvp"
     if _expands(primitive):
         return "expansion"

@@ -110,7 +110,7 @@ class MeshFunction:
         leaves, tree = flatten(args)
         for x, path in zip(leaves, tree.paths(), strict=True):
             _require_plain(self.mesh, x, path)
-        asked = _spread_arguments(self._in, args, tree)
+        asked = spread_arguments(self._in, args, tree)
         specs = tuple([_spec_of(x) for x in leaves])
         splits = tuple([_split_of(x, p) for x, p in zip(leaves, asked, strict=True)])
         key = (tree, specs, splits)
@@ -155,7 +155,8 @@ def spread_specs(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Choic
     return [p for part, child in zip(parts, tree.children, strict=True) for p in spread_specs(part, child, name, what)]
 
 
-def _spread_arguments(prefix: Any, args: tuple[Any, ...], tree: TreeDef) -> list[Choice]:
+def spread_arguments(prefix: Any, args: tuple[Any, ...], tree: TreeDef) -> list[Choice]:
+    """A spec for each leaf of the arguments of a call."""
     if isinstance(prefix, list):
         prefix = tuple(prefix)
     if prefix.__class__ is tuple and len(prefix) != len(args):

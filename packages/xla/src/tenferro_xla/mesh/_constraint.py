@@ -1,0 +1,68 @@
+"""`with_sharding`: how a value inside of a program is to be split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime.extension import ArgumentError, AxisError, Linear, Registry, Spec, primitive
+from tenferro_runtime.ir import here
+from tenferro_tensor.functions import asarray
+from tenferro_xla.mesh import _region
+from tenferro_xla.mesh._spec import PartitionSpec, Split, names_of
+
+OPEN = ("?",)
+"""Stands for an axis of an array that XLA may split as it likes."""
+
+
+@primitive(family="tenferro-xla.split_as.v1", extension="xla")
+def split_as(x: Spec, *, split: Split) -> Spec:
+    """The operand; on a mesh it is split along the named axes."""
+    if len(split) != x.ndim:
+        raise AxisError(f"the split {split} has {len(split)} entries, but {x!r} has {x.ndim} axes")
+    return x
+
+
+def with_sharding(x: Any, spec: PartitionSpec) -> Any:
+    """The array, split in this way where the program runs on a mesh; elsewhere just the array.
+
+    XLA splits values between the steps of a program as those of arguments and results suggest. Where it finds no good
+    way by itself, this says one.
+
+    Args:
+        x: an array.
+        spec: how it is split; the axes are those of the mesh that the program is compiled for.
+
+    Raises:
+        ArgumentError: the call is inside of a function given to `shard_map`, where every device has its own part.
+        AxisError: there are more entries than axes.
+
+    >>> import numpy as np
+    >>> from tenferro_xla.mesh import P
+    >>> with_sharding(np.arange(2.0), P("data"))
+    Tensor([0., 1.])
+    """
+    if _region.current() is not None:
+        raise ArgumentError(
+            f"with_sharding is called{here()} inside of a function given to shard_map, where an array is the part of "
+            "one device; split arguments and results by in_specs and out_specs"
+        )
+    value = asarray(x)
+    if len(spec.entries) > value.spec.ndim:
+        raise AxisError(f"{spec!r} has {len(spec.entries)} entries{here()}, but the array is {value.spec!r}")
+    found = [names_of(e) for e in spec.entries]
+    return split_as(value, split=(*found, *[()] * (value.spec.ndim - len(found))))
+
+
+def _on_batches(size: Any, values: Any, batched: Any, *, split: Split) -> Any:
+    return split_as(values[0], split=(OPEN, *split))
+
+
+def _alias(x: Any, split: Split) -> Any:
+    return x._alias()
+
+
+def register(registry: Registry) -> None:
+    """Its derivative is itself; without a mesh it is its operand."""
+    registry.expansion(split_as, _alias)
+    registry.rule(split_as, Linear(x=lambda g, split: split_as(g, split=split)))
+    registry.batching(split_as, _on_batches)

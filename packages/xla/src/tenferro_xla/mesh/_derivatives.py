@@ -1,0 +1,170 @@
+"""Derivatives of programs of one device, and of the exchanges in them.
+
+The law: a program of one device is a function of the values of all devices, laid next to each other, and derivatives
+are those of this function. So a replicated operand, which goes to all devices, has the sum of what comes back from
+them; of a result that is the same for all devices, each sends back an equal share. `psum` of values that do not differ
+is a product with the number of devices, and exchanges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime.batching import Shared, batched_body
+from tenferro_runtime.extension import (
+    Builder,
+    Equation,
+    General,
+    Linear,
+    Op,
+    Program,
+    Registry,
+    Within,
+    catalog,
+    optimise,
+)
+from tenferro_runtime.ir import Literal, applied
+from tenferro_xla.mesh import collectives
+from tenferro_xla.mesh._shard_map import entering, on_devices
+from tenferro_xla.mesh._spec import MeshAxes, Split
+from tenferro_xla.mesh._varying import outputs, varying
+
+Role = tuple[str, int]
+
+
+def first(op: Op, program: Program) -> Op:
+    """The first part: residuals leave as they are, next to each other along the axes over which they differ."""
+    mesh, ins, outs = op.params["mesh"], op.params["in_splits"], op.params["out_splits"]
+    kinds = outputs(program, entering(mesh, ins))
+    builder = Builder()
+    found = list(applied(program, [builder.input(s) for s in program.inputs]))
+    splits = list(outs)
+    for j in range(len(outs), len(found)):
+        along = tuple([n for n, _ in mesh if n in kinds[j]])
+        split: Split = ((),) * found[j].spec.ndim
+        if along:
+            found[j] = catalog.reshape(found[j], shape=(1, *found[j].spec.shape))
+            split = (along, *split)
+        splits.append(split)
+    return on_devices.op(body=optimise(builder.close(found)), mesh=mesh, in_splits=ins, out_splits=tuple(splits))
+
+
+def second(op: Op, first: Op, program: Program, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
+    """The second part."""
+    mesh: MeshAxes = op.params["mesh"]
+    body = op.params["body"]
+    builder = Builder()
+    coordinates = [builder.input(s) for s in body.inputs[: len(mesh)]]
+    splits, values = [], []
+    results = len(op.params["out_splits"])
+    for (kind, i), spec in zip(ins, program.inputs, strict=True):
+        if kind == "input":
+            values.append(coordinates[i])
+            continue
+        split = {
+            "operand": op.params["in_splits"],
+            "output": op.params["out_splits"],
+            "residual": first.params["out_splits"][results:],
+        }[kind][i]
+        splits.append(split)
+        stacked = kind == "residual" and len(split) > spec.ndim
+        x = builder.input(spec.with_(shape=(1, *spec.shape)) if stacked else spec)
+        if stacked:
+            x = catalog.reshape(x, shape=spec.shape)
+        elif kind == "output":
+            x = _share(x, split, mesh)
+        values.append(x)
+    found = list(applied(program, values))
+    for k, (kind, i) in enumerate(outs):
+        if kind == "operand":
+            rest = _others(op.params["in_splits"][i], mesh)
+            if rest:
+                found[k] = collectives.sum_devices(found[k], coordinates[0], axes=rest)
+    out_splits = tuple([op.params["in_splits" if kind == "operand" else "out_splits"][i] for kind, i in outs])
+    made = optimise(builder.close(found))
+    return on_devices.op(
+        body=cheaper(made, mesh, tuple(splits)), mesh=mesh, in_splits=tuple(splits), out_splits=out_splits
+    )
+
+
+def _others(split: Split, mesh: MeshAxes) -> MeshAxes:
+    """The axes of the mesh along which an array is replicated."""
+    return tuple([(n, k) for n, k in mesh if k > 1 and all(n not in part for part in split)])
+
+
+def _share(g: Any, split: Split, mesh: MeshAxes) -> Any:
+    n = collectives.size_of(_others(split, mesh))
+    return g if n == 1 else g / n
+
+
+def cheaper(program: Program, mesh: MeshAxes, ins: tuple[Split, ...]) -> Program:
+    """The program without sums over devices of values that do not differ between these."""
+    found = varying(program, entering(mesh, ins))
+    equations: list[Equation] = []
+    for eq in program.equations:
+        operand = eq.operands[0] if eq.operands else None
+        if eq.op.primitive is collectives.sum_devices and isinstance(operand, int):
+            along = eq.op.params["axes"]
+            axes = tuple([(n, k) for n, k in along if n in found[operand]])
+            if not axes and program.specs[operand].inexact:
+                times = Literal(float(collectives.size_of(along)))
+                eq = Equation(catalog.mul.op(), (operand, times), eq.results, eq.source)
+        equations.append(eq)
+    return program.with_(equations=tuple(equations))
+
+
+def _extremum(primals: Any, tangents: Any, outs: Any, *, axes: MeshAxes, kind: str) -> Any:
+    """Devices with the same extremum share its derivative."""
+    (x, place), (t, _), out = primals, tangents, outs[0]
+    if t is None:
+        return (None,)
+    there = catalog.convert(catalog.eq(x, out), dtype=t.spec.dtype)
+    number = collectives.sum_devices(there, place, axes=axes)
+    return (collectives.sum_devices(there * t, place, axes=axes) / number,)
+
+
+def _unpermuted(g: Any, place: Any, axes: MeshAxes, pairs: Any) -> Any:
+    return collectives.permute_devices(g, place, axes=axes, pairs=tuple([(b, a) for a, b in pairs]))
+
+
+def _on_batches(
+    size: Any, values: Any, batched: Any, *, body: Program, mesh: MeshAxes, in_splits: Any, out_splits: Any
+) -> Any:
+    made = batched_body(body, (*[False] * len(mesh), *batched), size)
+    lanes = tuple([((), *split) if there else split for split, there in zip(in_splits, batched, strict=True)])
+    splits = tuple([((), *split) if there else split for split, there in zip(out_splits, made.batched, strict=True)])
+    found = on_devices(*values, body=made.program, mesh=mesh, in_splits=lanes, out_splits=splits)
+    return tuple([y if there else Shared(y) for y, there in zip(found, made.batched, strict=True)])
+
+
+def _shifted(primitive: Any, *names: str) -> Any:
+    """The batching rule of a collective whose metadata `names` are axes of the array."""
+
+    def rule(size: Any, values: Any, batched: Any, /, **params: Any) -> Any:
+        return primitive(*values, **{**params, **{n: params[n] + 1 for n in names}})
+
+    return rule
+
+
+def register(registry: Registry) -> None:
+    """Derivatives and batching rules."""
+    c = collectives
+    registry.rule(on_devices, Within("body", first, second))
+    registry.rule(c.sum_devices, Linear(x=lambda g, place, axes: c.sum_devices(g, place, axes=axes)))
+    registry.rule(c.extreme_device, General(jvp=_extremum))
+    registry.rule(c.gather_parts, Linear(x=lambda g, place, axes, axis: c.sum_parts(g, place, axes=axes, axis=axis)))
+    registry.rule(c.sum_parts, Linear(x=lambda g, place, axes, axis: c.gather_parts(g, place, axes=axes, axis=axis)))
+    registry.rule(c.permute_devices, Linear(x=_unpermuted))
+    registry.rule(
+        c.exchange_parts,
+        Linear(
+            x=lambda g, place, axes, split, joined: c.exchange_parts(g, place, axes=axes, split=joined, joined=split)
+        ),
+    )
+    registry.batching(on_devices, _on_batches)
+    registry.batching(c.sum_devices, _shifted(c.sum_devices))
+    registry.batching(c.extreme_device, _shifted(c.extreme_device))
+    registry.batching(c.gather_parts, _shifted(c.gather_parts, "axis"))
+    registry.batching(c.sum_parts, _shifted(c.sum_parts, "axis"))
+    registry.batching(c.permute_devices, _shifted(c.permute_devices))
+    registry.batching(c.exchange_parts, _shifted(c.exchange_parts, "split", "joined"))

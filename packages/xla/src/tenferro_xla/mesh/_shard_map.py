@@ -1,0 +1,173 @@
+"""`shard_map`: a function of the part that one device has, as a function of whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.control_flow.primitives import ProgramHolding
+from tenferro_runtime.extension import (
+    ArgumentError,
+    Builder,
+    Op,
+    Program,
+    ProgramError,
+    Spec,
+    UnsupportedError,
+    flatten,
+    optimise,
+    unflatten,
+)
+from tenferro_runtime.ir import definitions, here
+from tenferro_runtime.passes import remove_dead_code
+from tenferro_runtime.tracing import stage
+from tenferro_tensor.functions import asarray
+from tenferro_tensor.identity import lend
+from tenferro_xla.mesh import _region
+from tenferro_xla.mesh._compile import spread_arguments, spread_specs
+from tenferro_xla.mesh._spec import (
+    MeshAxes,
+    PartitionSpec,
+    Split,
+    axes_of,
+    global_shape,
+    local_shape,
+    shown,
+    spec_of,
+)
+from tenferro_xla.mesh._varying import Axes, outputs
+
+
+def _infer_shard_map(
+    *xs: Spec, body: Program, mesh: MeshAxes, in_splits: tuple[Split, ...], out_splits: tuple[Split, ...]
+) -> tuple[Spec, ...]:
+    """Apply a program of one device to the parts of the operands on every device of a mesh, and join its results.
+
+    The program takes the coordinates of the device first, one for each axis of the mesh. `in_splits` and `out_splits`
+    say along which mesh axes each axis of an operand or a result is split.
+    """
+    expected = body.inputs[len(mesh) :]
+    local = tuple([x.with_(shape=local_shape(x.shape, split, mesh)) for x, split in zip(xs, in_splits, strict=True)])
+    if local != expected:
+        raise ProgramError(
+            f"the program of one device takes ({', '.join(map(repr, expected))}), but its parts of the operands are "
+            f"({', '.join(map(repr, local))})"
+        )
+    return tuple(
+        [y.with_(shape=global_shape(y.shape, split, mesh)) for y, split in zip(body.outputs, out_splits, strict=True)]
+    )
+
+
+_infer_shard_map.__name__ = "on_devices"
+on_devices = ProgramHolding(_infer_shard_map, family="tenferro-xla.on_devices.v1", extension="xla")
+
+
+def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -> Callable[..., Any]:
+    """Make a function of whole arrays from one that every device runs on its parts.
+
+    Inside of `f` an array has the shape of the part, and the functions of `tenferro_xla.mesh.collectives` exchange
+    values between devices. Outside it is a function like any other: it may be differentiated, mapped over lanes,
+    traced and compiled. On a mesh (`compile_on`) the devices run it; elsewhere the parts of all devices are computed
+    next to each other, as lanes of one batch, with the same results.
+
+    Values that `f` uses from outside are replicated. A result that `out_specs` does not split along some mesh axis must
+    be the same for all devices along it, which is checked: `psum`, `pmean`, `pmax` and `all_gather` make it so.
+
+    The derivative of the function of whole arrays is that of what it computes. Inside of `f` a gradient is taken of the
+    sum of the results of all devices, by the values of this one: where nothing is exchanged, that is the gradient of
+    this device's own result.
+
+    Args:
+        f: a function of arrays in any containers to arrays in any containers.
+        mesh: a `Mesh`, or the sizes of its axes by name.
+        in_specs: how arguments are split: one `PartitionSpec` for all, or a tuple with an entry for each, which may be
+            a container of specs.
+        out_specs: how results are split, in the same way.
+
+    Raises:
+        AxisError: a spec names axes that the mesh or the array does not have.
+        ShapeError: an extent cannot be shared evenly.
+        ArgumentError: the containers do not fit, or a result that is not split differs between devices.
+        UnsupportedError: devices may disagree whether they take part in an exchange.
+
+    >>> import tenferro_runtime as tr
+    >>> from tenferro_xla.mesh import P, psum
+    >>> mean = shard_map(lambda x: psum(tr.sum(x), "data") / 4, {"data": 2}, P("data"), P())
+    >>> mean(tr.asarray([1.0, 2.0, 3.0, 6.0]))
+    Tensor(3.)
+    """
+    axes = axes_of(mesh)
+
+    @wraps(f)
+    def mapped(*args: Any) -> Any:
+        if _region.current() is not None:
+            raise ArgumentError(f"shard_map is called{here()} inside of a function given to shard_map; use its axes")
+        leaves, tree = flatten(args)
+        values = [asarray(x) for x in leaves]
+        given = [PartitionSpec() if p is None else p for p in spread_arguments(in_specs, args, tree)]
+        paths = [f"args{path}, {x.spec!r}," for x, path in zip(values, tree.paths(), strict=True)]
+        ins = tuple([p.split(x.spec.ndim, axes, w) for x, p, w in zip(values, given, paths, strict=True)])
+        parts = [
+            x.spec.with_(shape=local_shape(x.spec.shape, split, axes, w))
+            for x, split, w in zip(values, ins, paths, strict=True)
+        ]
+        builder = Builder()
+        try:
+            coordinates = tuple([builder.input(Spec((), np.dtype("int64"))) for _ in axes])
+            own = [lend(builder.input(s)) for s in parts]
+            with _region.recorded(_region.DeviceRegion(axes, coordinates)), stage(builder):
+                results, out_tree = flatten(f(*unflatten(tree, own)))
+                results = [asarray(y) for y in results]
+                program = builder.close(results)
+        finally:
+            builder.closed = True
+        if definitions(program):
+            raise UnsupportedError(f"a function given to shard_map has sizes that depend on data{here()}; mask instead")
+        captured = [v for v, _ in builder.captured]
+        ins = (*ins, *[((),) * v.spec.ndim for v in captured])
+        wanted = [
+            PartitionSpec() if p is None else p for p in spread_specs(out_specs, out_tree, "out_specs", "the result")
+        ]
+        outs = tuple(
+            [p.split(y.ndim, axes, f"result {i}, {y!r},") for i, (p, y) in enumerate(zip(wanted, program.outputs))]
+        )
+        _require_alike(program, axes, ins, outs)
+        op = on_devices.op(body=optimise(program), mesh=axes, in_splits=ins, out_splits=outs)
+        return unflatten(out_tree, list(op(*values, *captured)))
+
+    return mapped
+
+
+def entering(mesh: MeshAxes, ins: tuple[Split, ...]) -> list[Axes]:
+    """The axes over which the inputs of a body differ: its coordinates, then its operands."""
+    return [*[frozenset({n}) for n, _ in mesh], *[frozenset(n for part in split for n in part) for split in ins]]
+
+
+def _require_alike(body: Program, mesh: MeshAxes, ins: tuple[Split, ...], outs: tuple[Split, ...]) -> None:
+    for i, (axes, split) in enumerate(zip(outputs(body, entering(mesh, ins)), outs, strict=True)):
+        more = sorted(axes.difference(*split))
+        if more:
+            raise ArgumentError(
+                f"result {i} of a function given to shard_map may differ between the devices along "
+                f"{' and '.join(map(repr, more))} ({shown(mesh)}){here()}, but its spec {spec_of(split)!r} says that "
+                "it is the same for all; sum it by psum, or name the axis in out_specs",
+                result=i,
+                axes=tuple(more),
+            )
+
+
+def pruned(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
+    """The op without the results that nobody reads."""
+    body, kept = op.params["body"], [i for i, there in enumerate(used) if there]
+    key = ("on devices", used)
+    program = body.memo.get(key)
+    if program is None:
+        program = remove_dead_code(body.with_(output_ids=tuple([body.output_ids[i] for i in kept])))
+        program = body.memo.setdefault(key, program)
+    outs = tuple([op.params["out_splits"][i] for i in kept])
+    return on_devices.op(**{**op.params, "body": program, "out_splits": outs}), tuple(
+        [kept.index(i) if there else None for i, there in enumerate(used)]
+    )
