@@ -212,7 +212,15 @@ def _loop_nests(step: Step) -> Sequence[Any]:
     return step.lowering.run(optimise(inner), operands)
 
 
+def _lowering(e: Any, xs: Sequence[Any], outs: Sequence[Spec], *, program: Program, sizes: Any) -> Sequence[Any]:
+    """The program in line, behind a barrier: else XLA would take the second run of it for the first one, and keep."""
+    specs = [x.spec for x in xs]
+    fixed = instance(program, sizes_for(program, specs, sizes))
+    return e.inline(fixed, e.ops("optimization_barrier", xs, specs) if xs else xs)  # type: ignore[no-any-return]
+
+
 REGISTRY.kernel(checkpointed, "*", call_kernel)
+REGISTRY.lowering(checkpointed, _lowering)
 REGISTRY.loops(checkpointed, _loop_nests)
 RECORDERS[checkpointed] = _record
 JVP_RULES[checkpointed] = push_call

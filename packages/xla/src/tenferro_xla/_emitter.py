@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Spec
-from tenferro_tensor_core import bool_
+from tenferro_tensor_core import UnsupportedError, bool_
 from tenferro_xla._jax_functions import derivative_of_special, unsupported
 from tenferro_xla._text import dense, i64s, tensor_type
 from tenferro_xla._traced import traced
@@ -117,8 +117,19 @@ class HloEmitter:
             operands: its arrays.
             outs: specs of its results.
             static: hashable values; one called `name` names the function in the text of the module.
+
+        Raises:
+            UnsupportedError: JAX cannot lower it for the platform.
         """
-        name = self.functions.entry(function, tuple([v.spec for v in operands]), tuple(outs), static)
+        try:
+            name = self.functions.entry(function, tuple([v.spec for v in operands]), tuple(outs), static)
+        except NotImplementedError as cause:  # as for Schur forms, which JAX has on the CPU alone
+            raise UnsupportedError(
+                f"{function.__name__} has no StableHLO lowering for platform {self.functions.platform!r}, because JAX "
+                f"has none: {str(cause).partition(chr(10))[0]}; lower for 'cpu', or run the program on the CPU backend",
+                function=function.__name__,
+                platform=self.functions.platform,
+            ) from cause
         return self.ops("func.call", operands, outs, f"callee = @{name}")
 
     def fail(self, where: HloValue) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from tenferro_runtime.expanding import expansion_of, has_expansion, widened
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
 from tenferro_runtime.fusion import fused
+from tenferro_runtime.ir import instance, sizes_for
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import ArgumentError, PlacementError, RegistryError, UnsupportedError
@@ -132,8 +133,12 @@ def _inlined(e: HloEmitter, program: Program, arguments: list[HloValue]) -> list
 def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, HloValue]) -> list[HloValue]:
     operands = _operands(e, program, eq, values)
     p = eq.op.primitive
-    if p in (call, fused):
+    if p is fused:
         return e.inline(eq.op.params["program"], operands)
+    if p is call:  # of a compiled function, which has symbolic sizes of its own
+        inner = eq.op.params["program"]
+        sizes = sizes_for(inner, [v.spec for v in operands], eq.op.params["sizes"])
+        return e.inline(instance(inner, sizes), operands)
     if p is catalog.transfer:
         raise PlacementError(
             f"transfer{_at(eq)} moves data between devices, but a StableHLO module runs on one; "
@@ -152,7 +157,11 @@ def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, Hl
             source=eq.where,
         )
     outs = tuple(program.specs[v] for v in eq.results)
-    result = lower(e, operands, outs, **eq.op.params)
+    try:
+        result = lower(e, operands, outs, **eq.op.params)
+    except UnsupportedError as error:
+        error.add_note(f"in the lowering of {p.name}{_at(eq)}")
+        raise
     found = [result] if isinstance(result, HloValue) else result
     if (
         not isinstance(found, (list, tuple))

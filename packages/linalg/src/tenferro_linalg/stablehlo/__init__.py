@@ -6,7 +6,9 @@ backend. Up to rounding, and up to the choices that decompositions leave open, v
 
 `_factors` has factors, equations and determinants, `_spectra` decompositions into vectors, `_turns` the bases of equal
 values, `_checks` the tests of derivatives, `_groups` the groups of eigenvalues of functions of matrices,
-`_further` LU and polar factors and exponentials.
+`_further` LU and polar factors and exponentials, `_similarity` Schur and Hessenberg forms, `_equations` those of
+Sylvester, Stein and Riccati, `_roots` logarithms, square roots and signs, `_structured` banded, Toeplitz, circulant and
+sparse matrices, `_truncated` ranks, orders of columns and sketches.
 """
 
 from tenferro_linalg.stablehlo._register import register

@@ -1,4 +1,4 @@
-"""Which function lowers which primitive."""
+"""Which function lowers which primitive; the primitives without one are in docs/reference/xla-primitives.md."""
 
 from __future__ import annotations
 
@@ -22,11 +22,30 @@ from tenferro_linalg import (
     _solve,
     _spectral,
     _svd,
+    _tridiagonal,
 )
-from tenferro_linalg.factors import _lu, _polar, _subspaces
+from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
+from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
 from tenferro_linalg.functions import _terms
-from tenferro_linalg.stablehlo import _checks, _factors, _further, _groups, _spectra
-from tenferro_runtime.extension import Primitive, Registry, Spec, UnsupportedError
+from tenferro_linalg.krylov import _convergence
+from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
+from tenferro_linalg.sparse import _primitives as _sparse
+from tenferro_linalg.stablehlo import (
+    _checks,
+    _equations,
+    _factors,
+    _further,
+    _groups,
+    _roots,
+    _similarity,
+    _spectra,
+    _structured,
+    _truncated,
+)
+from tenferro_linalg.structured import _banded, _toeplitz
+from tenferro_linalg.truncation import _coupling, _ranks, _sketch
+from tenferro_linalg.truncation import _eigh as _eigh_trunc
+from tenferro_runtime.extension import Primitive, Registry, Spec
 
 FLAG = Spec((), np.dtype(np.bool_))
 
@@ -45,12 +64,48 @@ def _term(e: Any, xs: Any, outs: Any, *, order: int, captured: int, **_: Any) ->
     return e.traced(_groups.spectral_term, xs, outs, order=order, captured=captured)
 
 
+def _unnamed(function: Callable[..., Any], e: Any, xs: Any, outs: Any, *, what: str = "", **static: Any) -> Any:
+    """A step whose result does not depend on the name in its errors."""
+    return _tested(function, e, xs, outs, **static)
+
+
 def _matrix_function(e: Any, xs: Any, outs: Any, *, function: str, order: int) -> Any:
-    if function != "exp":
-        raise UnsupportedError(
-            f"{_terms.NAMES[function]} has no StableHLO lowering; run the program on the CPU backend", function=function
-        )
-    return _tested(_further.exponential, e, xs, outs)
+    if function == "exp":
+        return _tested(_further.exponential, e, xs, outs)
+    return _tested(_roots.matrix_function, e, xs, outs, kind=function)
+
+
+def _at_places(function: Callable[..., Any], e: Any, xs: Any, outs: Any, *, structure: Any, **static: Any) -> Any:
+    """A step on the entries of a sparse matrix, whose places are constants of the module."""
+    places = [np.asarray(i, np.int64) for i in (structure.rows, structure.columns)]
+    constants = [e.constant(i, Spec(i.shape, i.dtype)) for i in places]
+    return e.traced(function, (*xs, *constants), outs, **static)
+
+
+def _sparse_product(e: Any, xs: Any, outs: Any, *, structure: Any) -> Any:
+    return _at_places(_structured.sparse_product, e, xs, outs, structure=structure, height=structure.shape[0])
+
+
+def _same(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
+    return xs[0]
+
+
+def _basis(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
+    return xs[1]
+
+
+def _converged(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
+    x, reached, *_ = xs
+    e.fail(e.op("not", (reached,), reached.spec))
+    return x
+
+
+def _lstsq_product(library: Any, a: Any, y: Any, *more: Any, adjoint: bool) -> Any:
+    return (y.conj().swapaxes(-1, -2) if adjoint else y) @ more[-1]
+
+
+def _ldl_regular(library: Any, d: Any) -> Any:
+    return d, (d == 0).all(axis=-1).any()
 
 
 def _power_norm(library: Any, x: Any, *, axes: tuple[int, ...], p: float) -> Any:
@@ -66,6 +121,7 @@ PLAIN: Final[dict[Primitive, Callable[..., Any]]] = {
     _det.det_: _factors.det, _det.slogdet_: _factors.slogdet, _solve.lu_solve_: _factors.lu_solve,
     _lu.permutation_: _further.permutation, _qr.qr_prefix_: _spectra.qr_prefix, _norms.power_norm_: _power_norm,
     _degeneracy.cotangent_scale_: _cotangent_scale, _divided.groups_: _groups.groups,
+    _lstsq.lstsq_: _lstsq_product, _toeplitz.circulant_product_: _structured.circulant_product,
 }  # fmt: skip
 
 TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
@@ -84,6 +140,27 @@ TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
     _polar.anticommutator_: _further.anticommutator,
     _subspaces.independent_: _further.independent,
     _qr.qr_full_rank_: _checks.qr_full_rank, _qr.qr_rows_: _checks.qr_rows, _qr.qr_frame_: _checks.qr_frame,
+    _schur.schur_: _similarity.schur, _schur.schur_phases_: _similarity.schur_phases,
+    _hessenberg.hessenberg_: _similarity.hessenberg, _rotations.schur_rotation_: _similarity.schur_rotation,
+    _rotations.hessenberg_rotation_: _similarity.hessenberg_rotation,
+    _riccati.continuous_are_: _equations.continuous_are, _riccati.discrete_are_: _equations.discrete_are,
+    _ldl.ldl_regular_: _ldl_regular, _reflections.column_order_: _truncated.column_order,
+    _banded.banded_solve_: _structured.banded_solve, _toeplitz.toeplitz_solve_: _structured.toeplitz_solve,
+    _toeplitz.circulant_solve_: _structured.circulant_solve,
+    _tridiagonal.eigvalsh_tridiagonal_: _structured.eigvalsh_tridiagonal,
+    _sketch.svd_sketched_: _truncated.svd_sketched, _coupling.coupled_: _truncated.coupled,
+    _eigh_trunc.one_sided_change_: _truncated.one_sided_change,
+}  # fmt: skip
+
+UNNAMED: Final[dict[Primitive, Callable[..., Any]]] = {
+    _schur_factors.schur_factors_: _similarity.schur_factors, _sylvester.sylvester_: _equations.sylvester,
+    _stein.stein_: _equations.stein, _ranks.rank_: _truncated.rank, _subspaces.frame_: _truncated.frame,
+}  # fmt: skip
+
+WRITTEN: Final[dict[Primitive, Callable[..., Any]]] = {
+    _spectral.spectral_term_: _term, _terms.matrix_function_: _matrix_function, _convergence.converged_: _converged,
+    _eigh_trunc.one_sided_: _same, _subspaces.basis_: _basis, _sparse.product_: _sparse_product,
+    _sparse.sampled_: partial(_at_places, _structured.sparse_sampled),
 }  # fmt: skip
 
 
@@ -93,5 +170,7 @@ def register(registry: Registry) -> None:
         registry.lowering(primitive, partial(_lowered, function))
     for primitive, function in TESTED.items():
         registry.lowering(primitive, partial(_tested, function))
-    registry.lowering(_spectral.spectral_term_, _term)
-    registry.lowering(_terms.matrix_function_, _matrix_function)
+    for primitive, function in UNNAMED.items():
+        registry.lowering(primitive, partial(_unnamed, function))
+    for primitive, function in WRITTEN.items():
+        registry.lowering(primitive, function)

@@ -6,7 +6,7 @@ from math import pi, sqrt
 from typing import Any
 
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_runtime.special._scipy import family, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["owens_t"]
@@ -38,4 +38,5 @@ def _by_slope(h: Any, a: Any) -> Any:
 
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
+    register_jax(registry, owens_t_)
     register_scipy(registry, owens_t_, Slopes(h=_by_height, a=_by_slope))

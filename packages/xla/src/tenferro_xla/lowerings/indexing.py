@@ -1,4 +1,4 @@
-"""Gather, scatter and dynamic slices: StableHLO's own operations."""
+"""Gather, scatter and dynamic slices: StableHLO's own operations; and binary search."""
 
 from __future__ import annotations
 
@@ -57,10 +57,25 @@ def _dynamic_update_slice(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return e.op("dynamic_update_slice", xs, outs[0])
 
 
+def _binary_search(library: Any, vector: Any, values: Any, *, side: str) -> Any:
+    """Where to insert values into an ascending vector, NaN behind all numbers."""
+    xp = library("numpy")
+    if not vector.size:
+        return xp.zeros(values.shape, "int64")
+    if vector.dtype == bool:
+        vector, values = vector.astype("int8"), values.astype("int8")
+    return xp.searchsorted(vector, values, side=side).astype("int64")
+
+
+def _searchsorted(e: HloEmitter, xs: Any, outs: Any, *, side: str) -> HloValue:
+    return e.traced(_binary_search, xs, outs, side=side)[0]
+
+
 INDEXING: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.gather: _gather,
     catalog.scatter: _scatter,
     catalog.dynamic_slice: _dynamic_slice,
     catalog.dynamic_update_slice: _dynamic_update_slice,
+    catalog.searchsorted: _searchsorted,
 }
 """Lowerings of indexed reads and writes."""
