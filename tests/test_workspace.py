@@ -219,6 +219,7 @@ def test_entry_points_are_declared() -> None:
         ("tenferro.extensions", "fft"): "tenferro_fft._extension:register",
         ("tenferro.extensions", "random"): "tenferro_runtime.random._extension:register",
         ("tenferro.extensions", "special"): "tenferro_runtime.special._extension:register",
+        ("tenferro.extensions", "xla"): "tenferro_xla.mesh._extension:register",
     }
 
 

@@ -34,6 +34,7 @@ RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",
     ("tenferro.extensions", "fft"): "tenferro-fft",
     ("tenferro.extensions", "linalg"): "tenferro-linalg",
+    ("tenferro.extensions", "xla"): "tenferro-xla",
     ("tenferro.backends", "cpu"): "tenferro-cpu",
     ("tenferro.backends", "xla"): "tenferro-xla",
     ("tenferro.compilers", "xla"): "tenferro-xla",
