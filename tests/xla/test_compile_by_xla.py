@@ -16,7 +16,9 @@ from random_programs import random_functions, same
 from tenferro_ad import grad, hessian, jvp
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_tensor_core import BackendUnavailableError, NumericalError, PlacementError, UnsupportedError
-from tenferro_xla import XlaCompiler
+from tenferro_xla import XlaCompiler, lower_to_stablehlo
+from tenferro_xla._at_host import at_host
+from tenferro_xla._constants import passed
 
 HOME = "xla:cpu:0"
 RNG = np.random.default_rng(0)
@@ -107,6 +109,24 @@ def test_pytrees_numbers_and_static_arguments():
     assert f.cache_info().traces == 2
     assert f(state, 3.0)["x"].tolist() == [3.0, 12.0]
     assert f.cache_info().traces == 2
+
+
+def test_large_constants_are_passed_and_not_written_into_modules():
+    table = tr.asarray(np.arange(4096.0))
+
+    @tr.compile(backend="xla")
+    def f(x):
+        return tl.solve(x, tr.sum(table * x[0, 0]) * tr.ones(2)) + table[:2]
+
+    program = f.program(tr.eye(2))
+    lowered, large = passed(at_host(program))
+    assert [c.nbytes for c in large] == [8 * 4096]
+    assert len(lower_to_stablehlo(lowered).text) < len(lower_to_stablehlo(program).text) - 50_000
+    np.testing.assert_allclose(f(tr.eye(2)).numpy(), [8386560.0, 8386561.0])
+    with pytest.raises(NumericalError, match="solve"):
+        f(tr.ones((2, 2)))
+    far = tr.asarray(np.arange(4096.0), device=HOME)
+    assert float(tr.compile(lambda x: tr.sum(far) + x)(tr.asarray(1.0, device=HOME))) == 8386561.0
 
 
 def test_donated_memory_reaches_xla():

@@ -8,8 +8,8 @@ A distribution names a function ``make(device: str) -> ProgramCompiler`` by an e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +23,7 @@ from tenferro_tensor_core.forks import new_lock
 if TYPE_CHECKING:
     from tenferro_runtime.ir._program import Program
 
-__all__ = ["MAX_EXECUTABLES", "ProgramCompiler", "compiled_by", "find_compiler", "scoped_compiler"]
+__all__ = ["MAX_EXECUTABLES", "ProgramCompiler", "compiled_by", "find_compiler", "only_compilers", "scoped_compiler"]
 
 MAX_EXECUTABLES: Final = 32
 """Number of sizes for which a program keeps what a compiler made of it."""
@@ -63,6 +63,8 @@ class ProgramCompiler(ABC):
 
 _made: dict[str, ProgramCompiler] = {}
 _lock = new_lock()
+_open = 0
+"""Number of scopes of `compiled_by` that are open in any thread."""
 _scoped: ContextVar[ProgramCompiler | None] = ContextVar("tenferro compiler", default=None)
 
 
@@ -119,15 +121,31 @@ def _make(backend: str) -> ProgramCompiler:
     return made
 
 
-def compiled_by(backend: str | ProgramCompiler) -> AbstractContextManager[ProgramCompiler]:
+@contextmanager
+def compiled_by(backend: str | ProgramCompiler) -> Iterator[ProgramCompiler]:
     """Context manager: compiled functions that are called inside run by a compiler.
 
     Functions with a `backend` of their own keep it. As every scope, this one belongs to its thread or task.
     """
-    scope: AbstractContextManager[ProgramCompiler] = selecting(_scoped, find_compiler(backend))
-    return scope
+    with selecting(_scoped, find_compiler(backend)) as compiler:
+        _count(1)
+        try:
+            yield compiler
+        finally:
+            _count(-1)
+
+
+def _count(step: int) -> None:
+    global _open
+    with _lock:
+        _open += step
 
 
 def scoped_compiler() -> ProgramCompiler | None:
     """The compiler of the enclosing scope, if any."""
-    return _scoped.get() if state.open_scopes else None
+    return _scoped.get() if _open else None
+
+
+def only_compilers() -> bool:
+    """Whether no scope is open in any thread but those of `compiled_by`."""
+    return bool(state.open_scopes == _open)

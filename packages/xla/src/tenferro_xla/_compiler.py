@@ -10,8 +10,9 @@ from tenferro_runtime.compilers import ProgramCompiler, compiled_by
 from tenferro_runtime.extension import HOST, Place, PlacementError, Program
 from tenferro_tensor import ComputeDevice
 from tenferro_xla._at_host import at_host
+from tenferro_xla._constants import passed
 from tenferro_xla._executable import Executable
-from tenferro_xla._jitted import jitted
+from tenferro_xla._jitted import jitted, put
 from tenferro_xla._lower import lower_to_stablehlo
 from tenferro_xla._places import jax_device
 
@@ -44,9 +45,12 @@ class XlaCompiler(ProgramCompiler):
         device = self._device_of(program)
         near = device is None
         home = device or self.device or ComputeDevice("xla:cpu:0")
-        module = lower_to_stablehlo(at_host(program), home.kind.partition(":")[2])
-        run = jitted(module, device=jax_device(home), donate=() if near else usable(donated, program))
-        return Executable(module, run, near=near)
+        lowered, large = passed(at_host(program))
+        module, where = lower_to_stablehlo(lowered, home.kind.partition(":")[2]), jax_device(home)
+        run = jitted(module, device=where, donate=() if near else usable(donated, program))
+        if not (near or large or module.checked):
+            return run  # type: ignore[no-any-return]
+        return Executable(module, run, tuple([put(c, where) for c in large]), near=near)
 
     def _device_of(self, program: Program) -> ComputeDevice | None:
         """The device of XLA that arguments and results of a program are on; ``None`` for main memory.

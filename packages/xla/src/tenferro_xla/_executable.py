@@ -18,13 +18,16 @@ class Executable:
     Args:
         module: what was compiled; its program is that of main memory.
         run: the module on arrays of JAX.
+        constants: arrays of JAX that are passed after the arguments.
         near: whether arguments and results are NumPy arrays.
     """
 
-    __slots__ = ("_checked", "_count", "_module", "_near", "_run")
+    __slots__ = ("_checked", "_constants", "_count", "_module", "_near", "_run")
 
-    def __init__(self, module: StableHloModule, run: Callable[..., Any], *, near: bool) -> None:
-        self._module, self._run, self._near = module, run, near
+    def __init__(
+        self, module: StableHloModule, run: Callable[..., Any], constants: tuple[Any, ...] = (), *, near: bool
+    ) -> None:
+        self._module, self._run, self._constants, self._near = module, run, constants, near
         self._checked, self._count = module.checked, len(module.outputs)
 
     def __call__(self, *raws: Any) -> tuple[Any, ...]:
@@ -35,9 +38,9 @@ class Executable:
         """
         if self._near:
             with wide_numbers():
-                found = self._run(*raws)
+                found = self._run(*raws, *self._constants)
         else:
-            found = self._run(*raws)
+            found = self._run(*raws, *self._constants)
         if self._checked:
             if bool(found[self._count]):
                 self._fail(raws)
@@ -46,7 +49,8 @@ class Executable:
         return tuple([np.asarray(x)[()] for x in found]) if self._near else tuple(found)
 
     def _fail(self, raws: tuple[Any, ...]) -> None:
-        values = [Tensor.wrap(np.asarray(raw), s) for raw, s in zip(raws, self._module.inputs, strict=True)]
+        given = (*raws, *self._constants)
+        values = [Tensor.wrap(np.asarray(raw), s) for raw, s in zip(given, self._module.inputs, strict=True)]
         self._module.program.run(*values)
         raise NumericalError(
             "a step of the program failed in XLA, though the CPU backend runs it: a matrix is at the edge of being "

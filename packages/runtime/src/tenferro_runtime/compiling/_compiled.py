@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.compilers import ProgramCompiler, scoped_compiler
+from tenferro_runtime.compilers import ProgramCompiler, only_compilers, scoped_compiler
 from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_in, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
@@ -153,20 +153,22 @@ class Compiled:
             _live.add(self)
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
-        if open_scopes() and (here := self.scoped()) is not self:
+        scopes = open_scopes()
+        if scopes and (here := self.scoped()) is not self:
             return here(values)
-        if self._selects and not open_scopes():
+        quick = not scopes or only_compilers()
+        if quick and (self._selects or scopes):
             hit = self._selected(values)
             if hit is not None:
                 return self._run(hit, self._arguments(values), values)
         values = self._with_constants(values)
         for read in self.readers:
-            known = None if open_scopes() else read(values)
+            known = read(values) if quick else None
             if known is not None:
                 hit = self.hits.table.get(known[0])
                 if hit is not None and (hit.fresh is None or hit.fresh()):
                     return self._run(hit, known[1], values)
-        renewed = self._renewed(values) if self.renewals else None
+        renewed = self._renewed(values) if self.renewals and quick else None
         if renewed is not None:
             return self._run(renewed, [t._data for t in values], values)
         dynamic, static = self.signature.split(values)
@@ -254,7 +256,7 @@ class Compiled:
 
     def _renewed(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """What a call with other sizes than before needs, where no more than that is new."""
-        if open_scopes() or in_open_trace():
+        if in_open_trace():
             return None
         for new in self.renewals:
             hit = new(values)
@@ -447,7 +449,7 @@ class Compiled:
         hit: ProgramEntry,
     ) -> None:
         """Let later calls with arguments of this kind and these sizes take the short way."""
-        if open_scopes() or self.signature.names is None:
+        if not only_compilers() or self.signature.names is None:
             return
         key = fast_key(self.signature, values)
         if key is not None:

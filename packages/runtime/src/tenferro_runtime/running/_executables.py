@@ -38,6 +38,8 @@ class Executables:
         self.made: BoundedCache[tuple[int, ...], Callable[..., tuple[Any, ...]]] = BoundedCache(
             f"{compiler.name}: sizes of {program!r}", MAX_EXECUTABLES
         )
+        self._last: tuple[Any, Any] = None, None
+        """What the last call needed; its sizes are told by their identity."""
 
     def prepare(self, sizes: tuple[int, ...]) -> Ready:
         """The program prepared for sizes; it is compiled when it runs."""
@@ -51,14 +53,20 @@ class Executables:
         return tuple([s.with_(shape=filled(s.shape, known)) for s in self.program.outputs])
 
     def _all(self, sizes: tuple[int, ...], *raws: Any) -> tuple[Any, ...]:
-        return (self.made.get(sizes) or self._make(sizes))(*raws)
+        last = self._last
+        return (last[1] if last[0] is sizes else self._found(sizes))(*raws)
 
     def _only(self, sizes: tuple[int, ...], *raws: Any) -> Any:
-        return (self.made.get(sizes) or self._make(sizes))(*raws)[0]
+        last = self._last
+        return (last[1] if last[0] is sizes else self._found(sizes))(*raws)[0]
 
-    def _make(self, sizes: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
-        program = instance(self.program, sizes) if sizes else self.program
-        return self.made.put(sizes, self.compiler.executable(program, self.donated))
+    def _found(self, sizes: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
+        run = self.made.get(sizes)
+        if run is None:
+            program = instance(self.program, sizes) if sizes else self.program
+            run = self.made.put(sizes, self.compiler.executable(program, self.donated))
+        self._last = sizes, run
+        return run
 
 
 def compiled_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -> Prepare | None:
