@@ -1,4 +1,4 @@
-"""XLA as a backend: places, compiled programs, the StableHLO they are lowered to, and modules of others as programs."""
+"""XLA as a backend: places, compiled programs, and StableHLO: lowered to, exported, and read from others."""
 
 from tenferro_xla._backend import XlaBackend, make_backend
 from tenferro_xla._compiler import XlaCompiler, compiled, make_compiler
@@ -6,9 +6,11 @@ from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._executor import XlaExecutable, XlaExecutor
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 from tenferro_xla._workers import XlaWorkers
+from tenferro_xla.exporting import ExportedProgram, export
 from tenferro_xla.importing import ImportedFunction, import_stablehlo
 
 __all__ = [
+    "ExportedProgram",
     "HloEmitter",
     "HloValue",
     "ImportedFunction",
@@ -19,6 +21,7 @@ __all__ = [
     "XlaExecutor",
     "XlaWorkers",
     "compiled",
+    "export",
     "import_stablehlo",
     "lower_to_stablehlo",
     "make_backend",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenferro_runtime.extension import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import importing
@@ -15,7 +15,8 @@ def parsed(source: Any) -> Any:
         ArgumentError: it is no module.
         BackendUnavailableError: jaxlib is missing.
     """
-    context, ir, stablehlo = _library()
+    library = mlir()
+    context, ir, stablehlo = library.context(), library.ir, library.stablehlo
     if isinstance(source, (bytes, bytearray, memoryview)):
         content: Any = bytes(source)
     else:
@@ -33,16 +34,40 @@ def parsed(source: Any) -> Any:
         ) from cause
 
 
-def _library() -> tuple[Any, Any, Any]:
-    """A context of MLIR with all dialects that JAX writes, and the modules to read with."""
+class MlirModules(NamedTuple):
+    """What jaxlib brings to read, change and write modules with.
+
+    Attributes:
+        ir: operations, types and attributes.
+        passmanager: passes over modules.
+        stablehlo: the dialect, and its portable form.
+    """
+
+    ir: Any
+    passmanager: Any
+    stablehlo: Any
+
+    def context(self) -> Any:
+        """A new context that knows all dialects that JAX writes."""
+        import jax
+
+        # The context of a module that JAX has written is such a one; there is no other public way to it.
+        return jax.jit(lambda: 1).lower().compiler_ir("stablehlo").context
+
+
+def mlir() -> MlirModules:
+    """The modules, imported where they are wanted.
+
+    Raises:
+        BackendUnavailableError: jaxlib is missing.
+    """
     with importing():
         try:
-            import jax
-            from jaxlib.mlir import ir
+            from jaxlib.mlir import ir, passmanager
             from jaxlib.mlir.dialects import chlo, func, stablehlo  # noqa: F401 - classes of operations register
         except ImportError as cause:
             raise BackendUnavailableError(
-                "reading StableHLO needs jaxlib, which is not installed; pip install tenferro-xla", platform="cpu"
+                "reading and writing StableHLO needs jaxlib, which is not installed; pip install tenferro-xla",
+                platform="cpu",
             ) from cause
-    # The context of a module that JAX has written knows all of them; there is no other public way to one.
-    return jax.jit(lambda: 1).lower().compiler_ir("stablehlo").context, ir, stablehlo
+    return MlirModules(ir, passmanager, stablehlo)

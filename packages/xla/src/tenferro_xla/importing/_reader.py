@@ -82,8 +82,12 @@ class ModuleReader:
         handler = self.handlers.get(op.name)
         if handler is None:
             raise unknown(op, "tenferro has no meaning for it")
-        result = handler(self, op, operands, scope)
-        return result if isinstance(result, (list, tuple)) and not isinstance(result, Splat) else (result,)
+        return results_of(handler(self, op, operands, scope))
+
+
+def results_of(found: Any) -> Sequence[Value]:
+    """What a handler returned as a sequence of values."""
+    return found if isinstance(found, (list, tuple)) and not isinstance(found, Splat) else (found,)
 
 
 def unknown(op: Any, why: str) -> UnsupportedError:

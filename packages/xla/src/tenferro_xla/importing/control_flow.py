@@ -11,7 +11,7 @@ import tenferro_runtime as tr
 from tenferro_runtime.extension import catalog
 from tenferro_tensor_core import int32
 from tenferro_xla.importing._counting import counting
-from tenferro_xla.importing._reader import Handler, ModuleReader, ValueScope
+from tenferro_xla.importing._reader import Handler, ModuleReader, ValueScope, results_of
 from tenferro_xla.importing._values import Splat, Value, arrays, as_array
 
 
@@ -20,7 +20,10 @@ def _call(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> 
 
 
 def _composite(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Sequence[Value]:
-    return reader.run(op.attributes["decomposition"].value, xs)
+    handler = reader.handlers.get(op.attributes["name"].value)
+    if handler is None:
+        return reader.run(op.attributes["decomposition"].value, xs)
+    return results_of(handler(reader, op, xs, scope))
 
 
 def _case(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Sequence[Value]:

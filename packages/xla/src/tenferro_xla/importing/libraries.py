@@ -10,7 +10,7 @@ import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_runtime.extension import catalog, real_of, tensor
-from tenferro_xla.importing._reader import Handler, ModuleReader, ValueScope, out_spec, unknown
+from tenferro_xla.importing._reader import Handler, ModuleReader, ValueScope, out_spec, results_of, unknown
 from tenferro_xla.importing._values import Value, arrays
 from tenferro_xla.importing.elementwise import ELEMENTWISE
 from tenferro_xla.importing.families import cholesky, solve_triangular
@@ -31,15 +31,13 @@ def _custom_call(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueSco
     handler = ELEMENTWISE.get(f"chlo.{short}") if short != target else None
     handler = SORTING["chlo.top_k"] if target == "mhlo.topk" else handler
     if handler is not None:
-        found = handler(reader, op, xs, scope)
-        return found if isinstance(found, (list, tuple)) and hasattr(found[0], "spec") else (found,)
+        return results_of(handler(reader, op, xs, scope))
     match = _LAPACK.match(target)
     function = _FUNCTIONS.get(match.group(2)) if match is not None else None
     if function is None:
         known = ", ".join(f"lapack_?{name}_ffi" for name in _FUNCTIONS)
         raise unknown(op, f"it calls the function {target} of a library; those known are {known}")
-    results = function(op, *arrays(xs))
-    return results if isinstance(results, tuple) else (results,)
+    return results_of(function(op, *arrays(xs)))
 
 
 def _option(op: Any, name: str) -> str:
