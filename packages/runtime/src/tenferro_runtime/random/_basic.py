@@ -57,7 +57,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     x = given_as(drawn(random_uniform, "uniform", key, shape, computed(dtype)), dtype)
     if minval.__class__ is float and maxval.__class__ is float and minval == 0.0 and maxval == 1.0:
         return x
-    _, (low, high) = parameters("uniform", x.spec.shape, dtype, minval, maxval)
+    _, (low, high) = parameters("uniform", x.spec.shape, dtype, minval, maxval, key=key)
     return maximum(x * (high - low) + low, catalog.stop_gradient(low))
 
 
@@ -106,7 +106,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
     >>> tr.random.bernoulli(tr.random.key(0), 0.9, (4,))
     Tensor([ True,  True, False,  True])
     """
-    shape, (p,) = parameters("bernoulli", shape, floating("bernoulli", None), p)
+    shape, (p,) = parameters("bernoulli", shape, floating("bernoulli", None), p, key=key)
     return catalog.lt(uniform(key, shape), p)
 
 

@@ -67,7 +67,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     Tensor([1.31132133, 1.12959775])
     """
     dtype = floating("pareto", dtype)
-    shape, (b,) = parameters("pareto", shape, dtype, b)
+    shape, (b,) = parameters("pareto", shape, dtype, b, key=key)
     return exp(exponential(key, shape, dtype) / b)
 
 
@@ -78,7 +78,7 @@ def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = None) -
     Tensor([1.04122097, 0.6981736 ])
     """
     dtype = floating("rayleigh", dtype)
-    shape, (scale,) = parameters("rayleigh", shape, dtype, scale)
+    shape, (scale,) = parameters("rayleigh", shape, dtype, scale, key=key)
     return scale * sqrt(2.0 * exponential(key, shape, dtype))
 
 
@@ -89,7 +89,7 @@ def weibull(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: 
     Tensor([0.73625441, 0.49368328])
     """
     dtype = floating("weibull", dtype)
-    shape, (scale, concentration) = parameters("weibull", shape, dtype, scale, concentration)
+    shape, (scale, concentration) = parameters("weibull", shape, dtype, scale, concentration, key=key)
     return scale * exponential(key, shape, dtype) ** (1.0 / concentration)
 
 
@@ -100,7 +100,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
     Tensor([0.81396156, 0.45622655])
     """
     dtype = floating("lognormal", dtype)
-    shape, (sigma,) = parameters("lognormal", shape, dtype, sigma)
+    shape, (sigma,) = parameters("lognormal", shape, dtype, sigma, key=key)
     return exp(sigma * normal(key, shape, dtype))
 
 
@@ -130,7 +130,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     from tenferro_runtime.special import log_ndtr, ndtri_exp
 
     dtype = floating("truncated_normal", dtype)
-    shape, (a, b) = parameters("truncated_normal", shape, dtype, lower, upper)
+    shape, (a, b) = parameters("truncated_normal", shape, dtype, lower, upper, key=key)
     # In the upper half the mirror image: there the distribution function is close to one.
     mirrored = a > 0.0
     low, high = where(mirrored, -b, a), where(mirrored, -a, b)
@@ -152,7 +152,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     ()
     """
     dtype = floating("loggamma", dtype)
-    shape, (a,) = parameters("loggamma", shape, float64, a)
+    shape, (a,) = parameters("loggamma", shape, float64, a, key=key)
     key = checked("loggamma", key)
     a = (
         a
@@ -194,7 +194,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     (2,)
     """
     dtype = floating("beta", dtype)
-    shape, (a, b) = parameters("beta", shape, float64, a, b)
+    shape, (a, b) = parameters("beta", shape, float64, a, b, key=key)
     first, second = two(key)
     difference = loggamma(second, b, shape) - loggamma(first, a, shape)
     return given_as(1.0 / (1.0 + exp(difference)), dtype)
@@ -230,7 +230,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     (2,)
     """
     dtype = floating("chisquare", dtype)
-    shape, (df,) = parameters("chisquare", shape, float64, df)
+    shape, (df,) = parameters("chisquare", shape, float64, df, key=key)
     return given_as(2.0 * gamma(key, 0.5 * df, shape), dtype)
 
 
@@ -241,7 +241,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     (2,)
     """
     dtype = floating("t", dtype)
-    shape, (df,) = parameters("t", shape, float64, df)
+    shape, (df,) = parameters("t", shape, float64, df, key=key)
     first, second = two(key)
     half = 0.5 * df
     return given_as(normal(first, shape) * sqrt(half) * exp(-0.5 * loggamma(second, half, shape)), dtype)
@@ -254,7 +254,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     (2,)
     """
     dtype = floating("f", dtype)
-    shape, (n, d) = parameters("f", shape, float64, dfnum, dfden)
+    shape, (n, d) = parameters("f", shape, float64, dfnum, dfden, key=key)
     first, second = two(key)
     ratio = exp(loggamma(first, 0.5 * n, shape) - loggamma(second, 0.5 * d, shape))
     return given_as(ratio * (d / n), dtype)
@@ -267,7 +267,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any =
     (2,)
     """
     dtype = floating("wald", dtype)
-    shape, (mean, scale) = parameters("wald", shape, dtype, mean, scale)
+    shape, (mean, scale) = parameters("wald", shape, dtype, mean, scale, key=key)
     first, second = two(key)
     y = mean * normal(first, shape, dtype) ** 2
     root = sqrt(y * (4.0 * scale + y))
@@ -283,7 +283,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
     Tensor([0.91483016, 0.65771644])
     """
     dtype = floating("triangular", dtype)
-    shape, (a, c, b) = parameters("triangular", shape, dtype, left, mode, right)
+    shape, (a, c, b) = parameters("triangular", shape, dtype, left, mode, right, key=key)
     u = uniform(key, shape, dtype)
     rising = u * (b - a) < c - a
     below, above = where(rising, u, 1.0), where(rising, 1.0, 1.0 - u)

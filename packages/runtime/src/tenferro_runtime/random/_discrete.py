@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime.random import _rejection
 from tenferro_runtime.random._basic import bits, open_uniform, uniform
 from tenferro_runtime.random._continuous import gamma
-from tenferro_runtime.random._drawing import checked, floating, fused, given_as, parameters
+from tenferro_runtime.random._drawing import beside, checked, floating, fused, given_as, parameters
 from tenferro_runtime.random._keys import fold_in, two
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import (
@@ -60,9 +60,9 @@ def between(words: Any, minval: Any, maxval: Any, dtype: Any) -> Array:
     dtype = _integer("randint", dtype)
     if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
         raise ArgumentError(f"there are no integers from {minval} to below {maxval}", minval=minval, maxval=maxval)
-    low, high = (catalog.convert(asarray(v), dtype=int64) for v in (minval, maxval))
+    low, high = (catalog.convert(beside(words, v), dtype=int64) for v in (minval, maxval))
     if low.spec.shape or high.spec.shape:
-        _, (low, high) = parameters("randint", words.spec.shape, int64, low, high)
+        _, (low, high) = parameters("randint", words.spec.shape, int64, low, high, key=words)
     return given_as(_between(words, low, high), dtype)
 
 
@@ -123,7 +123,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> tr.random.geometric(tr.random.key(0), 0.5, (3,)).shape
     (3,)
     """
-    shape, (p,) = parameters("geometric", shape, float64, p)
+    shape, (p,) = parameters("geometric", shape, float64, p, key=key)
     p = catalog.stop_gradient(p)
     trials = floor(log(open_uniform(key, shape, float64)) / log1p(-p)) + 1.0
     return catalog.convert(where(p >= 1.0, 1.0, trials), dtype=_integer("geometric", dtype))
@@ -135,7 +135,7 @@ def negative_binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = 
     >>> tr.random.negative_binomial(tr.random.key(0), 3, 0.5, (3,)).shape
     (3,)
     """
-    shape, (n, p) = parameters("negative_binomial", shape, float64, n, p)
+    shape, (n, p) = parameters("negative_binomial", shape, float64, n, p, key=key)
     first, second = two(key, "negative_binomial")
     mean = gamma(first, catalog.stop_gradient(n), shape) * ((1.0 - p) / p)
     return poisson(second, mean, shape, dtype)
@@ -147,7 +147,7 @@ def logseries(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> tr.random.logseries(tr.random.key(0), 0.5, (3,)).shape
     (3,)
     """
-    shape, (p,) = parameters("logseries", shape, float64, p)
+    shape, (p,) = parameters("logseries", shape, float64, p, key=key)
     u, v = (open_uniform(k, shape, float64) for k in two(key, "logseries"))
     q = -catalog.expm1(u * log1p(-catalog.stop_gradient(p)))
     return catalog.convert(floor(log(v) / log(q)) + 1.0, dtype=_integer("logseries", dtype))
@@ -179,7 +179,9 @@ def multinomial(key: Any, n: Any, pvals: Any, shape: Any = None, dtype: Any = No
     outcomes = pvals.spec.shape[-1]
     _require_number("multinomial", outcomes)
     lead = pvals.spec.shape[:-1] if shape is None else shape_of(shape)
-    _, (rest,) = parameters("multinomial", lead if shape is not None or not asarray(n).spec.shape else None, float64, n)
+    _, (rest,) = parameters(
+        "multinomial", lead if shape is not None or not asarray(n).spec.shape else None, float64, n, key=key
+    )
     counts, remaining = [], 1.0 + 0.0 * pvals[..., 0]
     for k in range(outcomes - 1):
         p = pvals[..., k] / where(remaining > 0.0, remaining, 1.0)
@@ -204,7 +206,7 @@ def multivariate_hypergeometric(key: Any, colors: Any, nsample: Any, shape: Any 
     6
     """
     colors, counts = _real("multivariate_hypergeometric", colors), []
-    shape, (rest,) = parameters("multivariate_hypergeometric", shape, float64, nsample)
+    shape, (rest,) = parameters("multivariate_hypergeometric", shape, float64, nsample, key=key)
     kinds = colors.spec.shape[-1]
     _require_number("multivariate_hypergeometric", kinds)
     others = catalog.reduce_sum(colors, axes=(0,))
@@ -250,7 +252,7 @@ def chosen(key: Any, p: Any, shape: Any) -> Any:
 
 def _integers(what: str, sample: Callable[..., Any], key: Any, shape: Any, dtype: Any, *given: Any) -> Array:
     dtype, key = _integer(what, dtype), checked(what, key)
-    shape, found = parameters(what, shape, float64, *given)
+    shape, found = parameters(what, shape, float64, *given, key=key)
     out = sample(key, shape, *[catalog.stop_gradient(p) for p in found])
     return catalog.convert(out, dtype=dtype)
 

@@ -127,7 +127,20 @@ def fused(f: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def parameters(what: str, shape: Any, dtype: np.dtype[Any], *given: Any) -> tuple[tuple[DimLike, ...], list[Any]]:
+def accelerator(key: Any) -> Any:
+    """The accelerator that a key is on, for what goes beside it; None in main memory."""
+    return key.spec.place.device if hasattr(key, "spec") and not key.spec.place.on_host else None
+
+
+def beside(key: Any, x: Any) -> Any:
+    """A value; a number of the program goes to the accelerator of a key."""
+    device = accelerator(key) if isinstance(x, (int, float)) else None
+    return value(x) if device is None else tensor(x, device=device)
+
+
+def parameters(
+    what: str, shape: Any, dtype: np.dtype[Any], *given: Any, key: Any = None
+) -> tuple[tuple[DimLike, ...], list[Any]]:
     """The shape of the result, and the parameters of a distribution in this shape and dtype.
 
     Args:
@@ -135,11 +148,12 @@ def parameters(what: str, shape: Any, dtype: np.dtype[Any], *given: Any) -> tupl
         shape: what the caller asks for; by default what the parameters broadcast to.
         dtype: of the parameters.
         given: the parameters.
+        key: of the numbers that are drawn, where there is one.
 
     Raises:
         ShapeError: the parameters do not broadcast to the shape.
     """
-    found = [value(p) for p in given]
+    found = [beside(key, p) for p in given]
     found = [p if p.spec.dtype == dtype else catalog.convert(p, dtype=dtype) for p in found]
     own = broadcast_shapes(*[p.spec.shape for p in found])
     wanted = own if shape is None else shape_of(shape)

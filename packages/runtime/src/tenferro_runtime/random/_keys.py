@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenferro_runtime.random._drawing import checked, drawn
+from tenferro_runtime.random._drawing import beside, checked, drawn
 from tenferro_runtime.random._stream import halves
 from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import stack
@@ -76,7 +76,8 @@ def fold_in(key: Any, data: Any, /) -> Array:
     >>> bool(tr.random.fold_in(key, 3) == tr.random.split(key, 5)[3])
     True
     """
-    key, at = checked("fold_in", key), value(data)
+    key = checked("fold_in", key)
+    at = beside(key, data)
     if kind_of(at.spec.dtype) not in "iu":
         raise ArgumentError(f"fold_in takes an integer, got {at.spec!r}", data=data)
     at = catalog.convert(at, dtype=uint64)

@@ -9,7 +9,7 @@ from tenferro_runtime._namespace import family
 from tenferro_runtime.random._basic import bits, exponential, normal
 from tenferro_runtime.random._continuous import gumbel
 from tenferro_runtime.random._discrete import chosen, randint
-from tenferro_runtime.random._drawing import checked, floating, given_as
+from tenferro_runtime.random._drawing import accelerator, checked, floating, given_as
 from tenferro_runtime.random._keys import two
 from tenferro_tensor import broadcast_shapes, catalog
 from tenferro_tensor.functions import (
@@ -134,9 +134,9 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     >>> sorted(tr.random.permutation(tr.random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    x = asarray(x) if not isinstance(x, int) else arange(x)
+    x = asarray(x) if not isinstance(x, int) else arange(x, device=accelerator(key))
     if not x.spec.ndim:
-        x = arange(x)
+        x = arange(x, device=accelerator(key))
     axis, key = axis_of("permutation", axis, x.spec.ndim), checked("permutation", key)
     if independent:
         return take_along_axis(x, argsort(bits(key, x.spec.shape, uint64), axis=axis), axis=axis)
@@ -162,9 +162,9 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     >>> tr.random.choice(tr.random.key(0), 5, (3,), replace=False).shape
     (3,)
     """
-    x = asarray(a) if not isinstance(a, int) else arange(a)
+    x = asarray(a) if not isinstance(a, int) else arange(a, device=accelerator(key))
     if not x.spec.ndim:
-        x = arange(x)
+        x = arange(x, device=accelerator(key))
     axis, shape = axis_of("choice", axis, x.spec.ndim), shape_of(shape)
     n, wanted = x.spec.shape[axis], math.prod(shape)
     if p is not None:

@@ -24,7 +24,7 @@ def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype:
     (2,)
     """
     dtype = floating("noncentral_chisquare", dtype)
-    shape, (df, nonc) = parameters("noncentral_chisquare", shape, float64, df, nonc)
+    shape, (df, nonc) = parameters("noncentral_chisquare", shape, float64, df, nonc, key=key)
     first, second = two(key)
     wide = df > 1.0
     # Of more than one degree of freedom, one normal number has the mean; else the degrees of freedom are random.

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tenferro_runtime.batching import vmap
 from tenferro_runtime.control_flow import while_loop
 from tenferro_runtime.random import _stream
-from tenferro_runtime.random._drawing import beginning, fused
+from tenferro_runtime.random._drawing import beginning, fused, position
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import floor, where
 from tenferro_tensor_core import float64, uint64
@@ -42,7 +42,7 @@ def accepted(key: Any, attempt: Callable[[Any, Any], tuple[Any, Any]], like: Any
         out, refused = attempt(lambda number: at(key, position, number), lambda number: at(key, position + 1, number))
         return position + 2, out, refused
 
-    first = (catalog.convert(0, dtype=uint64), like * 0.0, like * 0.0 == 0.0)
+    first = (beginning(key), like * 0.0, like * 0.0 == 0.0)
     return while_loop(lambda state: state[2], again, first)[1]
 
 
@@ -85,7 +85,7 @@ def _log_gamma(key: Any, parameter: Any) -> Any:
         return log_v - log_d, -_stream.minus_log(1.0 - u) >= bound
 
     out = accepted(key, attempt, d)
-    boost = _stream.minus_log(1.0 - at(key, catalog.convert(_BOOST, dtype=uint64), _stream.uniform)) / a
+    boost = _stream.minus_log(1.0 - at(key, position(key, _BOOST), _stream.uniform)) / a
     out = where(a < 1.0, out - boost, out)
     return where(
         parameter == math.inf, parameter, where(parameter > 0.0, out, where(parameter == 0.0, -math.inf, math.nan))
@@ -119,7 +119,7 @@ def poisson(key: Any, lam: Any) -> Any:
 
 def _poisson_by_search(key: Any, lam: Any) -> Any:
     zero = catalog.exp(-lam)
-    return _searched(at(key, catalog.convert(0, dtype=uint64), _stream.uniform), zero, lambda k, p: p * lam / k, 200.0)
+    return _searched(at(key, beginning(key), _stream.uniform), zero, lambda k, p: p * lam / k, 200.0)
 
 
 def _log_factorial(k: Any) -> Any:
@@ -162,7 +162,7 @@ def binomial(key: Any, n: Any, p: Any) -> Any:
     few, seldom = where(large, 1.0, n), where(large, 0.5, least)
     ratio = seldom / (1.0 - seldom)
     none = catalog.exp(few * catalog.log1p(-seldom))
-    u = at(key, catalog.convert(0, dtype=uint64), _stream.uniform)
+    u = at(key, beginning(key), _stream.uniform)
     searched = _searched(u, none, lambda k, q: q * ratio * (few - k + 1.0) / k, few)
     out = where(large, accepted(key, attempt, count), searched)
     out = where(flipped, n - out, out)
@@ -179,7 +179,7 @@ def hypergeometric(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
         return _log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)
 
     top = catalog.exp(log_choose(good, mode) + log_choose(bad, drawn - mode) - log_choose(good + bad, drawn))
-    u = at(key, catalog.convert(0, dtype=uint64), _stream.uniform)
+    u = at(key, beginning(key), _stream.uniform)
 
     def further(state: Any) -> Any:
         up, above, down, below, rest, _ = state
@@ -241,10 +241,10 @@ def von_mises(key: Any, kappa: Any) -> Any:
         return f, tight & ~normal & ~fine
 
     f = accepted(key, attempt, k)
-    sign = where(at(key, catalog.convert(_BOOST, dtype=uint64), _stream.uniform) < 0.5, -1.0, 1.0)
+    sign = where(at(key, position(key, _BOOST), _stream.uniform) < 0.5, -1.0, 1.0)
     angle = sign * catalog.acos(where(f > 1.0, 1.0, where(f < -1.0, -1.0, f)))
-    flat = math.pi * (2.0 * at(key, catalog.convert(_BOOST + 1, dtype=uint64), _stream.uniform) - 1.0)
-    narrow = at(key, catalog.convert(_BOOST + 2, dtype=uint64), _stream.normal) / catalog.sqrt(k)
+    flat = math.pi * (2.0 * at(key, position(key, _BOOST + 1), _stream.uniform) - 1.0)
+    narrow = at(key, position(key, _BOOST + 2), _stream.normal) / catalog.sqrt(k)
     return where(tight, where(normal, narrow, angle), flat)
 
 

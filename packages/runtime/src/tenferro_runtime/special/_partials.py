@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, UnsupportedError, primitive
-from tenferro_runtime.special._scipy import ACCELERATORS, family, make_scipy
+from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._scipy import ACCELERATORS, family, lent, make_scipy
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import kind_of
 
@@ -71,10 +71,11 @@ def register_partials(
     free = [n for n in of.operands if n not in constant.split()]
     rule = {n: slopes.get(n) or _slope(of, n) for n in free}
     name = None if own or constant else of.name
-    registry.kernel(of, "cpu", _kernel("cpu", of, name, compute))
+    on_host = _on_host(of, name, compute)
+    registry.kernel(of, "cpu", on_host)
     if name:
         for backend in ACCELERATORS:
-            registry.kernel(of, backend, _kernel(backend, of, name, None))
+            registry.kernel(of, backend, _lent(backend, of, name, on_host))
     registry.rule(of, Slopes(singular=True, **rule))
 
 
@@ -91,17 +92,20 @@ def _slope(of: Primitive, name: str) -> Callable[..., Any]:
     return slope
 
 
-def _kernel(backend: str, of: Primitive, name: str | None, compute: Callable[..., Any] | None) -> Callable[..., Any]:
+def _lent(backend: str, of: Primitive, name: str, on_host: Callable[..., Any]) -> Callable[..., Any]:
+    def make(ins: Any, outs: Any, *, orders: tuple[int, ...]) -> Callable[..., Any]:
+        if not any(orders):
+            return make_scipy(backend, name, None, ins, outs)
+        return lent(f"the derivative of {of.name} has no kernel", backend, on_host, ins, outs, {"orders": orders})
+
+    make.any_size = True  # type: ignore[attr-defined]
+    return make
+
+
+def _on_host(of: Primitive, name: str | None, compute: Callable[..., Any]) -> Callable[..., Any]:
     def make(ins: Any, outs: Any, *, orders: tuple[int, ...]) -> Callable[..., Any]:
         if name and not any(orders):
-            return make_scipy(backend, name, None, ins, outs)
-        if compute is None:
-            raise UnsupportedError(
-                f"the derivative of {of.name} has no kernel for the backend {backend!r}; move the operands to the host "
-                "with to_device",
-                function=of.name,
-                backend=backend,
-            )
+            return make_scipy("cpu", name, None, ins, outs)
         return _computed(compute, orders, outs[0].dtype)
 
     make.any_size = True  # type: ignore[attr-defined]

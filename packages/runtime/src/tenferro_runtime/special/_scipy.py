@@ -27,7 +27,7 @@ A page of functions defines primitives, public functions, and ``register(registr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -43,11 +43,13 @@ from tenferro_runtime.extension import (
     family_id,
     get_backend,
 )
+from tenferro_tensor import HostKernel, falling_back
 
 __all__ = [
     "ACCELERATORS",
     "family",
     "host_special",
+    "lent",
     "make_scipy",
     "register_composed",
     "register_host",
@@ -139,21 +141,46 @@ def register_host(
     registry.kernel(primitive, "cpu", _any_size(make))
     if value is not None:
         for backend in ACCELERATORS:
-            registry.kernel(primitive, backend, _any_size(partial(_make_value, backend, value)))
+            registry.kernel(primitive, backend, _any_size(partial(_make_value, backend, value, make)))
     registry.rule(primitive, rule)
     if expansion is not None:
         registry.expansion(primitive, expansion, keep=True)
 
 
-def _make_value(backend: str, name: str, ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
+def _make_value(
+    backend: str, name: str, on_host: Callable[..., Any], ins: Any, outs: Any, **metadata: Any
+) -> Callable[..., Any]:
     if any(metadata.values()):
-        raise UnsupportedError(
-            f"this derivative of {name} has no kernel for the backend {backend!r}; move the operands to the host with "
-            "to_device",
-            function=name,
-            backend=backend,
-        )
+        return lent(f"this derivative of {name} has no kernel", backend, on_host, ins, outs, metadata)
     return make_scipy(backend, name, None, ins, outs)
+
+
+def lent(
+    lack: str, backend: str, on_host: Callable[..., Any], ins: Any, outs: Any, metadata: Mapping[str, Any]
+) -> HostKernel:
+    """The kernel of the CPU in the place of one that an accelerator lacks, where `host_fallback` allows it.
+
+    Args:
+        lack: what is missing, for the error.
+        backend: of the accelerator.
+        on_host: makes the kernel of the CPU.
+        ins, outs, metadata: of the op.
+
+    Raises:
+        UnsupportedError: it is not allowed.
+    """
+    device = outs[0].place.device
+
+    def refusal() -> UnsupportedError:
+        return UnsupportedError(
+            f"{lack} for {device}; move the operands with to_device, or let the CPU compute it in "
+            "`with host_fallback():`",
+            device=str(device),
+        )
+
+    if not falling_back():
+        raise refusal()
+    return HostKernel(get_backend(backend), device, on_host, ins, outs, metadata, refusal)
 
 
 def register_composed(
@@ -228,12 +255,10 @@ def make_scipy(backend: str, name: str, pick: int | None, ins: Any, outs: Any, *
     special = host_special() if backend == "cpu" else get_backend(backend).library("scipy.special")
     function = getattr(special, name, None)
     if function is None:
-        raise UnsupportedError(
-            f"{name} has no kernel for the backend {backend!r}: {special.__name__} lacks it; move the operands to the "
-            "host with to_device, or write the function with others",
-            function=name,
-            backend=backend,
-        )
+        if backend == "cpu":
+            raise UnsupportedError(f"{special.__name__} of this version has no {name}; install a newer one")
+        lack = f"{special.__name__} has no {name}, which therefore has no kernel"
+        return lent(lack, backend, partial(make_scipy, "cpu", name, pick), ins, outs, metadata)
     dtype, first = outs[0].dtype, tuple(metadata.values())
 
     def run(*operands: Any) -> Any:
