@@ -13,6 +13,7 @@ import tenferro_linalg as tl
 import tenferro_runtime as tr
 import tenferro_xla
 from random_programs import random_functions, same
+from simulated.installed import simulated
 from tenferro_ad import grad, hessian, jvp
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_tensor_core import BackendUnavailableError, NumericalError, PlacementError, UnsupportedError
@@ -109,6 +110,20 @@ def test_pytrees_numbers_and_static_arguments():
     assert f.cache_info().traces == 2
     assert f(state, 3.0)["x"].tolist() == [3.0, 12.0]
     assert f.cache_info().traces == 2
+
+
+@pytest.mark.parametrize("device", ["sim:1", HOME])
+def test_numbers_follow_the_arrays_beside_them(device):
+    with simulated():
+        f = tr.compile(lambda x, k, c=1: {"y": x["x"] * k + c * x["n"]})
+        x = {"x": tr.ones(2, device=device), "n": 2}
+        with tr.no_transfers():
+            got = [f(x, k)["y"] for k in (3.0, 4.0)]
+        assert [(y.tolist(), str(y.device)) for y in got] == [([5.0, 5.0], device), ([6.0, 6.0], device)]
+        assert f.cache_info().traces == 1
+        half = tr.astype(x["x"], tr.float32)
+        assert f({"x": half, "n": 2}, 3.0)["y"].dtype == tr.float32
+        assert str(grad(lambda v: tr.sum(f({"x": v, "n": 2}, 3.0)["y"]))(x["x"]).device) == device
 
 
 def test_large_constants_are_passed_and_not_written_into_modules():

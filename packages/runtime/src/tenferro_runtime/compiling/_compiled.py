@@ -32,7 +32,7 @@ from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, map_tree, unflatten
 from tenferro_runtime.trees._tree_code import reader
-from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, dispatch
+from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, ComputeDevice, Primitive, Spec, Tensor, dispatch
 from tenferro_tensor.calls import ProgramEntry, state
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.functions import asarray
@@ -327,6 +327,12 @@ class Compiled:
             spec = leaf.spec
             kinds.append((spec.ndim, spec.dtype, spec.place))
             ready.append(leaf)
+        far = _accelerator(kinds)
+        if far is not None:  # numbers follow the arrays, as they do from kernel to kernel
+            ready = [
+                Primitive.adopt(leaf, device=far) if kind in SCALARS else x
+                for leaf, x, kind in zip(leaves, ready, kinds, strict=True)
+            ]
         if self.slots is None:
             self.slots = slots_of(self.f)
         slots = (*self.slots, *constants)
@@ -458,7 +464,8 @@ class Compiled:
                 self._renew(form, hit)
             return
         kinds = tuple([leaf.__class__ for leaf in leaves])
-        if all(kind is Tensor or kind in SCALARS for kind in kinds) and not self.signature.donated:
+        near = all(spec.place.on_host for spec in form.program.inputs)
+        if all(kind is Tensor or (near and kind in SCALARS) for kind in kinds) and not self.signature.donated:
             self._remember_tree(values, treedef, kinds, hit)
 
     def _keep(self, key: tuple[Any, ...], hit: ProgramEntry) -> None:
@@ -540,6 +547,14 @@ class Compiled:
         self.others.clear()
         self.by.clear()
         self.last = None
+
+
+def _accelerator(kinds: list[Any]) -> ComputeDevice | None:
+    """The accelerator that all arrays among arguments are on, where there are numbers beside them."""
+    if SCALARS.isdisjoint(kinds):
+        return None
+    devices = {kind[2].memory_space.default_device for kind in kinds if kind.__class__ is tuple}
+    return None if len(devices) != 1 or HOST.device in devices else devices.pop()
 
 
 def _outside(fresh: Callable[[], bool] | None) -> bool:
