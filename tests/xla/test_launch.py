@@ -1,6 +1,7 @@
 """The launcher: numbers, outputs and exit statuses of the processes, and how those that are left are ended."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def test_the_first_failure_is_told_and_the_others_are_ended_after_a_while(tmp_pa
     process = started(tmp_path, text, "-n", "3", "--grace", "0.2")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 7
-    lines = err.splitlines()
+    first, *lines = err.splitlines()
+    assert re.fullmatch(r"launch: processes of 3: 0 is \d+, 1 is \d+, 2 is \d+", first)
     assert lines[:2] == [
         "launch: process 1 of 3 ended with status 7",
         "launch: ending processes 0, 2, still running 0.2 s later",

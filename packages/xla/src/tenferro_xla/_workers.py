@@ -30,7 +30,7 @@ class XlaWorkers(Executor):
     >>> import numpy as np
     >>> from tenferro_einsum import einsum, run_on
     >>> x = np.ones((100, 100))
-    >>> with XlaWorkers("cpu", [0]) as devices, run_on(devices):
+    >>> with XlaWorkers() as devices, run_on(devices):
     ...     float(einsum("ij,jk,kl,li->", x, x, x, x, memory_budget=100_000))
     100000000.0
     """

@@ -62,6 +62,8 @@ class Launcher:
         except BaseException:
             self._end(self.processes)
             raise
+        pids = ", ".join(f"{number} is {process.pid}" for number, process in self.processes.items())
+        self._say(f"processes of {count}: {pids}")
 
     def _thread(self, work: object, *args: object) -> None:
         thread = threading.Thread(target=work, args=args, daemon=True)  # type: ignore[arg-type]

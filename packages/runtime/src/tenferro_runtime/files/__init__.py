@@ -3,5 +3,6 @@
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
 from tenferro_runtime.files._function import SavedFunction
 from tenferro_runtime.files._save import hash_of, load, save
+from tenferro_runtime.files._trees import decode_tree, encode_tree
 
-__all__ = ["FileLimits", "ProgramFileError", "SavedFunction", "hash_of", "load", "save"]
+__all__ = ["FileLimits", "ProgramFileError", "SavedFunction", "decode_tree", "encode_tree", "hash_of", "load", "save"]

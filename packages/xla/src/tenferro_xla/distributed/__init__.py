@@ -1,12 +1,13 @@
 """Runs of several processes, on one machine or many."""
 
 from tenferro_xla.distributed._losses import ProcessLostError, losses_named
-from tenferro_xla.distributed._start import ProcessesError, initialize, process_count, process_index, shutdown
+from tenferro_xla.distributed._start import ProcessesError, initialize, launched, process_count, process_index, shutdown
 
 __all__ = [
     "ProcessLostError",
     "ProcessesError",
     "initialize",
+    "launched",
     "losses_named",
     "process_count",
     "process_index",

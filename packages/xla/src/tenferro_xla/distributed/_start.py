@@ -94,6 +94,11 @@ def _configure(jax: Any, recoverable: bool) -> None:
             ) from cause
 
 
+def launched() -> bool:
+    """Whether ``python -m tenferro_xla.launch`` has started this process."""
+    return COORDINATOR in os.environ
+
+
 def shutdown() -> None:
     """Leave the run. The end of the script does it too."""
     import jax

@@ -11,6 +11,7 @@ import numpy as np
 from tenferro_runtime.extension import ArgumentError, PlacementError, Spec, Tensor
 from tenferro_tensor_core.forks import importing
 from tenferro_xla._jax_modules import wide_numbers
+from tenferro_xla.distributed import losses_named
 from tenferro_xla.mesh._grid import DeviceGrid
 from tenferro_xla.mesh._spec import PartitionSpec, local_shape, shown
 
@@ -134,7 +135,11 @@ class ShardedArray:
         )
 
     def gather(self) -> Tensor:
-        """The whole array in main memory; in a run of several processes all of them must call this."""
+        """The whole array in main memory; in a run of several processes all of them must call this.
+
+        Raises:
+            ProcessLostError: another process of the run has gone.
+        """
         array = self.array
         if not array.is_fully_addressable:
             array = self.reshard(PartitionSpec()).array.addressable_data(0)
@@ -151,7 +156,7 @@ class ShardedArray:
         mesh.local_shape(self.shape, spec)
         with importing():
             import jax
-        with wide_numbers():
+        with wide_numbers(), losses_named():
             if mesh == self.mesh:
                 array = jax.jit(_same, out_shardings=mesh.sharding(spec))(self.array)
             else:
@@ -178,7 +183,8 @@ def _same(x: Any) -> Any:
 
 def _tensor(array: Any) -> Tensor:
     """A tensor of its own elements of an array of JAX, which may give its memory away."""
-    own = np.array(array)
+    with losses_named():  # of the computation whose result it is
+        own = np.array(array)
     return Tensor.wrap(own, Spec(own.shape, own.dtype))
 
 

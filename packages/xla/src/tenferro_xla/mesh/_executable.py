@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime.extension import ArgumentError, NumericalError, Program
 from tenferro_xla._jitted import compiled
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
+from tenferro_xla.distributed import losses_named
 from tenferro_xla.mesh._array import ShardedArray
 from tenferro_xla.mesh._mesh import Mesh
 from tenferro_xla.mesh._spec import PartitionSpec, local_shape
@@ -93,6 +94,7 @@ class MeshExecutable:
 
         Raises:
             ArgumentError: an argument has another mesh, spec, shape or dtype.
+            ProcessLostError: another process of the run has gone.
             NumericalError: a step failed, such as the inverse of a singular matrix.
         """
         inputs = self.program.inputs
@@ -106,8 +108,10 @@ class MeshExecutable:
                 or (x.shape, x.dtype) != (s.shape, s.dtype)
             ):
                 raise ArgumentError(f"argument {i} of the executable is {s!r} split as {p!r}, got {x!r:.120}")
-        parts = list(self._run(*[x.array for x in values]))
-        if self.module.checked and bool(parts.pop()):
+        with losses_named():
+            parts = list(self._run(*[x.array for x in values]))
+            failed = self.module.checked and bool(parts.pop())
+        if failed:
             raise NumericalError(
                 "a step of the program failed on some device, such as the inverse of a singular matrix; gather the "
                 "arguments and run the function on the CPU backend, which names the step and the line"

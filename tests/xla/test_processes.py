@@ -1,0 +1,79 @@
+"""Runs of several real processes: trained as by one, ended with an error where one is lost, continued by others."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import example_programs
+from tenferro_tensor_core import ArgumentError
+from tenferro_xla import distributed
+from tenferro_xla.checkpoints import load_sharded
+from tenferro_xla.mesh import Mesh
+from workspace import ROOT
+
+EXAMPLE = ROOT / "examples" / "digits_on_processes.py"
+
+
+def launch(count: int, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tenferro_xla.launch", "-n", str(count), "--devices", "1", str(EXAMPLE)]
+    return subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    )
+
+
+def test_training_survives_the_loss_of_a_process(tmp_path: Path) -> None:
+    """Four train and one of them is killed; two go on from the checkpoint, and end where a single one does."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "digits.npz", images=rng.random((200, 64)), labels=rng.integers(0, 10, 200))
+    given = ["--images", str(tmp_path / "digits.npz"), "--bond", "4", "--batch", "32"]
+    many = launch(4, "--checkpoint", str(tmp_path / "many"), "--every", "5", "--steps", "1000000", *given)
+    assert many.stdout is not None and many.stderr is not None
+    pids = dict(re.findall(r"(\d) is (\d+)", many.stderr.readline()))
+    while not (line := many.stdout.readline()).startswith("[0] step 10:"):
+        assert line, many.stderr.read()
+    os.kill(int(pids["2"]), signal.SIGKILL)
+    out, err = many.communicate(timeout=120)
+    assert many.returncode == 128 + signal.SIGKILL
+    assert "launch: process 2 of 4 was ended by SIGKILL" in err
+    lost = r"^\[(\d)\] .*ProcessLostError: another process of the run has ended or does not answer .* checkpoint$"
+    assert {*re.findall(lost, out, re.MULTILINE)} == {"0", "1", "3"}, out
+    done = load_sharded(tmp_path / "many")["step"]
+    assert done >= 10 and done % 5 == 0
+    steps = str(done + 5)
+    two = launch(2, "--checkpoint", str(tmp_path / "many"), "--steps", steps, *given)
+    out, err = two.communicate(timeout=120)
+    assert two.returncode == 0, out + err
+    digits = example_programs.load("digits_on_processes")
+    images, labels = digits.load(tmp_path / "digits.npz")
+    mesh = Mesh({"data": 1}, jax.devices()[:1])
+    digits.train(mesh, images, labels, tmp_path / "one", steps=int(steps), every=10**6, batch=32, bond=4)
+    found, wanted = [load_sharded(tmp_path / name) for name in ("many", "one")]
+    assert found["step"] == wanted["step"] == int(steps)
+    for part, arrays in wanted["training"].items():
+        for name, x in arrays.items():
+            np.testing.assert_allclose(np.asarray(found["training"][part][name]), np.asarray(x), rtol=0, atol=1e-12)
+
+
+def test_arguments_of_initialize_belong_together() -> None:
+    with pytest.raises(ArgumentError, match="coordinator, processes and index together, got 'host:1', 2 and None"):
+        distributed.initialize("host:1", 2)
+    with pytest.raises(ArgumentError, match="got process 2 of 2; they are numbered from 0"):
+        distributed.initialize("host:1", 2, 2)
+
+
+def test_only_errors_about_lost_processes_are_named_so() -> None:
+    with pytest.raises(ValueError, match="no such axis"), distributed.losses_named():
+        raise ValueError("no such axis")
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patched:
+        patched.setattr("atexit.register", lambda f: f)
+        text = r"has ended or does not answer \(Gloo all-reduce failed: Connection closed by peer\)"
+        with pytest.raises(distributed.ProcessLostError, match=text), distributed.losses_named():
+            raise ValueError("Gloo all-reduce failed: Connection closed by peer\nmore")
