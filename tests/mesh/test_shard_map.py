@@ -301,7 +301,7 @@ def test_steps_that_fail_on_one_device_are_reported(mesh):
     x = np.broadcast_to(np.eye(3), (8, 3, 3)).copy()
     np.testing.assert_array_equal(np.asarray(f(x).gather()), x)
     x[5] = 0
-    with pytest.raises(NumericalError, match="failed on some device"):
+    with pytest.raises(NumericalError, match="inv.*singular"):
         f(x)
 
 

@@ -158,7 +158,7 @@ class ShardedArray:
             import jax
         with wide_numbers(), losses_named():
             if mesh == self.mesh:
-                array = jax.jit(_same, out_shardings=mesh.sharding(spec))(self.array)
+                array = mesh.in_turn(jax.jit(_same, out_shardings=mesh.sharding(spec)), self.array)
             else:
                 array = jax.device_put(self.array, mesh.sharding(spec))
         return ShardedArray(mesh, spec, array)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tenferro_runtime.extension import ArgumentError, NumericalError, Program
 from tenferro_xla._jitted import compiled
@@ -109,14 +109,20 @@ class MeshExecutable:
             ):
                 raise ArgumentError(f"argument {i} of the executable is {s!r} split as {p!r}, got {x!r:.120}")
         with losses_named():
-            parts = list(self._run(*[x.array for x in values]))
+            parts = list(self.mesh.in_turn(self._run, *[x.array for x in values]))
             failed = self.module.checked and bool(parts.pop())
         if failed:
-            raise NumericalError(
-                "a step of the program failed on some device, such as the inverse of a singular matrix; gather the "
-                "arguments and run the function on the CPU backend, which names the step and the line"
-            )
+            self._fail(values)
         return tuple([ShardedArray(self.mesh, p, x) for p, x in zip(self.out_specs, parts, strict=True)])
+
+    def _fail(self, values: Sequence[ShardedArray]) -> NoReturn:
+        """Run once more on the CPU backend, where the arguments are all there: its error says what is wrong."""
+        if len(self.mesh.processes) == 1 and not any(x.array.is_deleted() for x in values):
+            self.program.run(*[x.gather() for x in values])
+        raise NumericalError(
+            "a step of the program failed on some device of the mesh, such as the inverse of a singular matrix; gather "
+            "the arguments and run the function on the CPU backend, which names the step and the line"
+        )
 
     def memory(self) -> DeviceMemory:
         """The bytes that each device needs."""

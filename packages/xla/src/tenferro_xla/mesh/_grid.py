@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, BackendUnavailableError
-from tenferro_tensor_core.forks import cached_property, importing
+from tenferro_tensor_core.forks import cached_property, importing, new_lock
 from tenferro_xla.mesh._spec import MeshAxes, PartitionSpec, axes_of, local_shape, shown
+
+_turn: Final = new_lock()
 
 
 class DeviceGrid:
@@ -72,6 +74,20 @@ class DeviceGrid:
 
         spec.split(len(spec.entries), self.axes)
         return NamedSharding(self._jax, JaxSpec(*spec.entries))
+
+    def in_turn(self, run: Callable[..., Any], *arrays: Any) -> Any:
+        """Run what is compiled for the mesh; on CPU devices the results are there when this returns.
+
+        The CPU devices of a process share its threads: of two runs at a time each may hold threads that the other one's
+        exchanges wait for, and XLA then ends the process.
+        """
+        if self.platform != "cpu":
+            return run(*arrays)
+        with _turn:
+            found = run(*arrays)
+            for x in found if isinstance(found, (list, tuple)) else (found,):
+                x.block_until_ready()
+            return found
 
     def local_shape(self, shape: tuple[int, ...], spec: PartitionSpec) -> tuple[int, ...]:
         """The shape of the part that one device has of an array.

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from tenferro_runtime.extension import Tensor, tensor
+from tenferro_runtime.compilers import ProgramCompiler
+from tenferro_runtime.extension import PlacementError, Program, Tensor, tensor
+from tenferro_xla._executable import Executable
+from tenferro_xla._jitted import jitted
+from tenferro_xla._lower import lower_to_stablehlo
 from tenferro_xla.mesh._array import ShardedArray
 from tenferro_xla.mesh._grid import DeviceGrid
-from tenferro_xla.mesh._spec import PartitionSpec
+from tenferro_xla.mesh._spec import PartitionSpec, shown
 
 
-class Mesh(DeviceGrid):
+class Mesh(DeviceGrid, ProgramCompiler):
     """Devices in a grid whose axes have names, by which arrays are split.
+
+    A mesh of CPU devices is a compiler, too: a function of ``tr.compile(f, backend=mesh)`` takes and returns tensors in
+    main memory, and `with_sharding` and `shard_map` in it say what is split. `compile_on` leaves arrays on the devices.
 
     Args:
         axes: the sizes of the axes by name, the major one first.
@@ -51,3 +60,26 @@ class Mesh(DeviceGrid):
     def replicate(self, x: Any) -> ShardedArray:
         """An array that every device has whole."""
         return self.shard(x, PartitionSpec())
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What `explain` says of functions that are compiled for the mesh."""
+        return f"a mesh of {shown(self.axes)}"
+
+    def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
+        """See `ProgramCompiler`; every device gets whole arguments, which are in main memory as they are.
+
+        Raises:
+            PlacementError: arguments or results are elsewhere, or the devices have memory of their own.
+        """
+        if self.platform != "cpu" or not all(s.place.on_host for s in (*program.inputs, *program.outputs)):
+            raise PlacementError(
+                "tr.compile(f, backend=mesh) takes and returns arrays in main memory and runs on a mesh of CPU "
+                f"devices, but this is {self!r} and the program {program!r:.200}; nothing is moved implicitly: use "
+                "compile_on(mesh, f)"
+            )
+        module = lower_to_stablehlo(program, self.platform, mesh=self.axes)
+        whole = self.sharding(PartitionSpec())
+        results = len(module.outputs) + module.checked
+        run = jitted(module, in_shardings=[whole] * len(module.inputs), out_shardings=[whole] * results)
+        return Executable(module, partial(self.in_turn, run), near=True)
