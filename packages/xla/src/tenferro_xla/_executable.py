@@ -22,13 +22,14 @@ class Executable:
         near: whether arguments and results are NumPy arrays.
     """
 
-    __slots__ = ("_checked", "_constants", "_count", "_module", "_near", "_run")
+    __slots__ = ("_checked", "_constants", "_count", "_module", "_near", "_run", "_scalars")
 
     def __init__(
         self, module: StableHloModule, run: Callable[..., Any], constants: tuple[Any, ...] = (), *, near: bool
     ) -> None:
         self._module, self._run, self._constants, self._near = module, run, constants, near
         self._checked, self._count = module.checked, len(module.outputs)
+        self._scalars = any(not s.ndim for s in module.outputs)
 
     def __call__(self, *raws: Any) -> tuple[Any, ...]:
         """Run; where a step fails, the program runs once more on the CPU backend, whose error says what is wrong.
@@ -45,8 +46,11 @@ class Executable:
             if bool(found[self._count]):
                 self._fail(raws)
             found = found[: self._count]
+        if not self._near:
+            return tuple(found)
         # Reading the results waits for them, and until then XLA reads the arguments where they are.
-        return tuple([np.asarray(x)[()] for x in found]) if self._near else tuple(found)
+        arrays = map(np.asarray, found)
+        return tuple([x[()] for x in arrays]) if self._scalars else tuple(arrays)
 
     def _fail(self, raws: tuple[Any, ...]) -> None:
         given = (*raws, *self._constants)
