@@ -157,10 +157,10 @@ class ShardedArray:
         with importing():
             import jax
         with wide_numbers(), losses_named():
-            if mesh == self.mesh:
-                array = mesh.in_turn(jax.jit(_same, out_shardings=mesh.sharding(spec)), self.array)
+            if self.array.is_fully_addressable:
+                array = jax.device_put(self.array, mesh.sharding(spec), may_alias=False)
             else:
-                array = jax.device_put(self.array, mesh.sharding(spec))
+                array = mesh.in_turn(jax.jit(_same, out_shardings=mesh.sharding(spec)), self.array)
         return ShardedArray(mesh, spec, array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
