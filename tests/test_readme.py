@@ -2,6 +2,7 @@
 
 import ast
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,23 @@ def test_page_runs(page: Path) -> None:
         pytest.skip("the page shows fused steps, which are machine code")
     with no_accelerator():  # a page may bring one
         markdown_blocks.run(page)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "{.python .torch}" in page.read_text()], ids=lambda p: p.name
+)
+def test_page_runs_with_pytorch(page: Path) -> None:
+    pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)  # PyTorch's own, in forward mode
+        markdown_blocks.run(page, "torch")
+
+
+def test_blocks_for_a_library_run_only_with_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)  #> 1\n```\n\n```{.python .torch}\nprint(2)  #> 2\n```\n")
+    assert "2" not in markdown_blocks.program(page)
+    markdown_blocks.run(page, "torch")
 
 
 def test_readme_shows_a_short_example() -> None:

@@ -71,8 +71,9 @@ FUNCTIONS = {
 def test_first_and_second_derivatives_agree_with_differences_in_both_modes(name):
     f, arguments = FUNCTIONS[name]
     f, xs = as_torch(f), arguments()
-    assert torch.autograd.gradcheck(f, xs, check_forward_ad=True, check_undefined_grad=True)
-    assert torch.autograd.gradgradcheck(f, xs, check_fwd_over_rev=True)
+    bits = {"nondet_tol": 1e-12}  # a program may become machine code between two calls, which rounds in another order
+    assert torch.autograd.gradcheck(f, xs, check_forward_ad=True, check_undefined_grad=True, **bits)
+    assert torch.autograd.gradgradcheck(f, xs, check_fwd_over_rev=True, **bits)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -296,6 +297,24 @@ def test_modules_are_trained():
         loss.backward()
         optimizer.step()
     assert loss.item() < 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # which the compiler looks at
+def test_torch_compile_breaks_its_graph_once():
+    graphs = []
+
+    def backend(module, _):
+        graphs.append(module)
+        return module.forward
+
+    f = as_torch(lambda x: tr.sum(tr.sin(x)))
+    g = torch.compile(lambda x: f(x * 2) + 1, backend=backend)
+    for _ in range(4):
+        x = real(3)
+        value = g(x)
+        value.backward()
+        _close((value, x.grad), (torch.sin(2 * x).sum() + 1, 2 * torch.cos(2 * x)))
+    assert len(graphs) == 2
 
 
 def test_a_function_is_traced_once_for_all_sizes():

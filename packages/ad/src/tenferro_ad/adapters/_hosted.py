@@ -17,7 +17,7 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._reverse import vjp
 from tenferro_runtime import compile, trace, vmap
 from tenferro_runtime.extension import BoundedCache
-from tenferro_runtime.ir import definitions, named, sizes_for
+from tenferro_runtime.ir import concrete, definitions, named, sizes_for
 from tenferro_runtime.trees import TreeDef, flatten, unflatten
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor.operands import value
@@ -83,6 +83,10 @@ class HostedOperation:
         if definitions(found):
             self.adaptive = True
         return found
+
+    def results(self, specs: Sequence[Any]) -> tuple[Spec, ...]:
+        """Specs of the results for operands of these specs, which may be numbers instead."""
+        return concrete(self.program(specs), [s if s.__class__ is Spec else value(s).spec for s in specs]).outputs
 
     def recorded(self, specs: Sequence[Any], need: tuple[int, ...]) -> TwoParts | None:
         """The function in two parts, for operands of these specs and cotangents of the operands `need`.

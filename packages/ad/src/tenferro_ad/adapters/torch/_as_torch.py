@@ -9,7 +9,16 @@ from typing import Any, Final, NamedTuple
 
 from tenferro_ad.adapters._hosted import HostedFunction, HostedOperation, TwoParts
 from tenferro_ad.adapters.torch._library import torch
-from tenferro_ad.adapters.torch._memory import borrowed, is_operand, operand, spec_of, tensors_of, value_of
+from tenferro_ad.adapters.torch._memory import (
+    borrowed,
+    example_of,
+    is_fake,
+    is_operand,
+    operand,
+    spec_of,
+    tensors_of,
+    value_of,
+)
 from tenferro_runtime.extension import BoundedCache
 from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor_core import ArgumentError, GradientError, key_of
@@ -71,8 +80,7 @@ def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
             ) from error
         return found, [operand(x) for i, x in enumerate(leaves) if i not in static]
 
-    @wraps(f)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def computed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands: Sequence[Any] = args
         if not kwargs and PLAIN.issuperset(map(type, args)):
             flat = functions.get(len(args))
@@ -83,6 +91,16 @@ def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
         specs = [spec_of(x) for x in operands]
         tree = flat.result(specs)
         return unflatten(tree, _apply(flat.operation, operands, specs))
+
+    uncompiled: list[Callable[..., Any]] = []
+
+    @wraps(f)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # a graph of torch.compile ends here, and another one begins
+            if not uncompiled:
+                uncompiled.append(torch.compiler.disable(computed))
+            return uncompiled[0](args, kwargs)
+        return computed(args, kwargs)
 
     return called
 
@@ -127,6 +145,8 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc]  # torch is Any
 
     @staticmethod
     def forward(call: TorchCall, *operands: Any) -> tuple[Any, ...]:
+        if any(map(is_fake, operands)):
+            return tuple(map(example_of, call.computed.results([spec_of(x) for x in operands])))
         found = call.computed.run(*map(value_of, operands))
         count = len(found) if call.recorded is None else call.recorded.results
         outs = tensors_of(found[:count])

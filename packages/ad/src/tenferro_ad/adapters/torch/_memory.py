@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import numpy as np
 from tenferro_ad.adapters.torch._library import torch
 from tenferro_runtime import asarray, from_dlpack
 from tenferro_tensor import SCALARS, Array, Spec, Tensor
-from tenferro_tensor.backends import place_of
+from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor_core import ArgumentError, dtype
 
 _NAMES: Final = (
@@ -45,6 +46,18 @@ def _spec(kind: Any, shape: Any, device: Any, layout: Any) -> Spec:
     if device.type != "cuda":
         raise ArgumentError(f"as_torch computes on cpu and cuda, got a tensor on {device}; move it, as in x.cpu()")
     return Spec(tuple(shape), _DTYPES[kind], place_of(f"{'rocm' if torch.version.hip else 'cuda'}:{device.index or 0}"))
+
+
+def is_fake(x: Any) -> bool:
+    """Whether a tensor stands for one that has elements, where PyTorch finds out shapes."""
+    return type(x).__name__ == "FakeTensor"
+
+
+def example_of(spec: Spec) -> Any:
+    """A tensor of a spec whose elements nobody reads."""
+    device = spec.place.device
+    kind = next(torch_kind for torch_kind, known in _DTYPES.items() if known == spec.dtype)
+    return torch.empty(spec.shape, dtype=kind, device="cpu" if spec.place.on_host else f"cuda:{device.index}")
 
 
 def value_of(x: Any) -> Any:
@@ -121,6 +134,63 @@ def _owner(holder: Any) -> int | None:
     owner.flags.writeable = True
     raw.flags.writeable = True
     return id(owner)
+
+
+def tensor_in(raw: Any) -> Any:
+    """A raw array as a tensor in the same memory, which must not be written to."""
+    if isinstance(raw, (np.ndarray, np.generic)):
+        array = np.asarray(raw)
+        if any(step < 0 for step in array.strides):  # these are more than PyTorch knows
+            array = array.copy()
+        if array.dtype not in _SHARED:
+            return torch.from_dlpack(array.view(np.int16)).view(torch.bfloat16)
+        return torch.from_dlpack(array)
+    return torch.from_dlpack(raw)
+
+
+def raws_of(found: tuple[Any, ...], specs: Sequence[Spec], given: Sequence[Any], title: str) -> tuple[Any, ...]:
+    """Results of a function of PyTorch as raw arrays, copied where anything else holds their memory.
+
+    Raises:
+        ArgumentError: they are not what the specs say.
+    """
+    starts = {x.untyped_storage().data_ptr() for x in given}
+    alone = [_fresh(found, i) and x.untyped_storage().data_ptr() not in starts for i, x in enumerate(found)]
+    raws = []
+    for x, free, spec in zip(found, alone, specs, strict=True):
+        if tuple(x.shape) != spec.shape or _DTYPES.get(x.dtype) != spec.dtype:
+            raise ArgumentError(
+                f"{title} returned {x.dtype} {[*x.shape]} where {spec!r} was expected; let the dtypes and shapes of "
+                "its results depend on those of its arguments alone, or correct infer="
+            )
+        y = x.detach().resolve_conj().resolve_neg()
+        y = y.contiguous()
+        if not free and y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
+            y = y.clone(memory_format=torch.contiguous_format)
+        if y.device.type != "cpu":
+            raws.append(get_backend(spec.place.device.kind).library("numpy").from_dlpack(y))
+        elif y.dtype is torch.bfloat16:
+            raws.append(y.view(torch.int16).numpy().view(spec.dtype))
+        else:
+            raws.append(y.numpy())
+    return tuple(raws)
+
+
+_storages: Final[Any] = getattr(torch._C, "_storage_Use_Count", None)
+
+
+def _counts(found: tuple[Any, ...], i: int) -> tuple[int, int]:
+    """References to a tensor in a tuple, and to its memory."""
+    storage = found[i].untyped_storage()
+    return sys.getrefcount(found[i]), _storages(storage._cdata)
+
+
+def _fresh(found: tuple[Any, ...], i: int) -> bool:
+    """Whether nothing but a tuple holds a tensor and its memory; where PyTorch does not say, nothing is."""
+    return _storages is not None and _counts(found, i) == _FRESH
+
+
+_FRESH: Final = (0, 0) if _storages is None else _counts((torch.zeros(1),), 0)
 
 
 class _Sample:
