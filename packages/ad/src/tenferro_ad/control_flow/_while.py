@@ -18,7 +18,7 @@ from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied, without_effects
-from tenferro_tensor import Op, tensor
+from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
 
 
@@ -50,17 +50,19 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
     if found is None:
         specs = body.inputs
         on = Builder()
+        on.input(condition.outputs[0])
         xs = [on.input(s) for s in specs]
         after = applied(body, xs)
         going = on.close([applied(condition, [*xs[:consts], *after])[0], *after])
         off = Builder()
+        still = off.input(condition.outputs[0])  # which is false in this branch, wherever it lies
         ys = [off.input(s) for s in specs]
-        ended = off.close([tensor(False), *ys[consts:]])
+        ended = off.close([still, *ys[consts:]])
         step = Builder()
         fixed = [step.input(s) for s in specs[:consts]]
         live = step.input(condition.outputs[0])
         carry = [step.input(s) for s in specs[consts:]]
-        out = cond(live, *fixed, *carry, branches=(optimise(ended), optimise(going)))
+        out = cond(live, live, *fixed, *carry, branches=(optimise(ended), optimise(going)))
         found = body.memo.setdefault(key, step.close(out))
     return found
 

@@ -59,6 +59,7 @@ class Expressions:
 
     Args:
         sizes: names of the symbolic sizes; in C they are ``n0``, ``n1`` and so on.
+        unread: numbers of registers that nothing reads, as the last carry of a loop may be: they are not written.
 
     >>> from tenferro_tensor_core import dim
     >>> n, i = dim("n"), Reg(3, INDEX)
@@ -66,7 +67,8 @@ class Expressions:
     '-1 + n1 + r3 * n1'
     """
 
-    def __init__(self, sizes: Sequence[str]) -> None:
+    def __init__(self, sizes: Sequence[str], unread: frozenset[int] = frozenset()) -> None:
+        self.unread = unread
         self._names = {name: f"n{k}" for k, name in enumerate(sizes)}
 
     def size(self, size: DimLike) -> str:

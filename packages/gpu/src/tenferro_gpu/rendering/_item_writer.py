@@ -23,12 +23,7 @@ class ItemWriter:
         expressions: how sizes and places are written.
         lines: where to.
         depth: how far in.
-
-    Attributes:
-        unread: numbers of registers that nothing reads, as the last carry of a loop may be: they are not written.
     """
-
-    unread: frozenset[int] = frozenset()
 
     def __init__(self, expressions: Expressions, lines: list[str], depth: int = 1) -> None:
         self.expressions, self.lines, self.depth = expressions, lines, depth
@@ -48,7 +43,7 @@ class ItemWriter:
 
     def set(self, reg: Reg, text: str) -> None:
         """Set a register."""
-        if reg.number not in self.unread:
+        if reg.number not in self.expressions.unread:
             self.line(f"const {TYPES[reg.dtype.name]} r{reg.number} = {text};")
 
     def write(self, statements: Sequence[Statement]) -> None:

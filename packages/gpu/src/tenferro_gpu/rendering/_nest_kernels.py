@@ -92,12 +92,11 @@ class NestKernel:
             UnsupportedError: an op has no form in a kernel, or a group would share too much memory.
         """
         lines: list[str] = []
-        expressions = Expressions(self.sizes)
+        expressions = Expressions(self.sizes, self._unread())
         writer = PartsWriter(expressions, lines, self.split, self.sharing is Sharing.PARTS)
         for reg, place in self.takes:
             writer.set(reg, _number(reg, place))
         items = ItemWriter(expressions, lines)
-        writer.unread = items.unread = self._unread()
         items.write(self.before)
         if self.sharing is Sharing.ONE:
             writer.write(self.body)
