@@ -184,6 +184,20 @@ def test_a_backward_pass_exchanges_no_more_than_it_needs(mesh):
     assert f.executable(x, w, v).collectives() == {"all-reduce": 3}
 
 
+def test_sums_of_what_does_not_differ_are_products(mesh):
+    def f(x):
+        return psum(tr.sin(x), ("data", "model")) + psum(1.5, "data")
+
+    mapped = shard_map(f, AXES, P("data"), P())
+    x = RNG.normal(size=8)
+    found = everywhere(mesh, mapped, x)
+    np.testing.assert_allclose(found, 2 * np.sin(x).reshape(4, 2).sum(0) + 6.0, rtol=1e-12)
+    compiled = compile_on(mesh, mapped, P("data"))
+    assert compiled.executable(x).collectives() == {"all-reduce": 1}
+    assert "{{0,2,4,6},{1,3,5,7}}" in compiled.executable(x).hlo()  # along "data" alone
+    np.testing.assert_allclose(everywhere(mesh, grad(lambda x: tr.sum(mapped(x))), x), 2 * np.cos(x), rtol=1e-12)
+
+
 def test_gradients_inside_are_of_the_sum_over_devices(mesh):
     """Also where the result is exchanged: each device's operand is a variable of its own."""
     x = RNG.normal(size=8)

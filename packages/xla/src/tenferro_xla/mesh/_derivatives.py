@@ -13,7 +13,6 @@ from typing import Any
 from tenferro_runtime.batching import Shared, batched_body
 from tenferro_runtime.extension import (
     Builder,
-    Equation,
     General,
     Linear,
     Op,
@@ -23,11 +22,12 @@ from tenferro_runtime.extension import (
     catalog,
     optimise,
 )
-from tenferro_runtime.ir import Literal, applied
+from tenferro_runtime.ir import applied
 from tenferro_xla.mesh import collectives
+from tenferro_xla.mesh._cheaper import cheaper
 from tenferro_xla.mesh._shard_map import entering, on_devices
 from tenferro_xla.mesh._spec import MeshAxes, Split
-from tenferro_xla.mesh._varying import outputs, varying
+from tenferro_xla.mesh._varying import outputs
 
 Role = tuple[str, int]
 
@@ -83,7 +83,7 @@ def second(op: Op, first: Op, program: Program, ins: tuple[Role, ...], outs: tup
     out_splits = tuple([op.params["in_splits" if kind == "operand" else "out_splits"][i] for kind, i in outs])
     made = optimise(builder.close(found))
     return on_devices.op(
-        body=cheaper(made, mesh, tuple(splits)), mesh=mesh, in_splits=tuple(splits), out_splits=out_splits
+        body=cheaper(made, entering(mesh, tuple(splits))), mesh=mesh, in_splits=tuple(splits), out_splits=out_splits
     )
 
 
@@ -95,22 +95,6 @@ def _others(split: Split, mesh: MeshAxes) -> MeshAxes:
 def _share(g: Any, split: Split, mesh: MeshAxes) -> Any:
     n = collectives.size_of(_others(split, mesh))
     return g if n == 1 else g / n
-
-
-def cheaper(program: Program, mesh: MeshAxes, ins: tuple[Split, ...]) -> Program:
-    """The program without sums over devices of values that do not differ between these."""
-    found = varying(program, entering(mesh, ins))
-    equations: list[Equation] = []
-    for eq in program.equations:
-        operand = eq.operands[0] if eq.operands else None
-        if eq.op.primitive is collectives.sum_devices and isinstance(operand, int):
-            along = eq.op.params["axes"]
-            axes = tuple([(n, k) for n, k in along if n in found[operand]])
-            if not axes and program.specs[operand].inexact:
-                times = Literal(float(collectives.size_of(along)))
-                eq = Equation(catalog.mul.op(), (operand, times), eq.results, eq.source)
-        equations.append(eq)
-    return program.with_(equations=tuple(equations))
 
 
 def _extremum(primals: Any, tangents: Any, outs: Any, *, axes: MeshAxes, kind: str) -> Any:

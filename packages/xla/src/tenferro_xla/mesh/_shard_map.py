@@ -27,6 +27,7 @@ from tenferro_runtime.tracing import stage
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.identity import lend
 from tenferro_xla.mesh import _region
+from tenferro_xla.mesh._cheaper import cheaper
 from tenferro_xla.mesh._compile import spread_arguments, spread_specs
 from tenferro_xla.mesh._spec import (
     MeshAxes,
@@ -135,7 +136,8 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
             [p.split(y.ndim, axes, f"result {i}, {y!r},") for i, (p, y) in enumerate(zip(wanted, program.outputs))]
         )
         _require_alike(program, axes, ins, outs)
-        op = on_devices.op(body=optimise(program), mesh=axes, in_splits=ins, out_splits=outs)
+        body = cheaper(optimise(program), entering(axes, ins))
+        op = on_devices.op(body=body, mesh=axes, in_splits=ins, out_splits=outs)
         return unflatten(out_tree, list(op(*values, *captured)))
 
     return mapped

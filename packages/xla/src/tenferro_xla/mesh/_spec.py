@@ -35,7 +35,7 @@ class PartitionSpec:
     True
     """
 
-    __slots__ = ("entries",)
+    __slots__ = ("_key", "entries")
     entries: tuple[str | tuple[str, ...] | None, ...]
 
     def __init__(self, *entries: str | tuple[str, ...] | None) -> None:
@@ -51,6 +51,10 @@ class PartitionSpec:
                     f"P{entries!r} names the mesh axis {n!r} twice; an array is split along a mesh axis once", axis=n
                 )
         self.entries = entries
+        key = [names_of(e) for e in entries]
+        while key and not key[-1]:
+            key.pop()
+        self._key: Split = tuple(key)
 
     def split(self, ndim: int, axes: MeshAxes, what: str = "an array") -> Split:
         """The mesh axes for each of `ndim` axes of an array.
@@ -65,16 +69,10 @@ class PartitionSpec:
         return (*found, *[()] * (ndim - len(found)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartitionSpec) and self._significant() == other._significant()
+        return isinstance(other, PartitionSpec) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._significant())
-
-    def _significant(self) -> Split:
-        found = [names_of(e) for e in self.entries]
-        while found and not found[-1]:
-            found.pop()
-        return tuple(found)
+        return hash(self._key)
 
     def __repr__(self) -> str:
         return f"P({', '.join(map(repr, self.entries))})"
