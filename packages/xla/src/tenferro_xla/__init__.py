@@ -1,5 +1,8 @@
 """XLA as a backend: places, compiled programs, and StableHLO: lowered to, exported, and read from others."""
 
+from typing import Any
+
+from tenferro_tensor_core.absent import AbsentNameError, nearest
 from tenferro_xla._backend import XlaBackend, make_backend
 from tenferro_xla._compiler import XlaCompiler, compiled, make_compiler
 from tenferro_xla._emitter import HloEmitter, HloValue
@@ -27,3 +30,9 @@ __all__ = [
     "make_backend",
     "make_compiler",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    elsewhere = name in ("as_jax", "from_jax")
+    advice = (lambda: f"use tenferro_ad.adapters.jax.{name}") if elsewhere else (lambda: nearest(name, __all__))
+    raise AbsentNameError(f"module 'tenferro_xla' has no attribute {name!r}", advice, name=name)

@@ -63,8 +63,8 @@ def mlir() -> MlirModules:
     """
     with importing():
         try:
-            from jaxlib.mlir import ir, passmanager
-            from jaxlib.mlir.dialects import chlo, func, stablehlo  # noqa: F401 - classes of operations register
+            from jax.extend.mlir import ir, passmanager
+            from jax.extend.mlir.dialects import chlo, func, stablehlo  # noqa: F401 - classes of operations register
         except ImportError as cause:
             raise BackendUnavailableError(
                 "reading and writing StableHLO needs jaxlib, which is not installed; pip install tenferro-xla",

@@ -13,7 +13,7 @@ from tenferro_xla.importing.structure import integer, integers
 
 
 def _dot_general(op: Any, x: Any, y: Any) -> Any:
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     numbers = stablehlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
     contract = (tuple(numbers.lhs_contracting_dimensions), tuple(numbers.rhs_contracting_dimensions))
@@ -39,7 +39,7 @@ def _convolution(op: Any, x: Any, kernel: Any) -> Any:
 
     Axes are brought to (batch, feature, space...) and (output feature, input feature, space...) first.
     """
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     numbers = stablehlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
     space = len(numbers.input_spatial_dimensions)

@@ -99,7 +99,7 @@ _COMPARISONS: Final = {
 
 def direction(op: Any) -> str:
     """Which comparison a ``compare`` is."""
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     value: str = stablehlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
     return value

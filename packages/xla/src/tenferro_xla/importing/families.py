@@ -11,7 +11,7 @@ from tenferro_xla.importing.structure import integers
 
 
 def _fft(op: Any, x: Any) -> Any:
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     kind = stablehlo.FftTypeAttr(op.attributes["fft_type"]).value
     lengths = integers(op, "fft_length")
@@ -45,7 +45,7 @@ def solve_triangular(a: Any, b: Any, *, left: bool, lower: bool, unit: bool, tra
 
 
 def _triangular_solve(op: Any, a: Any, b: Any) -> Any:
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     kind = stablehlo.TransposeAttr(op.attributes["transpose_a"]).value
     trans = {"NO_TRANSPOSE": "N", "TRANSPOSE": "T", "ADJOINT": "C"}.get(kind)

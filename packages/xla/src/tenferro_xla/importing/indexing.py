@@ -31,7 +31,7 @@ def _with_batches(indices: Any, of_indices: list[int], vector_axis: int) -> Any:
 
 
 def _gather(op: Any, x: Any, indices: Any) -> Any:
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     numbers = stablehlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
     batch, own = list(numbers.operand_batching_dims), list(numbers.start_indices_batching_dims)
@@ -50,7 +50,7 @@ _MODES: Final = {"add": "add", "multiply": "mul", "minimum": "min", "maximum": "
 
 
 def _scatter(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Value:
-    from jaxlib.mlir.dialects import stablehlo
+    from jax.extend.mlir.dialects import stablehlo
 
     if len(xs) != 3:
         raise unknown(op, "it writes several arrays at once")

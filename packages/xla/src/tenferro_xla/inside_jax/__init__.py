@@ -1,0 +1,10 @@
+"""Programs inside of functions of JAX, and functions of JAX inside of programs; it imports JAX.
+
+Users take `as_jax` and `from_jax` from `tenferro_ad.adapters.jax`, which also says how programs are differentiated.
+"""
+
+from tenferro_xla.inside_jax._as_jax import as_jax
+from tenferro_xla.inside_jax._from_jax import from_jax
+from tenferro_xla.inside_jax._primitive import Derivatives, differentiate_with
+
+__all__ = ["Derivatives", "as_jax", "differentiate_with", "from_jax"]
