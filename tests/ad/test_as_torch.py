@@ -330,6 +330,10 @@ def test_a_function_is_traced_once_for_all_sizes():
         f(x).backward()
         _close(x.grad, 2 * x)
     assert len(traces) == 1
+    for n in (2, 3, 4):
+        x = real(n, 3).detach()
+        _close(torch.func.vmap(f)(x), (x * x).sum(1))
+    assert len(traces) == 2
 
 
 def test_a_closure_that_is_rebound_is_seen_by_derivatives():

@@ -64,9 +64,9 @@ class HostedOperation:
         """Tangents of the results that can have one, from all operands and the tangents of the operands `need`."""
         return self._derive(("pushed", need), partial(_pushed, self.f, need), self.count + len(need), True)
 
-    def mapped(self, axes: tuple[int | None, ...], size: int) -> HostedOperation:
+    def mapped(self, axes: tuple[int | None, ...]) -> HostedOperation:
         """The function for all lanes of a batch, which the results have as their first axis."""
-        return self._derive(("mapped", axes, size), vmap(self.f, axes, axis_size=size), self.count, True)
+        return self._derive(("mapped", axes), vmap(self.f, axes), self.count, True)
 
     def _derive(self, key: Any, f: Function, count: int, compiled: bool) -> HostedOperation:
         found: HostedOperation | None = self._derived.get(key)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from tenferro_runtime.compilers import ProgramCompiler, find_compiler
 from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.compiling._compiled_tools import Traced, equip
-from tenferro_runtime.compiling._entry import Signature
 from tenferro_runtime.compiling._retraces import CacheInfo
 from tenferro_runtime.ir._program import Program
 from tenferro_tensor_core import ArgumentError
@@ -207,9 +206,7 @@ def _compile(
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         here = state.scoped()
         signature = here.signature
-        dynamic, static = signature.split(
-            (args, kwargs) if signature.names is None else _bound(signature, args, kwargs)
-        )
+        dynamic, static = signature.split((args, kwargs) if signature.names is None else entry.parameters(args, kwargs))
         leaves, treedef, constants = here.flattened(dynamic)
         found = here.find(static, leaves, treedef, constants)
         form = found.form
@@ -226,11 +223,3 @@ def _places(placement: Any) -> bool:
     with importing():  # by those who have several devices
         from tenferro_runtime.executing import CostModel
     return isinstance(placement, CostModel) or (isinstance(placement, str) and placement == "auto")
-
-
-def _bound(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    import inspect
-
-    bound = inspect.Signature(signature.parameters).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return tuple(bound.arguments.values())

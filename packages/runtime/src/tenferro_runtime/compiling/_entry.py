@@ -226,6 +226,11 @@ class Entrance(ProgramsBase):
         """Call the function with arguments in any form."""
         return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))
 
+    def parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of all parameters, by position, of a function whose parameters have names."""
+        assert self._bind is not None, "the parameters have names"
+        return self._bind(*args, **kwargs)
+
     def follow(self, entry: ProgramEntry) -> None:
         """Keep an entry, and let it take the faster forms of its program as they are made."""
         self.remember(entry)

@@ -198,7 +198,7 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc]  # torch is Any
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], call: TorchCall, *operands: Any) -> tuple[Any, Any]:
-        found = _apply(call.computed.mapped(tuple(in_dims[1:]), info.batch_size), operands)
+        found = _apply(call.computed.mapped(tuple(in_dims[1:])), operands)
         return found, (0,) * len(found)
 
 

@@ -81,15 +81,16 @@ class TorchFunction:
         """What computes only those results that are `used`, where that is less work."""
         return None if self._again is None else self._again(used)
 
-    def mapped(self, batched: Flags, size: DimLike) -> TorchFunction:
+    def mapped(self, batched: Flags) -> TorchFunction:
         """The function for all lanes of a batch, which the results have as their first axis."""
         axes = tuple([0 if there else None for there in batched])
 
         def infer(specs: Specs) -> Specs:
+            size = specs[batched.index(True)].shape[0]
             lanes = tuple([s.with_(shape=s.shape[1:]) if b else s for s, b in zip(specs, batched, strict=True)])
             return tuple([s.with_(shape=(size, *s.shape)) for s in self.results(lanes)])
 
-        return self._derive(("mapped", batched, size), torch.func.vmap(self.run, axes), infer, "lanes of")
+        return self._derive(("mapped", batched), torch.func.vmap(self.run, axes), infer, "lanes of")
 
     def _derive(self, key: Any, run: Callable[..., Any], infer: Infer, what: str, again: Any = None) -> TorchFunction:
         return self._derived.get_or_make(
@@ -174,7 +175,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, function: TorchFunction) -
 def _batched(size: DimLike, values: tuple[Any, ...], batched: Flags, /, *, function: TorchFunction) -> Any:
     if function.sequential:
         return lane_by_lane(torch_call.op(function=function), size, values, batched)
-    return torch_call(*values, function=function.mapped(batched, size))
+    return torch_call(*values, function=function.mapped(batched))
 
 
 def _prune(op: Op, used: Flags) -> Any:
