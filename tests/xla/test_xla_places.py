@@ -136,3 +136,12 @@ def test_an_operation_without_a_lowering_is_named():
         twice = unlowered(x)
     np.testing.assert_allclose(twice.numpy(), [[2.0, 4.0], [6.0, 8.0]])
     assert (log.count, log.nbytes) == (2, 64)
+    f = tr.compile(lambda x: unlowered(x + 1) * 2)
+    with pytest.raises(UnsupportedError, match=r"unlowered .*has no StableHLO lowering"):
+        f(x)
+    with tr.host_fallback():
+        assert f(x).tolist() == [[8.0, 12.0], [16.0, 20.0]]
+    with pytest.raises(UnsupportedError, match=r"unlowered .*has no StableHLO lowering"):
+        f(x)
+    with pytest.raises(UnsupportedError, match="unlowered"), tr.host_fallback():
+        tr.compile(lambda x: unlowered(x + 1) * 2, backend="xla")(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -99,8 +100,8 @@ class XlaBackend(Backend):
                 here = REGISTRY.find("kernel", p, "cpu")
                 if here is None or not falling_back():
                     raise
-                refusal = cause.with_traceback(None)
-                return HostKernel(self, device, here, ins, outs, op.params, lambda: refusal)
+                refusal = partial(UnsupportedError, str(cause), primitive=p.name, device=str(device))
+                return HostKernel(self, device, here, ins, outs, op.params, refusal)
         return OneStep(self, op, ins, device, many=isinstance(op.infer(*ins), tuple))
 
     def step(self, op: Op, operands: tuple[Spec, ...], device: ComputeDevice) -> Executable:

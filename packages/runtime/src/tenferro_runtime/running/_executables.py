@@ -14,7 +14,11 @@ from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
 from tenferro_runtime.running._ready import Prepare, Ready
 from tenferro_runtime.runtime import how_of
-from tenferro_tensor import Spec, get_backend
+from tenferro_tensor import Spec, falling_back, get_backend
+from tenferro_tensor_core import UnsupportedError
+
+Steps = Callable[[Program], Callable[..., tuple[Any, ...]]]
+"""Makes a function of raw arrays of a program of fixed sizes."""
 
 _FORMS: Final = "executables"
 """Under this name a program remembers them: for one output by itself or a tuple, and by what is donated."""
@@ -28,13 +32,17 @@ class Executables:
         program: the program.
         bare: return the only output itself instead of a tuple of one.
         donated: positions of inputs whose memory is given away.
+        by_steps: makes a function of the steps, for programs of a device that `host_fallback` lets the CPU help.
 
     Attributes:
         made: the executables by values of the open sizes.
     """
 
-    def __init__(self, compiler: ProgramCompiler, program: Program, bare: bool, donated: tuple[int, ...]) -> None:
+    def __init__(
+        self, compiler: ProgramCompiler, program: Program, bare: bool, donated: tuple[int, ...], by_steps: Steps
+    ) -> None:
         self.compiler, self.program, self.bare, self.donated = compiler, program, bare, donated
+        self._by_steps = by_steps
         self.made: BoundedCache[tuple[int, ...], Callable[..., tuple[Any, ...]]] = BoundedCache(
             f"{compiler.name}: sizes of {program!r}", MAX_EXECUTABLES
         )
@@ -63,13 +71,20 @@ class Executables:
     def _found(self, sizes: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
         run = self.made.get(sizes)
         if run is None:
-            program = instance(self.program, sizes) if sizes else self.program
-            run = self.made.put(sizes, self.compiler.executable(program, self.donated))
+            run = self.made.put(sizes, self._made(instance(self.program, sizes) if sizes else self.program))
         self._last = sizes, run
         return run
 
+    def _made(self, program: Program) -> Callable[..., tuple[Any, ...]]:
+        try:
+            return self.compiler.executable(program, self.donated)
+        except UnsupportedError:
+            if how_of(self.program).compiler is not None or not falling_back():
+                raise
+            return self._by_steps(program)
 
-def compiled_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -> Prepare | None:
+
+def compiled_form(program: Program, bare: bool, donated: tuple[int, ...], by_steps: Steps) -> Prepare | None:
     """What prepares a program that a compiler runs as a whole, or ``None`` where its devices have kernels for it."""
     compiler = compiler_of(program)
     if compiler is None:
@@ -77,7 +92,7 @@ def compiled_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -
     forms = program.memo.setdefault(_FORMS, {})
     found: Executables | None = forms.get((bare, donated))
     if found is None:
-        found = forms.setdefault((bare, donated), Executables(compiler, program, bare, donated))
+        found = forms.setdefault((bare, donated), Executables(compiler, program, bare, donated, by_steps))
     return found.prepare
 
 

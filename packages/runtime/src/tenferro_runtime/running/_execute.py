@@ -98,7 +98,9 @@ WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | No
 
 def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     """A program without symbolic sizes over raw arrays, in its fastest form."""
-    form = None if WATCH.get() is not None else compiled_form(program, False) or _native_form(program, False)
+    form = (
+        None if WATCH.get() is not None else compiled_form(program, False, (), by_steps) or _native_form(program, False)
+    )
     if form is None:
         return by_steps(program)
     run, sizes, _, _ = form(())
@@ -170,7 +172,7 @@ def preparing(program: Program, *, bare: bool = False, donated: tuple[int, ...] 
     key = ("preparing", bare, donated, scoped_device())
     found: Prepare | None = program.memo.get(key)
     if found is None:
-        compiled = compiled_form(program, bare, donated)
+        compiled = compiled_form(program, bare, donated, by_steps)
         planned = None if compiled else program.planned()
         if planned is not None:
             found = _prepared(program, planned, bare)
