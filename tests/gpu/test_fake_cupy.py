@@ -1,6 +1,7 @@
 """The simulated CuPy has no name that the real one lacks, and takes no call that the real one refuses."""
 
 import json
+import os
 import subprocess
 import sys
 import venv
@@ -8,7 +9,8 @@ import venv
 import numpy as np
 import pytest
 
-from cupy_interface import FOLDER, NAMES, REQUIREMENT
+from cupy_interface import FOLDER, NAMES, OLDER, REQUIREMENT, names_of
+from cupy_uses import Use, find_wrong, uses
 from fake_cupy import CUDARuntimeError, Device, Event, FakeCupy, Stream, fake_cupyx
 
 
@@ -69,13 +71,44 @@ def test_what_the_fake_adds_by_itself_is_in_cupy(cupy):
     assert issubclass(CUDARuntimeError, RuntimeError)
 
 
-@pytest.mark.packaging
-def test_the_names_are_those_of_the_wheel(tmp_path):
-    """Neither a GPU nor CUDA is needed to install the wheel and to read it."""
-    venv.create(tmp_path / "env", with_pip=False)
-    python = tmp_path / "env" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python), REQUIREMENT, "scipy"]
+@pytest.mark.parametrize("requirement", [REQUIREMENT, *OLDER])
+def test_what_the_packages_use_is_in_cupy(requirement):
+    """The newest release, and the oldest ones that are supported."""
+    names = names_of(requirement) if requirement in OLDER else NAMES
+    found = list(uses())
+    assert len(found) > 250 and sum(use.call is not None for use in found) > 150
+    assert [wrong for use in found if (wrong := find_wrong(use, names))] == []
+
+
+def test_uses_that_cupy_refuses_are_found():
+    assert "has no insert" in find_wrong(Use("here", "cupy", ("insert",), None), NAMES)
+    assert "unexpected keyword" in find_wrong(Use("here", "cupy", ("sort",), (1, ("order",))), NAMES)
+    assert "too many" in find_wrong(Use("here", "cupy", ("linalg", "svd"), (4, ())), NAMES)
+
+
+def read(requirement, folder):
+    """The names of a wheel; neither a GPU nor CUDA is needed to install and to read it."""
+    venv.create(folder / "env", with_pip=False)
+    python = folder / "env" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python), requirement, "scipy"]
     subprocess.run(install, check=True)
     done = subprocess.run([python, FOLDER / "read_interface.py"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == NAMES
+    return json.loads(done.stdout)
+
+
+@pytest.mark.packaging
+def test_the_names_are_those_of_the_wheel(tmp_path):
+    assert read(REQUIREMENT, tmp_path) == NAMES
+
+
+@pytest.mark.packaging
+@pytest.mark.skipif("TENFERRO_CUPY_WHEELS" not in os.environ, reason="TENFERRO_CUPY_WHEELS=1 downloads older wheels")
+@pytest.mark.parametrize("requirement", OLDER)
+def test_the_older_names_are_those_of_their_wheels(requirement, tmp_path):
+    found = read(requirement, tmp_path)
+    changed = {}
+    for owner in NAMES.keys() - {"version", "cupyx.cutensor"}:
+        differ = {n: found[owner].get(n) for n, text in NAMES[owner].items() if found[owner].get(n) != text}
+        changed |= {owner: differ} if differ else {}
+    assert changed == OLDER[requirement]

@@ -15,6 +15,10 @@ FOLDER = ROOT / "tests" / "assets" / "cupy"
 NAMES: dict[str, Any] = json.loads((FOLDER / "interface.json").read_text())
 """By module or class, what each public name is: ``f(a, axis=)``, ``ufunc``, ``class``, ``module`` or ``value``."""
 
+OLDER: dict[str, dict[str, dict[str, str | None]]] = json.loads((FOLDER / "older.json").read_text())
+"""By requirement of the oldest releases that are supported, the names that are described differently there, or not at
+all; of modules that both have."""
+
 REQUIREMENT = f"cupy-cuda13x=={NAMES['version']}"
 
 
@@ -32,10 +36,15 @@ def require(owner: str, name: str) -> str:
 @cache
 def signature(owner: str, name: str) -> inspect.Signature | None:
     """The signature of a function, without its defaults; None of what is none."""
-    text = require(owner, name)
+    return parsed(require(owner, name))
+
+
+def parsed(text: str) -> inspect.Signature | None:
+    """The signature in a description; None where it is of no function."""
     if not text.startswith("f("):
         return None
-    found, kind = [], inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found: list[inspect.Parameter] = []
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for part in filter(None, text[2:-1].split(", ")):
         if part == "/":
             found = [p.replace(kind=p.POSITIONAL_ONLY) for p in found]
@@ -50,6 +59,27 @@ def signature(owner: str, name: str) -> inspect.Signature | None:
             default = None if part.endswith("=") else inspect.Parameter.empty
             found.append(inspect.Parameter(part.rstrip("="), kind, default=default))
     return inspect.Signature(found)
+
+
+def bound(text: str, positional: int, named: tuple[str, ...]) -> str | None:
+    """Why a described function takes no call with so many positional arguments and these others; None if it does."""
+    taken = parsed(text)
+    try:
+        if taken is not None:
+            taken.bind(*[None] * positional, **dict.fromkeys(named))
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def names_of(requirement: str) -> dict[str, dict[str, str]]:
+    """The names of one of the releases in `OLDER`."""
+    found = {owner: dict(names) for owner, names in NAMES.items() if isinstance(names, dict)}
+    for owner, changed in OLDER[requirement].items():
+        found[owner] |= {name: text for name, text in changed.items() if text is not None}
+        for name in [name for name, text in changed.items() if text is None]:
+            del found[owner][name]
+    return found
 
 
 def faithful(owner: str, name: str, run: Callable[..., Any]) -> Callable[..., Any]:

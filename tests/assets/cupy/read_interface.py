@@ -112,6 +112,10 @@ def parsed(module: str, compiled: tuple[str, ...]) -> dict[str, str]:
     binary = "".join(
         path.read_bytes().decode("latin-1") for stem in compiled for path in file.parent.glob(f"{stem}.*.so")
     )
+    if not file.exists():  # compiled, or left out: of its functions those whose documentation begins with their name
+        binary = "".join(path.read_bytes().decode("latin-1") for path in base.parent.glob(f"{base.name}.*.so"))
+        starts = [(m.group(1), m.start() + 1) for m in re.finditer(r"\0([a-z]\w+)\([a-zA-Z_, =.\[\]*]*\)", binary)]
+        return {name: f"f({embedded(binary[at : at + 4000], name)})" for name, at in sorted(starts)}
     found = {}
     for node in ast.parse(file.read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in ("cupyx", "cupy"):

@@ -112,7 +112,7 @@ class LinalgProvider:
             size = xp.where(left, (xp.abs(rest) ** 2).sum(axis=-2), -1.0)
             at = size.argmax(axis=-1)[..., None]
             order[..., k : k + 1] = at
-            xp.put_along_axis(left, at, False, axis=-1)
+            left &= xp.arange(n) != at
             column = xp.take_along_axis(rest, at[..., None, :], axis=-1)
             norm = xp.sqrt((xp.abs(column) ** 2).sum(axis=-2, keepdims=True))
             column = column / xp.where(norm > 0, norm, 1)

@@ -104,9 +104,22 @@ class CupyDevice(RuntimeDevice):
             return self._copy
 
     def stream(self, priority: int = 0) -> CupyStream:
-        """As the contract says; the stream does not wait for the default stream by itself."""
+        """As the contract says; the stream does not wait for the default stream by itself.
+
+        Raises:
+            UnsupportedError: CuPy is older than 14, and a priority is asked for.
+        """
+        asked = {"priority": priority} if priority else {}
         with self.raw:
-            return self._noted(self.cupy.cuda.Stream(non_blocking=True, priority=priority or None), priority)
+            try:
+                raw = self.cupy.cuda.Stream(non_blocking=True, **asked)
+            except TypeError as cause:
+                raise UnsupportedError(
+                    f"streams of CuPy {self.cupy.__version__} have no priorities, which it knows from version 14 on; "
+                    "upgrade it, or leave priority out",
+                    priority=priority,
+                ) from cause
+            return self._noted(raw, priority)
 
     def _noted(self, raw: Any, priority: int = 0) -> CupyStream:
         stream = CupyStream(self, raw, priority)

@@ -221,11 +221,10 @@ def _rows_kernel(la: Any, ins: Any, outs: Any, *, back: bool) -> Any:
     def run(x: Any, order: Any) -> Any:
         if not back:
             return x[order] if x.ndim == 2 else la.xp.take_along_axis(x, order[..., None], -2)
+        if x.ndim > 2:
+            return la.xp.take_along_axis(x, la.xp.argsort(order, axis=-1)[..., None], -2)
         out = la.xp.empty(x.shape, x.dtype)
-        if x.ndim == 2:
-            out[order] = x
-        else:
-            la.xp.put_along_axis(out, order[..., None], x, -2)
+        out[order] = x
         return out
 
     return run
