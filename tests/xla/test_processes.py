@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 
+import einsum_on_processes
 import example_programs
 from tenferro_tensor_core import ArgumentError
 from tenferro_xla import distributed
@@ -59,6 +60,18 @@ def test_training_survives_the_loss_of_a_process(tmp_path: Path) -> None:
     for part, arrays in wanted["training"].items():
         for name, x in arrays.items():
             np.testing.assert_allclose(np.asarray(found["training"][part][name]), np.asarray(x), rtol=0, atol=1e-12)
+
+
+def test_the_slices_of_a_lost_process_are_done_by_the_others(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tenferro_xla.launch", "-n", "3", "--devices", "1"]
+    found = subprocess.run(
+        [*command, einsum_on_processes.__file__, str(tmp_path)],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert re.search(r"\[0\] 3 processes, 6 tasks, lost: \['a process of the run is lost, ", found.stdout), found
+    assert found.stderr.splitlines()[1:] == ["launch: process 1 of 3 was ended by SIGKILL"]
+    assert found.returncode == 128 + signal.SIGKILL
 
 
 def test_arguments_of_initialize_belong_together() -> None:

@@ -8,15 +8,18 @@ from tenferro_xla._compiler import XlaCompiler, compiled, make_compiler
 from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._executor import XlaExecutable, XlaExecutor
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
-from tenferro_xla._workers import XlaWorkers
+from tenferro_xla._workers import DeviceWorkers, LocalDevice, LostDeviceError, XlaWorkers
 from tenferro_xla.exporting import ExportedProgram, export
 from tenferro_xla.importing import ImportedFunction, import_stablehlo
 
 __all__ = [
     "ExportedProgram",
+    "DeviceWorkers",
     "HloEmitter",
     "HloValue",
     "ImportedFunction",
+    "LocalDevice",
+    "LostDeviceError",
     "StableHloModule",
     "XlaBackend",
     "XlaCompiler",

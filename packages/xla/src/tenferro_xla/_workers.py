@@ -1,19 +1,172 @@
-"""The XLA devices of this process as an executor of programs: each takes the next task when it has finished one."""
+"""Devices as an executor of programs: each takes the next task when it has finished one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import Lock
-from typing import Any
+from threading import Lock, Thread
+from typing import Any, Final, Protocol
 
-from tenferro_runtime.extension import ArgumentError, Program, Tensor
+from tenferro_runtime.extension import ArgumentError, Program
 from tenferro_xla._executor import XlaExecutor
+from tenferro_xla._jax_modules import library
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 
+LOSSES_PER_TASK: Final = 2
+"""How many devices may be lost in a task before the task is what fails."""
 
-class XlaWorkers(Executor):
+
+class LostDeviceError(ConnectionError):
+    """A device that tasks are given to is not there any more."""
+
+
+class Worker(Protocol):
+    """What does one task after the other. Either method raises `LostDeviceError` where nothing more can be done."""
+
+    def call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function."""
+
+    def run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Run a program of fixed sizes; results in main memory."""
+
+    def close(self) -> None:
+        """Called after the last task."""
+
+
+@dataclass
+class _Assignment:
+    """A task, the future of its result, and how many devices were lost in it."""
+
+    begin: Callable[[Worker], Any]
+    future: Future[Any]
+    losses: int = 0
+
+
+class DeviceWorkers(Executor):
+    """Gives tasks to workers, one at a time to each; the task of one that is lost goes to another.
+
+    Args:
+        workers: what does the tasks, one for each device.
+
+    Attributes:
+        lost: messages about the workers that were lost.
+    """
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self.lost: list[str] = []
+        self._queue: SimpleQueue[_Assignment | None] = SimpleQueue()
+        self._ended, self._lock, self._left = False, Lock(), len(workers)
+        self._threads = [Thread(target=self._work, args=(worker,), daemon=True) for worker in workers]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Schedule a function; what it does itself decides on which device that runs."""
+        return self._put(lambda worker: worker.call(fn, args, kwargs))
+
+    def submit_program(self, program: Program, arrays: Sequence[Any]) -> Future[Sequence[Any]]:
+        """Schedule a program of fixed sizes on the next device that is free.
+
+        Args:
+            program: what to run; lowered once as long as it lives, and compiled for each device.
+            arrays: tensors or host arrays with the specs of its inputs.
+
+        Returns:
+            A future of its results, tensors or host arrays.
+        """
+        return self._put(lambda worker: worker.run(program, arrays))
+
+    def _put(self, begin: Callable[[Worker], Any]) -> Future[Any]:
+        with self._lock:
+            if self._ended:
+                raise RuntimeError("the workers have been shut down")
+            if not self._left:
+                raise RuntimeError(f"all workers are lost: {'; '.join(self.lost)}")
+            assignment = _Assignment(begin, Future())
+            self._queue.put(assignment)
+            return assignment.future
+
+    def _work(self, worker: Worker) -> None:
+        while (assignment := self._queue.get()) is not None:
+            if not assignment.losses and not assignment.future.set_running_or_notify_cancel():
+                continue
+            try:
+                found = assignment.begin(worker)
+            except LostDeviceError as cause:
+                self._lose(assignment, cause)
+                return
+            except BaseException as error:
+                assignment.future.set_exception(error)
+            else:
+                assignment.future.set_result(found)
+            del assignment
+        self._queue.put(None)  # for the next thread
+        worker.close()
+
+    def _lose(self, assignment: _Assignment, cause: LostDeviceError) -> None:
+        """Give the task to another worker; without any, fail all tasks."""
+        with self._lock:
+            self.lost.append(str(cause))
+            self._left -= 1
+            assignment.losses += 1
+            if self._left and not self._ended and assignment.losses <= LOSSES_PER_TASK:
+                self._queue.put(assignment)
+            else:
+                assignment.future.set_exception(cause)
+            while not self._left and not self._queue.empty():
+                other = self._queue.get()
+                if other is not None and (other.losses or other.future.set_running_or_notify_cancel()):
+                    other.future.set_exception(cause)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks.
+
+        Args:
+            wait: whether to wait for those that have been scheduled.
+            cancel_futures: whether to cancel those that have not begun.
+        """
+        with self._lock:
+            if not self._ended:
+                self._ended = True
+                while cancel_futures and not self._queue.empty():
+                    assignment = self._queue.get()
+                    if assignment is not None:
+                        assignment.future.cancel()
+                        assignment.future.set_running_or_notify_cancel()
+                self._queue.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
+
+
+class LocalDevice:
+    """A device of this process as a worker."""
+
+    def __init__(self, platform: str, index: int) -> None:
+        self.platform, self._executor = platform, XlaExecutor(platform, index)
+
+    def call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function."""
+        return fn(*args, **kwargs)
+
+    def run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Run a program."""
+        return self._executor.compile(self._lowered(program))(*arrays)
+
+    def _lowered(self, program: Program) -> StableHloModule:
+        key = ("tenferro_xla: module", self.platform)
+        found: StableHloModule | None = program.memo.get(key)
+        if found is None:
+            found = program.memo.setdefault(key, lower_to_stablehlo(program, self.platform))
+        return found
+
+    def close(self) -> None:
+        """Nothing is to be ended."""
+
+
+class XlaWorkers(DeviceWorkers):
     """Runs programs on the XLA devices of this process, one on each at a time.
 
     `tenferro_einsum.run_on` spreads the slices or branches of a contraction over them: a task is one program, lowered
@@ -23,6 +176,9 @@ class XlaWorkers(Executor):
         platform: PJRT platform, ``"cpu"``, ``"cuda"`` or ``"rocm"``.
         indices: numbers of the devices on it, ``None`` for all.
 
+    Attributes:
+        devices: their names.
+
     Raises:
         ArgumentError: there are no indices, or one is given twice.
         BackendUnavailableError: JAX is missing, or it has no such device.
@@ -30,70 +186,23 @@ class XlaWorkers(Executor):
     >>> import numpy as np
     >>> from tenferro_einsum import einsum, run_on
     >>> x = np.ones((100, 100))
-    >>> with XlaWorkers() as devices, run_on(devices):
+    >>> with XlaWorkers(indices=[0]) as devices, run_on(devices):
     ...     float(einsum("ij,jk,kl,li->", x, x, x, x, memory_budget=100_000))
     100000000.0
     """
 
     def __init__(self, platform: str = "cpu", indices: Sequence[int] | None = None) -> None:
-        numbers = range(_count(platform)) if indices is None else tuple(indices)
+        numbers = range(count(platform)) if indices is None else tuple(indices)
         if not numbers or len({*numbers}) < len(numbers):
             raise ArgumentError(
                 f"XlaWorkers takes the numbers of one or more devices, each once, got {indices!r}; leave indices out "
                 "to take all"
             )
         self.devices = tuple([f"{platform}:{i}" for i in numbers])
-        self._platform = platform
-        self._free: SimpleQueue[XlaExecutor] = SimpleQueue()
-        for i in numbers:
-            self._free.put(XlaExecutor(platform, i))
-        self._threads = ThreadPoolExecutor(len(numbers), thread_name_prefix="tenferro-xla")
-        self._lowering = Lock()
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Schedule a function on a thread of this pool; what it does itself decides where that runs."""
-        return self._threads.submit(fn, *args, **kwargs)
-
-    def submit_program(self, program: Program, arrays: Sequence[Any]) -> Future[tuple[Tensor, ...]]:
-        """Schedule a program of fixed sizes on the next device that is free.
-
-        Args:
-            program: what to run; kept lowered as long as it lives.
-            arrays: tensors or host arrays with the specs of its inputs.
-
-        Returns:
-            A future of its results, in main memory.
-        """
-        return self._threads.submit(self._run, program, arrays)
-
-    def _run(self, program: Program, arrays: Sequence[Any]) -> tuple[Tensor, ...]:
-        executor = self._free.get()
-        try:
-            return executor.compile(self._lowered(program))(*arrays)
-        finally:
-            self._free.put(executor)
-
-    def _lowered(self, program: Program) -> StableHloModule:
-        key = ("tenferro_xla", self._platform)
-        with self._lowering:
-            found: StableHloModule | None = program.memo.get(key)
-            if found is None:
-                found = program.memo[key] = lower_to_stablehlo(program, self._platform)
-            return found
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks.
-
-        Args:
-            wait: whether to wait for those that run.
-            cancel_futures: whether to cancel those that have not begun.
-        """
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        super().__init__([LocalDevice(platform, i) for i in numbers])
 
 
-def _count(platform: str) -> int:
+def count(platform: str) -> int:
     """The number of devices of a platform in this process."""
     XlaExecutor(platform)  # says what is missing
-    from jax import local_devices
-
-    return len(local_devices(backend=platform))
+    return len(library().local_devices(backend=platform))

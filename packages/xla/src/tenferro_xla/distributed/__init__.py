@@ -2,6 +2,7 @@
 
 from tenferro_xla.distributed._losses import ProcessLostError, losses_named
 from tenferro_xla.distributed._start import ProcessesError, initialize, launched, process_count, process_index, shutdown
+from tenferro_xla.distributed._workers import workers
 
 __all__ = [
     "ProcessLostError",
@@ -12,4 +13,5 @@ __all__ = [
     "process_count",
     "process_index",
     "shutdown",
+    "workers",
 ]

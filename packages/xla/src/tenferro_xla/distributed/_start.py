@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import Any, Final
 
 from tenferro_runtime.extension import ArgumentError, TenferroError
@@ -64,6 +65,7 @@ def initialize(
     import jax
 
     _configure(jax, recoverable)
+    _HOSTS[:] = [] if coordinator is None else [coordinator.rpartition(":")[0]]
     try:
         jax.distributed.initialize(
             coordinator,
@@ -92,6 +94,15 @@ def _configure(jax: Any, recoverable: bool) -> None:
                 f"JAX {jax.__version__} cannot go on without a lost process; install a newer one, or leave out "
                 "recoverable=True"
             ) from cause
+
+
+_HOSTS: Final[list[str]] = []
+"""The host of process 0, where the user or the launcher has said it."""
+
+
+def coordinator_host() -> str:
+    """The host of process 0, as the others reach it; asked for there."""
+    return _HOSTS[0] if _HOSTS else socket.getfqdn()
 
 
 def launched() -> bool:

@@ -1,0 +1,108 @@
+"""`workers`: the devices of all processes of a run as one executor, which process 0 gives tasks to."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, Listener
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import Final
+
+import numpy as np
+
+from tenferro_xla._jax_modules import library
+from tenferro_xla._workers import DeviceWorkers, LocalDevice
+from tenferro_xla.distributed._losses import losses_named
+from tenferro_xla.distributed._serving import RemoteDevice, outlive_others, serve
+from tenferro_xla.distributed._start import ProcessesError, coordinator_host
+
+JOIN_SECONDS: Final = 60.0
+"""Time for the other processes to connect."""
+
+
+@contextmanager
+def workers(*, timeout: float | None = None) -> Iterator[DeviceWorkers | None]:
+    """Within this block, all devices of all processes do tasks that process 0 gives out.
+
+    All processes enter it. Process 0 gets an executor for `tenferro_einsum.run_on`; the others work for it until it has
+    left the block, and get ``None``::
+
+        distributed.initialize(recoverable=True)
+        with distributed.workers() as executor:
+            if executor is not None:
+                with run_on(executor):
+                    ...
+
+    A process that is lost, unless it is process 0, costs the task that it was doing, which another one does again. The
+    run goes on without it if `initialize` was called with ``recoverable=True``.
+
+    Args:
+        timeout: seconds that a task may take before the process that does it counts as lost.
+
+    Raises:
+        ProcessesError: another process does not connect within a minute.
+        ProcessLostError: a process was lost before the block.
+    """
+    jax = library()
+    devices = [LocalDevice("cuda" if d.platform == "gpu" else d.platform, i) for i, d in enumerate(jax.local_devices())]
+    if jax.process_index():
+        host, port, key = _agreed(None)
+        serve((host, port), bytes.fromhex(key), devices)
+        yield None
+        return
+    remote = _remote(jax.device_count() - len(devices), timeout) if jax.process_count() > 1 else []
+    pool = DeviceWorkers([*devices, *remote])
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _remote(count: int, timeout: float | None) -> list[RemoteDevice]:
+    """The devices of the other processes, when all have connected."""
+    key, host = secrets.token_bytes(32), coordinator_host()
+    found: SimpleQueue[Connection | OSError | AuthenticationError] = SimpleQueue()
+    with Listener((host, 0), backlog=count, authkey=key) as listener:
+
+        def accept() -> None:
+            for _ in range(count):
+                try:
+                    found.put(listener.accept())
+                except (OSError, AuthenticationError) as error:
+                    found.put(error)
+
+        Thread(target=accept, daemon=True).start()
+        _agreed((host, listener.address[1], key.hex()))
+        connections: list[Connection] = []
+        end = monotonic() + JOIN_SECONDS
+        while len(connections) < count:
+            try:
+                one = found.get(timeout=max(0.0, end - monotonic()))
+                if not isinstance(one, Connection):
+                    raise one
+            except (Empty, OSError, AuthenticationError) as cause:
+                raise ProcessesError(
+                    f"{len(connections)} of {count} devices of the other processes have connected to {host} within "
+                    f"{JOIN_SECONDS:g} seconds; let all processes enter workers()"
+                ) from cause
+            connections.append(one)
+    atexit.register(outlive_others)
+    return [RemoteDevice(connection, timeout) for connection in connections]
+
+
+def _agreed(mine: tuple[str, int, str] | None) -> tuple[str, int, str]:
+    """Where process 0 listens, and the key that proves to be one of the run; `mine` is given there."""
+    data = np.zeros(512, np.uint8)
+    if mine is not None:
+        text = json.dumps(mine).encode()
+        data[: len(text)] = np.frombuffer(text, np.uint8)
+    with losses_named():
+        found = np.asarray(library("experimental.multihost_utils").broadcast_one_to_all(data), np.uint8)
+    host, port, key = json.loads(found.tobytes().rstrip(b"\0"))
+    return host, port, key
