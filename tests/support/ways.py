@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ from tenferro_runtime.extension import check_program, interpret, render
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Literal
 from tenferro_runtime.passes import PASSES
-from tenferro_tensor import REGISTRY, Spec, Tensor, tensor
+from tenferro_tensor import Spec, Tensor, tensor
 from tenferro_tensor.reference import kernels
-from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core import TenferroError, UnsupportedError
 from tenferro_xla import XlaExecutor
-from tenferro_xla.lowerings import CORE
 from written_programs import INPUTS, MANY_OPERANDS, Written, arguments, narrow
 
 XLA = XlaExecutor()
@@ -87,25 +86,8 @@ def same(got: Any, want: Any, exact: bool = False, slack: float = 1.0) -> None:
     np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
 
 
-def lowered(program: tr.Program) -> bool:
-    """Whether XLA knows every primitive, those inside of branches and loops too."""
-    return all(
-        (eq.op.primitive in CORE or REGISTRY.find("lowering", eq.op.primitive))
-        and all(lowered(p) for p in _programs(eq.op.params.values()))
-        for eq in program.equations
-    )
-
-
-def _programs(values: Iterable[Any]) -> Iterable[tr.Program]:
-    for value in values:
-        if isinstance(value, tr.Program):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _programs(value)
-
-
 def values(f: Written) -> None:
-    """Concrete, recorded, traced, by the reference kernels, pass by pass, rendered, and by XLA."""
+    """Concrete, recorded, traced, by the reference kernels, pass by pass, and rendered."""
     args, slack = arguments(f.inputs, 3, 4), narrow(f)
     want = f(*args)
     recorded = f(*[variable(a) if a.spec.inexact else a for a in args])
@@ -123,8 +105,6 @@ def values(f: Written) -> None:
     same(by_numpy(program, args), want, slack=slack)
     same(tuple(render(program, "value")(*args)), want, slack=slack)
     same(interpret(best, args), want, slack=slack)
-    if lowered(program):
-        same(XLA.run(program, *args), want, slack=slack)
 
 
 def sizes(f: Written) -> None:
@@ -264,4 +244,32 @@ def derivatives(f: Written) -> None:
         same(outer(args, xs), want, slack=slack)
 
 
-WAYS = (values, sizes, bits, files, derivatives)
+def xla(f: Written) -> None:
+    """Values, the gradient and the lanes of a batch by XLA, as one module; sizes that depend on data are refused."""
+    args, slack = arguments(f.inputs, 3, 4), narrow(f)
+    program = tr.trace(f, *args)
+    if definitions(program):
+        assert isinstance(outcome(XLA.compile, program), UnsupportedError)
+        return
+    moving, loss = loss_of(f)
+    pairs = list(zip(args, arguments(f.inputs, 3, 4, seed=7), strict=True))
+    slopes = outcome(gradient(loss(args), [args[i] for i in moving]), *[args[i] for i in moving])
+    known = not isinstance(slopes, Exception)
+
+    def whole(args: Sequence[Any], lanes: Sequence[Any]) -> Any:
+        xs = [args[i] for i in moving]
+        return f(*args), gradient(loss(args), xs)(*xs) if known else (), tr.vmap(f.function)(*lanes)
+
+    lanes = [tr.stack(list(pair)) for pair in pairs]
+    found = list(XLA.run(tr.trace(whole, args, lanes), *args, *lanes))
+    want = f(*args)
+    same(tuple(found[: len(want)]), want, slack=slack)
+    rest = tuple(found[len(want) :])
+    if known:
+        same(rest[: len(moving)], slopes, slack=1e3 * slack)
+        rest = rest[len(moving) :]
+    each = [f(*[pair[k] for pair in pairs]) for k in (0, 1)]
+    same(rest, tuple([tr.stack(list(ys)) for ys in zip(*each, strict=True)]), slack=slack)
+
+
+WAYS = (values, sizes, bits, files, derivatives, xla)

@@ -7,7 +7,7 @@ import pytest
 
 import tenferro_linalg as tl
 import tenferro_runtime as tr
-from tenferro_ad import checkpoint, grad
+from tenferro_ad import checkpoint, custom_rule, grad
 from tenferro_tensor_core import UnsupportedError
 from tenferro_xla import XlaExecutor, lower_to_stablehlo
 from xla_table import NOTES, PAGE, REASONS, how, page, primitives
@@ -60,6 +60,32 @@ def test_binary_search():
     found = XlaExecutor().run(tr.trace(f, *flat), *flat)
     for got, ((a, b), side) in zip(found, sides, strict=True):
         np.testing.assert_array_equal(np.asarray(got), np.searchsorted(a, b, side))
+
+
+@custom_rule(jvp=lambda primals, tangents, outs: (tangents[0] * 3.0,))
+def steep(x):
+    return tr.tanh(x) * 0.5
+
+
+@custom_rule(jvp=lambda primals, tangents, outs: ({"sine": tangents[0]["angle"] * 2.0},))
+def of_trees(angles):
+    return {"sine": tr.sin(angles["angle"])}
+
+
+@custom_rule(infer=lambda x: x, jvp=lambda primals, tangents, outs: tangents)
+def of_elements(x):
+    return np.sin(np.asarray(x))
+
+
+def test_functions_with_rules_of_their_own():
+    f = lambda x: steep(x) + of_trees({"angle": x})["sine"]
+    slope = grad(lambda x: tr.sum(f(x) ** 2))
+    x = tr.reshape(tr.linspace(0.1, 1.0, 6), (2, 3))
+    program = tr.trace(lambda x: (f(x), slope(x), tr.vmap(f)(x), tr.vmap(slope)(x)), x)
+    for got, want in zip(XlaExecutor().run(program, x), program.run(x), strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-14)
+    with pytest.raises(UnsupportedError, match="of_elements has no StableHLO lowering, because it cannot be traced"):
+        lower_to_stablehlo(tr.trace(of_elements, x))
 
 
 def test_compiled_and_checkpointed_functions():

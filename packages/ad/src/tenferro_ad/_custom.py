@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
 from tenferro_ad._custom_batching import LanesRule
+from tenferro_ad._custom_lowering import traced_lowering
 from tenferro_ad._custom_trees import TreeRule
 from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
@@ -125,6 +126,7 @@ class CustomFunction(Primitive):
         super().__init__(specs_of, family=family)
         self._static = frozenset(self.metadata)
         REGISTRY.kernel(self, "*", self._kernel)
+        REGISTRY.lowering(self, traced_lowering(name, self._leaves))
         REGISTRY.rule(self, rule)
         stem, _, version = (family or "").rpartition(".v")
         self._trees = (
@@ -174,7 +176,7 @@ class CustomFunction(Primitive):
                 )
         return _inferred(self._f, self.name, args, params) if self._given is None else self._given(*args, **params)
 
-    def _leaves(self, values: tuple[Any, ...], params: dict[str, Any]) -> list[Any]:
+    def _leaves(self, values: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         return flatten(self._f(*values, **params))[0]
 
     def _kernel(self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Function:

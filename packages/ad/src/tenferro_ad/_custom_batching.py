@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tenferro_ad._custom_lowering import traced_lowering
 from tenferro_runtime import sum as sum_over
 from tenferro_runtime import vmap
 from tenferro_runtime.extension import REGISTRY, DimLike, General, Primitive
@@ -50,6 +51,7 @@ class LanesRule:
         infer.__wrapped__ = run  # type: ignore[attr-defined]  # tells whether a family id is taken by other code
         self.batched = Primitive(infer, family=family)
         REGISTRY.kernel(self.batched, "*", self._kernel)
+        REGISTRY.lowering(self.batched, traced_lowering(self.batched.name, self._leaves))
         REGISTRY.rule(self.batched, General(jvp=rule.jvp and self._jvp, vjp=rule.vjp and self._vjp))
         REGISTRY.batching(primitive, self._batch)
         REGISTRY.batching(self.batched, self._batch)
@@ -68,15 +70,20 @@ class LanesRule:
         found = self._primitive.infer(*[s.with_(shape=s.shape[n:]) for s, n in zip(specs, axes, strict=True)], **params)
         return (found, True) if isinstance(found, tuple) else ((found,), False)
 
+    def _leaves(self, values: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The results for all lanes."""
+        rest = {name: value for name, value in params.items() if name not in ("lanes_", "extents_")}
+        return _mapped(lambda *values: self._run(values, rest), params["lanes_"], params["extents_"])(*values)
+
     def _kernel(
         self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], *,
         lanes_: tuple[Flags, ...], extents_: tuple[DimLike, ...], **params: Any,
     ) -> Function:  # fmt: skip
         _, many = self._outs(ins, lanes_, params)
-        mapped = _mapped(lambda *values: self._run(values, params), lanes_, extents_)
+        params |= {"lanes_": lanes_, "extents_": extents_}
 
         def run(*raws: Any) -> Any:
-            leaves = mapped(*[Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins, strict=True)])
+            leaves = self._leaves([Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins, strict=True)], params)
             found = tuple([self._raw(self.batched.name, x, s) for x, s in zip(leaves, outs, strict=True)])
             return found if many else found[0]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tenferro_ad._custom_batching import LanesRule
+from tenferro_ad._custom_lowering import traced_lowering
 from tenferro_ad._trees import as_values
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import REGISTRY, BoundedCache, General, Primitive
@@ -61,6 +62,7 @@ class TreeRule:
         infer.__wrapped__ = f  # type: ignore[attr-defined]  # tells whether a family id is taken by other code
         self.primitive = Primitive(infer, family=family)
         REGISTRY.kernel(self.primitive, "*", self._kernel)
+        REGISTRY.lowering(self.primitive, traced_lowering(name, self._leaves))
         REGISTRY.rule(self.primitive, General(jvp=rule.jvp and self._jvp, vjp=rule.vjp and self._vjp))
 
     def __call__(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
