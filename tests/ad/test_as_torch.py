@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import custom_rule
+from tenferro_ad import custom_rule, grad
 from tenferro_einsum import einsum
 from tenferro_runtime import special
 from tenferro_tensor_core import ArgumentError, MissingRuleError
@@ -276,6 +276,26 @@ def test_the_graph_may_be_kept_and_is_freed():
     del y
     gc.collect()
     assert node() is None
+
+
+def test_compiled_functions_and_gradients_are_functions_like_others():
+    x = real(3)
+    for f in (tr.compile(lambda x: tr.sum(tr.sin(x) * x)), grad(lambda x: tr.sum(tr.sin(x) * x))):
+        assert torch.autograd.gradgradcheck(as_torch(f), (x,), nondet_tol=1e-12)
+
+
+def test_checkpoints_run_the_function_again():
+    x, f = real(3), as_torch(lambda x: tr.sum(tr.sin(x)))
+    torch.utils.checkpoint.checkpoint(lambda x: f(x * 2), x, use_reentrant=False).backward()
+    _close(x.grad, 2 * torch.cos(2 * x))
+
+
+def test_dual_numbers_and_graphs_are_made_at_once():
+    x, f = real(3), as_torch(lambda x: tr.sum(tr.sin(x)))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+        (slope,) = torch.autograd.grad(f(dual), dual)
+        _close(torch.autograd.forward_ad.unpack_dual(slope).tangent, -torch.sin(x))
 
 
 def test_modules_are_trained():

@@ -113,6 +113,8 @@ def test_arguments_are_put_back_into_their_containers():
 def test_the_containers_of_the_result_may_depend_on_sizes():
     flat = HostedFunction(lambda x: [*x], flatten(((0,), {}))[1], {})
     assert [flat.result([X[:n].spec]).size for n in (2, 3, 2)] == [2, 3, 2]
+    flat.operation.run(X[:1])  # traced by a call that does not ask for containers
+    assert flat.result([X[:1].spec]).size == 1
 
 
 def test_a_missing_library_is_named(monkeypatch):

@@ -6,6 +6,7 @@ library. Each derived function is an `HostedOperation` again, hence has derivati
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from inspect import Parameter, Signature
@@ -21,7 +22,6 @@ from tenferro_runtime.ir import concrete, definitions, named, sizes_for
 from tenferro_runtime.trees import TreeDef, flatten, unflatten
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor.operands import value
-from tenferro_tensor_core.forks import new_lock
 
 Values = Sequence[Any]
 Function = Callable[..., tuple[Any, ...]]
@@ -231,8 +231,7 @@ class HostedFunction:
 
     def __init__(self, f: Callable[..., Any], tree: TreeDef, static: dict[int, Any]) -> None:
         self._f, self._tree, self._static = f, tree, static
-        self._lock = new_lock()
-        self._traced: TreeDef | None = None
+        self._traced = threading.local()
         self._of_program: BoundedCache[Any, TreeDef] = BoundedCache("results of a function for others", MAX_DERIVED)
         self._of_specs: BoundedCache[Any, TreeDef] = BoundedCache("results of a function for others", MAX_DERIVED)
         self.operation = HostedOperation(self, tree.size - len(static))
@@ -242,7 +241,7 @@ class HostedFunction:
         rest = iter(values)
         leaves = [self._static[i] if i in self._static else next(rest) for i in range(self._tree.size)]
         args, kwargs = unflatten(self._tree, leaves)
-        outs, self._traced = flatten(self._f(*args, **kwargs))
+        outs, self._traced.tree = flatten(self._f(*args, **kwargs))
         return tuple([value(x) for x in outs])
 
     def result(self, specs: Sequence[Any]) -> TreeDef:
@@ -251,15 +250,12 @@ class HostedFunction:
         return self._of_specs.get_or_make(key, lambda: self._found(specs))
 
     def _found(self, specs: Sequence[Any]) -> TreeDef:
-        with self._lock:
-            self._traced = None
-            program = self.operation.program(specs)
-            if self._traced is not None:
-                return self._of_program.get_or_make(program, lambda: self._traced)
-            found = self._of_program.get(program)
-        if found is None:
-            # The program is older than what is known of it: find out by tracing once more.
-            trace(self, *[value(s) if s.__class__ is not Spec else s for s in specs])
-            found = self._traced
+        self._traced.tree = None
+        program = self.operation.program(specs)
+        found: TreeDef | None = self._traced.tree or self._of_program.get(program)
+        if found is None:  # another thread traced it, or it was forgotten
+            trace(self, *[s if s.__class__ is Spec else value(s) for s in specs])
+            found = self._traced.tree
         assert found is not None, "a trace calls the function"
+        self._of_program.put(program, found)
         return found

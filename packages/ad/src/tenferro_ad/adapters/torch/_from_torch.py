@@ -38,7 +38,8 @@ def from_torch(
         g: a function of PyTorch tensors, in any containers, to tensors in any containers. It must be pure: it may be
             called any number of times, and must not write to its arguments. Tensors that it uses from outside, such as
             the parameters of a module, are constants without a derivative; to have one, pass them as arguments, with
-            `torch.func.functional_call` for a module.
+            `torch.func.functional_call` for a module. PyTorch does not record what it does; inside of it, derivatives
+            are those of `torch.func`.
         infer: maps the `Spec`s of the arrays, in the containers of the arguments, to the `Spec`s of the result. By
             default PyTorch finds out, by a run without elements; then a compiled function is traced for each set of
             sizes, and `g` may not look at elements.
