@@ -306,6 +306,10 @@ def test_mistakes_are_named(mesh):
         shard_map(lambda x: shard_map(lambda y: y, AXES, P(), P())(x), AXES, P(), P())(x)
     with pytest.raises(ArgumentError, match="with_sharding is called.*inside of a function given to shard_map"):
         shard_map(lambda x: with_sharding(x, P("data")), AXES, P(), P())(x)
+    with pytest.raises(ArgumentError, match="shard_map takes a function, got 3"):
+        shard_map(3, AXES, P(), P())  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"said by a PartitionSpec, as in P\('data', None\), got 'data'"):
+        with_sharding(x, "data")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="has a shard_map on data=8, but is compiled for data=4, model=2"):
         compile_on(mesh, shard_map(lambda x: x, {"data": 8}, P("data"), P("data")))(np.ones(8))
 
@@ -352,6 +356,19 @@ def test_programs_with_devices_are_compiled_for_the_cpu_and_kept_in_files(tmp_pa
     np.testing.assert_allclose(np.asarray(compiled(x)), np.asarray(f(x)), rtol=1e-12)
     compiled.save(tmp_path / "f.tfp", x)
     np.testing.assert_allclose(np.asarray(tr.load(tmp_path / "f.tfp")(x)), np.asarray(f(x)), rtol=1e-12)
+
+
+def test_values_on_another_device_stay_there(mesh):
+    x = tr.asarray(RNG.normal(size=(8, 3)))
+    f = shard_map(lambda x: psum(tr.sin(x), "data") + axis_index("model") * 0, AXES, P("data"), P(None, None))
+    g = shard_map(lambda x: psum(tr.sin(x), "data") + pmax(axis_index("model"), "model"), AXES, P("data"), P())
+    with pytest.raises(ArgumentError, match="'model'"):
+        f(x)
+    there = grad(lambda x: tr.sum(g(x) ** 2))(x.to_device("xla:cpu:0"))
+    assert str(there.device) == "xla:cpu:0"
+    np.testing.assert_allclose(
+        np.asarray(there.to_device("cpu:0")), np.asarray(grad(lambda x: tr.sum(g(x) ** 2))(x)), rtol=1e-12
+    )
 
 
 def test_vjp_of_a_program_of_one_device_releases_what_it_kept():

@@ -13,7 +13,7 @@ from tenferro_tensor_core.forks import importing
 from tenferro_xla._jax_modules import wide_numbers
 from tenferro_xla.distributed import losses_named
 from tenferro_xla.mesh._grid import DeviceGrid
-from tenferro_xla.mesh._spec import PartitionSpec, local_shape, shown
+from tenferro_xla.mesh._spec import PartitionSpec, local_shape, require_spec, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ShardedArray:
         >>> x.gather()
         Tensor([0., 1., 2., 3.])
         """
-        split = spec.split(len(shape), mesh.axes)
+        split = require_spec(spec).split(len(shape), mesh.axes)
         local = local_shape(tuple(shape), split, mesh.axes, "the array")
         with importing():
             import jax

@@ -8,7 +8,7 @@ from tenferro_runtime.extension import ArgumentError, AxisError, Linear, Registr
 from tenferro_runtime.ir import here
 from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
-from tenferro_xla.mesh._spec import PartitionSpec, Split, names_of
+from tenferro_xla.mesh._spec import PartitionSpec, Split, names_of, require_spec
 
 OPEN = ("?",)
 """Stands for an axis of an array that XLA may split as it likes."""
@@ -47,7 +47,7 @@ def with_sharding(x: Any, spec: PartitionSpec) -> Any:
             "one device; split arguments and results by in_specs and out_specs"
         )
     value = asarray(x)
-    if len(spec.entries) > value.spec.ndim:
+    if len(require_spec(spec).entries) > value.spec.ndim:
         raise AxisError(f"{spec!r} has {len(spec.entries)} entries{here()}, but the array is {value.spec!r}")
     found = [names_of(e) for e in spec.entries]
     return split_as(value, split=(*found, *[()] * (value.spec.ndim - len(found))))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import cached_property, importing, new_lock
-from tenferro_xla.mesh._spec import MeshAxes, PartitionSpec, axes_of, local_shape, shown
+from tenferro_xla.mesh._spec import MeshAxes, PartitionSpec, axes_of, local_shape, require_spec, shown
 
 _turn: Final = new_lock()
 
@@ -72,7 +72,7 @@ class DeviceGrid:
             from jax.sharding import NamedSharding
             from jax.sharding import PartitionSpec as JaxSpec
 
-        spec.split(len(spec.entries), self.axes)
+        require_spec(spec).split(len(spec.entries), self.axes)
         return NamedSharding(self._jax, JaxSpec(*spec.entries))
 
     def in_turn(self, run: Callable[..., Any], *arrays: Any) -> Any:
@@ -95,7 +95,7 @@ class DeviceGrid:
         >>> DeviceGrid({"data": 1}).local_shape((4, 3), PartitionSpec("data"))
         (4, 3)
         """
-        return local_shape(shape, spec.split(len(shape), self.axes), self.axes)
+        return local_shape(shape, require_spec(spec).split(len(shape), self.axes), self.axes)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceGrid) and self._jax == other._jax

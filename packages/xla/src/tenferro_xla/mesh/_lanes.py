@@ -103,7 +103,7 @@ def reference(
     """What `shard_map` means: every device's values next to each other, one lane for each."""
     sizes = tuple([n for _, n in mesh])
     total = collectives.size_of(mesh)
-    places = [_coordinates(k, sizes) for k in range(len(mesh))]
+    places = [_coordinates(k, sizes, body.inputs[k].place.device) for k in range(len(mesh))]
     values = [_stacked(x, split, mesh) if any(split) else x for x, split in zip(xs, in_splits, strict=True)]
     axes = (*[0] * len(mesh), *[0 if any(split) else None for split in in_splits])
     program = on_lanes(body, mesh)
@@ -111,9 +111,9 @@ def reference(
     return tuple([_joined(x, split, mesh) for x, split in zip(found, out_splits, strict=True)])
 
 
-def _coordinates(k: int, sizes: tuple[int, ...]) -> Any:
+def _coordinates(k: int, sizes: tuple[int, ...], device: Any) -> Any:
     """The index along mesh axis `k` of every lane."""
-    along = tr.reshape(tr.arange(sizes[k]), tuple([n if i == k else 1 for i, n in enumerate(sizes)]))
+    along = tr.reshape(tr.arange(sizes[k], device=device), tuple([n if i == k else 1 for i, n in enumerate(sizes)]))
     return tr.reshape(tr.broadcast_to(along, sizes), (-1,))
 
 

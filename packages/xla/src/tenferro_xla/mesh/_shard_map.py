@@ -10,6 +10,7 @@ import numpy as np
 
 from tenferro_runtime.control_flow.primitives import ProgramHolding
 from tenferro_runtime.extension import (
+    HOST,
     ArgumentError,
     Builder,
     Op,
@@ -101,6 +102,8 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
     Tensor(3.)
     """
     axes = axes_of(mesh)
+    if not callable(f):
+        raise ArgumentError(f"shard_map takes a function, got {f!r:.80}")
 
     @wraps(f)
     def mapped(*args: Any) -> Any:
@@ -116,8 +119,9 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
             for x, split, w in zip(values, ins, paths, strict=True)
         ]
         builder = Builder()
+        place = values[0].spec.place if values else HOST
         try:
-            coordinates = tuple([builder.input(Spec((), np.dtype("int64"))) for _ in axes])
+            coordinates = tuple([builder.input(Spec((), np.dtype("int64"), place)) for _ in axes])
             own = [lend(builder.input(s)) for s in parts]
             with _region.recorded(_region.DeviceRegion(axes, coordinates)), stage(builder):
                 results, out_tree = flatten(f(*unflatten(tree, own)))

@@ -90,6 +90,19 @@ def names_of(entry: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return () if entry is None else (entry,) if isinstance(entry, str) else entry
 
 
+def require_spec(spec: Any) -> PartitionSpec:
+    """The argument, which is a `PartitionSpec`.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not isinstance(spec, PartitionSpec):
+        raise ArgumentError(
+            f"how an array is split is said by a PartitionSpec, as in P('data', None), got {spec!r:.60}"
+        )
+    return spec
+
+
 def spec_of(split: Split) -> PartitionSpec:
     """The spec of what `PartitionSpec.split` made."""
     return PartitionSpec(*[None if not n else n[0] if len(n) == 1 else n for n in split])
