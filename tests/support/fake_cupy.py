@@ -91,6 +91,9 @@ class DeviceArray(np.ndarray):
         assert self.device.id == FakeCupy.current, f"device {self.device.id}, not {FakeCupy.current}"
         super().__setitem__(key, value)
 
+    def argmax(self, *args: Any, **kwargs: Any) -> Any:
+        return as_device(self.view(np.ndarray).argmax(*args, **kwargs))
+
     def dot(self, other: Any) -> Any:  # type: ignore[override]
         return on_device(np.dot)(self, other)
 
