@@ -333,6 +333,21 @@ def test_functions_of_jax_become_functions_of_the_module():
         np.testing.assert_allclose(in_xla(g, x), np.asarray(g(tr.asarray(x))), rtol=1e-12)
 
 
+def test_modified_bessel_functions_in_xla():
+    x = np.array([-30.0, -8.0, -1.5, 0.0, 1e-9, 0.3, 7.9, 8.1, 40.0, 300.0])
+    functions = [getattr(tr.special, name) for name in ("i0", "i0e", "i1", "i1e")]
+    f = lambda x: tr.stack([y for g in functions for y in (g(x), pulled(g)(x))])
+    np.testing.assert_allclose(in_xla(f, x), np.asarray(f(tr.asarray(x))), rtol=1e-12)
+
+
+def test_owens_t_in_xla():
+    if not hasattr(pytest.importorskip("jax.scipy.special"), "owens_t"):
+        pytest.skip("this JAX lacks owens_t")
+    edges = np.array([0.0, 0.7, -3.0, 50.0, np.inf, -np.inf, np.nan])
+    h, a = (x.ravel() for x in np.meshgrid(edges, edges))
+    np.testing.assert_allclose(in_xla(tr.special.owens_t, h, a), np.asarray(tr.special.owens_t(h, a)), rtol=1e-12)
+
+
 def test_what_does_not_lower_is_named():
     x = np.full(3, 0.5)
     for f, message in (
@@ -340,6 +355,7 @@ def test_what_does_not_lower_is_named():
         (pulled(lambda x: tr.special.betainc(x, x, x)), r"order \(1, 0\) of betainc has no StableHLO lowering"),
         (pulled(pulled(tr.special.log_ndtr)), "order 2 of log_ndtr has no StableHLO lowering"),
         (pulled(pulled(tr.special.erfcx)), "order 2 of erfcx has no StableHLO lowering"),
+        (pulled(pulled(tr.special.i0e)), "order 2 of i0e has no StableHLO lowering"),
     ):
         with pytest.raises(UnsupportedError, match=message):
             lower_to_stablehlo(tr.trace(f, x))

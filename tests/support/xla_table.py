@@ -24,7 +24,7 @@ INLINED: Final = (call, fused)
 LATE: Final = "its size depends on data; extents of StableHLO are fixed"
 HOST: Final = "calls Python; a module cannot hold a function of this process"
 BESIDE: Final = "part of derivatives at degenerate points, which eager calls take; programs do not have it"
-NONE: Final = "neither StableHLO nor JAX has it"
+NONE: Final = "neither StableHLO nor JAX has it for these operands"
 
 REASONS: Final[dict[str, str]] = {
     "define_size": LATE,
@@ -34,6 +34,7 @@ REASONS: Final[dict[str, str]] = {
     "ldl": "JAX has no factors with pivots of size 2 (Bunch and Kaufman)",
     **dict.fromkeys(("funm_points", "funm_term"), "JAX cannot reorder Schur forms"),
     "sparse_solve": "JAX has no sparse factors",
+    **dict.fromkeys(("hyp1f1", "hyp2f1"), "JAX's functions lose most digits for many parameters"),
 }
 """Primitives without a lowering, by the name in their family; special functions have a reason of their own."""
 

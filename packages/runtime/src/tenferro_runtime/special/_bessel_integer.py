@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_runtime.extension import Primitive, Registry
 from tenferro_runtime.special._bessel import jv_, neighbours, scaled_slope
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._partials import degree, partials, register_jax_partials, register_partials
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, functions
 
@@ -245,3 +245,5 @@ def register(registry: Registry) -> None:
         register_partials(registry, of, partial(_compute_fixed, of.name), x=_to_first(after, sign))
     for of in (yn_, kn_):
         register_partials(registry, of, partial(_compute_integer, of.name), "n")
+    for of in (i0_, i0e_, i1_, i1e_):
+        register_jax_partials(registry, of, 1)

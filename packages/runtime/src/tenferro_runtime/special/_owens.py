@@ -6,8 +6,9 @@ from math import pi, sqrt
 from typing import Any
 
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, register_jax, register_scipy
+from tenferro_runtime.special._scipy import family, register_scipy
 from tenferro_tensor import Array, catalog
+from tenferro_tensor_core import finfo
 
 __all__ = ["owens_t"]
 
@@ -36,7 +37,15 @@ def _by_slope(h: Any, a: Any) -> Any:
     return catalog.exp(-0.5 * (h * h) * square) / (2 * pi * square)
 
 
+def _lowering(e: Any, xs: Any, outs: Any) -> Any:
+    """JAX's function, which takes no infinite slopes; it is flat there."""
+    h, a = xs
+    most = float(finfo(a.spec.dtype).max)
+    low, high = e.constant(-most, a.spec), e.constant(most, a.spec)
+    return e.jax_function("owens_t", (h, e.op("clamp", (low, a, high), a.spec)), outs[0])
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of this page."""
-    register_jax(registry, owens_t_)
+    registry.lowering(owens_t_, _lowering)
     register_scipy(registry, owens_t_, Slopes(h=_by_height, a=_by_slope))

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, primitive
+from tenferro_runtime.extension import DTypeError, Primitive, Registry, Slopes, Spec, UnsupportedError, primitive
 from tenferro_runtime.special._scipy import ACCELERATORS, family, lent, make_scipy
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import kind_of
 
-__all__ = ["degree", "partials", "register_partials"]
+__all__ = ["degree", "partials", "register_jax_partials", "register_partials"]
 
 
 def partials(name: str, operands: str, doc: str) -> Primitive:
@@ -77,6 +77,27 @@ def register_partials(
         for backend in ACCELERATORS:
             registry.kernel(of, backend, _lent(backend, of, name, on_host))
     registry.rule(of, Slopes(singular=True, **rule))
+
+
+def register_jax_partials(registry: Registry, of: Primitive, most: int) -> None:
+    """Register that a primitive is the function of `jax.scipy.special` of its name in StableHLO, with its derivatives.
+
+    Args:
+        registry: where to.
+        of: a primitive that `partials` made.
+        most: the highest order for which JAX's derivatives keep their digits.
+    """
+
+    def lower(e: Any, xs: Any, outs: Any, *, orders: tuple[int, ...]) -> Any:
+        if sum(orders) > most:
+            raise UnsupportedError(
+                f"the derivative of order {sum(orders)} of {of.name} has no StableHLO lowering; run the program on the "
+                "CPU backend",
+                function=of.name,
+            )
+        return e.jax_function(of.name, xs, outs[0], orders)
+
+    registry.lowering(of, lower)
 
 
 def _slope(of: Primitive, name: str) -> Callable[..., Any]:
