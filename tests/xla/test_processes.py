@@ -79,6 +79,19 @@ def test_arguments_of_initialize_belong_together() -> None:
         distributed.initialize("host:1", 2)
     with pytest.raises(ArgumentError, match="got process 2 of 2; they are numbered from 0"):
         distributed.initialize("host:1", 2, 2)
+    assert jax.devices() and not distributed.launched()
+    with pytest.raises(
+        distributed.ProcessesError, match="cannot join a run .* once, before anything runs on XLA, in a"
+    ):
+        distributed.initialize("127.0.0.1:1", 1, 0)
+    assert (distributed.process_index(), distributed.process_count()) == (0, 1)
+
+
+def test_one_process_gives_tasks_to_its_own_devices() -> None:
+    with distributed.workers() as executor:
+        assert executor is not None and executor.submit(os.getpid).result() == os.getpid()
+    with pytest.raises(RuntimeError, match="the workers have been shut down"):
+        executor.submit(os.getpid)
 
 
 def test_only_errors_about_lost_processes_are_named_so() -> None:

@@ -41,7 +41,7 @@ def initialize(
         coordinator: ``"host:port"`` of process 0, as the others reach it.
         processes: number of processes.
         index: number of this process, from 0.
-        join_timeout: seconds to wait for the others.
+        join_timeout: seconds to wait for the others; JAX ends the process, with a message, where they do not come.
         heartbeat_timeout: seconds of silence after which a process counts as lost.
         recoverable: whether the others may go on without a lost process, other than 0: for runs that deal out tasks
             with `workers`. A computation of all processes then waits for one that is silent as long as its connection
@@ -49,7 +49,7 @@ def initialize(
 
     Raises:
         ArgumentError: some of `coordinator`, `processes` and `index` are given without the others, or make no sense.
-        ProcessesError: XLA has been used before, or the others do not come in time.
+        ProcessesError: XLA has been used before, or there is no run to be found.
     """
     given = (coordinator, processes, index)
     if all(x is None for x in given) and COORDINATOR in os.environ:
@@ -78,9 +78,8 @@ def initialize(
     except (RuntimeError, ValueError) as cause:
         first = str(cause).strip().splitlines()[0]
         raise ProcessesError(
-            f"this process cannot join the run ({first:.200}); call initialize once, before anything runs on XLA, and "
-            f"start all {processes or ''} processes within {join_timeout:g} seconds with the same coordinator "
-            f"{coordinator!r}"
+            f"this process cannot join a run ({first:.200}); call initialize once, before anything runs on XLA, in a "
+            "script that `python -m tenferro_xla.launch` starts, or with coordinator, processes and index"
         ) from cause
 
 
