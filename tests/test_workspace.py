@@ -142,7 +142,7 @@ def test_siblings_are_those_of_the_architecture() -> None:
         "linalg": family,
         "fft": family,
         "ad": family,
-        "xla": {"tenferro-runtime"},
+        "xla": family,
     }
     assert [pin.name for pin in requirements(PROJECTS["tensor-core"])] == ["numpy"]
 

@@ -42,6 +42,7 @@ ONE_INSTALL = {
     "tenferro-einsum": "from tenferro_einsum import einsum; assert float(einsum('i->', tr.asarray([1.0, 2.0]))) == 3",
     "tenferro-linalg": "from tenferro_linalg import det; assert abs(det(tr.asarray([[2.0, 0], [5, 4]])) - 8) < 1e-9",
     "tenferro-fft": "from tenferro_fft import fft; assert complex(tr.sum(fft(tr.asarray([3.0, 4.0])))) == 6.0",
+    "tenferro-xla": "assert float(tr.sum(tr.compile(lambda x: x + 1, backend='xla')(tr.asarray([1.0, 2.0])))) == 5.0",
 }
 
 BACKEND_ERROR = """
