@@ -40,3 +40,25 @@ def test_a_primitive_without_a_lowering_is_named():
     program = tr.trace(lambda x: tr.special.jv(0.5, x), tr.asarray(X))
     with pytest.raises(UnsupportedError, match=r"jv \(.*test_family_lowerings.py:\d+\) has no StableHLO"):
         lower_to_stablehlo(program)
+
+
+def test_transforms_over_several_axes_are_one_operation():
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5, 6))
+    for axes, count, transposed in (((3, 4), 1, 0), ((2, 3, 4), 1, 0), ((1, 2, 3, 4), 2, 2), ((0, 2), 1, 2)):
+        program = tr.trace(lambda x, axes=axes: fftn(x, axes=axes), x)
+        text = lower_to_stablehlo(program).text
+        assert (text.count("stablehlo.fft"), text.count("stablehlo.transpose")) == (count, transposed)
+        (got,) = XlaExecutor().run(program, x)
+        np.testing.assert_allclose(np.asarray(got), np.fft.fftn(x, axes=axes), rtol=1e-12, atol=1e-11)
+
+
+def test_operands_of_contractions_stand_where_nothing_is_transposed():
+    """What is summed lies last in the first operand and first in the second, or the smaller one is transposed."""
+    rng = np.random.default_rng(1)
+    xs = [rng.standard_normal(shape) for shape in ((3, 4, 5), (2, 3), (5, 6), (4, 7, 6))]
+    program = tr.trace(lambda a, b, c, d: einsum("xyz,bx,zw,ydw->bd", a, b, c, d), *xs)
+    lines = [line for line in lower_to_stablehlo(program).text.splitlines() if "stablehlo.dot_general" in line]
+    assert len(lines) == 3
+    assert 'dot_general"(%1, %0)' in "".join(lines)  # (b, x) and (x, y, z)
+    (got,) = XlaExecutor().run(program, *xs)
+    np.testing.assert_allclose(np.asarray(got), np.einsum("xyz,bx,zw,ydw->bd", *xs), rtol=1e-12)

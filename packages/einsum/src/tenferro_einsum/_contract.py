@@ -6,13 +6,14 @@ they are done pair by pair with the backend's own kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_einsum._pairwise import Pairwise
 from tenferro_einsum._tree import Numbers, Steps, extents_by_label, structure, with_extents
 from tenferro_runtime.extension import (
     ArgumentError,
+    Builder,
     Cost,
     DimLike,
     DTypeError,
@@ -105,6 +106,18 @@ def prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] |
 
 
 def by_pairs(*xs: Any, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
-    """The contraction by the pairwise steps: what XLA gets, and loops."""
+    """The contraction by the pairwise steps: what loops get."""
     results = Pairwise(inputs, output, steps, kept, extents_by_label(inputs, [x.spec.shape for x in xs]))(*xs)
     return tuple(results) if kept else results[0]
+
+
+def lower(
+    e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()
+) -> Sequence[Any]:
+    """The lowering to StableHLO: the pairwise steps, with operands in the order that XLA multiplies matrices in."""
+    extents = extents_by_label(inputs, [x.spec.shape for x in xs])
+    way = Pairwise(inputs, output, steps, kept, extents, turned=True)
+    builder = Builder()
+    program = builder.close(way(*[builder.input(x.spec) for x in xs]))
+    found: Sequence[Any] = e.inline(program, xs)
+    return found

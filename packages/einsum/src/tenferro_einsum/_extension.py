@@ -13,6 +13,7 @@ def register(registry: Registry) -> None:
     registry.kernel(contract, "*", _contract.kernel)
     registry.rule(contract, General(jvp=_derivatives.jvp, vjp=_derivatives.vjp))
     registry.expansion(contract, _contract.by_pairs, keep=True)
+    registry.lowering(contract, _contract.lower)
     registry.pruning(contract, _contract.prune, keeps_bits=True)
     registry.cost(contract, _contract.cost)
     _contractions.register(registry)

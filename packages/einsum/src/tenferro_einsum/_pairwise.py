@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from typing import Any
+from math import prod
+from typing import Any, Literal
 
 from tenferro_einsum._diagonal import embed_diagonal, take_diagonal
 from tenferro_einsum._tree import Numbers, Steps, structure
@@ -19,6 +20,7 @@ Labels = tuple[Any, ...]
 Extents = Mapping[Any, DimLike] | Sequence[DimLike]
 Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
+SumOrder = Literal["first", "second"]
 
 
 class Pairwise:
@@ -30,11 +32,15 @@ class Pairwise:
         steps: values joined by each step.
         kept: numbers of the values wanted besides the result.
         extents: by label, integers or symbolic.
+        turned: whether operands are exchanged where that saves a transposition, for products that take what is summed
+            last in the first operand and first in the second; all extents are integers then.
     """
 
     __slots__ = ("_before", "_finish", "_kept", "_steps")
 
-    def __init__(self, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers, extents: Extents) -> None:
+    def __init__(
+        self, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers, extents: Extents, *, turned: bool = False
+    ) -> None:
         tree = structure(inputs, output, steps, kept)
         need = Counter(x for labels in inputs for x in {*labels}) + Counter(output)
         simple = [simplify(labels, {x for x in labels if need[x] > 1}) for labels in inputs]
@@ -48,7 +54,10 @@ class Pairwise:
                 ops, left = simplify(live[step[0]], wanted)
                 self._steps.append((step, chain(ops)))
             else:
-                run, left = join(live[step[0]], live[step[1]], extents, wanted)
+                order: SumOrder = "first"
+                if turned:
+                    step, order = _cheaper(step, live, extents, wanted)
+                run, left = join(live[step[0]], live[step[1]], extents, wanted, order)
                 self._steps.append((step, run))
             live.append(left)
             if number in kept:
@@ -102,15 +111,42 @@ def simplify(labels: Labels, needed: Collection[Hashable]) -> tuple[list[Any], L
     return ops, tuple(x for x in labels if x in needed)
 
 
-def join(lx: Labels, ly: Labels, extents: Extents, needed: Collection[Hashable]) -> tuple[Binary, Labels]:
+def _cheaper(
+    step: Numbers, live: Sequence[Labels], extents: Extents, needed: Collection[Hashable]
+) -> tuple[Numbers, SumOrder]:
+    """The order of two operands, and of the labels that are summed, for which least is transposed."""
+    choices: list[tuple[int, Numbers, SumOrder]] = []
+    for pair in (step, step[::-1]):
+        lx, ly = (live[v] for v in pair)
+        summed = [x for x in lx if x in ly and x not in needed]
+        batch = [x for x in lx if x in ly and x in needed]
+        sizes: list[Any] = [prod([extents[x] for x in labels]) for labels in (lx, ly)]
+        orders: tuple[tuple[SumOrder, list[Any]], ...] = (
+            ("first", summed),
+            ("second", sorted(summed, key=ly.index)),
+        )
+        for name, order in orders:
+            last_in_x = [*batch, *(x for x in lx if x not in ly), *order] == [x for x in lx if x in ly or x in needed]
+            first_in_y = [*batch, *order, *(x for x in ly if x not in lx)] == [x for x in ly if x in lx or x in needed]
+            choices.append((sizes[0] * (not last_in_x) + sizes[1] * (not first_in_y), pair, name))
+    _, pair, name = min(choices, key=lambda choice: choice[0])
+    return pair, name
+
+
+def join(
+    lx: Labels, ly: Labels, extents: Extents, needed: Collection[Hashable], order: SumOrder = "first"
+) -> tuple[Binary, Labels]:
     """Multiply two simplified operands and sum the labels that are not needed any more.
 
     With labels to sum that both have it is one ``dot_general``; else the product is element-wise over aligned axes.
+    The labels that are summed are named in the order of one operand.
     """
     before = [simplify(labels, {*needed, *other}) for labels, other in ((lx, ly), (ly, lx))]
     (ops_x, lx), (ops_y, ly) = before
     shared = [x for x in lx if x in ly]
     summed = [x for x in shared if x not in needed]
+    if order == "second":
+        summed.sort(key=ly.index)
     run: Binary
     if summed:
         batch = [x for x in shared if x in needed]

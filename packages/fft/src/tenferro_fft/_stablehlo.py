@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from tenferro_fft._primitives import FORWARD, c2c, c2r, r2c
 from tenferro_runtime.extension import Registry
@@ -16,31 +17,40 @@ def _transformed(e: Any, x: Any, kind: str, points: tuple[int, ...], out: Any) -
     return e.op("multiply", (y, e.constant(math.prod(points), out)), out) if kind.startswith("I") else y
 
 
-def _last(ndim: int, axis: int) -> tuple[list[int], list[int]]:
-    """The order of axes that brings one to the end, and the order that brings it back."""
-    there = [a for a in range(ndim) if a != axis] + [axis]
+MOST_AXES: Final = 3
+"""Axes that one ``fft`` of StableHLO transforms."""
+
+
+def _last(ndim: int, axes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The order of axes that brings some to the end, and the order that brings them back."""
+    there = [a for a in range(ndim) if a not in axes] + sorted(axes)
     return there, [there.index(a) for a in range(ndim)]
 
 
-def _one_axis(e: Any, x: Any, axis: int, kind: str, n: int, out: Any) -> Any:
-    there, back = _last(x.spec.ndim, axis)
+def _over(e: Any, x: Any, axes: Sequence[int], kind: str, points: tuple[int, ...], out: Any) -> Any:
+    there, back = _last(x.spec.ndim, axes)
+    if there == back == sorted(there):
+        return _transformed(e, x, kind, points, out)
     moved = out.with_(shape=tuple(out.shape[a] for a in there))
-    return e.transpose(_transformed(e, e.transpose(x, there), kind, (n,), moved), back)
+    return e.transpose(_transformed(e, e.transpose(x, there), kind, points, moved), back)
 
 
 def _lower_c2c(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Any:
     x = e.convert(xs[0], outs[0].dtype)
-    for axis in axes:
-        x = _one_axis(e, x, axis, "FFT" if sign == FORWARD else "IFFT", x.spec.shape[axis], x.spec)
+    left = sorted(axes)
+    while left:  # the last ones first: they lie at the end
+        group, left = left[-MOST_AXES:], left[:-MOST_AXES]
+        points = tuple([x.spec.shape[a] for a in group])
+        x = _over(e, x, group, "FFT" if sign == FORWARD else "IFFT", points, x.spec)
     return x
 
 
 def _lower_r2c(e: Any, xs: Any, outs: Any, *, axis: int) -> Any:
-    return _one_axis(e, xs[0], axis, "RFFT", xs[0].spec.shape[axis], outs[0])
+    return _over(e, xs[0], (axis,), "RFFT", (xs[0].spec.shape[axis],), outs[0])
 
 
 def _lower_c2r(e: Any, xs: Any, outs: Any, *, axis: int, n: int) -> Any:
-    return _one_axis(e, xs[0], axis, "IRFFT", n, outs[0])
+    return _over(e, xs[0], (axis,), "IRFFT", (n,), outs[0])
 
 
 def register(registry: Registry) -> None:
