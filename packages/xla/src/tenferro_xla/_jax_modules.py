@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +17,10 @@ def library(name: str = "") -> Any:
 
 def wide_numbers() -> Any:
     """A scope in which JAX keeps numbers of 64 bits, in this thread only."""
+    return _scope()(True)
+
+
+@cache
+def _scope() -> Any:
     jax = library()
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    return library("experimental").enable_x64()
+    return jax.enable_x64 if hasattr(jax, "enable_x64") else library("experimental").enable_x64
