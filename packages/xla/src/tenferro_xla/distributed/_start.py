@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from inspect import signature
 from typing import Any, Final
 
 from tenferro_runtime.extension import ArgumentError, TenferroError
@@ -45,7 +46,7 @@ def initialize(
         heartbeat_timeout: seconds of silence after which a process counts as lost.
         recoverable: whether the others may go on without a lost process, other than 0: for runs that deal out tasks
             with `workers`. A computation of all processes then waits for one that is silent as long as its connection
-            lasts. Needs JAX 0.8.
+            lasts.
 
     Raises:
         ArgumentError: some of `coordinator`, `processes` and `index` are given without the others, or make no sense.
@@ -66,15 +67,14 @@ def initialize(
 
     _configure(jax, recoverable)
     _HOSTS[:] = [] if coordinator is None else [coordinator.rpartition(":")[0]]
+    seconds = {
+        "initialization_timeout": round(join_timeout),
+        "heartbeat_timeout_seconds": round(heartbeat_timeout),
+        "shutdown_timeout_seconds": round(heartbeat_timeout),
+    }
+    known = signature(jax.distributed.initialize).parameters  # the oldest JAX has not all of them
     try:
-        jax.distributed.initialize(
-            coordinator,
-            processes,
-            index,
-            initialization_timeout=round(join_timeout),
-            heartbeat_timeout_seconds=round(heartbeat_timeout),
-            shutdown_timeout_seconds=round(heartbeat_timeout),
-        )
+        jax.distributed.initialize(coordinator, processes, index, **{k: v for k, v in seconds.items() if k in known})
     except (RuntimeError, ValueError) as cause:
         first = str(cause).strip().splitlines()[0]
         raise ProcessesError(
