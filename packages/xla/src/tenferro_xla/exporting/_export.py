@@ -97,7 +97,7 @@ class ExportedProgram:
         except ImportError as cause:
             raise BackendUnavailableError(
                 "JAX writes exported functions with the library flatbuffers, which is not installed; "
-                "pip install flatbuffers"
+                "pip install 'tenferro-xla[export]'"
             ) from cause
         except ValueError as cause:
             raise UnsupportedError(f"JAX cannot write this function: {cause}") from cause
