@@ -53,7 +53,7 @@ def primitives() -> list[Primitive]:
     for key in (*REGISTRY._tables["kernel"], *REGISTRY._tables["expansion"]):
         found.add(key[0] if isinstance(key, tuple) else key)
     ours = [p for p in found if p in core or p.extension in EXTENSIONS]
-    return sorted(ours, key=lambda p: (str(p.extension or ""), p.name))
+    return sorted(ours, key=lambda p: (str(p.extension or ""), p.name, str(p.family)))
 
 
 def one_by_one(primitive: Primitive) -> str:
