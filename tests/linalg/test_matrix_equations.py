@@ -171,6 +171,23 @@ def test_bad_input() -> None:
             la.solve_sylvester(*map(tensor, x))
 
 
+def test_riccati_equations_of_ill_conditioned_systems_are_refused() -> None:
+    """SciPy refuses half of these, and returns solutions of the others whose closed loops are far from stable."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        a, b = rng.standard_normal((60, 60)) / np.sqrt(15), rng.standard_normal((60, 1))
+        with pytest.raises(NumericalError, match=r"no stabilising solution was found for the matrix"):
+            la.solve_discrete_are(tensor(a), tensor(b), tensor(np.eye(60)), tensor(np.eye(1)))
+
+
+def test_riccati_equations_without_inputs_are_lyapunov_equations() -> None:
+    a, none, q = np.array([[-0.5, 0.3], [0.0, -0.2]]), np.zeros((2, 0)), np.array([[2.0, 0.5], [0.5, 1.0]])
+    x = np.asarray(la.solve_continuous_are(tensor(a), tensor(none), tensor(q), tensor(np.zeros((0, 0)))))
+    np.testing.assert_allclose(a.T @ x + x @ a, -q, atol=1e-12)
+    x = np.asarray(la.solve_discrete_are(tensor(a), tensor(none), tensor(q), tensor(np.zeros((0, 0)))))
+    np.testing.assert_allclose(x - a.T @ x @ a, q, atol=1e-12)
+
+
 def test_costs_are_those_of_the_factors() -> None:
     """A derivative costs no new factors; sizes may be open."""
     n = tr.dim("n")

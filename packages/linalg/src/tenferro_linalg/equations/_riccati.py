@@ -119,17 +119,17 @@ def discrete_are_(a: Spec, b: Spec, q: Spec, r: Spec) -> Spec:
 
 def _kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
     dtype = outs[0].dtype
-    solver, wide = getattr(library("scipy.linalg"), what), np.promote_types(dtype, np.float64)
+    wide = np.promote_types(dtype, np.float64)
 
     def run(*operands: Any) -> Any:
         for x in operands:
             la.finite(what, x)
         operands = tuple(x.astype(wide) for x in operands)
         out = np.zeros(operands[2].shape, dtype)
-        for index in np.ndindex(out.shape[:-2]) if operands[1].size else ():
+        for index in np.ndindex(out.shape[:-2]) if out.size else ():
             try:
                 with np.errstate(all="ignore"):
-                    out[index] = solver(*[x[index] for x in operands])
+                    out[index] = _stabilising(what, *[x[index] for x in operands])
             except (LinAlgError, ValueError) as cause:
                 where = f"matrix {index} of the stack" if index else "the matrix"
                 raise NumericalError(
@@ -140,6 +140,21 @@ def _kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
         return without_overflow(what, out)
 
     return run
+
+
+def _stabilising(what: str, a: Any, b: Any, q: Any, r: Any) -> Any:
+    """SciPy's solution of one equation; of ill-conditioned ones, SciPy may return another than the stabilising one."""
+    linalg, discrete, ah = library("scipy.linalg"), what == "solve_discrete_are", a.conj().T
+    if not b.size:
+        return linalg.solve_discrete_lyapunov(ah, q) if discrete else linalg.solve_continuous_lyapunov(ah, -q)
+    x = getattr(linalg, what)(a, b, q, r)
+    bx = b.conj().T @ x
+    gain = np.linalg.solve(r + bx @ b, bx @ a) if discrete else np.linalg.solve(r, bx)
+    values = np.linalg.eigvals(a - b @ gain)
+    slack, size = float(np.sqrt(np.finfo(np.float64).eps)), np.abs(values).max()
+    if size > 1 + slack if discrete else values.real.max() > slack * size:
+        raise LinAlgError("its closed loop is not stable")
+    return x
 
 
 def _terms(gain: Any, tangents: Any) -> tuple[Any, Any]:
