@@ -20,6 +20,7 @@ from time import monotonic
 from types import FrameType
 from typing import IO, Final
 
+from tenferro_tensor_core.forks import new_lock
 from tenferro_xla.distributed._start import COORDINATOR, PROCESS, PROCESSES
 
 TERMINATION_SECONDS: Final = 5.0
@@ -44,7 +45,7 @@ class Launcher:
         self._stopped: int | None = None
         self._deadline = inf
         self._readers: list[threading.Thread] = []
-        self._writing = threading.Lock()
+        self._writing = new_lock()
         self.processes: dict[int, subprocess.Popen[str]] = {}
         try:
             for number, environment in environments.items():
