@@ -12,6 +12,7 @@ from random_structures import applied, random_structures
 from tenferro_ad import hessian, jacfwd, sparse_hessian, sparse_jacobian, sparsity
 from tenferro_ad.sparse import _patterns
 from tenferro_tensor_core import GradientError, UnsupportedError
+from thorough import tries
 
 
 def _differentiable(f: Random) -> list[int]:
@@ -74,7 +75,7 @@ def test_values_are_those_of_a_dense_jacobian(mode: str, f: Random) -> None:
 
 
 @pytest.mark.parametrize("least_open", [2, 3, 16])
-@settings(max_examples=120)
+@settings(max_examples=tries(40, 120))
 @given(case=random_structures())
 def test_pattern_of_moved_elements(least_open: int, case: tuple[tuple[str, ...], np.ndarray[Any, Any]]) -> None:
     """Slices, positions, joins, loops and branches in any order, for numbers and for open sizes."""
@@ -86,7 +87,7 @@ def test_pattern_of_moved_elements(least_open: int, case: tuple[tuple[str, ...],
         assert not np.any(nonzero & ~pattern), names
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20, 60))
 @given(case=random_structures())
 def test_hessian_of_moved_elements(case: tuple[tuple[str, ...], np.ndarray[Any, Any]]) -> None:
     names, x = case

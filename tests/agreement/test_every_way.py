@@ -1,11 +1,10 @@
 """Random functions run in every way there is, and all ways agree."""
 
-import os
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from thorough import tries
 from ways import WAYS, bits, xla
 from written_programs import GROUPS, INPUTS, NAMES, Written, arguments, written_functions
 
@@ -23,17 +22,17 @@ def test_a_random_function_gives_one_result(way, f: Written) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("way", [way for way in WAYS if way is not xla], ids=lambda way: way.__name__)
-@settings(max_examples=30, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(10, 30), suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_many_functions_of_one_kind_give_one_result(way, group: str, data) -> None:
     way(data.draw(written_functions(groups=(group, group, "element-wise", "two"))))
 
 
 @pytest.mark.parametrize("group", GROUPS)
-@settings(max_examples=30 if os.environ.get("TENFERRO_XLA_ALL") else 3, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(3, 30), suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_functions_of_one_kind_give_one_result_by_xla(group: str, data) -> None:
-    """Few of them, which take long to compile; more with ``TENFERRO_XLA_ALL=1``."""
+    """Few of them, which take long to compile; more with ``TENFERRO_THOROUGH=1``."""
     xla(data.draw(written_functions(groups=(group, group, "element-wise", "two"))))
 
 

@@ -1,9 +1,8 @@
 """Every public function and primitive by XLA: values, gradients, and lanes of vmap, many of them in one module.
 
-A part of the functions here; all of them with ``TENFERRO_XLA_ALL=1``, which takes minutes.
+A part of the functions here; all of them with ``TENFERRO_THOROUGH=1``, which takes minutes.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -22,13 +21,14 @@ from tenferro_tensor_core import (
     UnsupportedError,
 )
 from tenferro_xla import XlaExecutor
+from thorough import THOROUGH
 from vmap_calls import CALLS, OF_DATA
 from vmap_table import DTYPES, NotTakenError, lanes_of, leaves_of, smooth
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 MODULES = 60
-CHOSEN = range(MODULES) if os.environ.get("TENFERRO_XLA_ALL") else (7, 33)
+CHOSEN = range(MODULES) if THOROUGH else (7, 33)
 REFUSED = {
     *OF_DATA, "primitives.transfer", "tenferro_runtime.real_if_close", "tenferro_linalg.funm", "tenferro_linalg.ldl",
 }  # fmt: skip

@@ -21,6 +21,7 @@ from tenferro_runtime.rendering._overwriting import UPDATES as UPDATES_IN_PLACE
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Spec, catalog
+from thorough import tries
 
 # ------------------------------------------------------------------------------------------------ random loops
 
@@ -115,7 +116,7 @@ def same(got, want) -> None:
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20, 60))
 @given(loops(), st.lists(st.tuples(NUMBER, NUMBER), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
 def test_gradients_of_loops_over_indices_agree_in_every_way(loop, pairs, seed) -> None:
     xs = tr.asarray(np.array(pairs))

@@ -12,6 +12,7 @@ from runtime_conformance import launch, numbers
 from simulated.faults import Faults, InjectedFault
 from simulated.installed import simulated
 from tenferro_tensor import AsynchronousError, DeviceMemoryError, StreamContext, compute_context
+from thorough import tries
 
 OPERATIONS = [("add", np.add), ("sub", np.subtract), ("maximum", np.maximum)]
 
@@ -93,7 +94,7 @@ def test_work_with_faults_is_right_or_fails_for_their_reason():
 
 @pytest.mark.slow
 def test_much_work_with_faults_is_right_or_fails_for_their_reason():
-    for seed in range(500):
+    for seed in range(tries(125, 500)):
         issue_and_check(seed, random_faults(seed))
 
 
@@ -144,5 +145,5 @@ def test_eager_work_orders_itself(threads):
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 4])
 def test_much_eager_work_orders_itself(threads):
-    for seed in range(200 // threads):
+    for seed in range(tries(60, 200) // threads):
         eager_and_check(seed, threads)

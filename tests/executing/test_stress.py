@@ -20,6 +20,7 @@ from tenferro_runtime.executing._plan import plan_of
 from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.executing._verify import PlanError, verify
 from tenferro_tensor import AsynchronousError, ComputeDevice, DeviceMemoryError, get_backend
+from thorough import tries
 
 DEVICES = tuple(map(ComputeDevice, ("cpu:0", "cpu:1", "sim:0", "sim:1")))
 
@@ -103,7 +104,7 @@ def test_random_plans_give_the_bits_of_the_sequential_run_in_order_and_free_all(
 @pytest.mark.slow
 @pytest.mark.parametrize("peers", [True, False])
 def test_many_random_plans(peers):
-    storm(range(1000, 3000), peers)
+    storm(range(1000, 1000 + tries(500, 2000)), peers)
 
 
 def storm(seeds, peers):
@@ -160,7 +161,7 @@ def test_random_faults_are_told_with_their_cause_and_leave_nothing_behind():
 
 @pytest.mark.slow
 def test_many_random_faults():
-    for seed in range(1000, 2000):
+    for seed in range(1000, 1000 + tries(250, 1000)):
         break_one(seed)
 
 

@@ -13,6 +13,7 @@ from tenferro_runtime.lowering import _reductions, _values, lower
 from tenferro_tensor import Spec
 from tenferro_tensor.loop_ir import interpret, plan_arena, verify
 from tenferro_tensor_core import ShapeError, dim
+from thorough import tries
 
 FEW = 3
 """Numbers that live in registers; more than a few need much larger arrays to see memory at work."""
@@ -40,7 +41,7 @@ def check(program: Program, arrays: list[np.ndarray[Any, Any]], sizes: tuple[int
     same(interpret(function, arrays, sizes, plan_arena(function)), want, dtype)
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(50, 150))
 @given(recipes())
 def test_lowered_programs_mean_what_they_mean_step_by_step(most_numbers: None, recipe: Recipe) -> None:
     arrays = recipe.inputs()
