@@ -34,7 +34,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def test_a_process_that_has_met_equal_values_gives_what_a_fresh_one_gives() -> None:
-    """23 values of few numbers, through every door, in seven ways, three times, in both orders."""
+    """23 values of few numbers, through every door, in seven ways, twice, in both orders."""
     environment = {**os.environ, "TENFERRO_CPU_JIT": "0", "PYTHONPATH": str(Path(key_doors.__file__).parent)}
     made = subprocess.run([sys.executable, key_doors.__file__], env=environment, capture_output=True, check=True)
     fresh, *warm = pickle.loads(made.stdout)
@@ -43,7 +43,7 @@ def test_a_process_that_has_met_equal_values_gives_what_a_fresh_one_gives() -> N
         (name, way, VALUES[number], fresh[name, way, number][i], outcomes[name, way, number][i])
         for outcomes in warm
         for name, way, number in fresh
-        for i in range(3)
+        for i in range(2)
         if not _alike(fresh[name, way, number][i], outcomes[name, way, number][i])
     ]
     assert not wrong, (len(wrong), wrong[:5])

@@ -178,9 +178,9 @@ def outcome(way: str, name: str, value: Any) -> Any:
 
 
 def met(values: Sequence[Any]) -> dict[tuple[str, str, int], list[Any]]:
-    """Outcomes of all doors and ways, three times each, for values one after the other."""
+    """Outcomes of all doors and ways, twice each, for values one after the other."""
     found: dict[tuple[str, str, int], list[Any]] = {}
-    for _ in range(3):
+    for _ in range(2):
         for number in values:
             for name in DOORS:
                 for way in WAYS:
