@@ -193,11 +193,13 @@ class HloEmitter:
             raise unsupported(name, [v.spec for v in operands], orders, cause) from cause
 
     def constant(self, array: Any, spec: Spec) -> HloValue:
-        """A constant; a scalar fills the whole shape."""
+        """A constant; a scalar fills the whole shape, by a broadcast, because XLA writes constants out in full."""
         a = np.asarray(array, spec.dtype)
-        text = dense(a) if a.shape == spec.shape or spec.size == 0 else dense(a.reshape(()))
         if spec.size == 0:
-            text = "dense<>"
+            return self.op("constant", (), spec, f"value = dense<> : {tensor_type(spec)}")
+        if not a.shape and spec.shape:
+            return self.broadcast(self.constant(a, spec.with_(shape=())), spec.shape, ())
+        text = dense(a if a.shape == spec.shape else a.reshape(()))
         return self.op("constant", (), spec, f"value = {text} : {tensor_type(spec)}")
 
     def compare(self, direction: str, x: HloValue, y: HloValue) -> HloValue:
