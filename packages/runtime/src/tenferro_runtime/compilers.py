@@ -11,13 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import entry_points
 from tenferro_tensor.calls import state
 from tenferro_tensor.dispatch import selecting
 from tenferro_tensor.entry_points import COMPILERS
-from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError, TenferroError
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError
 from tenferro_tensor_core.forks import new_lock
 
 if TYPE_CHECKING:
@@ -103,16 +104,7 @@ def _make(backend: str) -> ProgramCompiler:
             backend=backend,
         )
     make, who = entry_points.load(COMPILERS, name), entry_points.owner(offered[name])
-    try:
-        made = make(device)
-    except (TenferroError, KeyboardInterrupt):
-        raise
-    except BaseException as cause:  # a guest that calls sys.exit must not end the program
-        raise RegistryError(
-            f"the compiler {backend!r} of {who} cannot be made: {type(cause).__name__}: {cause}; "
-            "reinstall or remove what offers it",
-            backend=backend,
-        ) from cause
+    made = entry_points.made_by(partial(make, device), f"the compiler {backend!r} of {who}", backend=backend)
     if not isinstance(made, ProgramCompiler):
         raise RegistryError(
             f"{who} was asked for the compiler {backend!r}, but made {made!r:.80}, which is no ProgramCompiler",

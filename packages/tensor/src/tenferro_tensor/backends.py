@@ -26,8 +26,6 @@ from tenferro_tensor_core import (
     DimLike,
     HostAdapterError,
     PlacementError,
-    RegistryError,
-    TenferroError,
     UnsupportedError,
 )
 from tenferro_tensor_core.forks import new_lock
@@ -378,16 +376,7 @@ def get_backend(name: str) -> Backend:
     with _lock:
         if name not in _made:
             make, who = _maker(name) if registered is None else (registered, f"{registered!r}")
-            try:
-                made = make()
-            except (TenferroError, KeyboardInterrupt):
-                raise
-            except BaseException as cause:  # a guest that calls sys.exit must not end the program
-                raise RegistryError(
-                    f"the backend {name!r} of {who} cannot be made: {type(cause).__name__}: {cause}; "
-                    "reinstall or remove what offers it",
-                    backend=name,
-                ) from cause
+            made: Backend = entry_points.made_by(make, f"the backend {name!r} of {who}", backend=name)
             if registered is not None and made.name != name:
                 raise AcceleratorMismatchError(
                     f"{who} was registered to make the backend for {name!r}, but made that for {made.name!r}; "

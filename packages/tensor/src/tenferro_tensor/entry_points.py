@@ -5,7 +5,7 @@ An error in one distribution is reported when something of that distribution is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor._owners import HOUSE
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "BACKENDS", "COMPILERS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "owner", "rescan",
-    "usurped", "version_of",
+    "BACKENDS", "COMPILERS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "made_by", "owner",
+    "rescan", "usurped", "version_of",
 ]  # fmt: skip
 
 EXTENSIONS: Final = "tenferro.extensions"
@@ -107,6 +107,27 @@ def load(group: str, name: str) -> Any:
     if not callable(found):
         raise _broken(ep, f"it is the {type(found).__name__} {found!r:.60}, where a function is due")
     return found
+
+
+def made_by(make: Callable[[], Any], guest: str, **details: Any) -> Any:
+    """What a function of a guest makes.
+
+    Args:
+        make: the function.
+        guest: what it makes and who offers it, for the error.
+        details: attributes of the error.
+
+    Raises:
+        RegistryError: it raises an exception that is not one of tenferro's.
+    """
+    try:
+        return make()
+    except (TenferroError, KeyboardInterrupt):
+        raise
+    except BaseException as cause:  # a guest that calls sys.exit must not end the program
+        raise RegistryError(
+            f"{guest} cannot be made: {type(cause).__name__}: {cause}; reinstall or remove what offers it", **details
+        ) from cause
 
 
 def rescan() -> None:

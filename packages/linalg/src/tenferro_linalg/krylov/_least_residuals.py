@@ -58,13 +58,26 @@ def scaled(factor: Any, x: Any) -> Any:
     return tr.astype(factor, x.dtype) * x
 
 
+def started(linear: RecordedOperator, b: Any, wide: bool) -> tuple[Any, Any, Any, Any, Any]:
+    """The first vectors of a bidiagonalization, the direction of the solution, and both lengths, alpha and beta."""
+    u, beta = measured(b)
+    v, alpha = measured(linear.adjoint(u))
+    return u, v, scaled(ratio(tr.ones_like(alpha), alpha), u) if wide else v, alpha, beta
+
+
+def continued(linear: RecordedOperator, now: Any, wide: bool) -> tuple[Any, Any, Any, Any, Any]:
+    """The next of what `started` gives, from the fields ``u``, ``v``, ``t`` and ``alpha`` of a state."""
+    u, beta = measured(linear(now.v) - scaled(now.alpha, now.u))
+    v, alpha = measured(linear.adjoint(u) - scaled(beta, now.v))
+    t = scaled(ratio(tr.ones_like(alpha), alpha), u - scaled(beta, now.t)) if wide else v
+    return u, v, t, alpha, beta
+
+
 def least_residuals(
     linear: RecordedOperator, b: Any, like: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, wide: bool
 ) -> tuple[Any, KrylovInfo]:
     """The least-squares solution, or for the one of least norm what the adjoint maps to it; how it was reached."""
-    u, beta = measured(b)
-    v, alpha = measured(linear.adjoint(u))
-    t = scaled(ratio(tr.ones_like(alpha), alpha), u) if wide else v
+    u, v, t, alpha, beta = started(linear, b, wide)
     goal = beta
 
     def settled(now: _Bidiagonal) -> Any:
@@ -77,11 +90,7 @@ def least_residuals(
         return ~settled(now) & (now.k < maxiter) & tr.isfinite(now.phi_bar)
 
     def step(now: _Bidiagonal) -> _Bidiagonal:
-        u, beta = measured(linear(now.v) - scaled(now.alpha, now.u))
-        v, alpha = measured(linear.adjoint(u) - scaled(beta, now.v))
-        t = v
-        if wide:
-            t = scaled(ratio(tr.ones_like(alpha), alpha), u - scaled(beta, now.t))
+        u, v, t, alpha, beta = continued(linear, now, wide)
         damped = tr.hypot(now.rho_bar, damp)
         phi_bar = ratio(now.rho_bar, damped) * now.phi_bar
         lost = ratio(damp, damped) * now.phi_bar

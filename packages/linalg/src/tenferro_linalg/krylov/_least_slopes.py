@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tenferro_runtime as tr
 from tenferro_linalg.krylov._conjugate_gradients import length, ratio
 from tenferro_linalg.krylov._convergence import KrylovInfo
-from tenferro_linalg.krylov._least_residuals import measured, scaled
+from tenferro_linalg.krylov._least_residuals import continued, scaled, started
 from tenferro_linalg.krylov._operators import RecordedOperator
 
 
@@ -81,9 +81,7 @@ def least_slopes(
     linear: RecordedOperator, b: Any, like: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, wide: bool
 ) -> tuple[Any, KrylovInfo]:
     """The least-squares solution, or for the one of least norm what the adjoint maps to it; how it was reached."""
-    u, beta = measured(b)
-    v, alpha = measured(linear.adjoint(u))
-    t = scaled(ratio(tr.ones_like(alpha), alpha), u) if wide else v
+    u, v, t, alpha, beta = started(linear, b, wide)
     goal = beta
 
     def settled(now: _Rotated) -> Any:
@@ -95,11 +93,7 @@ def least_slopes(
         return ~settled(now) & (now.k < maxiter) & tr.isfinite(now.residual)
 
     def step(now: _Rotated) -> _Rotated:
-        u, beta = measured(linear(now.v) - scaled(now.alpha, now.u))
-        v, alpha = measured(linear.adjoint(u) - scaled(beta, now.v))
-        t = v
-        if wide:
-            t = scaled(ratio(tr.ones_like(alpha), alpha), u - scaled(beta, now.t))
+        u, v, t, alpha, beta = continued(linear, now, wide)
         c_hat, s_hat, alpha_hat = _rotation(now.alpha_bar, damp)
         c, s, rho = _rotation(alpha_hat, beta)
         theta_new = s * alpha
