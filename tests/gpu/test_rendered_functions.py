@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from host_kernels import COMPILER, HostFunction, library_of
-from native_kernels import meaning, one_op, values
-from rendered_functions import DTYPES, NAMES, kernels_of, kind_in, specs_of
+from native_kernels import DTYPES, meaning, one_op, values
+from rendered_functions import NAMES, kernels_of, kind_in, specs_of
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
 from tenferro_gpu.rendering import RESERVED, CudaRenderer
 from tenferro_gpu.rendering._functions import KINDS

@@ -7,25 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from native_kernels import meaning, one_op, operands, values
+from native_kernels import DTYPES, meaning, one_op, operands, values
 from tenferro_cpu.native import available
 from tenferro_tensor import Primitive, catalog
 from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, comparison, numbers
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, Reduction
-from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, finfo, is_inexact, is_narrow, load_bfloat16
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, finfo, is_inexact, is_narrow
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
 LENGTHS = (0, 1, 3, 16, 67, 300)
-DTYPES = {
-    "b": ["bool"],
-    "i": ["int8", "int16", "int32", "int64"],
-    "u": ["uint8", "uint16", "uint32", "uint64"],
-    "f": ["float32", "float64"],
-    "c": ["complex64", "complex128"],
-    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
-}
 DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
 
 

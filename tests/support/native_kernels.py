@@ -11,8 +11,16 @@ from tenferro_cpu.native.kernels._render import supported
 from tenferro_tensor import Op, Primitive, Spec, catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels
-from tenferro_tensor_core import finfo
+from tenferro_tensor_core import finfo, load_bfloat16
 
+DTYPES = {
+    "b": ["bool"],
+    "i": ["int8", "int16", "int32", "int64"],
+    "u": ["uint8", "uint16", "uint32", "uint64"],
+    "f": ["float32", "float64"],
+    "c": ["complex64", "complex128"],
+    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
+}
 _REFERENCE = kernels(np, lambda: import_module("scipy.special"))
 LONG = np.longdouble
 EXTENDED = np.finfo(LONG).nmant > 60

@@ -4,21 +4,13 @@ from functools import cache
 
 import numpy as np
 
-from native_kernels import one_op, operands
+from native_kernels import DTYPES, one_op, operands
 from tenferro_gpu.rendering import CudaRenderer
 from tenferro_gpu.rendering._functions import KINDS
 from tenferro_tensor.catalog import numbers
 from tenferro_tensor.device_model import KernelIR, ProgramSpec
-from tenferro_tensor_core import is_narrow, load_bfloat16
+from tenferro_tensor_core import is_narrow
 
-DTYPES = {
-    "b": ["bool"],
-    "i": ["int8", "int16", "int32", "int64"],
-    "u": ["uint8", "uint16", "uint32", "uint64"],
-    "f": ["float32", "float64"],
-    "c": ["complex64", "complex128"],
-    "n": ["float16", load_bfloat16().name],  # which NumPy knows by name from here on
-}
 NAMES = [name for names in DTYPES.values() for name in names]
 
 

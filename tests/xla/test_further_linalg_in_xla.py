@@ -5,6 +5,7 @@ import pytest
 
 import tenferro_linalg as tl
 import tenferro_runtime as tr
+from linalg_checks import total_of
 from tenferro_ad import grad
 from tenferro_runtime.extension import NumericalError
 from tenferro_xla import XlaExecutor
@@ -59,17 +60,6 @@ GROUPS = {
 }
 
 
-def loss(f):
-    def total(x):
-        out = 0.0
-        for y in f(x):
-            weights = tr.reshape(tr.linspace(0.5, 1.0, y.size), y.shape)
-            out = out + tr.sum(weights * tr.real(y * tr.conj(y)))
-        return out
-
-    return total
-
-
 def agree(f, *arrays, tolerance):
     values = [tr.asarray(a) for a in arrays]
     program = tr.trace(f, *values)
@@ -83,7 +73,7 @@ def agree(f, *arrays, tolerance):
 def test_values_and_gradients(name):
     """Real equations and functions, whose forms are complex; complex forms and structures, and in single precision."""
     f, x = GROUPS[name], draw((2, 3, 3), "float64" if name in ("equations", "functions") else "complex128")
-    agree(lambda a: (*f(a), grad(loss(f))(a)), x, tolerance=1e-8)
+    agree(lambda a: (*f(a), grad(total_of(f))(a)), x, tolerance=1e-8)
     agree(f, np.zeros((0, 3, 3)), tolerance=0)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import tenferro_linalg as tl
 import tenferro_runtime as tr
+from linalg_checks import total_of
 from tenferro_ad import grad, hessian, jvp
 from tenferro_linalg import DegenerateError, GaugeError
 from tenferro_runtime.extension import NumericalError
@@ -72,25 +73,12 @@ TALL = {
 GROUPS = {**{name: (f, (3, 3)) for name, f in SQUARE.items()}, **{name: (f, (4, 2)) for name, f in TALL.items()}}
 
 
-def loss(f):
-    """A real number that weights all elements of all results differently, whatever their phases."""
-
-    def total(x):
-        out = 0.0
-        for y in f(x):
-            weights = tr.reshape(tr.linspace(0.5, 1.0, y.size), y.shape)
-            out = out + tr.sum(weights * tr.real(y * tr.conj(y)))
-        return out
-
-    return total
-
-
 @pytest.mark.parametrize("name", GROUPS)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_values_and_derivatives(dtype, name):
     f, shape = GROUPS[name]
     x, dx = draw((2, *shape), dtype), draw((2, *shape), dtype)
-    total = loss(f)
+    total = total_of(f)
     if dtype == "float64":
         agree(lambda x: (*f(x), grad(total)(x)), x)
     else:
@@ -124,7 +112,7 @@ def test_bases_of_equal_values_follow_a_perturbation():
 def test_exponentials_and_factors():
     x = draw((2, 3, 3), "float64")
     f = lambda x: (tl.expm(x), *tl.lu(x), tl.polar(x)[0], tl.subspace_angles(x[..., :1], x[..., 1:]))
-    total = loss(lambda x: (tl.expm(x), tl.lu(x)[1], tl.polar(x)[0]))
+    total = total_of(lambda x: (tl.expm(x), tl.lu(x)[1], tl.polar(x)[0]))
     agree(lambda x: (*f(x), grad(total)(x)), x, tolerance=1e-7)
 
 
