@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import figures
 import markdown_blocks
 from simulated.installed import no_accelerator
 from tenferro_cpu.native import available
@@ -24,7 +25,18 @@ def test_page_runs(page: Path) -> None:
     if page.name in FUSED and not available():
         pytest.skip("the page shows fused steps, which are machine code")
     with no_accelerator():  # a page may bring one
-        markdown_blocks.run(page)
+        if ".savefig(" not in page.read_text():
+            markdown_blocks.run(page)
+            return
+        with figures.saved() as names:
+            markdown_blocks.run(page)
+    shown = re.findall(r"!\[[^]]+\]\([^)]*assets/figures/([^)]+)\)", page.read_text())
+    assert names == shown, "a page shows the figures that it saves, in this order, each with a description"
+
+
+def test_every_figure_is_on_a_page() -> None:
+    texts = "".join(page.read_text() for page in PAGES)
+    assert [path.name for path in figures.FIGURES.glob("*") if path.name not in texts] == []
 
 
 @pytest.mark.parametrize(
