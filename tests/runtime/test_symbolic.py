@@ -80,7 +80,7 @@ def test_bounds_are_checked() -> None:
     k = tr.dim("k", min=2, max=4)
     program = tr.trace(lambda x: x + 1, Spec((k,), F8))
     assert program.run(np.ones(3))[0].shape == (3,)
-    with pytest.raises(ShapeError, match=r"size 'k' is 5, outside of its bounds \[2, 4\]"):
+    with pytest.raises(ShapeError, match=r"size 'k' is 5, outside its bounds \[2, 4\]"):
         program.run(np.ones(5))
 
 

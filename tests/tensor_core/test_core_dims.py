@@ -263,12 +263,12 @@ def test_substitution_commutes_with_evaluation(tree, inner, bindings):
         (lambda: dim("n", min=2.5), ArgumentError, "a size is an int or a Dim, got 2.5"),  # type: ignore[arg-type]
         (lambda: n // 0, ArgumentError, "cannot divide the size n by zero; use a positive divisor"),
         (lambda: dim_min(), ArgumentError, "dim_min needs at least one size, got none"),
-        (lambda: n.evaluate({"m": 1}), ArgumentError, "size 'n' has no value; bound are ['m']; bind it too"),
-        (lambda: c.evaluate({"c": 10}), ShapeError, "size 'c' is 10, outside of its bounds [1, 9]; declare it with"),
-        (lambda: n.evaluate({"n": -1}), ShapeError, "size 'n' is -1, outside of its bounds [0, ...]"),
+        (lambda: n.evaluate({"m": 1}), ArgumentError, "size 'n' has no value; the bindings have ['m']; bind it too"),
+        (lambda: c.evaluate({"c": 10}), ShapeError, "size 'c' is 10, outside its bounds [1, 9]; declare it with"),
+        (lambda: n.evaluate({"n": -1}), ShapeError, "size 'n' is -1, outside its bounds [0, ...]"),
         (lambda: (7 // n).evaluate({"n": 0}), ShapeError, "size 7 is divided by n, which is zero here; pass other"),
-        (lambda: bool(n), InconclusiveDimError, "whether the symbolic size n is zero; use ask(n, '!=', 0)"),
-        (lambda: decide(n, "=", 3), ArgumentError, "'=' compares no sizes; use one of ==, !=, <, <=, >, >="),
+        (lambda: bool(n), InconclusiveDimError, "the symbolic size n has no truth value; use ask(n, '!=', 0)"),
+        (lambda: decide(n, "=", 3), ArgumentError, "'=' is not a comparison of sizes; use one of ==, !=, <, <=, >, >="),
     ],
 )
 def test_error_texts(call, error, text):

@@ -109,7 +109,7 @@ def test_fields_and_unaligned_data_need_a_copy():
     halves = np.zeros(3, dtype=[("z", "c8"), ("w", "f4")])["z"]  # aligned to 4 bytes, 8 long, 12 apart
     aligned = np.zeros(4, dtype=np.dtype([("a", "f8"), ("b", "f4")], align=True))
     assert np.shares_memory(from_numpy(aligned["a"]), aligned)
-    with pytest.raises(HostAdapterError, match=r"byte strides \(12,\) are no multiples of its element size 8"):
+    with pytest.raises(HostAdapterError, match=r"byte strides \(12,\) are not multiples of its element size 8"):
         from_numpy(halves, copy=False)
     unaligned = np.frombuffer(bytearray(17), np.uint8)[1:].view(np.float64)
     with pytest.raises(HostAdapterError, match=r"not aligned to its element type"):

@@ -99,6 +99,6 @@ def test_what_has_no_hash_has_no_key_with_a_hash(value: Any) -> None:
 def test_many_classes_are_not_kept_for_ever() -> None:
     from tenferro_tensor_core import _key_of
 
-    for n in range(_key_of._KINDS + 10):
+    for n in range(_key_of._MAX_CLASSES + 10):
         key_of(type(f"Kind{n}", (), {})())
-    assert len(_key_of._ways) <= _key_of._KINDS
+    assert len(_key_of._key_functions) <= _key_of._MAX_CLASSES

@@ -159,7 +159,7 @@ def test_axes_that_never_step_do_not_count():
 
 def test_byte_strides_of_structured_fields_are_refused():
     records = np.zeros(4, dtype=[("a", "f8"), ("b", "i4")])
-    with pytest.raises(LayoutError, match=r"byte strides \(12,\) and offset 0 are no multiples of the element size 8"):
+    with pytest.raises(LayoutError, match=r"byte strides \(12,\) and offset 0 are not multiples of the element size 8"):
         Layout.of(records["a"])
     assert Layout.from_byte_strides((1,), (12,), 8).strides == (1,), "a stride never taken is rounded"
 
@@ -219,8 +219,8 @@ def test_a_view_keeps_the_buffer_read_only():
             "reaches elements 0 to 5 of a buffer of 5; correct",
         ),
         (lambda: Layout((3,), (-1,), 1).validate(5), LayoutError, "reaches elements -1 to 1 of a buffer of 5"),
-        (lambda: Layout((3,), (1,)).transpose((0, 0)), AxisError, "transpose of 1 axes by (0, 0) is no permutation"),
-        (lambda: Layout((3,), (1,)).slice(0, 0), AxisError, "slice got 2 indices for 1 axes; drop the surplus"),
+        (lambda: Layout((3,), (1,)).transpose((0, 0)), AxisError, "transpose of 1 axes by (0, 0) is not a permutation"),
+        (lambda: Layout((3,), (1,)).slice(0, 0), AxisError, "slice got 2 indices for 1 axes; remove the surplus"),
         (lambda: Layout((3,), (1,)).slice(3), AxisError, "index 3 is out of range for axis 0 of size 3; use -3 <="),
         (lambda: Layout((4,), (1,)).reshape((3,)), ShapeError, "cannot reshape (4,) (4 elements) to (3,); keep"),
         (lambda: Layout((4,), (1,)).reshape((-1, -1)), ShapeError, "to (-1, -1); keep the number of elements, with"),

@@ -21,7 +21,7 @@ from tenferro_tensor_core import (
     floordiv,
 )
 from tenferro_tensor_core import _proof as proof
-from tenferro_tensor_core._cut_offs import unfolded
+from tenferro_tensor_core._normal_form import normal_form
 from tenferro_tensor_core._decide import COMPARISONS
 from tenferro_tensor_core._dims import as_dim
 from tenferro_tensor_core._facts import Facts
@@ -119,20 +119,20 @@ def test_steps_over_what_numbers_cut_off_are_equal_in_every_form():
 
 @given(a=expressions(), b=expressions())
 @settings(max_examples=300)
-def test_unfolded_sizes_are_equal_sizes(a, b):
+def test_normal_forms_are_equal_sizes(a, b):
     for d in (a, a - b, a * k - b):
-        same = as_dim(unfolded(as_poly(d)))
+        same = as_dim(normal_form(as_poly(d)))
         assert all(value(d, point) == value(same, point) for point in GRID)
 
 
-def test_unfolding_ends():
+def test_normal_forms_are_bounded():
     """Products of many extents that are cut off, and extents of extents."""
     product = deep = n
     for i in range(12):
         product = product * (dim_max(0, dim_min(dim(f"u{i}"), 5) - 2) + 1)
         deep = dim_min(deep, dim(f"u{i}")) + dim_max(deep - 2, i)
     for d in (product, deep):
-        assert unfolded(as_poly(d)) and decide(d, "==", n) is None
+        assert normal_form(as_poly(d)) and decide(d, "==", n) is None
 
 
 @given(a=expressions(), b=expressions())
@@ -270,6 +270,6 @@ def test_sizes_that_share_their_parts_cost_no_more_than_the_parts():
 
 def test_sizes_are_nested_to_a_limit():
     with pytest.raises(
-        TracingError, match=r"a size of m, n is made of 49 quotients, minima and maxima .* with numbers"
+        TracingError, match=r"a size of m, n nests 49 quotients, minima and maxima, .* with concrete numbers"
     ):
         nested(60)

@@ -1,4 +1,4 @@
-"""Dtypes, symbolic dimensions, layouts, host adapters and errors: the ground that every tenferro package stands on."""
+"""Dtypes, symbolic dimensions, layouts, host adapters and errors: the foundation of every tenferro package."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +188,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "exported_bfloat16":  # it loads ctypes
+    if name == "exported_bfloat16":  # deferred: it loads ctypes
         from ._dlpack import exported_bfloat16
 
         return exported_bfloat16

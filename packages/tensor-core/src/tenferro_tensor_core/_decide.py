@@ -1,10 +1,10 @@
-"""Comparisons of sizes that bounds decide for every value."""
+"""Comparisons of sizes that hold, or fail, for all values within the bounds."""
 
 from collections.abc import Callable
 from math import gcd
 from typing import Final, NoReturn
 
-from ._cut_offs import unfolded
+from ._normal_form import normal_form
 from ._dims import DimLike, nonnegative
 from ._errors import ArgumentError
 from ._poly import samples
@@ -20,10 +20,21 @@ COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def decide(a: DimLike, op: str, b: DimLike) -> bool | None:
-    """Answer `a op b` for all values within the bounds, or None when it depends on them.
+    """Decide `a op b` for all values within the bounds.
+
+    Args:
+        a: left size.
+        op: one of == != < <= > >=.
+        b: right size.
+
+    Returns:
+        True or False if that holds for all values, None if it depends on them or is not proved.
 
     Raises:
-        ArgumentError: `op` is none of == != < <= > >=.
+        ArgumentError: `op` is not a comparison.
+
+    See also:
+        `ask`, which also decides by example sizes.
 
     >>> from tenferro_tensor_core import dim, dim_min
     >>> n, m = dim("n", max=64), dim("m")
@@ -47,11 +58,11 @@ def decide(a: DimLike, op: str, b: DimLike) -> bool | None:
 
 
 def _unknown_op(op: str) -> NoReturn:
-    raise ArgumentError(f"{op!r} compares no sizes; use one of {', '.join(COMPARISONS)}", op=op)
+    raise ArgumentError(f"{op!r} is not a comparison of sizes; use one of {', '.join(COMPARISONS)}", op=op)
 
 
 def _sign_known(d: DimLike) -> bool | None:
-    """Tell whether d >= 0 always (True), never (False), or it depends (None)."""
+    """Whether d >= 0 holds always (True), never (False), or is undecided (None)."""
     return True if nonnegative(d) else False if nonnegative(-d - 1) else None
 
 
@@ -66,7 +77,7 @@ def _equal(d: DimLike) -> bool | None:
     values = {x for x in samples(p) if x is not None}
     if len(values) > 1:
         return None
-    known = unfolded(p)
+    known = normal_form(p)
     if not any(known):
         return not known
     return True if nonnegative(d) and nonnegative(-d) else None

@@ -1,4 +1,4 @@
-"""`Decisions`: who answers questions about sizes while a function is traced, and the guards that answers rely on."""
+"""`Decisions` answers questions about sizes while a function is traced, and records the guards that answers rely on."""
 
 import sys
 from collections import ChainMap
@@ -21,7 +21,14 @@ _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<="
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A fact about sizes that a decision relied on, and the place that asked.
+    """A comparison of sizes that a decision relied on.
+
+    Attributes:
+        lhs: left size.
+        op: one of == != < <= > >=.
+        rhs: right size.
+        where: file and line that asked, or an empty text.
+        reason: the operation that specialised a size, such as ``range()``; empty for comparisons.
 
     >>> from tenferro_tensor_core import dim
     >>> guard = Guard(dim("n"), ">", 3, "model.py:12")
@@ -34,10 +41,16 @@ class Guard:
     rhs: DimLike
     where: str = ""
     reason: str = ""
-    """The operation that made a number of a size, such as ``range()``; empty for comparisons."""
 
     def holds(self, bindings: Mapping[str, int]) -> bool:
-        """Tell whether the fact is true for these sizes."""
+        """Whether the comparison is true for given values of the variables.
+
+        Args:
+            bindings: value of each variable by name.
+
+        Returns:
+            The result of the comparison.
+        """
         return COMPARISONS[self.op](evaluate(self.lhs, bindings), evaluate(self.rhs, bindings))
 
     def __str__(self) -> str:
@@ -49,10 +62,15 @@ _STATE: Final = ("_canonical", "equalities", "examples", "facts", "guards", "unk
 
 
 class Decisions:
-    """Decides by example sizes what bounds leave open, and records a `Guard` for each answer.
+    """Decides by example sizes whatever bounds leave undecided, and records a `Guard` for each answer.
 
-    Inside `with decisions:`, `ask` turns to it. An equality that held is learned: later questions
-    see both sides as one size, so that they need no guard of their own.
+    Inside `with decisions:`, `ask` uses it. It learns equalities: later questions treat both sides
+    as one size and need no further guard.
+
+    Args:
+        examples: example value of each variable by name.
+        home: the trace where values that depend on these sizes alone are recorded; see `home_of`.
+        strict: whether specialising a size is an error.
 
     >>> from tenferro_tensor_core import ask, dim
     >>> n, m = dim("n"), dim("m")
@@ -69,27 +87,27 @@ class Decisions:
 
     def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
         self.home = home
-        """Where a value is recorded that is made of these sizes alone; see `home_of`."""
+        """The trace where values that depend on these sizes alone are recorded; see `home_of`."""
         self.strict = strict
-        """Whether making a number of a size is an error."""
+        """Whether specialising a size is an error."""
         self.closed = False
-        """Whether the trace has ended, so that an answer would come too late to be a guard of it."""
+        """Whether the trace has ended, so that guards can no longer be added."""
         self.examples = dict(examples)
         """Example size of each variable, in order of definition; may grow while tracing."""
         self.guards: list[Guard] = []
-        """Guards that the answers rely on, in the order asked, over the sizes as asked."""
+        """Guards that the answers rely on, in the order asked, with the sizes as asked."""
         self.equalities: dict[str, DimLike] = {}
-        """Learned equalities: variable name to the size that stands for it."""
+        """Learned equalities: the size that replaces each variable, by name."""
         self.unknown: set[str] = set()
-        """Sizes that depend on data: known only when the program runs."""
+        """Names of data-dependent sizes, known only when the program runs."""
         self.facts: Facts = Facts()
-        """Facts of the guards beyond these equalities."""
+        """Inequalities and equations from guards that are not substitutions of variables."""
         self._canonical: dict[Dim, DimLike] = {}
         self._lock = new_lock()
 
     def __enter__(self) -> "Decisions":
-        # The stack travels in the context variable: tokens would break when one object is
-        # entered twice or from several threads.
+        # The context variable holds the whole stack: tokens would break if one object were entered twice or from
+        # several threads.
         ACTIVE.set((*ACTIVE.get(), self))
         return self
 
@@ -102,30 +120,60 @@ class Decisions:
         ACTIVE.set(ACTIVE.get()[:-1])
 
     def state(self) -> tuple[Any, ...]:
-        """The questions and answers so far, for `restore`."""
+        """Return a snapshot of all questions and answers, for `restore`.
+
+        Returns:
+            The snapshot.
+        """
         return tuple([copy(getattr(self, name)) for name in _STATE])
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Forget what has been asked and learned since."""
+        """Return to a snapshot; later questions and answers are forgotten.
+
+        Args:
+            state: a result of `state`.
+        """
         for name, kept in zip(_STATE, state, strict=True):
             setattr(self, name, kept)
 
     def canonical(self, d: DimLike) -> DimLike:
-        """Return the size after the learned equalities."""
+        """Return a size after substituting the learned equalities.
+
+        Args:
+            d: the size.
+
+        Returns:
+            An equal size.
+        """
         if not self.equalities or isinstance(d, int):
             return d
-        memo = self._canonical  # taken first: another thread may learn an equality meanwhile, and start another one
+        memo = self._canonical  # read once: another thread may learn an equality meanwhile and replace the memo
         found = memo.get(d)
         if found is None:
             found = memo[d] = d.substitute(self.equalities)
         return found
 
     def knows(self, names: Iterable[str]) -> bool:
-        """Tell whether one of the variables is a size of this trace."""
+        """Whether one of the variables is a size of this trace.
+
+        Args:
+            names: names of the variables.
+
+        Returns:
+            True if this trace knows one of them.
+        """
         return any(name in self.examples or name in self.unknown for name in names)
 
     def decide(self, a: DimLike, op: str, b: DimLike) -> bool:
-        """Answer `a op b`: by learned equalities and bounds, else by the examples with a guard.
+        """Answer `a op b` by learned facts and bounds, else by the examples under a guard.
+
+        Args:
+            a: left size.
+            op: one of == != < <= > >=.
+            b: right size.
+
+        Returns:
+            The answer.
 
         Raises:
             InconclusiveDimError: a variable has no example size.
@@ -148,7 +196,7 @@ class Decisions:
         return answer
 
     def _rely(self, a: DimLike, op: str, b: DimLike) -> None:
-        """Let later questions be answered by what is known to hold."""
+        """Learn a fact, which may answer later questions."""
         if op == "==":
             self._learn(a, b)
         elif op != "!=":
@@ -158,7 +206,7 @@ class Decisions:
             self.facts.add(self.canonical(a - b - 1))
 
     def _answer(self, a: DimLike, op: str, b: DimLike) -> bool | None:
-        """The answer from bounds, learned equalities and the equations of guards."""
+        """Answer by bounds and learned facts, or None."""
         a, b = self.canonical(a), self.canonical(b)
         known = decide(a, op, b)
         if known is None:
@@ -168,7 +216,7 @@ class Decisions:
         return known
 
     def _by_facts(self, a: DimLike, op: str, b: DimLike) -> bool | None:
-        """The answer from sizes that are known not to be negative."""
+        """Answer by learned inequalities, or None."""
         if op in ("==", "!="):
             apart = self.facts.imply(a - b - 1) or self.facts.imply(b - a - 1)
             return op == "!=" if apart else None
@@ -178,12 +226,27 @@ class Decisions:
         return True if self.facts.imply(d) else False if self.facts.imply(-d - 1) else None
 
     def assume(self, a: DimLike, op: str, b: DimLike) -> None:
-        """Rely on a condition from now on; it becomes a guard, which the program checks."""
+        """Assume `a op b`; it becomes a guard, which the program checks.
+
+        Args:
+            a: left size.
+            op: one of == != < <= > >=.
+            b: right size.
+        """
         self.guards.append(Guard(a, op, b, _caller(), "assume()"))
         self._rely(a, op, b)
 
     def likely(self, a: DimLike, op: str, b: DimLike) -> bool:
-        """Answer `a op b` as the examples have it, and record nothing; False where there is no example."""
+        """Answer `a op b` by the examples without recording a guard.
+
+        Args:
+            a: left size.
+            op: one of == != < <= > >=.
+            b: right size.
+
+        Returns:
+            The answer; False if there is no example.
+        """
         known = self._answer(a, op, b)
         if known is not None:
             return known
@@ -191,17 +254,31 @@ class Decisions:
         return left is not None and right is not None and COMPARISONS[op](left, right)
 
     def example_of(self, d: DimLike) -> int | None:
-        """Return the example of a size; ``None`` where there is none."""
+        """Return the example value of a size.
+
+        Args:
+            d: the size.
+
+        Returns:
+            The value, or None if there is no example.
+        """
         examples = self._known_examples()
         if isinstance(d, Dim) and any(n not in examples for n in d.variables):
             return None
         return evaluate(d, examples)
 
     def specialise(self, d: DimLike, reason: str) -> int:
-        """Return the example of a size as a number, under the guard that it has this value.
+        """Return the example value of a size, under the guard that it has this value.
+
+        Args:
+            d: the size.
+            reason: the operation that needs a number, for error texts and the guard.
+
+        Returns:
+            The example value.
 
         Raises:
-            TracingError: sizes are not to be specialised (`strict`).
+            TracingError: the trace is `strict`.
             InconclusiveDimError: a variable has no example size.
         """
         d = self.canonical(d)
@@ -209,8 +286,8 @@ class Decisions:
             return d
         if self.strict:
             raise TracingError(
-                f"{reason} makes a number of the size {d}{at_line()}, for which the program would be traced for each "
-                "value of it; keep the size as it is, pass the number as a static argument, or allow it "
+                f"{reason} needs the value of the symbolic size {d}{at_line()}, which would specialise the program to "
+                "each value; keep the size symbolic, pass the number as a static argument, or allow it "
                 "(strict_sizes=False)",
                 size=str(d),
             )
@@ -218,8 +295,8 @@ class Decisions:
         missing = sorted(n for n in d.variables if n not in examples)
         if missing:
             raise InconclusiveDimError(
-                f"{reason} makes a number of the size {d}{at_line()}, but {', '.join(missing)} is known only when the "
-                "program runs; keep the size as it is, or give the code a fixed bound and a mask",
+                f"{reason} needs the value of the symbolic size {d}{at_line()}, but {', '.join(missing)} is known only "
+                "when the program runs; keep the size symbolic, or use a fixed bound and a mask",
                 size=str(d),
             )
         n = evaluate(d, examples)
@@ -227,7 +304,7 @@ class Decisions:
         return n
 
     def _known_examples(self) -> Mapping[str, int]:
-        """Examples of this trace and of those around it."""
+        """Examples of this trace and of the enclosing ones."""
         around = [d.examples for d in reversed(ACTIVE.get()) if d is not self]
         return ChainMap(self.examples, *around) if around else self.examples
 
@@ -238,7 +315,7 @@ class Decisions:
             self.facts.add_zero(a - b)
             return
         if len(sides) > 1:
-            # The later variable gives way: sizes of earlier arguments name the program's sizes.
+            # Replace the later variable: sizes of earlier arguments name the sizes of the program.
             order = {name: i for i, name in enumerate(self._known_examples())}
             sides.sort(key=lambda side: order.get(str(side[0]), len(order)))
         v, other = sides[-1]
@@ -250,14 +327,14 @@ class Decisions:
 
 
 ACTIVE: Final[ContextVar[tuple[Decisions, ...]]] = ContextVar("tenferro_decisions", default=())
-"""The traces that are going on, the innermost last."""
+"""The active traces, innermost last."""
 
 
 def inconclusive(a: DimLike, op: str, b: DimLike, why: str, data: bool = False) -> InconclusiveDimError:
     if data:
         return InconclusiveDimError(
             f"cannot decide {a} {op} {b}{at_line()}: {why}; state it with tr.assume({a} {op} {b}), branch with "
-            "tr.cond, or compute on all entries with a mask",
+            "tr.cond, or compute on all elements with a mask",
             lhs=a,
             op=op,
             rhs=b,
@@ -279,7 +356,7 @@ def at_line() -> str:
 
 
 def _name_of(d: DimLike) -> str:
-    """Return the name of a bare variable, else an empty text."""
+    """Return the name of a size that is a single variable, else an empty text."""
     if isinstance(d, Dim) and len(d.terms) == 1:
         (monomial, coefficient), *_ = d.terms
         if coefficient == 1 and len(monomial) == 1:
@@ -288,7 +365,7 @@ def _name_of(d: DimLike) -> str:
 
 
 def _solved(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
-    """Return n and 5 for 2*n + 1 and 11, an equation of one variable; other sides as they are."""
+    """Solve an equation in one variable: (2*n + 1, 11) becomes (n, 5); other equations are returned unchanged."""
     d = a - b
     if isinstance(d, Dim) and all(not monomial for monomial, _ in d.terms[1:]):
         (monomial, coefficient), *number = d.terms
@@ -303,7 +380,7 @@ def _occurs(name: str, d: DimLike) -> bool:
 
 
 def _caller() -> str:
-    """Return file:line of the innermost frame outside tenferro."""
+    """Return file:line of the innermost frame outside tenferro, or an empty text."""
     frame = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("tenferro_"):
         if frame.f_back is None:

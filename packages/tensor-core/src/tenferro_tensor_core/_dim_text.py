@@ -1,8 +1,8 @@
 """Symbolic sizes as text: for people, as Python source, and as canonical keys.
 
-Sizes share their parts, as `max(1, d) - max(2, d)` shares d: written out, one that was made in many steps would be
-longer than any memory. Keys name the atoms inside by their keys, long ones by a digest; people see the outer parts; and
-source computes a shared part once.
+Sizes share subexpressions, as `max(1, d) - max(2, d)` shares d, so that the expanded text of a size can grow
+exponentially. Keys therefore name nested atoms by their keys, and long ones by a digest; text for people elides inner
+parts; source computes a shared part once.
 """
 
 from collections import Counter
@@ -13,17 +13,17 @@ from ._poly import Atom
 from .forks import importing
 
 KEY_MAX: Final = 200
-"""Length in characters of the longest key that is written out; longer ones are replaced by a digest."""
+"""Longest key in characters; longer ones are replaced by a digest."""
 
 MAX_SHOWN_ATOMS: Final = 60
-"""Number of atoms, each counted as often as it is written, of the longest size that people are shown in full."""
+"""Largest number of atoms, with repetitions, of a size that is shown in full."""
 
 MAX_REPEATED_ATOMS: Final = 60
-"""Number of atoms, counted in this way, of the longest size whose source repeats shared parts."""
+"""Largest number of atoms, with repetitions, of a size whose source repeats shared parts."""
 
 
 def key_of(d: Any) -> str:
-    """Return the canonical key of a size; variables stand in it with their bounds."""
+    """Return the canonical key of a size; variables appear with their bounds."""
     return str(d) if isinstance(d, int) else _sum(d, lambda atom: atom.key)
 
 
@@ -33,13 +33,13 @@ def key_of_atom(kind: str, *args: Any) -> str:
     key = f"({written[0]})//({written[1]})" if kind == "floordiv" else f"{kind}({', '.join(written)})"
     if len(key) <= KEY_MAX:
         return key
-    with importing():  # long keys are seldom
+    with importing():  # deferred: long keys are rare
         from hashlib import blake2b
     return f"{kind}:{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def shown(d: Any) -> str:
-    """Return the text for people: of a long one, the parts that make it long are left out."""
+    """Return the text for people; in a long one, the longest parts are elided."""
     if isinstance(d, int):
         return str(d)
     long = _weight(d) > MAX_SHOWN_ATOMS
@@ -55,7 +55,7 @@ def shown(d: Any) -> str:
 
 
 def source(d: Any, names: Mapping[str, str]) -> str:
-    """Return a Python expression, variables written as `names` says."""
+    """Return a Python expression; `names` maps variables to their Python names."""
     shared = _shared(d) if _weight(d) > MAX_REPEATED_ATOMS else frozenset()
     assigned: dict[Atom, str] = {}
 
@@ -81,7 +81,7 @@ def _weight(d: Any) -> int:
 
 
 def _shared(d: Any) -> frozenset[Atom]:
-    """The atoms that occur in more than one place of a size."""
+    """The atoms that occur more than once in a size."""
     atoms = [atom for monomial, _ in d.terms for atom in monomial]
     args = [arg for atom in d.atoms() for arg in atom.args if not isinstance(arg, int)]
     atoms += [atom for arg in args for monomial, _ in arg.terms for atom in monomial]

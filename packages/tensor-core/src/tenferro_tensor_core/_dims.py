@@ -1,8 +1,8 @@
 """Symbolic dimensions: interned canonical polynomials, so that identity is equality.
 
 A `Dim` is a polynomial with integer coefficients over atoms: variables, floor quotients, minima
-and maxima. A result without variables is a plain int. Questions about sizes are answered here by
-bounds alone (`nonnegative`); `_decide` and `_decisions` ask further.
+and maxima. A result without variables is a plain int. This module answers questions by bounds alone
+(`nonnegative`); `_decide` and `_decisions` build on it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +23,9 @@ DimLike: TypeAlias = Union[int, "Dim"]
 """A size: a number or a symbolic one."""
 
 DIM_MEMO: Final = Memo(16384)
-"""Results of the algebra by operand identity; `stats()` and `clear()` at any time."""
+"""Results of the algebra by operand identity; `stats()` and `clear()` may be called at any time."""
 
-# Reentrant: a finalizer may run inside and build sizes of its own.
+# Reentrant: a finalizer may run while the lock is held, and create sizes.
 _lock: Final = new_lock()
 _dims: Final[WeakValueDictionary[Any, "Dim"]] = WeakValueDictionary()
 
@@ -33,8 +33,13 @@ _dims: Final[WeakValueDictionary[Any, "Dim"]] = WeakValueDictionary()
 class Dim:
     """A symbolic size: an integer polynomial in named sizes, in canonical form.
 
-    Equal expressions are the same object, so `==` is identity and never guesses: `n == 3` is
-    False for a symbolic `n`. Use `ask` to compare sizes. `+ - * // %` build new sizes.
+    Equal expressions are the same object, so `==` is identity: `n == 3` is False for a symbolic
+    `n`. Use `ask` to compare sizes. `+ - * // %` build new sizes. `dim` creates variables.
+
+    Attributes:
+        terms: pairs of a monomial and its coefficient.
+        lower: lower bound of the value, or None.
+        upper: upper bound of the value, or None.
 
     >>> n, m = dim("n"), dim("m")
     >>> (n + m) * n - m * n is n * n
@@ -48,7 +53,7 @@ class Dim:
     lower: int | None
     upper: int | None
 
-    # NumPy integers must leave `np.int64(2) * n` to __rmul__ instead of making an object array.
+    # NumPy integers must defer `np.int64(2) * n` to __rmul__ instead of making an object array.
     __array_ufunc__ = None
 
     def __new__(cls, *_: Any) -> "Dim":
@@ -92,7 +97,7 @@ class Dim:
 
     def __bool__(self) -> NoReturn:
         raise InconclusiveDimError(
-            f"cannot tell whether the symbolic size {self} is zero; use ask({self}, '!=', 0)",
+            f"the symbolic size {self} has no truth value; use ask({self}, '!=', 0)",
             dim=self,
         )
 
@@ -110,7 +115,7 @@ class Dim:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Names of the variables that occur, also inside quotients, minima and maxima.
+        """Names of the variables that occur, including inside quotients, minima and maxima.
 
         >>> sorted((dim("n") * dim("m") // 2).variables)
         ['m', 'n']
@@ -118,7 +123,10 @@ class Dim:
         return frozenset().union(*[atom.variables for monomial, _ in self.terms for atom in monomial])
 
     def atoms(self) -> Iterator[Atom]:
-        """Yield every atom once, arguments before the atoms that use them.
+        """Iterate over the atoms.
+
+        Returns:
+            An iterator that yields every atom once, arguments before the atoms that use them.
 
         >>> [atom.kind for atom in floordiv(dim("n"), 2).atoms()]
         ['var', 'floordiv']
@@ -138,7 +146,10 @@ class Dim:
         return walk(self)
 
     def bare(self) -> Iterator["Dim"]:
-        """Yield each variable that occurs, as a size of its own.
+        """Iterate over the variables.
+
+        Returns:
+            An iterator that yields each variable that occurs, as a size.
 
         >>> list((dim("n", min=1) * dim("m") // 2).bare())
         [m, n]
@@ -146,11 +157,17 @@ class Dim:
         return (_dim({(atom,): 1}) for atom in self.atoms() if atom.kind == "var")
 
     def evaluate(self, bindings: Mapping[str, int]) -> int:
-        """Return the value under `bindings`, names to integers.
+        """Return the value for given values of the variables.
+
+        Args:
+            bindings: value of each variable by name.
+
+        Returns:
+            The value.
 
         Raises:
             ArgumentError: a variable is not bound.
-            ShapeError: a value is outside the variable's bounds, or a divisor is zero.
+            ShapeError: a value is outside the bounds of its variable, or a divisor is zero.
 
         >>> (dim("n") * 2 + 1).evaluate({"n": 5})
         11
@@ -158,7 +175,13 @@ class Dim:
         return int(_value(self, bindings, True, {}))  # type: ignore[arg-type]
 
     def substitute(self, bindings: Mapping[str, DimLike]) -> DimLike:
-        """Return the size with variables replaced by other sizes; the rest stays symbolic.
+        """Return the size with variables replaced by other sizes.
+
+        Args:
+            bindings: replacements by name of the variable; other variables stay symbolic.
+
+        Returns:
+            The size, an int if no variable is left.
 
         >>> n, m = dim("n"), dim("m")
         >>> (n * n + m).substitute({"n": m + 1})
@@ -167,7 +190,13 @@ class Dim:
         return _value(self, bindings, False, {})
 
     def source(self, names: Mapping[str, str]) -> str:
-        """Return a Python expression for the value, variables written as `names` says.
+        """Return a Python expression for the value.
+
+        Args:
+            names: Python expression of each variable by name; by default its own name.
+
+        Returns:
+            Source code of an expression.
 
         >>> (dim("n") // 2 + 1).source({"n": "sizes[0]"})
         '(sizes[0])//2 + 1'
@@ -175,7 +204,10 @@ class Dim:
         return source(self, names)
 
     def describe(self) -> str:
-        """Return the expression and the bounds of its variables.
+        """Return the expression and the bounds of its variables as text.
+
+        Returns:
+            One line of text.
 
         >>> (dim("n", min=1) + dim("m", max=64)).describe()
         'm + n with 0 <= m <= 64, 1 <= n'
@@ -189,13 +221,21 @@ class Dim:
 
 
 def dim(name: str, min: int = 0, max: int | None = None) -> Dim:
-    """Return the symbolic size called `name`, at least `min` and at most `max`.
+    """Return the symbolic size called `name`.
 
     The same name with the same bounds is the same object; with other bounds it is another size
-    (`describe()` shows which).
+    (`describe()` shows the bounds).
+
+    Args:
+        name: a Python identifier.
+        min: smallest value.
+        max: largest value, or None.
+
+    Returns:
+        The variable.
 
     Raises:
-        ArgumentError: the name is no identifier, or the bounds exclude every size.
+        ArgumentError: the name is not an identifier, or the bounds exclude every size.
 
     >>> dim("batch", min=1), dim("n") is dim("n"), dim("n") is dim("n", min=1)
     (batch, True, False)
@@ -215,7 +255,14 @@ def dim(name: str, min: int = 0, max: int | None = None) -> Dim:
 
 
 def floordiv(a: DimLike, b: DimLike) -> DimLike:
-    """Return the quotient rounded down; it is defined where `b` is not zero.
+    """Return the quotient rounded down, as the operator `//` does.
+
+    Args:
+        a: dividend.
+        b: divisor, which must not be zero when the size is evaluated.
+
+    Returns:
+        The quotient, an int if it is constant.
 
     Raises:
         ArgumentError: `b` is the constant zero.
@@ -231,7 +278,16 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
 
 
 def dim_min(*dims: DimLike) -> DimLike:
-    """Return the smallest of `dims`; whatever the bounds decide is left out.
+    """Return the smallest of several sizes; arguments that the bounds exclude are dropped.
+
+    Args:
+        dims: one or more sizes.
+
+    Returns:
+        The minimum, an int if it is constant.
+
+    Raises:
+        ArgumentError: no size was given.
 
     >>> n = dim("n", max=64)
     >>> dim_min(n, 100), dim_min(n, dim("m"), n + 1), dim_min(3, 4)
@@ -241,7 +297,16 @@ def dim_min(*dims: DimLike) -> DimLike:
 
 
 def dim_max(*dims: DimLike) -> DimLike:
-    """Return the largest of `dims`; whatever the bounds decide is left out.
+    """Return the largest of several sizes; arguments that the bounds exclude are dropped.
+
+    Args:
+        dims: one or more sizes.
+
+    Returns:
+        The maximum, an int if it is constant.
+
+    Raises:
+        ArgumentError: no size was given.
 
     >>> dim_max(dim("n"), 0), dim_max(dim("n") - 2, 0)
     (n, max(0, n - 2))
@@ -250,7 +315,18 @@ def dim_max(*dims: DimLike) -> DimLike:
 
 
 def evaluate(d: DimLike, bindings: Mapping[str, int]) -> int:
-    """Return the value of a size, symbolic or not, under `bindings`.
+    """Return the value of a size, symbolic or not, for given values of the variables.
+
+    Args:
+        d: the size.
+        bindings: value of each variable by name.
+
+    Returns:
+        The value.
+
+    Raises:
+        ArgumentError: a variable is not bound.
+        ShapeError: a value is outside the bounds of its variable, or a divisor is zero.
 
     >>> evaluate(dim("n") + 1, {"n": 2}), evaluate(7, {})
     (3, 7)
@@ -259,15 +335,25 @@ def evaluate(d: DimLike, bindings: Mapping[str, int]) -> int:
 
 
 def as_size(x: Any) -> Any:
-    """Return the `Dim` or int that stands behind an object with ``__dim__``; anything else as it is."""
+    """Return the `Dim` or int of an object with ``__dim__``.
+
+    Args:
+        x: any object.
+
+    Returns:
+        The result of ``x.__dim__()``, or `x` itself if it has no such method.
+
+    >>> as_size(3)
+    3
+    """
     if x.__class__ is int or x.__class__ is Dim:
         return x
-    behind = getattr(x.__class__, "__dim__", None)
-    return x if behind is None else behind(x)
+    method = getattr(x.__class__, "__dim__", None)
+    return x if method is None else method(x)
 
 
 def _size(x: Any) -> DimLike:
-    """Return a size as int or Dim, whatever integer type it came in."""
+    """Convert any integer type to int; a Dim stays as it is."""
     x = as_size(x)
     if isinstance(x, Dim):
         return x
@@ -281,7 +367,7 @@ T = TypeVar("T")
 
 
 def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) -> DimLike:
-    """Apply an operator, leaving operands that are no integers, or know more than a Dim, to the other side."""
+    """Apply an operator; operands that are not integers, or that have ``__dim__``, implement it themselves."""
     kind = b.__class__ if a.__class__ is Dim else a.__class__
     if kind is not int and kind is not Dim:
         if hasattr(kind, "__dim__"):
@@ -294,7 +380,7 @@ def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) ->
 
 
 def memoised(operation: Callable[..., T], *key: Any) -> T:
-    """Return `operation` of `key`, called when nobody remembers it."""
+    """Return ``operation(*key)``, memoised in `DIM_MEMO`."""
     found: T = DIM_MEMO.get((operation, *key))
     if found is MISSING:
         found = operation(*key)
@@ -311,8 +397,10 @@ def as_dim(p: Poly) -> DimLike:
 
 
 def _resolved(p: Poly) -> DimLike | None:
-    """Return a shorter form of sums with an extremum: n - min(1, n) is max(0, n - 1), and max(a, b) + min(a, b) is
-    a + b; ``None`` where there is none."""
+    """Return a shorter form of a sum with an extremum, or None if there is none.
+
+    For example, n - min(1, n) is max(0, n - 1), and max(a, b) + min(a, b) is a + b.
+    """
     extrema = [
         (m[0], c) for m, c in p.items() if len(m) == 1 and m[0].kind in _OTHER and c in (1, -1) and len(m[0].args) == 2
     ]
@@ -360,12 +448,12 @@ def _from_terms(terms: tuple[tuple[Monomial, int], ...]) -> DimLike:
 
 
 def divisible(d: DimLike, by: DimLike) -> bool:
-    """Tell whether a size is a multiple of another as a polynomial, hence zero where that is zero."""
+    """Whether a size is a polynomial multiple of another, hence zero wherever that is zero."""
     return isinstance(by, Dim) and not _poly.divide(as_poly(d), as_poly(by))[1]
 
 
 def nonnegative(d: DimLike) -> bool:
-    """Tell whether d >= 0 follows for all values within the bounds."""
+    """Whether d >= 0 provably holds for all values within the bounds."""
     if isinstance(d, int):
         return d >= 0
     if d.lower is not None and d.lower >= 0:
@@ -404,14 +492,14 @@ def _floordiv(a: DimLike, b: DimLike) -> DimLike:
         shared = -shared
     factor = _poly.common_factor(p, q)
     p, q = (_poly.divide(x, {factor: shared})[0] for x in (p, q))
-    if (known := as_poly(as_dim(p))) != p:  # -min(n, 1) is max(1 - n, 0) - 1, whose number divides
+    if (known := as_poly(as_dim(p))) != p:  # -min(n, 1) becomes max(1 - n, 0) - 1, whose constant term divides
         return floordiv(as_dim(known), as_dim(q))
     whole, rest = _poly.divide(p, q)
     return as_dim(whole) + _remainder_quotient(as_dim(rest), as_dim(q))
 
 
 def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
-    """Return a//b for what polynomial division has left over: a constant, or an atom."""
+    """Return a//b for the remainder of a polynomial division: a constant or an atom."""
     if isinstance(b, int):
         if isinstance(a, int):
             return a // b
@@ -425,7 +513,7 @@ def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
 
 
 def _reduced(p: Poly, b: int) -> tuple[DimLike, int]:
-    """Return an equal quotient with smaller numbers: (2*n + 1)//4 is n//2, (n//2)//2 is n//4."""
+    """Return an equal quotient in lowest terms: (2*n + 1)//4 is n//2, (n//2)//2 is n//4."""
     constant = p.pop((), 0)
     shared = gcd(b, *p.values())
     p = {m: c // shared for m, c in p.items()}
@@ -442,7 +530,7 @@ def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
     (low, high), (small, large) = a, b
     if small is None or small < 0:
         return None, None
-    small = max(small, 1)  # undefined at zero, so zero does not count
+    small = max(small, 1)  # the quotient is undefined at zero
     least: int | None = 0
     if low is None or low < 0:
         least = None if low is None else low // small
@@ -475,8 +563,9 @@ def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
         kept = [k for k in kept if not nonnegative((k - d) * sign)] + [d]
     if len(kept) == 1:
         return kept[0]
-    # One form of extrema that differ by a number: min(n - 1, 0) is min(n, 1) - 1. What slices leave of an extent is
-    # max(n - 2, 0), one term: a product of such extents is one, too, and bounds see that it is not negative.
+    # Canonical form of extrema that differ by a constant: min(n - 1, 0) is min(n, 1) - 1. A maximum with a number
+    # keeps it: the extent of a slice, max(n - 2, 0), is one term, and so is a product of such extents, which
+    # interval arithmetic then proves nonnegative.
     number = next((d for d in kept if isinstance(d, int)), None) if kind == "max" else None
     shift = min(d if isinstance(d, int) else dict(d.terms).get((), 0) for d in kept) if number is None else number
     if shift:
@@ -510,9 +599,9 @@ def _flattened(kind: str, dims: tuple[DimLike, ...]) -> Iterator[DimLike]:
 
 
 def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool, known: dict[Atom, DimLike]) -> DimLike:
-    """Evaluate a size; with `checked`, every variable must be bound to a value in its bounds.
+    """Evaluate a size; with `checked`, every variable must be bound to a value within its bounds.
 
-    `known` are the values of the atoms that have been met: sizes share them.
+    `known` memoises the values of atoms, which sizes share.
     """
     if isinstance(d, int):
         return d
@@ -527,7 +616,7 @@ def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool, known: di
             product = product * value
         if isinstance(product, int):
             number += coefficient * product
-        else:  # one sum: forms of a part of it need not be those of the whole
+        else:  # canonicalise the whole sum once: the form of a part may differ
             rest = _poly.add(rest, as_poly(product), coefficient)
     return as_dim(_poly.add(rest, {(): number})) if rest else number
 
@@ -539,12 +628,12 @@ def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool, know
             if not checked:
                 return _dim({(atom,): 1})
             raise ArgumentError(
-                f"size {atom.name!r} has no value; bound are {sorted(bindings)}; bind it too",
+                f"size {atom.name!r} has no value; the bindings have {sorted(bindings)}; bind it too",
                 name=atom.name,
             )
         if isinstance(value, int) and not ((atom.lower or 0) <= value and (atom.upper is None or value <= atom.upper)):
             raise ShapeError(
-                f"size {atom.name!r} is {value}, outside of its bounds "
+                f"size {atom.name!r} is {value}, outside its bounds "
                 f"[{atom.lower}, {'...' if atom.upper is None else atom.upper}]; "
                 "declare it with wider bounds, or pass another size",
                 name=atom.name,

@@ -1,11 +1,10 @@
-"""Element types: the thirteen numeric types of the Array API, and two narrow ones.
+"""Dtypes: the thirteen of the Array API, and the narrow float16 and bfloat16.
 
-A dtype is a `numpy.dtype`, always the canonical instance: identity is equality for what
-`dtype()` returns.
+A dtype is a `numpy.dtype`, always the canonical instance: for dtypes that `dtype()` returns,
+identity is equality.
 
-float16 and bfloat16 are narrow: arrays are stored in them, and every step computes in float32 and
-rounds its results to them once. bfloat16 comes from `ml_dtypes`, which is imported when the type is
-first asked for.
+The narrow dtypes are storage formats: every operation computes in float32 and rounds its results
+once. bfloat16 comes from `ml_dtypes`, which is imported on first use.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,10 +16,10 @@ from ._errors import ArgumentError, DTypeError, MissingDTypeError
 from .forks import importing, new_lock
 
 DType: TypeAlias = np.dtype[Any]
-"""NumPy's objects are the dtypes."""
+"""A dtype is a NumPy dtype object."""
 
 Scalar: TypeAlias = bool | int | float | complex
-"""A Python number, which is weak: it takes the dtype of the arrays beside it."""
+"""A Python number. It is weakly typed: it adopts the dtype of the array operands."""
 
 bool_: Final[DType] = np.dtype(np.bool_)
 int8: Final[DType] = np.dtype(np.int8)
@@ -41,25 +40,30 @@ DTYPES: Final[tuple[DType, ...]] = (
     *(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
     *(float32, float64, complex64, complex128),
 )
-"""The dtypes of the Array API standard. Tensors can have float16 and `bfloat16` besides."""
+"""The dtypes of the Array API standard. Tensors additionally support float16 and bfloat16."""
 
 _CANONICAL: Final[dict[DType, DType]] = {dt: dt for dt in (*DTYPES, float16)}
 _NAMES: Final = ", ".join([*[dt.name for dt in (*DTYPES[:9], float16)], "bfloat16", *[dt.name for dt in DTYPES[9:]]])
 _NARROW: Final[set[DType]] = {float16}
 _lock: Final = new_lock()
 
-ADDED: Final[list[Callable[[DType], None]]] = []
-"""Called with bfloat16 before anybody is given it: tables over all dtypes make room for it."""
+ON_NEW_DTYPE: Final[list[Callable[[DType], None]]] = []
+"""Callbacks that extend tables over all dtypes; called with bfloat16 before `dtype` first returns it."""
 
 
 def dtype(x: Any) -> DType:
     """Return the canonical dtype that `x` names.
 
-    `x` is a dtype, a NumPy scalar type, a name such as `"float32"`, or one of the Python types
-    `bool`, `int`, `float`, `complex` (meaning bool, int64, float64, complex128).
+    Args:
+        x: a dtype, a NumPy scalar type, a name such as `"float32"`, or one of the Python types
+            `bool`, `int`, `float`, `complex` (meaning bool, int64, float64, complex128).
+
+    Returns:
+        The canonical `numpy.dtype` instance.
 
     Raises:
-        DTypeError: `x` names no supported type, or one in foreign byte order.
+        DTypeError: `x` names no supported dtype, or one in foreign byte order.
+        MissingDTypeError: `x` is bfloat16, and `ml_dtypes` is not installed.
 
     >>> dtype("f4"), dtype(int), dtype(np.complex64)
     (dtype('float32'), dtype('int64'), dtype('complex64'))
@@ -69,10 +73,10 @@ def dtype(x: Any) -> DType:
     if x.__class__ is str and x == "bfloat16":
         return load_bfloat16()
     try:
-        # Python's int means int64 on every platform; NumPy 2 agrees, the law is stated here.
+        # Python's int means int64 on every platform, whatever NumPy's default integer is.
         found = int64 if x is int else np.dtype(x)
     except (TypeError, ValueError, SyntaxError):
-        # NumPy's parser of comma separated strings lets SyntaxError through.
+        # NumPy's parser of comma-separated strings can raise SyntaxError.
         raise DTypeError(f"{x!r} is not an element type; use one of {_NAMES}", given=x) from None
     canonical = _CANONICAL.get(found)
     if canonical is None:
@@ -83,7 +87,10 @@ def dtype(x: Any) -> DType:
 
 
 def load_bfloat16() -> DType:
-    """Return the type of 16 bits with the exponents of float32, which `ml_dtypes` adds to NumPy.
+    """Return bfloat16, the 16-bit float with the exponent range of float32, which `ml_dtypes` adds to NumPy.
+
+    Returns:
+        The canonical dtype.
 
     Raises:
         MissingDTypeError: `ml_dtypes` is not installed.
@@ -102,14 +109,20 @@ def load_bfloat16() -> DType:
     if found not in _CANONICAL:
         with _lock:
             _NARROW.add(found)
-            for enter in ADDED:
-                enter(found)
+            for extend in ON_NEW_DTYPE:
+                extend(found)
             _CANONICAL[found] = found
     return found
 
 
 def kind_of(dt: DType) -> str:
-    """Return NumPy's letter for the kind of `dt`; bfloat16 is of kind `"f"`, though NumPy says void.
+    """Return NumPy's kind character of a dtype; bfloat16 is `"f"`, although NumPy reports void.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        One of `"b"`, `"i"`, `"u"`, `"f"` and `"c"`.
 
     >>> kind_of(float32), kind_of(dtype("bfloat16"))
     ('f', 'f')
@@ -119,7 +132,13 @@ def kind_of(dt: DType) -> str:
 
 
 def is_narrow(dt: DType) -> bool:
-    """Tell whether `dt` is float16 or bfloat16, in which arrays are stored but nothing is computed.
+    """Whether a dtype is float16 or bfloat16: storage formats in which nothing is computed.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for the narrow dtypes.
 
     >>> is_narrow(float16), is_narrow(float32)
     (True, False)
@@ -128,7 +147,13 @@ def is_narrow(dt: DType) -> bool:
 
 
 def computing_type(dt: DType) -> DType:
-    """Return the type in which steps on `dt` compute: float32 for the narrow ones, else `dt`.
+    """Return the dtype in which operations on `dt` compute: float32 for the narrow ones, else `dt`.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        The canonical dtype.
 
     >>> computing_type(float16), computing_type(int8)
     (dtype('float32'), dtype('int8'))
@@ -147,7 +172,13 @@ def _unsupported(found: DType) -> str:
 
 
 def is_bool(dt: DType) -> bool:
-    """Tell whether `dt` is the boolean type.
+    """Whether a dtype is the boolean dtype.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for bool.
 
     >>> is_bool(bool_), is_bool(uint8)
     (True, False)
@@ -156,7 +187,13 @@ def is_bool(dt: DType) -> bool:
 
 
 def is_integer(dt: DType) -> bool:
-    """Tell whether `dt` is an integer type, signed or not; booleans are not.
+    """Whether a dtype is a signed or unsigned integer dtype; bool is not.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for integer dtypes.
 
     >>> is_integer(uint8), is_integer(bool_)
     (True, False)
@@ -165,7 +202,13 @@ def is_integer(dt: DType) -> bool:
 
 
 def is_signed(dt: DType) -> bool:
-    """Tell whether `dt` has negative values: signed integers, floats and complex types.
+    """Whether a dtype has negative values, as signed integers, floats and complex numbers do.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for signed dtypes.
 
     >>> is_signed(int8), is_signed(float32), is_signed(uint8)
     (True, True, False)
@@ -174,7 +217,13 @@ def is_signed(dt: DType) -> bool:
 
 
 def is_real_floating(dt: DType) -> bool:
-    """Tell whether `dt` is real floating point, narrow or not.
+    """Whether a dtype is real floating point, narrow or not.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for real floating-point dtypes.
 
     >>> is_real_floating(float32), is_real_floating(complex64)
     (True, False)
@@ -183,7 +232,13 @@ def is_real_floating(dt: DType) -> bool:
 
 
 def is_complex(dt: DType) -> bool:
-    """Tell whether `dt` is complex64 or complex128.
+    """Whether a dtype is complex64 or complex128.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for complex dtypes.
 
     >>> is_complex(complex64), is_complex(float64)
     (True, False)
@@ -192,7 +247,13 @@ def is_complex(dt: DType) -> bool:
 
 
 def is_inexact(dt: DType) -> bool:
-    """Tell whether `dt` is floating, real or complex: the types that carry derivatives.
+    """Whether a dtype is real or complex floating point, hence differentiable.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        True for floating-point dtypes.
 
     >>> is_inexact(complex64), is_inexact(int64)
     (True, False)
@@ -201,7 +262,13 @@ def is_inexact(dt: DType) -> bool:
 
 
 def real_of(dt: DType) -> DType:
-    """Return the type of the real part; a type that is not complex is its own.
+    """Return the dtype of the real part.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        float32 or float64 for complex dtypes, `dt` itself for all others.
 
     >>> real_of(complex64)
     dtype('float32')
@@ -212,7 +279,13 @@ def real_of(dt: DType) -> DType:
 
 
 def inexact_of(dt: DType) -> DType:
-    """Return `dt` when it is floating, float64 for integers and booleans.
+    """Return the floating-point dtype to which functions such as `sin` convert `dt`.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        `dt` if it is real or complex floating point, float64 for integers and booleans.
 
     >>> inexact_of(int8), inexact_of(complex64)
     (dtype('float64'), dtype('complex64'))
@@ -221,7 +294,13 @@ def inexact_of(dt: DType) -> DType:
 
 
 def complex_of(dt: DType) -> DType:
-    """Return the complex type whose parts hold `inexact_of(dt)`: complex64 for the narrow types.
+    """Return the complex dtype whose parts can hold `inexact_of(dt)`.
+
+    Args:
+        dt: a supported dtype.
+
+    Returns:
+        complex64 for float32 and the narrow dtypes, complex128 for other real dtypes, `dt` if it is complex.
 
     >>> complex_of(float32), complex_of(int8), complex_of(float16)
     (dtype('complex64'), dtype('complex128'), dtype('complex64'))
@@ -244,11 +323,19 @@ _KINDS: Final[dict[str, str]] = {
 
 
 def isdtype(dt: Any, kind: Any) -> bool:
-    """Tell whether `dt` is of `kind`: a dtype, an Array API kind name, or a tuple of both.
+    """Whether a dtype is of a kind.
+
+    Args:
+        dt: the dtype, or a name of it.
+        kind: a dtype, a kind name of the Array API such as `"real floating"`, or a tuple of these, any of which
+            may match.
+
+    Returns:
+        True if `dt` is of `kind`.
 
     Raises:
-        ArgumentError: an unknown kind name.
-        DTypeError: an unsupported dtype.
+        ArgumentError: `kind` is an unknown name.
+        DTypeError: a dtype is not supported.
 
     >>> isdtype(float32, "real floating"), isdtype(int8, ("bool", float64))
     (True, False)
@@ -260,7 +347,7 @@ def isdtype(dt: Any, kind: Any) -> bool:
         letters = _KINDS.get(kind)
         if letters is None:
             raise ArgumentError(
-                f"isdtype knows no kind {kind!r}; use a dtype, or one of {_quoted(_KINDS)}",
+                f"isdtype does not know the kind {kind!r}; use a dtype, or one of {_quoted(_KINDS)}",
                 kind=kind,
             )
         return kind_of(dt) in letters

@@ -1,17 +1,21 @@
-"""Typed errors: what was asked, what was seen, what to do next.
+"""Typed errors, whose texts say what was asked, what was seen and what to do next.
 
-Every error of tenferro is a `TenferroError` and also the builtin that it refines, so that
-`except ValueError` keeps working. The text is for people, `payload` for programs.
+Every error is a `TenferroError` and also the builtin that it refines, so that `except ValueError`
+keeps working. The text is for people, `payload` for programs.
 """
 
 from typing import Any
 
 
 class TenferroError(Exception):
-    """Base of all errors that tenferro raises on purpose.
+    """Base class of all errors that tenferro raises deliberately.
 
-    Catch it to handle every one of them; catch a subclass, or the builtin it refines, to handle
-    one family. Keyword arguments become `payload`, the machine-readable half of the message.
+    Catch it to handle all of them; catch a subclass, or the builtin that it refines, to handle one
+    family.
+
+    Args:
+        message: the text.
+        payload: facts for programs, kept in the attribute of this name.
 
     >>> error = ShapeError("cannot add (2,) and (3,); broadcast one of them", shapes=((2,), (3,)))
     >>> error.payload
@@ -27,8 +31,8 @@ class TenferroError(Exception):
         self.payload = payload
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # BaseException.__reduce__ calls the class with `args` only; the payload (and notes) live
-        # in the instance dictionary, which pickle restores afterwards.
+        # BaseException.__reduce__ passes `args` only; the payload and notes are in the instance dictionary, which
+        # pickle restores afterwards.
         return _rebuild, (type(self), self.args), self.__dict__
 
 
@@ -37,15 +41,15 @@ def _rebuild(cls: type[TenferroError], args: tuple[Any, ...]) -> TenferroError:
 
 
 class ShapeError(TenferroError, ValueError):
-    """Shapes do not fit together, or a size is impossible.
+    """Shapes are incompatible, or a size is impossible.
 
     Raised by shape inference, broadcasting, reshaping and contraction. The message names the
-    axes and sizes that disagree: reshape, transpose, slice or broadcast an operand.
+    axes and sizes that disagree. Reshape, transpose, slice or broadcast an operand.
     """
 
 
 class DTypeError(TenferroError, TypeError):
-    """An element type is not supported, or cannot take part in this operation.
+    """A dtype is not supported, or not valid for this operation.
 
     Raised for types outside the supported set (objects, strings, dates) and for
     implicit conversions that would lose information. Convert explicitly to a supported type.
@@ -53,96 +57,96 @@ class DTypeError(TenferroError, TypeError):
 
 
 class MissingDTypeError(DTypeError, AttributeError):
-    """An element type needs a package that is not installed; the message names it.
+    """A dtype needs a package that is not installed; the message names the package.
 
-    It is an `AttributeError`, so that ``hasattr(namespace, "bfloat16")`` asks whether the type is there.
+    It is an `AttributeError`, so that ``hasattr(namespace, "bfloat16")`` tells whether the dtype is available.
     """
 
 
 class AxisError(TenferroError, IndexError):
-    """An axis number is out of range, repeated, or an index leaves its axis.
+    """An axis is out of range or repeated, or an index is out of bounds.
 
     Raised before anything runs. Axes count from 0, negative ones from the end.
     """
 
 
 class ArgumentError(TenferroError, ValueError):
-    """An argument is outside of what the function accepts.
+    """The function does not accept the value of an argument.
 
-    Raised for a value that is wrong by itself, whatever the shapes and types of the operands.
+    Raised for a value that is wrong regardless of the shapes and dtypes of the operands.
     The message lists the accepted values.
     """
 
 
 class LayoutError(TenferroError, ValueError):
-    """A memory layout cannot be expressed, or leaves its buffer.
+    """A memory layout cannot be expressed, or exceeds its buffer.
 
     Raised when a view would need a copy (a reshape of a transposed layout), when strides reach
-    outside the buffer, or when an address does not fit 64 bits. Copy into row-major order first,
+    outside the buffer, or when an offset does not fit in 64 bits. Copy into row-major order first,
     or correct the shape, strides and offset.
     """
 
 
 class InconclusiveDimError(TenferroError, RuntimeError):
-    """A question about symbolic sizes has no answer yet.
+    """A comparison of symbolic sizes cannot be decided.
 
-    Raised when bounds do not decide a comparison and no example size may decide it. Give the
-    dimension tighter bounds, supply an example size, or write the code without the branch.
+    Raised when bounds do not decide it and there is no example size. Give the dimension tighter
+    bounds, supply an example size, or write the code without the branch.
     """
 
 
 class HostAdapterError(TenferroError, BufferError):
-    """Host data cannot be taken over as asked.
+    """Host data cannot be imported as requested.
 
-    Raised when a buffer or DLPack producer lives on another device, exports an unsupported
+    Raised when a buffer or DLPack producer is on another device, exports an unsupported
     format, or would need a copy that `copy=False` forbids. Move or copy the data first.
     """
 
 
 class PlacementError(TenferroError, RuntimeError):
-    """Operands live in different places, or no device can be chosen.
+    """Operands are in different places, or no device can be chosen.
 
-    Nothing moves between host and accelerator by itself: the message lists every operand with
+    Nothing moves between host and accelerator implicitly. The message lists every operand with
     its place. Transfer the operands explicitly, or name a device.
     """
 
 
 class AmbiguousPlacementError(PlacementError):
-    """Operands of one operation that no device computes on together.
+    """No single device can compute on all operands of an operation.
 
-    Raised when operands lie in several memories, have compute devices of their own that differ, or lie where the
-    device of the enclosing scope does not compute. The message lists every operand with its memory, its compute
-    device and the line that made it, and names the `to_device` calls that bring them together.
+    Raised when operands are in several memory spaces, have different compute devices of their own, or are in memory
+    that the device of the enclosing scope cannot access. The message lists every operand with its memory space, its
+    compute device and the line that created it, and names the `to_device` calls that bring them together.
     """
 
 
 class TransferForbiddenError(PlacementError):
-    """Data would be moved between memories where that is forbidden.
+    """Data would move between memory spaces where transfers are forbidden.
 
-    Raised inside of ``with no_transfers():``, before anything runs. The message names the line that moves data, the
-    direction and the bytes: keep the operands in one memory, or move them before the scope.
+    Raised inside ``with no_transfers():``, before anything runs. The message names the line that moves data, the
+    direction and the number of bytes. Keep the operands in one memory space, or move them before the scope.
     """
 
 
 class BackendUnavailableError(TenferroError, ImportError):
-    """A backend or a package that it needs is not installed or not usable here.
+    """A backend, or a package that it needs, is not installed or not usable here.
 
     The message names the distribution to install or the missing device.
     """
 
 
 class UnsupportedError(TenferroError, NotImplementedError):
-    """The operation is well defined but this backend, type or layout has no kernel for it.
+    """The operation is well defined, but this backend, dtype or layout has no kernel for it.
 
-    There is no silent fallback: use another device or type, or install what the message names.
+    There is no silent fallback. Use another device or dtype, or install the package that the message names.
     """
 
 
 class ForeignFunctionError(UnsupportedError, TypeError):
-    """A function of another library was called on a tensor, and has no counterpart that could stand for it.
+    """A function of another library was called on a tensor, and tenferro has no counterpart.
 
-    NumPy's functions on tensors are those of the namespace. One that the namespace does not have runs on concrete
-    tensors only: a value that is traced, batched or differentiated would be cut off. The message names what to use.
+    NumPy functions on tensors dispatch to the namespace. One without a counterpart runs on concrete tensors only,
+    because a traced, batched or differentiated value would lose its connection. The message names an alternative.
     """
 
 
@@ -155,14 +159,14 @@ class NumericalError(TenferroError, ArithmeticError):
 
 
 class RegistryError(TenferroError, RuntimeError):
-    """Two registrations collide, or an extension could not be registered.
+    """Two registrations conflict, or an extension could not be registered.
 
-    The message names the distribution at fault: uninstall one of the two, or upgrade it.
+    The message names the distribution at fault. Uninstall one of the two, or upgrade it.
     """
 
 
 class TracingError(TenferroError, TypeError):
-    """A traced value was used where a concrete one is needed, or outlived its trace.
+    """A traced value was used where a concrete one is needed, or after its trace ended.
 
     Raised by conversions to Python numbers and branches on traced values. Mark the argument
     static, or use the structured control flow that the message names.
@@ -170,7 +174,7 @@ class TracingError(TenferroError, TypeError):
 
 
 class GradientError(TenferroError, RuntimeError):
-    """A derivative was asked for that does not exist or cannot be computed safely.
+    """The requested derivative does not exist or cannot be computed safely.
 
     Raised for integer inputs, non-scalar outputs without a cotangent, and degenerate
     decompositions. A gradient is never silently zero.
@@ -178,7 +182,7 @@ class GradientError(TenferroError, RuntimeError):
 
 
 class MissingRuleError(GradientError, NotImplementedError):
-    """A primitive has no derivative rule for the mode asked for.
+    """A primitive has no derivative rule for the requested mode.
 
     The message names the primitive and its family. Register a rule, or stop the gradient there.
     """

@@ -1,7 +1,7 @@
-"""`Facts`: sizes that are known not to be negative, and sizes that are known to be zero.
+"""`Facts`: sizes known to be nonnegative, and sizes known to be zero.
 
-A fact is looked at only for questions that share a variable with it, and a proof is tried only where no sample refutes
-it: a question costs about the same however many facts there are.
+Only facts that share a variable with a question are considered, and a proof is attempted only if no sample refutes
+it, so that the cost of a question hardly depends on the number of facts.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from ._poly import Samples, as_poly, samples
 
 
 class Facts:
-    """Facts of the guards of a trace beyond equalities of variables.
+    """Inequalities and equations from the guards of a trace.
 
     >>> from tenferro_tensor_core import dim
     >>> n, m = dim("n"), dim("m")
@@ -26,9 +26,9 @@ class Facts:
 
     def __init__(self) -> None:
         self._bounds: dict[Any, tuple[Dim, Samples]] = {}
-        # By what is left without the number: of n - 2 >= 0 and n - 5 >= 0 the stronger one is kept.
+        # Keyed by the non-constant terms: of n - 2 >= 0 and n - 5 >= 0 the stronger one is kept.
         self._users: dict[str, dict[Any, None]] = {}
-        # By one of their variables, the one with the fewest: a multiple of a size has all variables of it.
+        # Keyed by the variable with the fewest entries: a multiple of a size contains all of its variables.
         self._zeros: dict[str, dict[Dim, Samples]] = {}
 
     def __copy__(self) -> "Facts":
@@ -39,7 +39,7 @@ class Facts:
         return new
 
     def add(self, d: DimLike) -> None:
-        """Rely on d >= 0."""
+        """Add the fact d >= 0."""
         if isinstance(d, int):
             return
         form = tuple([term for term in d.terms if term[0]])
@@ -51,13 +51,13 @@ class Facts:
             self._users.setdefault(name, {})[form] = None
 
     def add_zero(self, d: DimLike) -> None:
-        """Rely on d == 0."""
+        """Add the fact d == 0."""
         if isinstance(d, Dim):
             name = min(sorted(d.variables), key=lambda name: len(self._zeros.get(name, ())))
             self._zeros.setdefault(name, {})[d] = samples(as_poly(d))
 
     def imply(self, d: DimLike) -> bool:
-        """Tell whether d >= 0 follows from one of the facts."""
+        """Whether d >= 0 follows from one of the facts."""
         if isinstance(d, int):
             return d >= 0
         values = samples(as_poly(d))
@@ -67,7 +67,7 @@ class Facts:
         )
 
     def imply_zero(self, d: DimLike) -> bool:
-        """Tell whether d == 0 follows: d is a multiple of a size that is zero."""
+        """Whether d == 0 follows, because d is a multiple of a size that is zero."""
         if isinstance(d, int) or not self._zeros:
             return d == 0
         values = samples(as_poly(d))
@@ -79,7 +79,7 @@ class Facts:
         )
 
     def rewrite(self, name: str, canonical: Callable[[DimLike], DimLike]) -> None:
-        """Give the facts that use a variable another form."""
+        """Replace the facts that contain a variable by their canonical forms."""
         for form in list(self._users.pop(name, ())):
             fact, _ = self._bounds.pop(form, (0, ()))
             self.add(canonical(fact))
@@ -89,7 +89,7 @@ class Facts:
                 self.add_zero(canonical(zero))
 
     def _about(self, d: Dim) -> Iterator[tuple[Dim, Samples]]:
-        """The facts that share a variable with a size."""
+        """The inequalities that share a variable with a size."""
         forms = {form: None for name in sorted(d.variables) for form in list(self._users.get(name, ()))}
         found = (self._bounds.get(form) for form in forms)
         return (known for known in found if known is not None)

@@ -1,4 +1,4 @@
-"""Questions about sizes: answered by bounds, else by example sizes under a recorded guard."""
+"""Questions about sizes, answered by bounds, else by example sizes under a recorded guard."""
 
 import threading
 from typing import Any, Final
@@ -9,15 +9,21 @@ from ._dims import Dim, DimLike, as_size
 from ._errors import InconclusiveDimError, ShapeError
 
 
-class _Reached(threading.local):
+class _Questions(threading.local):
     count = 0
 
 
-_reached: Final = _Reached()
+_questions: Final = _Questions()
 
 
 def reached() -> int:
-    """Return how often this thread's questions were put to a trace, so far: bounds answer the others for all traces.
+    """Return how many questions of this thread have consulted the active traces so far.
+
+    Bounds answer all other questions in every trace alike, so that an unchanged count means that a
+    result does not depend on a trace.
+
+    Returns:
+        The count.
 
     >>> from tenferro_tensor_core import dim
     >>> with Decisions({"n": 5}):
@@ -25,35 +31,49 @@ def reached() -> int:
     ...     ask(dim("n") + 1, ">", 0), reached() - before, ask(dim("n"), ">", 3), reached() - before
     (True, 0, True, 1)
     """
-    return _reached.count
+    return _questions.count
 
 
 def decisions() -> Decisions | None:
-    """Return the innermost active `Decisions`, which answers questions about symbolic sizes, or None.
+    """Return the innermost active `Decisions`.
+
+    Returns:
+        The decisions of the innermost trace, or None outside of any.
 
     >>> decisions() is None
     True
     """
-    _reached.count += 1
+    _questions.count += 1
     active = ACTIVE.get()
     return active[-1] if active else None
 
 
 _NO_TRACE: Final = (
-    "their bounds do not decide it, and no trace that knows them is going on (a traced value that was kept longer than "
-    "its trace has such sizes: return it instead)"
+    "their bounds do not decide it, and no trace that knows them is active (a traced value that outlived its trace has "
+    "such sizes: return it instead)"
 )
 
 
 def ask(a: DimLike, op: str, b: DimLike) -> bool:
-    """Answer `a op b` for sizes, op one of == != < <= > >=.
+    """Compare two sizes.
 
-    Integers are compared; identity and bounds decide for all values; else the innermost active
-    `Decisions` answers for its examples and records a guard.
+    Bounds decide if they can. Otherwise the innermost active `Decisions` that knows one of the
+    variables answers by its examples and records a guard.
+
+    Args:
+        a: left size.
+        op: one of == != < <= > >=.
+        b: right size.
+
+    Returns:
+        The answer.
 
     Raises:
-        InconclusiveDimError: nothing decides.
-        ArgumentError: `op` is no comparison.
+        InconclusiveDimError: neither bounds nor an example decides.
+        ArgumentError: `op` is not a comparison.
+
+    See also:
+        `decide`, which uses bounds alone; `likely`, which records no guard.
 
     >>> from tenferro_tensor_core import dim
     >>> ask(2, "<", 3), ask(dim("n"), "==", dim("n")), ask(dim("n") + 1, ">", 0)
@@ -68,20 +88,26 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
     active = ACTIVE.get()
     if not active:
         raise inconclusive(a, op, b, _NO_TRACE)
-    return _concerned(active, a, b).decide(a, op, b)
+    return _owning(active, a, b).decide(a, op, b)
 
 
-def _concerned(active: tuple[Decisions, ...], *dims: DimLike) -> Decisions:
-    """The innermost trace that knows one of the variables."""
-    _reached.count += 1
+def _owning(active: tuple[Decisions, ...], *dims: DimLike) -> Decisions:
+    """The innermost trace that knows one of the variables; by default the innermost one."""
+    _questions.count += 1
     names = {name for d in dims if isinstance(d, Dim) for name in d.variables}
     return next((d for d in reversed(active) if d.knows(names)), active[-1])
 
 
 def likely(a: DimLike, op: str, b: DimLike) -> bool:
-    """Answer `a op b` as the examples have it, and record nothing: for choosing which question to `ask`.
+    """Compare two sizes by their examples without recording a guard, to choose which question to `ask`.
 
-    It is False where nothing is known.
+    Args:
+        a: left size.
+        op: one of == != < <= > >=.
+        b: right size.
+
+    Returns:
+        The answer for the examples; False if there are none.
 
     >>> from tenferro_tensor_core import dim
     >>> with Decisions({"n": 5}) as decisions:
@@ -93,13 +119,19 @@ def likely(a: DimLike, op: str, b: DimLike) -> bool:
         return known
     active = ACTIVE.get()
     if not active:
-        _reached.count += 1
+        _questions.count += 1
         return False
-    return _concerned(active, a, b).likely(a, op, b)
+    return _owning(active, a, b).likely(a, op, b)
 
 
 def example_of(d: DimLike) -> int | None:
-    """Return the example of a size, for choices that are right for all sizes; ``None`` where there is none.
+    """Return the example value of a size, for choices that affect speed only, not results.
+
+    Args:
+        d: the size.
+
+    Returns:
+        The value, or None if there is no example.
 
     >>> from tenferro_tensor_core import dim
     >>> with Decisions({"n": 5}):
@@ -110,13 +142,20 @@ def example_of(d: DimLike) -> int | None:
         return d
     active = ACTIVE.get()
     if not active:
-        _reached.count += 1
+        _questions.count += 1
         return None
-    return _concerned(active, d).example_of(d)
+    return _owning(active, d).example_of(d)
 
 
 def specialise(d: DimLike, reason: str) -> int:
-    """Return a number for a size: the traced example, under a guard; `reason` says what asked for it.
+    """Return the example value of a size, under the guard that it has this value.
+
+    Args:
+        d: the size.
+        reason: the operation that needs a number, for error texts and the guard.
+
+    Returns:
+        The value; `d` itself if it is a number.
 
     Raises:
         InconclusiveDimError: no trace is active, or the size depends on data.
@@ -135,15 +174,18 @@ def specialise(d: DimLike, reason: str) -> int:
     active = ACTIVE.get()
     if not active:
         raise InconclusiveDimError(
-            f"{reason} makes a number of the symbolic size {d}{at_line()} outside of any trace; "
-            "use it while the function is traced",
+            f"{reason} needs the value of the symbolic size {d}{at_line()} outside of any trace; "
+            "use the size while the function is traced",
             size=str(d),
         )
-    return _concerned(active, d).specialise(d, reason)
+    return _owning(active, d).specialise(d, reason)
 
 
 def traces() -> tuple[Decisions, ...]:
-    """Return the active `Decisions`, outermost first.
+    """Return the active `Decisions`.
+
+    Returns:
+        The decisions of all active traces, outermost first.
 
     >>> traces()
     ()
@@ -152,17 +194,25 @@ def traces() -> tuple[Decisions, ...]:
 
 
 def specialise_for(known: tuple[Decisions, ...], d: DimLike, reason: str) -> DimLike:
-    """Return a number for a size in a thread that its traces do not reach; the size itself once they have ended.
+    """Specialise a size in a thread whose context does not have its traces.
+
+    Args:
+        known: the traces that were active where the size was created.
+        d: the size.
+        reason: the operation that needs a number.
+
+    Returns:
+        The example value; `d` itself once all traces have ended.
 
     >>> from tenferro_tensor_core import dim
     >>> decisions = Decisions({"n": 5})
     >>> specialise_for((decisions,), dim("n") + 1, "a thread"), len(decisions.guards)
     (6, 1)
     """
-    open_ = tuple([trace for trace in known if not trace.closed])
-    if not open_:
+    active = tuple([trace for trace in known if not trace.closed])
+    if not active:
         return d
-    token = ACTIVE.set(open_)
+    token = ACTIVE.set(active)
     try:
         return specialise(d, reason)
     finally:
@@ -170,7 +220,13 @@ def specialise_for(known: tuple[Decisions, ...], d: DimLike, reason: str) -> Dim
 
 
 def learned(d: DimLike) -> DimLike:
-    """Return what the trace has learned to stand for a size: a number, once one has been made of it.
+    """Return a size after substituting the equalities that its trace has learned.
+
+    Args:
+        d: the size.
+
+    Returns:
+        An equal size; a number once the size has been specialised.
 
     >>> from tenferro_tensor_core import dim
     >>> with Decisions({"n": 5}):
@@ -181,19 +237,22 @@ def learned(d: DimLike) -> DimLike:
     if isinstance(d, int) or not active:
         return d
     if not any(trace.equalities for trace in active):
-        _reached.count += 1
+        _questions.count += 1
         return d
-    return _concerned(active, d).canonical(d)
+    return _owning(active, d).canonical(d)
 
 
 def new_size() -> str:
-    """Return a name for a size that depends on data, which the innermost trace knows from then on.
+    """Define a data-dependent size in the innermost trace.
+
+    Returns:
+        Its name, unused so far.
 
     >>> with Decisions({}):
     ...     new_size(), new_size()
     ('u0', 'u1')
     """
-    _reached.count += 1
+    _questions.count += 1
     active = ACTIVE.get()
     taken = {name for d in active for name in (*d.unknown, *d.examples)}
     name = next(f"u{i}" for i in range(len(taken) + 1) if f"u{i}" not in taken)
@@ -203,21 +262,40 @@ def new_size() -> str:
 
 
 def assume(a: DimLike, op: str, b: DimLike) -> None:
-    """Let the innermost trace rely on a condition that depends on data."""
-    _concerned(ACTIVE.get(), a, b).assume(a, op, b)
+    """Let the trace that knows the sizes assume a condition; the program checks it at run time.
+
+    Args:
+        a: left size.
+        op: one of == != < <= > >=.
+        b: right size.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({}) as decisions:
+    ...     n = dim(new_size())
+    ...     assume(n, ">", 3)
+    ...     ask(n, ">", 2), len(decisions.guards)
+    (True, 1)
+    """
+    _owning(ACTIVE.get(), a, b).assume(a, op, b)
 
 
 def home_of(*dims: DimLike) -> Any:
-    """Return where values made of these sizes alone are recorded, or ``None``.
+    """Return the `home` of the outermost active trace that knows all variables of some sizes.
 
-    It is the outermost active trace that knows all of their variables.
+    Values that depend on these sizes alone are recorded there.
+
+    Args:
+        dims: the sizes.
+
+    Returns:
+        The home, or None.
 
     >>> from tenferro_tensor_core import dim
     >>> with Decisions({"n": 5}, home="outer"), Decisions({"m": 5}, home="inner"):
     ...     home_of(dim("n")), home_of(dim("n") * dim("m")), home_of(dim("q"))
     ('outer', 'inner', None)
     """
-    _reached.count += 1
+    _questions.count += 1
     wanted = {name for d in dims if isinstance(d, Dim) for name in d.variables}
     for decisions in ACTIVE.get():
         wanted -= decisions.examples.keys() | decisions.unknown
@@ -227,11 +305,16 @@ def home_of(*dims: DimLike) -> Any:
 
 
 def require_equal(a: DimLike, b: DimLike, what: str) -> None:
-    """Raise unless the sizes are equal; `what` says who needs it.
+    """Raise an error unless two sizes are equal.
+
+    Args:
+        a: one size.
+        b: the other size.
+        what: the operation and the axes, for the error text.
 
     Raises:
         ShapeError: the sizes differ.
-        InconclusiveDimError: nothing decides.
+        InconclusiveDimError: neither bounds nor an example decides.
 
     >>> require_equal(3, 3, "dot_general: axis 1 of x and axis 0 of y")
     """

@@ -1,7 +1,7 @@
 """Host data in and out: NumPy arrays, the buffer protocol, DLPack, and explicit memory order.
 
-Nothing is copied unless `copy` allows it (None: when there is no other way; True: always; False:
-never). Views keep their strides, read-only data stays read-only.
+`copy` means the same everywhere: None copies only where sharing is impossible, True always copies,
+False never does. Views keep their strides, read-only data stays read-only.
 """
 
 import sys
@@ -15,27 +15,35 @@ from ._errors import DTypeError, HostAdapterError, LayoutError, MissingDTypeErro
 from ._layout import Layout
 
 HostArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+"""A NumPy array."""
 
-_DLPACK_HOSTS: Final = {1, 3, 11}  # plain memory, and memory pinned for CUDA or ROCm
+_DLPACK_HOSTS: Final = {1, 3, 11}  # pageable memory, and memory pinned for CUDA or ROCm
 _DLPACK_DEVICES: Final = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda managed"}
 
 
 def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
-    """Return `a` as a plain array of a supported type, sharing its memory where possible.
+    """Return a NumPy array as a base-class array of a supported dtype, sharing memory where possible.
 
-    Data in foreign byte order, and fields of structured arrays whose strides are no multiples of
-    the element size, need a copy.
+    Data in foreign byte order, unaligned data, and fields of structured arrays whose strides are not
+    multiples of the element size need a copy.
+
+    Args:
+        a: an array of any shape, or a NumPy scalar.
+        copy: None copies only where sharing is impossible, True always, False never.
+
+    Returns:
+        An array of the same shape and values, in native byte order.
 
     Raises:
-        DTypeError: the element type is not supported.
-        HostAdapterError: `a` is no plain array, or needs a copy that `copy=False` forbids.
+        DTypeError: the dtype is not supported.
+        HostAdapterError: `a` is not a NumPy array, is masked, or needs a copy that `copy=False` forbids.
 
     >>> a = np.arange(6.0)[::-2]
     >>> np.shares_memory(from_numpy(a), a), from_numpy(np.array([1], ">i4")).dtype
     (True, dtype('int32'))
     """
     if isinstance(a, np.generic):
-        # An immutable value: sharing and copying cannot be distinguished, whatever `copy` says.
+        # Scalars are immutable: sharing and copying cannot be distinguished, whatever `copy` says.
         a = np.asarray(a)
     if not isinstance(a, np.ndarray):
         raise HostAdapterError(
@@ -57,12 +65,12 @@ def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
         )
     if copy or reason:
         return np.array(a, dtype=native, order="K", copy=True, subok=False)
-    # On some platforms two C types share one format: the dtype becomes the canonical instance.
+    # On some platforms two C types have one format: the view has the canonical dtype.
     return np.asarray(a) if a.dtype is native else np.asarray(a).view(native)
 
 
 def _is_masked(a: HostArray) -> bool:
-    # There is none before somebody has imported numpy.ma, which NumPy puts off because it takes long.
+    # NumPy imports numpy.ma on first use, because that is slow: before, no masked array exists.
     module = sys.modules.get("numpy.ma")
     return module is not None and isinstance(a, module.MaskedArray)
 
@@ -73,19 +81,26 @@ def _why_copy(a: HostArray) -> str:
     if not a.flags.aligned:
         return "at an address that is not aligned to its element type"
     if a.flags.c_contiguous:
-        return ""  # as most arrays do, and layouts take time
+        return ""  # fast path for most arrays
     try:
         Layout.of(a)
     except LayoutError:
-        return f"whose byte strides {a.strides} are no multiples of its element size {a.itemsize}"
+        return f"whose byte strides {a.strides} are not multiples of its element size {a.itemsize}"
     return ""
 
 
 def from_buffer(obj: Any, *, copy: bool | None = None) -> HostArray:
-    """Return the data of an object with the buffer protocol, typed by its own format.
+    """Return the data of an object with the buffer protocol as an array.
+
+    Args:
+        obj: an object that exports a buffer.
+        copy: None copies only where sharing is impossible, True always, False never.
+
+    Returns:
+        An array of the buffer's shape and format.
 
     Raises:
-        DTypeError: the format is no supported element type.
+        DTypeError: the buffer's format is not a supported dtype.
         HostAdapterError: the object exports no buffer, or needs a copy that `copy=False` forbids.
 
     >>> import array
@@ -105,10 +120,17 @@ def from_buffer(obj: Any, *, copy: bool | None = None) -> HostArray:
 
 
 def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
-    """Return the data of a DLPack producer in host memory.
+    """Return the data of a DLPack producer in host memory as an array.
+
+    Args:
+        x: an object with `__dlpack__` and `__dlpack_device__`.
+        copy: None copies only where sharing is impossible, True always, False never.
+
+    Returns:
+        An array of the producer's shape and dtype.
 
     Raises:
-        DTypeError: the element type is not supported.
+        DTypeError: the dtype is not supported.
         HostAdapterError: the producer is on another device, refuses to export, or needs a copy
             that `copy=False` forbids.
 
@@ -117,7 +139,7 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
     True
     """
     if isinstance(x, np.ndarray):
-        # Directly: NumPy 2.0 cannot export read-only arrays.
+        # Bypasses DLPack: NumPy 2.0 cannot export read-only arrays.
         return from_numpy(x, copy=copy)
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise HostAdapterError(
@@ -125,7 +147,7 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
             "use from_numpy or from_buffer",
             given=type(x),
         )
-    # A producer is foreign code: whatever it raises becomes one typed error with its own words.
+    # A producer is foreign code: whatever it raises becomes one typed error that quotes it.
     try:
         kind, number = map(int, x.__dlpack_device__())
     except Exception as error:
@@ -138,7 +160,7 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
             device=(kind, number),
         )
     try:
-        # NumPy 2.0 knows no copy argument; it is passed only where it decides something.
+        # NumPy 2.0 has no copy argument: pass it only where it matters.
         found = np.from_dlpack(x) if copy is not False else np.from_dlpack(x, copy=False)
     except Exception as error:
         bits = _bfloat16_of(x)
@@ -149,16 +171,16 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
 
 
 def _bfloat16_of(x: Any) -> HostArray | None:
-    """The data of a DLPack producer whose element type NumPy refused, where it is bfloat16."""
-    from ._dlpack import Bits  # rare, and it loads ctypes
+    """The data of a producer whose dtype NumPy rejected, if that is bfloat16; else None."""
+    from ._dlpack import BitsProducer  # deferred: it loads ctypes
 
-    bits = Bits(x)
+    bits = BitsProducer(x)
     try:
         return bits.read(np.from_dlpack(bits))
     except MissingDTypeError:
         raise
     except Exception:
-        return None  # the first error says why
+        return None  # the caller raises the first error
 
 
 def _refused(x: Any, error: Exception) -> HostAdapterError:
@@ -169,15 +191,20 @@ def _refused(x: Any, error: Exception) -> HostAdapterError:
 
 
 def to_numpy(x: Any, *, copy: bool | None = None) -> HostArray:
-    """Return any host data as a NumPy array of a supported type.
+    """Return any host data as a NumPy array of a supported dtype.
 
-    Takes NumPy arrays and scalars, DLPack producers, buffers, objects with `__array__`, Python
-    numbers and nested sequences of numbers.
+    Args:
+        x: a NumPy array or scalar, a DLPack producer, a buffer, an object with `__array__`, a Python
+            number, or nested sequences of numbers.
+        copy: None copies only where sharing is impossible, True always, False never.
+
+    Returns:
+        An array of the shape and values of `x`.
 
     Raises:
-        DTypeError: the elements are no supported numbers.
+        DTypeError: the elements are not of a supported dtype.
         ShapeError: nested sequences are ragged.
-        HostAdapterError: the data lives elsewhere, or needs a copy that `copy=False` forbids.
+        HostAdapterError: the data is on another device, or needs a copy that `copy=False` forbids.
 
     >>> to_numpy([[1, 2], [3, 4]]).dtype, to_numpy(2.5).shape
     (dtype('int64'), ())
@@ -191,7 +218,7 @@ def to_numpy(x: Any, *, copy: bool | None = None) -> HostArray:
     if not (hasattr(x, "__array__") or isinstance(x, bool | int | float | complex | Sequence)):
         raise DTypeError(f"{_kind(x)} holds no numbers; pass numbers, nested lists of them, or an array", given=type(x))
     if hasattr(x, "__array__"):
-        # Foreign code again, as in from_dlpack.
+        # Foreign code, as in from_dlpack.
         try:
             found = np.asarray(x, copy=False if copy is False else None)
         except Exception as error:
@@ -222,18 +249,30 @@ def _exports_buffer(x: Any) -> bool:
 
 
 def row_major(a: HostArray) -> HostArray:
-    """Return `a` with its last axis fastest in memory: itself if it already is, else a copy.
+    """Return an array in row-major (C) order: itself if it already is, else a copy.
+
+    Args:
+        a: an array of any shape.
+
+    Returns:
+        An array of the same shape and dtype whose last axis varies fastest in memory.
 
     >>> a = np.zeros((2, 3), order="F")
     >>> row_major(a).flags.c_contiguous, row_major(a.T) is a
     (True, False)
     """
-    # ascontiguousarray would turn a zero-dimensional array into a vector.
+    # ascontiguousarray would make a vector of a zero-dimensional array.
     return np.asarray(from_numpy(a), order="C")
 
 
 def column_major(a: HostArray) -> HostArray:
-    """Return `a` with its first axis fastest in memory: itself if it already is, else a copy.
+    """Return an array in column-major (Fortran) order: itself if it already is, else a copy.
+
+    Args:
+        a: an array of any shape.
+
+    Returns:
+        An array of the same shape and dtype whose first axis varies fastest in memory.
 
     >>> a = np.zeros((2, 3))
     >>> column_major(a).strides, np.shares_memory(column_major(a.T), a)

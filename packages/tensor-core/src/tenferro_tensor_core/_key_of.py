@@ -1,8 +1,8 @@
-"""`key_of`: a value that a user gave, as a key of a table.
+"""`key_of`: user-supplied values as dictionary keys.
 
-For Python ``1 == 1.0 == True`` and ``0.0 == -0.0``, but ``nan != nan``. A table under such keys returns the entry that
-it made for another value, or makes a new one each time. Every table whose keys hold metadata, static arguments,
-literals or values of closures therefore takes them through `key_of`.
+In Python ``1 == 1.0 == True`` and ``0.0 == -0.0``, but ``nan != nan``: a table with such keys would return the entry of
+another value, or miss every time. Every table whose keys hold metadata, static arguments, literals or closure values
+therefore passes them through `key_of`.
 """
 
 import dataclasses
@@ -15,21 +15,27 @@ import numpy as np
 _PLAIN: Final = frozenset({int, str})
 """Classes whose values are their own keys. All other keys begin with a class, which no plain key holds."""
 
-_KINDS: Final = 1024
-"""Number of classes whose way to a key is remembered."""
+_MAX_CLASSES: Final = 1024
+"""Largest number of classes whose key function is cached."""
 
 _bits: Final = Struct("<d").pack
 """The bits of a float; NaN has a sign, which `float.hex` does not show."""
 
-_ways: dict[type, Callable[[type, Any], Any]] = {}
+_key_functions: dict[type, Callable[[type, Any], Any]] = {}
 
 
 def key_of(value: Any) -> Any:
-    """A key that two values share only if they are of one class and cannot be distinguished.
+    """Return a key that two values share only if they have one class and are indistinguishable.
 
-    Numbers count by class and bits, NumPy's by dtype as well; tuples, frozen sets, slices and frozen dataclasses by
-    their parts; everything else by class and its own equality. A value that is not hashable has a key that is not
-    hashable either (but for slices, which not every version of Python hashes).
+    Numbers are compared by class and bits, NumPy scalars also by dtype; tuples, frozen sets, slices and frozen
+    dataclasses by their parts; everything else by class and its own equality. The key of an unhashable value is
+    unhashable, except for slices, which not every version of Python hashes.
+
+    Args:
+        value: any value.
+
+    Returns:
+        The key.
 
     >>> len({key_of(v) for v in (1, 1.0, True, np.int64(1), 1 + 0j, 0.0, -0.0)})
     7
@@ -43,18 +49,18 @@ def key_of(value: Any) -> Any:
         return value if _PLAIN.issuperset(map(type, value)) else tuple([key_of(v) for v in value])
     if cls is float:
         return cls, _bits(value)
-    way = _ways.get(cls)
-    return (_way(cls) if way is None else way)(cls, value)
+    key = _key_functions.get(cls)
+    return (_key_function(cls) if key is None else key)(cls, value)
 
 
-def _way(cls: type) -> Callable[[type, Any], Any]:
-    way = next((way for base, way in _BY_BASE if issubclass(cls, base)), _itself)
-    if way is _itself and dataclasses.is_dataclass(cls) and issubclass(cls, Hashable):
-        way = _itself if cls.__eq__ is object.__eq__ else _fields
-    if len(_ways) >= _KINDS:
-        _ways.clear()
-    _ways[cls] = way
-    return way
+def _key_function(cls: type) -> Callable[[type, Any], Any]:
+    key = next((key for base, key in _BY_BASE if issubclass(cls, base)), _itself)
+    if key is _itself and dataclasses.is_dataclass(cls) and issubclass(cls, Hashable):
+        key = _itself if cls.__eq__ is object.__eq__ else _fields
+    if len(_key_functions) >= _MAX_CLASSES:
+        _key_functions.clear()
+    _key_functions[cls] = key
+    return key
 
 
 def _itself(cls: type, value: Any) -> Any:
@@ -89,7 +95,7 @@ def _fields(cls: type, value: Any) -> Any:
     key = (cls, *[key_of(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare])
     try:
         hash(key)
-    except TypeError:  # a class that hashes by itself what its fields do not
+    except TypeError:  # the class defines __hash__ although a field is unhashable
         return cls, value
     return key
 

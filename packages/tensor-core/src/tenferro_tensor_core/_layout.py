@@ -1,4 +1,4 @@
-"""Memory layouts: how an array is laid out in a buffer, and the views that need no copy."""
+"""Memory layouts: shape, strides and offset of an array in its buffer, and the views that need no copy."""
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from ._dims import Dim, DimLike, evaluate
 from ._errors import AxisError, LayoutError, ShapeError
-from ._strides import compact, merged, split
+from ._strides import contiguous_strides, merged, split
 
 _INT64: Final = range(-(2**63), 2**63)
 
@@ -20,11 +20,16 @@ _INT64: Final = range(-(2**63), 2**63)
 class Layout:
     """Shape, strides and offset of an array in its buffer, counted in elements.
 
-    Element (i, j, ...) lies at `offset + i*strides[0] + j*strides[1] + ...`. Strides may be
-    negative or zero. Sizes may be symbolic: then `evaluate` comes before what needs numbers.
+    Element (i, j, ...) is at position `offset + i*strides[0] + j*strides[1] + ...`. Sizes may be
+    symbolic: call `evaluate` before methods that need numbers.
+
+    Attributes:
+        shape: size of each axis.
+        strides: step of each axis in elements; may be negative or zero.
+        offset: position of element (0, 0, ...).
 
     Raises:
-        LayoutError: strides do not match the shape, or a position leaves 64 bits.
+        LayoutError: there is not one stride per axis, or a position exceeds 64 bits.
         ShapeError: a size is negative.
 
     >>> a = Layout.row_major((2, 3))
@@ -63,41 +68,64 @@ class Layout:
 
     @classmethod
     def row_major(cls, shape: Iterable[DimLike], offset: int = 0) -> "Layout":
-        """Return the compact layout whose last axis varies fastest.
+        """Return the contiguous layout whose last axis varies fastest.
+
+        Args:
+            shape: size of each axis.
+            offset: position of the first element.
+
+        Returns:
+            The layout.
 
         >>> Layout.row_major((2, 3, 4)).strides
         (12, 4, 1)
         """
         shape = tuple(shape)
-        return cls(shape, compact(shape[::-1])[::-1], offset)
+        return cls(shape, contiguous_strides(shape[::-1])[::-1], offset)
 
     @classmethod
     def column_major(cls, shape: Iterable[DimLike], offset: int = 0) -> "Layout":
-        """Return the compact layout whose first axis varies fastest.
+        """Return the contiguous layout whose first axis varies fastest.
+
+        Args:
+            shape: size of each axis.
+            offset: position of the first element.
+
+        Returns:
+            The layout.
 
         >>> Layout.column_major((2, 3, 4)).strides
         (1, 2, 6)
         """
         shape = tuple(shape)
-        return cls(shape, compact(shape), offset)
+        return cls(shape, contiguous_strides(shape), offset)
 
     @classmethod
     def from_byte_strides(
         cls, shape: Sequence[int], byte_strides: Sequence[int], itemsize: int, byte_offset: int = 0
     ) -> "Layout":
-        """Return the layout of strides counted in bytes.
+        """Return the layout with strides counted in bytes.
+
+        Args:
+            shape: size of each axis.
+            byte_strides: step of each axis in bytes.
+            itemsize: bytes of one element.
+            byte_offset: position of the first element in bytes.
+
+        Returns:
+            The layout, counted in elements.
 
         Raises:
-            LayoutError: a stride or the offset is no multiple of the element size.
+            LayoutError: a stride or the offset is not a multiple of the element size.
 
         >>> Layout.from_byte_strides((2, 3), (24, 8), 8)
         Layout(shape=(2, 3), strides=(3, 1), offset=0)
         """
-        # Strides of axes that never step are noise.
+        # Strides of axes of size 0 or 1 are arbitrary.
         steps = [s if n > 1 else s - s % itemsize for n, s in zip(shape, byte_strides)]
         if any(s % itemsize for s in (*steps, byte_offset)):
             raise LayoutError(
-                f"byte strides {tuple(byte_strides)} and offset {byte_offset} are no multiples of "
+                f"byte strides {tuple(byte_strides)} and offset {byte_offset} are not multiples of "
                 f"the element size {itemsize}; copy the data into its own array first",
                 byte_strides=tuple(byte_strides),
                 itemsize=itemsize,
@@ -109,8 +137,14 @@ class Layout:
     def of(cls, array: np.ndarray[Any, Any]) -> "Layout":
         """Return the layout of a NumPy array relative to its first element.
 
+        Args:
+            array: an array of any shape and dtype.
+
+        Returns:
+            The layout, with offset 0.
+
         Raises:
-            LayoutError: its strides are no multiples of the element size.
+            LayoutError: its strides are not multiples of the element size.
 
         >>> Layout.of(np.zeros((4, 6))[::-1, ::2]).strides
         (-6, 2)
@@ -137,29 +171,39 @@ class Layout:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the elements lie compactly with the last axis fastest; axes of size 1 do not count.
+        """Whether the layout is contiguous with the last axis fastest; axes of size 1 do not count.
 
         >>> Layout((1, 3), (99, 1)).is_row_major, Layout.row_major((3, 2)).transpose((1, 0)).is_row_major
         (True, False)
         """
-        return self._is_compact(self.shape[::-1], self.strides[::-1])
+        return self._is_contiguous(self.shape[::-1], self.strides[::-1])
 
     @property
     def is_column_major(self) -> bool:
-        """Whether the elements lie compactly with the first axis fastest; axes of size 1 do not count.
+        """Whether the layout is contiguous with the first axis fastest; axes of size 1 do not count.
 
         >>> Layout.row_major((3, 2)).transpose((1, 0)).is_column_major
         True
         """
-        return self._is_compact(self.shape, self.strides)
+        return self._is_contiguous(self.shape, self.strides)
 
-    def _is_compact(self, shape: tuple[DimLike, ...], strides: tuple[DimLike, ...]) -> bool:
+    def _is_contiguous(self, shape: tuple[DimLike, ...], strides: tuple[DimLike, ...]) -> bool:
         if 0 in shape:
             return True
-        return all(n == 1 or s == c for n, s, c in zip(shape, strides, compact(shape)))
+        return all(n == 1 or s == c for n, s, c in zip(shape, strides, contiguous_strides(shape)))
 
     def evaluate(self, bindings: Mapping[str, int]) -> "Layout":
-        """Return the layout for concrete sizes.
+        """Return the layout with symbolic sizes replaced by numbers.
+
+        Args:
+            bindings: value of each variable by name.
+
+        Returns:
+            The concrete layout.
+
+        Raises:
+            ArgumentError: a variable is not bound.
+            ShapeError: a value is outside the bounds of its variable.
 
         >>> from tenferro_tensor_core import dim
         >>> Layout.row_major((2, dim("n"))).evaluate({"n": 5}).strides
@@ -169,7 +213,13 @@ class Layout:
         return Layout(shape, tuple(evaluate(s, bindings) for s in self.strides), self.offset)
 
     def bounds(self) -> tuple[int, int] | None:
-        """Return the first and last position that an element takes, None for an empty layout.
+        """Return the smallest and the largest position of an element.
+
+        Returns:
+            Both positions, included; None for an empty layout.
+
+        Raises:
+            LayoutError: a size is symbolic.
 
         >>> Layout((3,), (-2,), 4).bounds(), Layout.row_major((0, 3)).bounds()
         ((0, 4), None)
@@ -181,10 +231,13 @@ class Layout:
         return self.offset + sum(r for r in reach if r < 0), self.offset + sum(r for r in reach if r > 0)
 
     def validate(self, buffer_size: int) -> None:
-        """Check that every element lies inside a buffer of `buffer_size` elements.
+        """Check that every element is inside a buffer.
+
+        Args:
+            buffer_size: number of elements of the buffer.
 
         Raises:
-            LayoutError: one lies outside.
+            LayoutError: an element is outside, or a size is symbolic.
 
         >>> Layout.row_major((2, 3)).validate(6)
         """
@@ -201,8 +254,14 @@ class Layout:
     def transpose(self, permutation: Sequence[int]) -> "Layout":
         """Return the view whose axis k is axis `permutation[k]`.
 
+        Args:
+            permutation: each axis once.
+
+        Returns:
+            The layout of the view.
+
         Raises:
-            AxisError: `permutation` is none of the axes.
+            AxisError: `permutation` is not a permutation of the axes.
 
         >>> Layout.row_major((2, 3, 4)).transpose((2, 0, 1)).shape
         (4, 2, 3)
@@ -210,25 +269,31 @@ class Layout:
         axes = tuple(p + self.ndim if p < 0 else p for p in permutation)
         if sorted(axes) != list(range(self.ndim)):
             raise AxisError(
-                f"transpose of {self.ndim} axes by {tuple(permutation)} is no permutation; name every axis once",
+                f"transpose of {self.ndim} axes by {tuple(permutation)} is not a permutation; name every axis once",
                 permutation=tuple(permutation),
                 ndim=self.ndim,
             )
         return Layout(tuple(self.shape[a] for a in axes), tuple(self.strides[a] for a in axes), self.offset)
 
     def slice(self, *indices: builtins.slice | int) -> "Layout":
-        """Return the view `a[indices]`: Python slices with any step, integers drop their axis.
+        """Return the view `a[indices]`.
+
+        Args:
+            indices: Python slices with any step, or integers, which drop their axis; trailing axes may be left out.
+
+        Returns:
+            The layout of the view.
 
         Raises:
-            AxisError: too many indices, or an integer out of range.
-            LayoutError: a sliced size is symbolic.
+            AxisError: there are too many indices, or an integer is out of range.
+            LayoutError: the size of a sliced axis is symbolic.
 
         >>> Layout.row_major((5, 4)).slice(slice(None, None, -2), 1)
         Layout(shape=(3,), strides=(-8,), offset=17)
         """
         if len(indices) > self.ndim:
             raise AxisError(
-                f"slice got {len(indices)} indices for {self.ndim} axes; drop the surplus ones",
+                f"slice got {len(indices)} indices for {self.ndim} axes; remove the surplus ones",
                 indices=indices,
                 ndim=self.ndim,
             )
@@ -244,9 +309,9 @@ class Layout:
             if isinstance(i, builtins.slice):
                 taken = range(n)[i]
                 shape.append(len(taken))
-                # A stride that is never taken stays: times a huge step it could leave 64 bits.
+                # The stride of an axis of size 0 or 1 is unused: times a huge step it could exceed 64 bits.
                 strides.append(stride * taken.step if len(taken) > 1 else stride)
-                # An empty view has no first element: its offset stays where the buffer certainly is.
+                # An empty view has no first element: keep an offset that is inside the buffer.
                 offset += taken.start * stride if taken else 0
             elif -n <= index(i) < n:
                 offset += index(i) % n * stride
@@ -263,11 +328,15 @@ class Layout:
     def reshape(self, shape: Sequence[int]) -> "Layout":
         """Return the view with another shape and the same elements in row-major order.
 
-        One size may be -1 and is computed.
+        Args:
+            shape: sizes of the axes; one may be -1 and is inferred.
+
+        Returns:
+            The layout of the view.
 
         Raises:
             ShapeError: the number of elements differs.
-            LayoutError: no strides express it; copy into row-major order first.
+            LayoutError: no strides express the view, or a size is symbolic; copy into row-major order first.
 
         >>> Layout.row_major((4, 6)).reshape((2, -1, 3)).strides
         (12, 3, 1)
@@ -303,8 +372,14 @@ class Layout:
     def broadcast_to(self, shape: Sequence[DimLike]) -> "Layout":
         """Return the view in which new leading axes and axes of size 1 repeat.
 
+        Args:
+            shape: sizes to broadcast to; the axes are aligned from the right.
+
+        Returns:
+            The layout of the view, with stride 0 along repeated axes.
+
         Raises:
-            ShapeError: an axis is neither equal nor of size 1.
+            ShapeError: an axis has neither the requested size nor size 1.
 
         >>> Layout.row_major((3, 1)).broadcast_to((2, 3, 4)).strides
         (0, 1, 0)
@@ -322,11 +397,17 @@ class Layout:
         return Layout(target, (0,) * lead + strides, self.offset)
 
     def squeeze(self, axes: Sequence[int] | None = None) -> "Layout":
-        """Return the view without `axes`, which have size 1; without all such axes by default.
+        """Return the view without axes of size 1.
+
+        Args:
+            axes: axes to remove; by default all of size 1.
+
+        Returns:
+            The layout of the view.
 
         Raises:
             AxisError: an axis is out of range or repeated.
-            ShapeError: an axis is larger.
+            ShapeError: an axis is not of size 1.
 
         >>> Layout.row_major((1, 3, 1)).squeeze((0,)).shape
         (3, 1)
@@ -345,7 +426,13 @@ class Layout:
         return Layout(tuple(self.shape[a] for a in keep), tuple(self.strides[a] for a in keep), self.offset)
 
     def expand(self, axes: Sequence[int]) -> "Layout":
-        """Return the view with new axes of size 1, at `axes` of the result.
+        """Return the view with new axes of size 1.
+
+        Args:
+            axes: positions of the new axes in the result.
+
+        Returns:
+            The layout of the view.
 
         Raises:
             AxisError: an axis is out of range or repeated.
@@ -359,7 +446,13 @@ class Layout:
         return Layout(tuple(n for n, _ in pairs), tuple(s for _, s in pairs), self.offset)
 
     def coalesce(self) -> "Layout":
-        """Return the layout with the fewest axes that visits the same elements in the same order.
+        """Return the layout with the fewest axes that visits the same positions in the same order.
+
+        Returns:
+            The layout; neighbouring axes that step as one are merged.
+
+        Raises:
+            LayoutError: a size is symbolic.
 
         >>> Layout.row_major((2, 3, 4)).slice(slice(None), slice(1, 3)).coalesce()
         Layout(shape=(2, 8), strides=(12, 1), offset=4)
@@ -371,7 +464,16 @@ class Layout:
         return Layout(tuple(n for n, _ in axes), tuple(s for _, s in axes), self.offset)
 
     def may_overlap(self, other: "Layout") -> bool:
-        """Tell whether two layouts of one buffer could share an element; False is certain.
+        """Whether two layouts of one buffer could share an element.
+
+        Args:
+            other: layout of the other array in the same buffer.
+
+        Returns:
+            False only if no element is shared; True may be a false alarm.
+
+        Raises:
+            LayoutError: a size is symbolic.
 
         >>> evens, odds = Layout((3,), (2,), 0), Layout((3,), (2,), 1)
         >>> evens.may_overlap(odds), evens.may_overlap(Layout((2,), (1,), 3))
@@ -380,13 +482,19 @@ class Layout:
         mine, theirs = self.bounds(), other.bounds()
         if mine is None or theirs is None or mine[1] < theirs[0] or theirs[1] < mine[0]:
             return False
-        # Positions agree with the offset modulo every stride that is taken at least once.
+        # All positions are congruent to the offset modulo the gcd of the strides.
         steps = [s for x in (self, other) for n, s in zip(*x._numbers("overlap")) if n > 1]
         step = gcd(*steps)
         return (self.offset - other.offset) % step == 0 if step else self.offset == other.offset
 
     def may_self_overlap(self) -> bool:
-        """Tell whether two indices could name one element, as after broadcasting; False is certain.
+        """Whether two indices could address one element, as after broadcasting.
+
+        Returns:
+            False only if all positions differ; True may be a false alarm.
+
+        Raises:
+            LayoutError: a size is symbolic.
 
         >>> Layout.row_major((2, 3)).may_self_overlap(), Layout((3,), (0,)).may_self_overlap()
         (False, True)
@@ -402,10 +510,16 @@ class Layout:
         return False
 
     def view(self, buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return this layout's view of a one-dimensional contiguous buffer, without a copy.
+        """Return this layout's view of a buffer, without a copy.
+
+        Args:
+            buffer: a one-dimensional contiguous array of any dtype.
+
+        Returns:
+            An array of this shape and the dtype of the buffer.
 
         Raises:
-            LayoutError: the buffer is no such array, or an element lies outside of it.
+            LayoutError: the buffer is not such an array, an element is outside it, or a size is symbolic.
 
         >>> Layout((2, 2), (1, 2), 1).view(np.arange(6))
         array([[1, 3],

@@ -1,4 +1,4 @@
-"""Numerical limits of element types, as the Array API names them."""
+"""Numerical limits of dtypes, with the names of the Array API."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,16 @@ from ._errors import DTypeError
 
 @dataclass(frozen=True, slots=True)
 class FloatLimits:
-    """Limits of a floating type; of a complex one, those of its parts."""
+    """Limits of a floating-point dtype; for a complex one, those of its parts.
+
+    Attributes:
+        bits: number of bits.
+        eps: distance from 1 to the next larger number.
+        max: largest finite number.
+        min: smallest (most negative) finite number.
+        smallest_normal: smallest positive normal number.
+        dtype: the real dtype.
+    """
 
     bits: int
     eps: float
@@ -23,7 +32,14 @@ class FloatLimits:
 
 @dataclass(frozen=True, slots=True)
 class IntLimits:
-    """Limits of an integer type."""
+    """Limits of an integer dtype.
+
+    Attributes:
+        bits: number of bits.
+        max: largest number.
+        min: smallest number.
+        dtype: the dtype.
+    """
 
     bits: int
     max: int
@@ -32,10 +48,16 @@ class IntLimits:
 
 
 def finfo(dt: Any) -> FloatLimits:
-    """Return the limits of a floating or complex type.
+    """Return the limits of a real or complex floating-point dtype.
+
+    Args:
+        dt: a dtype, or a name of it.
+
+    Returns:
+        The limits; for a complex dtype, those of its parts.
 
     Raises:
-        DTypeError: the type is not floating.
+        DTypeError: the dtype is not floating point.
 
     >>> finfo("float64").eps, finfo("complex64").bits
     (2.220446049250313e-16, 32)
@@ -47,7 +69,7 @@ def finfo(dt: Any) -> FloatLimits:
         raise DTypeError(f"finfo needs a floating or complex type, got {found.name}; use iinfo for integers", given=dt)
     part, limits_of = real_of(found), np.finfo
     if part.kind == "V":
-        import ml_dtypes  # it is imported already: the type comes from there
+        import ml_dtypes  # already imported: it defines the dtype
 
         limits_of = ml_dtypes.finfo  # type: ignore[assignment]
     info = limits_of(part)
@@ -56,10 +78,16 @@ def finfo(dt: Any) -> FloatLimits:
 
 
 def iinfo(dt: Any) -> IntLimits:
-    """Return the limits of an integer type.
+    """Return the limits of an integer dtype.
+
+    Args:
+        dt: a dtype, or a name of it.
+
+    Returns:
+        The limits.
 
     Raises:
-        DTypeError: the type is not an integer type.
+        DTypeError: the dtype is not an integer dtype.
 
     >>> iinfo("uint8").max, iinfo("int16").min
     (255, -32768)

@@ -1,4 +1,4 @@
-"""A bounded memo: the one shape that caches take in this package."""
+"""A bounded memo, which all caches of this package use."""
 
 from typing import Any, Final
 
@@ -6,10 +6,10 @@ MISSING: Final = object()
 
 
 class Memo:
-    """A dictionary that forgets everything when it is full.
+    """A dictionary that is cleared when it is full.
 
-    Clearing is cheaper by far than tracking recency, and a full memo refills with what is in use.
-    Entries are results of pure functions: two threads that race store the same value.
+    Clearing is far cheaper than tracking recency, and the memo refills with the entries in use.
+    Entries are results of pure functions, so that racing threads store the same value.
     """
 
     __slots__ = ("_clears", "_entries", "_misses", "bound")
@@ -25,7 +25,7 @@ class Memo:
         return self._entries.get(key, MISSING)
 
     def put(self, key: Any, value: Any) -> None:
-        """Remember `value` under `key`."""
+        """Store `value` under `key`."""
         if len(self._entries) >= self.bound:
             self._entries.clear()
             self._clears += 1
@@ -33,7 +33,7 @@ class Memo:
         self._entries[key] = value
 
     def stats(self) -> dict[str, int]:
-        """Return size, bound, number of misses and number of times it was full."""
+        """Return the size, the bound, the number of misses and how often the memo was full."""
         return {
             "size": len(self._entries),
             "bound": self.bound,
@@ -42,5 +42,5 @@ class Memo:
         }
 
     def clear(self) -> None:
-        """Forget everything; results stay the same."""
+        """Remove all entries; results stay the same."""
         self._entries.clear()

@@ -1,7 +1,7 @@
 """Integer polynomials over atoms, as dictionaries from monomials to coefficients.
 
-A monomial is a tuple of atoms sorted by key; the empty one stands for 1. Terms are ordered by
-degree, then lexicographically: division needs an order that multiplication keeps.
+A monomial is a tuple of atoms sorted by key; the empty one is 1. Terms are ordered by degree, then
+lexicographically: division needs a monomial order, which multiplication preserves.
 """
 
 from math import prod
@@ -19,24 +19,30 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 Samples: TypeAlias = tuple[int | None, ...]
 
 NESTED_MAX: Final = 48
-"""Largest number of atoms inside of one another: Python's parser takes no more than 200 brackets."""
+"""Largest nesting depth of atoms: Python's parser accepts at most 200 nested brackets."""
 
 SAMPLE_POINTS: Final = 8
-"""Number of points, assignments of sizes to all variables, at which atoms are evaluated when they are made."""
+"""Number of sample points (assignments of numbers to all variables) at which each new atom is evaluated."""
 
-# Reentrant: a finalizer may run inside and make atoms of its own.
+# Reentrant: a finalizer may run while the lock is held, and create atoms.
 _lock: Final = new_lock()
 _atoms: Final[WeakValueDictionary[str, "Atom"]] = WeakValueDictionary()
 
 
 class Atom:
-    """An indeterminate of the polynomials that symbolic sizes are; interned and immutable.
+    """An indeterminate of the polynomials that represent symbolic sizes; interned and immutable.
 
-    `kind` is "var", "floordiv", "min" or "max"; `name` belongs to a variable, `args` to the
-    others. `lower` and `upper` bound the value, None meaning without bound. `samples` are the
-    values at fixed points within the bounds of all variables, None where a divisor is zero;
-    `variables` are the names of those that occur, `weight` is the number of atoms in the text,
-    `depth` that of atoms inside of one another.
+    Attributes:
+        kind: "var", "floordiv", "min" or "max".
+        name: name of a variable, empty for other kinds.
+        args: arguments of other kinds, empty for a variable.
+        key: canonical text.
+        lower: lower bound of the value, or None.
+        upper: upper bound of the value, or None.
+        samples: values at fixed points within the bounds of all variables, None where a divisor is zero.
+        variables: names of the variables that occur.
+        weight: number of atoms in the expanded text.
+        depth: nesting depth of atoms.
     """
 
     __slots__ = (
@@ -73,10 +79,10 @@ class Atom:
 
 
 def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: Bounds) -> Atom:
-    """Return the one atom with this key, made when it does not exist.
+    """Return the only atom with this key; create it if necessary.
 
     Raises:
-        TracingError: too many atoms would be inside of one another.
+        TracingError: atoms would be nested too deeply.
     """
     with _lock:
         atom = _atoms.get(key)
@@ -86,9 +92,9 @@ def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: B
             depth = 1 + max((a.depth for a in inner), default=0)
             if depth > NESTED_MAX:
                 raise TracingError(
-                    f"a size of {', '.join(sorted(names))} is made of {depth} quotients, minima and maxima inside of "
-                    f"one another, each of a slice or a join of the one before; at most {NESTED_MAX} are followed: "
-                    "trace with numbers for these sizes",
+                    f"a size of {', '.join(sorted(names))} nests {depth} quotients, minima and maxima, each from a "
+                    f"slice or a join of the previous one; at most {NESTED_MAX} are supported: trace with concrete "
+                    "numbers for these sizes",
                     depth=depth,
                 )
             atom = object.__new__(Atom)
@@ -105,7 +111,7 @@ def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: B
 
 
 def _drawn(atom: Atom) -> Samples:
-    """Values of a variable: its ends, a neighbour, and numbers of all magnitudes that depend on its key alone."""
+    """Sample values of a variable: its bounds, a neighbour, and pseudo-random numbers of all magnitudes from its key."""
     low, high = atom.lower or 0, atom.upper
     noise = [crc32(f"{i} {atom.key}".encode()) for i in range(SAMPLE_POINTS - 3)]
     spread = [0, 1, 1000 if high is None else high - low, *(x % (2 << x % 11) for x in noise)]
@@ -125,7 +131,7 @@ _VALUE: Final[dict[str, Any]] = {
 
 
 def samples(p: Poly) -> Samples:
-    """Return the values of a polynomial at the points of `SAMPLE_POINTS`, None where a divisor is zero."""
+    """Return the values of a polynomial at the sample points, None where a divisor is zero."""
     total: list[int | None] = [0] * SAMPLE_POINTS
     for monomial, coefficient in p.items():
         for i, values in enumerate(zip(*(atom.samples for atom in monomial)) if monomial else [()] * SAMPLE_POINTS):
@@ -135,12 +141,12 @@ def samples(p: Poly) -> Samples:
 
 
 def as_poly(d: Any) -> Poly:
-    """Return a size, symbolic or not, as a polynomial."""
+    """Convert a size, symbolic or not, to a polynomial."""
     return ({(): d} if d else {}) if isinstance(d, int) else dict(d.terms)
 
 
 def ends(d: Any) -> Bounds:
-    """Return the interval of a size, symbolic or not."""
+    """Return the bounds of a size, symbolic or not."""
     return (d, d) if isinstance(d, int) else (d.lower, d.upper)
 
 
@@ -155,7 +161,7 @@ def product(a: Monomial, b: Monomial) -> Monomial:
 
 
 def quotient(a: Monomial, b: Monomial) -> Monomial | None:
-    """Return the monomial a/b, or None when b does not divide a."""
+    """Return the monomial a/b, or None if b does not divide a."""
     rest = list(a)
     for atom in b:
         if atom not in rest:
@@ -183,10 +189,10 @@ def multiply(p: Poly, q: Poly) -> Poly:
 
 
 def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
-    """Return integer polynomials (s, r) with p = s*q + r, r as small as q's leading term allows.
+    """Return integer polynomials (s, r) with p = s*q + r, where q's leading term divides no further term of r.
 
-    Coefficients are divided towards zero, except that a constant by a constant rounds down:
-    then (n - 1)//2 and (n + 1)//2 - 1 agree.
+    Coefficients are divided towards zero, but the quotient of two constants is rounded down, so that
+    (n - 1)//2 and (n + 1)//2 - 1 are equal.
     """
     lead = min(q, key=rank)
     scale = q[lead]
@@ -201,7 +207,7 @@ def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
         if factor is not None and times:
             s[factor] = s.get(factor, 0) + times
             todo = add(todo, multiply({factor: times}, q), -1)
-        # The remainder of this term is final: smaller terms cannot change it.
+        # The remainder of this term is final: lower terms cannot change it.
         rest = todo.pop(monomial, 0)
         if rest:
             r[monomial] = rest
@@ -223,7 +229,7 @@ def common_factor(p: Poly, q: Poly) -> Monomial:
 
 
 def bounds(p: Poly) -> Bounds:
-    """Return lower and upper bound of a polynomial by interval arithmetic."""
+    """Return lower and upper bounds of a polynomial by interval arithmetic."""
     low: int | None = 0
     high: int | None = 0
     for monomial, coefficient in p.items():
@@ -240,12 +246,12 @@ def bounds(p: Poly) -> Bounds:
 
 def _interval_product(a: Bounds, b: Bounds) -> Bounds:
     (low, high), (small, large) = a, b
-    if low is not None and small is not None and low >= 0 and small >= 0:  # as sizes are, mostly
+    if low is not None and small is not None and low >= 0 and small >= 0:  # the usual case: sizes
         if high is not None and large is not None:
             return low * small, high * large
         return low * small, 0 if 0 in (high, large) else None
-    # Each corner is (value, sign of infinity); zero times infinity is zero here, since sizes are
-    # finite numbers whose bound is merely unknown.
+    # Each corner is (value, sign of infinity). Zero times infinity is zero: sizes are finite, only their bounds are
+    # unknown.
     corners = [_corner(x, i, y, j) for i, x in enumerate(a) for j, y in enumerate(b)]
     low = None if -1 in (s for _, s in corners) else min(v for v, s in corners if not s)
     high = None if 1 in (s for _, s in corners) else max(v for v, s in corners if not s)

@@ -1,6 +1,6 @@
-"""The promotion lattice: the types in which operands meet, and the conversions that keep kind and range.
+"""The promotion lattice: common dtypes of operands, and the conversions that preserve kind and range.
 
-One order explains the module: `a` converts to `b` when `promote(a, b)` is `b`.
+Its partial order: `a` converts to `b` if and only if `promote(a, b)` is `b`.
 """
 
 from typing import Any, Final
@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from ._dtypes import (
-    ADDED,
     DTYPES,
+    ON_NEW_DTYPE,
     DType,
     Scalar,
     bool_,
@@ -31,11 +31,11 @@ from ._dtypes import (
 from ._errors import ArgumentError, DTypeError
 
 _KNOWN: Final[list[DType]] = [*DTYPES[:9], float16, *DTYPES[9:]]
-"""Every dtype, in an order in which none comes before one of a lower kind."""
+"""Every dtype, sorted by kind from the lowest to the highest."""
 
 
 def _join(a: DType, b: DType) -> DType:
-    """Least upper bound of two types in NumPy's lattice, derived from kinds and sizes."""
+    """Least upper bound of two dtypes in NumPy's lattice, derived from kinds and sizes."""
     if a is b or b.kind == "b":
         return a
     if a.kind == "b":
@@ -45,7 +45,7 @@ def _join(a: DType, b: DType) -> DType:
         if x is None or y is None:
             real = x or y or float32
         else:
-            # Neither narrow type holds the other: one has the digits, one the exponents.
+            # Neither narrow dtype contains the other: float16 has more digits, bfloat16 a larger exponent range.
             real = x if x is y else float64 if float64 in (x, y) else float32
         return complex_of(real) if "c" in (a.kind, b.kind) else real
     if a.kind == b.kind:
@@ -53,12 +53,12 @@ def _join(a: DType, b: DType) -> DType:
     signed, unsigned = (a, b) if a.kind == "i" else (b, a)
     if signed.itemsize > unsigned.itemsize:
         return signed
-    # No signed type holds uint64: NumPy goes to float64, which rounds above 2**53.
+    # No signed integer holds uint64: NumPy promotes to float64, which rounds above 2**53.
     return {1: int16, 2: int32, 4: int64, 8: float64}[unsigned.itemsize]
 
 
 def _holding(dt: DType) -> DType | None:
-    """Least real type for the parts of `dt`; None for integers of 8 bits, which every one holds."""
+    """Smallest real floating dtype that holds `dt`; None for 8-bit integers, which all of them hold."""
     if not is_integer(dt):
         return real_of(dt) if dt.kind == "c" else dt
     return None if dt.itemsize == 1 else float32 if dt.itemsize == 2 else float64
@@ -68,11 +68,20 @@ _PROMOTED: Final[dict[Any, DType]] = {(a, b): _join(a, b) for a in _KNOWN for b 
 
 
 def promote(*dtypes: Any) -> DType:
-    """Return the smallest type to which all of `dtypes` convert: NumPy's lattice.
+    """Return the smallest dtype to which all of `dtypes` convert, by NumPy's lattice.
+
+    Args:
+        dtypes: dtypes, or names of dtypes.
+
+    Returns:
+        The least upper bound.
 
     Raises:
-        DTypeError: one of them is unsupported.
-        ArgumentError: nothing was given.
+        DTypeError: one of them is not supported.
+        ArgumentError: no dtype was given.
+
+    See also:
+        `result_type`, which also takes arrays and Python scalars.
 
     >>> promote("int8", "uint8"), promote(int32, float32), promote(float64, "complex64")
     (dtype('int16'), dtype('float64'), dtype('complex128'))
@@ -83,8 +92,8 @@ def promote(*dtypes: Any) -> DType:
         pass  # not a pair of canonical dtypes
     if not dtypes:
         raise ArgumentError("promote needs at least one dtype, got none; pass the operands' dtypes")
-    # The joins do not associate: int16 with uint16 first is int32, and then float64 beside float32.
-    # NumPy lets the highest kind meet each of the others; so does this order, whatever the input's.
+    # Joins are not associative: (int16, uint16) is int32, which with float32 becomes float64, while float32 holds
+    # both. As in NumPy, the highest kind is joined with each of the others, whatever the order of the arguments.
     found = sorted({dtype(x) for x in dtypes}, key=_RANK.__getitem__)
     out = found[-1]
     for dt in found[:-1]:
@@ -103,10 +112,17 @@ _WEAK_DEFAULT: Final[dict[type, DType]] = {
 
 
 def weak(scalar_cls: type, dt: DType) -> DType:
-    """Return the type of `array op scalar` for an array of type `dt` and a Python scalar.
+    """Return the dtype of `array op scalar` for an array of dtype `dt` and a Python scalar.
 
-    A Python scalar only decides the kind, never the precision: a float beside float32 stays
-    float32, beside an integer it gives float64.
+    A Python scalar can raise the kind, never the precision: a float with float32 stays float32,
+    with an integer it becomes float64.
+
+    Args:
+        scalar_cls: `bool`, `int`, `float` or `complex`.
+        dt: dtype of the array.
+
+    Returns:
+        The dtype of the result.
 
     Raises:
         DTypeError: `scalar_cls` is not bool, int, float or complex.
@@ -145,14 +161,20 @@ _WEAK: Final[dict[Any, DType]] = {
 
 
 def result_type(*operands: Any) -> DType:
-    """Return the type in which `operands` meet: dtypes, NumPy values, weak Python scalars.
+    """Return the common dtype of operands.
 
-    Dtypes are promoted first; a Python scalar then raises the kind if it must. Scalars alone
-    count as bool, int64, float64 and complex128.
+    Dtypes are promoted first; a Python scalar then raises the kind if necessary. Without arrays and
+    dtypes, Python scalars count as bool, int64, float64 and complex128.
+
+    Args:
+        operands: dtypes, NumPy arrays and scalars, and Python scalars, which are weak.
+
+    Returns:
+        The common dtype.
 
     Raises:
-        DTypeError: an operand is neither.
-        ArgumentError: nothing was given.
+        DTypeError: an operand is none of these.
+        ArgumentError: no operand was given.
 
     >>> result_type(float32, 2.0), result_type("int8", 2.0), result_type(1, 1j)
     (dtype('float32'), dtype('float64'), dtype('complex128'))
@@ -164,7 +186,7 @@ def result_type(*operands: Any) -> DType:
     for x in operands:
         if type(x) in _WEAK_DEFAULT:
             scalars.append(type(x))
-        # np.float64 and np.complex128 subclass Python's types and are strong all the same.
+        # np.float64 and np.complex128 subclass Python's classes, but they are strongly typed.
         elif isinstance(x, np.generic | np.ndarray):
             strong.append(x.dtype)
         elif isinstance(x, bool | int | float | complex):
@@ -186,10 +208,19 @@ def _scalar_class(x: Scalar) -> type:
 
 
 def can_convert(src: DType, dst: DType) -> bool:
-    """Tell whether `convert` accepts this step: upwards in the promotion lattice.
+    """Whether `convert` accepts a conversion: upwards in the promotion lattice, preserving kind and range.
 
-    Kind and range are kept. As everywhere in NumPy's lattice, 64-bit integers count as fitting
-    float64, which rounds them above 2**53.
+    As in NumPy's lattice, 64-bit integers count as fitting float64, which rounds them above 2**53.
+
+    Args:
+        src: the dtype to convert from.
+        dst: the dtype to convert to.
+
+    Returns:
+        True if `promote(src, dst)` is `dst`.
+
+    See also:
+        `can_cast`, for the lossy `cast`.
 
     >>> can_convert(int16, float32), can_convert(int32, float32), can_convert(complex64, float32)
     (True, False, False)
@@ -199,10 +230,20 @@ def can_convert(src: DType, dst: DType) -> bool:
 
 
 def can_cast(src: Any, dst: Any) -> bool:
-    """Tell whether the explicit, lossy `cast` is defined: between any two supported types.
+    """Whether the explicit, lossy `cast` is defined, which it is between any two supported dtypes.
 
-    Float to integer truncates, complex to real takes the real part, anything to bool tests
-    against zero.
+    Float to integer truncates, complex to real takes the real part, anything to bool compares
+    with zero.
+
+    Args:
+        src: the dtype to cast from.
+        dst: the dtype to cast to.
+
+    Returns:
+        True if both dtypes are supported.
+
+    See also:
+        `can_convert`, for conversions that preserve kind and range.
 
     >>> can_cast(complex128, "int8"), can_cast("float16", "float32"), can_cast("str", "float32")
     (True, True, False)
@@ -214,8 +255,8 @@ def can_cast(src: Any, dst: Any) -> bool:
     return True
 
 
-def _enter(narrow: DType) -> None:
-    """Make room for a narrow type beside float16."""
+def _extend(narrow: DType) -> None:
+    """Add a narrow dtype to the tables, next to float16."""
     _KNOWN.insert(_KNOWN.index(float16) + 1, narrow)
     _RANK.update({dt: i for i, dt in enumerate(_KNOWN)})
     for dt in _KNOWN:
@@ -223,4 +264,4 @@ def _enter(narrow: DType) -> None:
     _WEAK.update({(cls, narrow): _weak_of(default, narrow) for cls, default in _WEAK_DEFAULT.items()})
 
 
-ADDED.append(_enter)
+ON_NEW_DTYPE.append(_extend)

@@ -1,11 +1,11 @@
 """Proofs that a polynomial in sizes is never negative.
 
-Intervals alone do not see that n >= min(n, m): besides them, one atom at a time is replaced by
-an argument of it that makes the whole smaller (a relaxation), or by each of the arguments, one of
-which it equals (cases), to a small depth.
+Interval arithmetic alone cannot prove n >= min(n, m). The search therefore also replaces one atom at
+a time, to a small depth: by an argument that makes the polynomial smaller (a relaxation), or by each
+of its arguments in turn, one of which it equals (a case distinction).
 
-Most questions have the answer no, and a search would find out last: values at sample points refute
-them, and the goals on the way, at once. What remains is limited to a number of goals.
+Most answers are no. Values at sample points refute such goals, and subgoals, immediately. The number
+of goals per question is bounded.
 """
 
 from collections.abc import Iterator
@@ -14,16 +14,17 @@ from typing import Any, Final
 from ._poly import Atom, Monomial, Poly, add, as_poly, bounds, ends, multiply, samples
 
 MAX_REPLACED_ATOMS: Final = 3
-"""Number of atoms that are replaced, one after the other."""
+"""Largest depth of the search: number of atoms replaced one after the other."""
 
 MAX_GOALS: Final = 100
-"""Largest number of polynomials that are looked at for one question."""
+"""Largest number of goals (polynomials) per question."""
 
 PROVED: Final = -1
+"""Marks a proved goal among the searched depths."""
 
 
 def nonnegative(p: Poly) -> bool:
-    """Tell whether p >= 0 follows from bounds and from what min, max and floordiv mean."""
+    """Whether p >= 0 follows from bounds and from the definitions of min, max and floordiv."""
     known = _by_bounds(p)
     if known is not None:
         return known
@@ -32,7 +33,7 @@ def nonnegative(p: Poly) -> bool:
 
 
 def _proved(p: Poly, depth: int, tried: dict[frozenset[tuple[Monomial, int]], int]) -> bool:
-    """Look for a proof of p >= 0; `tried` are the goals of this question, and the depth to which each had none."""
+    """Search for a proof of p >= 0; `tried` maps each goal of this question to the depth searched in vain."""
     goal = frozenset(p.items())
     known = tried.get(goal)
     if known is not None and (known == PROVED or known >= depth):
@@ -51,7 +52,7 @@ def _proved(p: Poly, depth: int, tried: dict[frozenset[tuple[Monomial, int]], in
 
 
 def _by_bounds(p: Poly) -> bool | None:
-    """Answer by intervals and by samples, or None."""
+    """Answer by interval arithmetic and samples, or None."""
     low, high = bounds(p)
     if low is not None and low >= 0:
         return True
@@ -61,7 +62,7 @@ def _by_bounds(p: Poly) -> bool | None:
 
 
 def _cases(p: Poly) -> Iterator[list[Poly]]:
-    """Yield, for each extremum, the polynomials with its arguments in its place."""
+    """Yield, for each extremum, the polynomials in which one of its arguments replaces it."""
     for monomial, coefficient in p.items():
         for atom in monomial:
             if atom.kind == ("max" if coefficient < 0 else "min") and monomial.count(atom) == 1:
@@ -87,7 +88,7 @@ def _relaxations(p: Poly) -> Iterator[Poly]:
 
 
 def _cancellations(p: Poly) -> Iterator[Poly]:
-    """Yield max(0, a) - max(0, a) for max(0, a) - max(0, a - 2): the one that is larger stands for both."""
+    """Yield max(0, a) - max(0, a) for max(0, a) - max(0, a - 2): the larger extremum replaces the smaller."""
     alone = [(m[0], c) for m, c in p.items() if len(m) == 1 and m[0].kind in ("min", "max")]
     for large, gain in alone:
         for small, loss in alone:
@@ -96,7 +97,7 @@ def _cancellations(p: Poly) -> Iterator[Poly]:
 
 
 def _dominates(large: tuple[Any, ...], small: tuple[Any, ...]) -> bool:
-    """Tell whether each argument is another one, in order, or more by a number."""
+    """Whether each argument exceeds the corresponding one by a nonnegative number."""
     gaps = [x - y for x, y in zip(large, small)]
     return len(large) == len(small) and all(isinstance(gap, int) and gap >= 0 for gap in gaps)
 

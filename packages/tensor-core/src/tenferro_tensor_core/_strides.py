@@ -1,12 +1,12 @@
-"""Arithmetic of shapes and strides: compact ones, axes that step as one, and axes split again."""
+"""Arithmetic of shapes and strides: contiguous strides, merging axes and splitting them."""
 
 from collections.abc import Iterator
 
 from ._dims import Dim, DimLike
 
 
-def compact(shape: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
-    """Strides of a compact layout, fastest axis first; like NumPy, empty axes count as one."""
+def contiguous_strides(shape: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+    """Strides of a contiguous layout, fastest axis first; as in NumPy, empty axes count as size 1."""
     strides: list[DimLike] = []
     step: DimLike = 1
     for n in shape:
@@ -32,7 +32,7 @@ def merged(shape: tuple[int, ...], strides: tuple[int, ...]) -> Iterator[tuple[i
 
 
 def split(axes: list[tuple[int, int]], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return strides that split merged axes into `shape`, or None when a size straddles two."""
+    """Return strides that split merged axes into `shape`, or None if a size straddles two of them."""
     strides: list[int] = []
     n, s = 1, 1
     for size in reversed(shape):

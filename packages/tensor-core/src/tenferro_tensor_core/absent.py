@@ -1,4 +1,4 @@
-"""Errors about names that are not there, which say the nearest one or what to write instead."""
+"""Errors for missing attributes, which suggest the nearest name or an alternative."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ __all__ = ["AbsentNameError", "absent_from", "nearest"]
 
 
 class AbsentNameError(TenferroError, AttributeError):
-    """A module or a value has no attribute of some name; the text says the nearest name, or what to write instead.
+    """A module or a value has no such attribute; the text suggests the nearest name or an alternative.
 
-    What to add to the message is found out when it is shown: ``hasattr`` and ``getattr`` with a default cost little.
+    The suggestion is computed when the message is shown, which keeps ``hasattr`` and ``getattr`` with a default fast.
+
+    Args:
+        message: the text.
+        advice: returns the suggestion.
+        payload: facts for programs.
 
     >>> str(AbsentNameError("module 'm' has no attribute 'meen'", lambda: nearest("meen", ["mean", "max"])))
     "module 'm' has no attribute 'meen'; did you mean 'mean'?"
@@ -30,20 +35,27 @@ class AbsentNameError(TenferroError, AttributeError):
         return f"{message}; {advice}" if advice else message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (str(self), self.payload)
+        return _rebuild, (str(self), self.payload)
 
 
-def _again(text: str, payload: dict[str, Any]) -> AbsentNameError:
+def _rebuild(text: str, payload: dict[str, Any]) -> AbsentNameError:
     return AbsentNameError(text, **payload)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The question after the name most like another one, whatever its case; empty if none is alike.
+    """Return a suggestion of the most similar name, ignoring case.
+
+    Args:
+        name: the missing name.
+        names: the existing names.
+
+    Returns:
+        A question for an error text; empty if no name is similar.
 
     >>> nearest("argSort", ["sort", "argsort"])
     "did you mean 'argsort'?"
     """
-    from difflib import get_close_matches  # costs as much as the whole module, and few programs need it
+    from difflib import get_close_matches  # deferred: slow to import, rarely needed
 
     known = {n.lower(): n for n in names if not n.startswith("_")}
     found = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
@@ -51,7 +63,13 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def absent_from(module: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module that has no other names: an error that says the nearest one.
+    """Return a ``__getattr__`` for a module that raises `AbsentNameError` with a suggestion.
+
+    Args:
+        module: ``__name__`` of the module, which has ``__all__``.
+
+    Returns:
+        The function.
 
     >>> absent_from("json")("dump_")
     Traceback (most recent call last):

@@ -1,6 +1,6 @@
-"""Names of a package whose modules are imported when one of them is first asked for (PEP 562).
+"""Lazy imports: names of a package whose modules are imported on first access (PEP 562).
 
-Imports for type checkers stand in the same file under ``TYPE_CHECKING``, and list the same names.
+Packages repeat the imports for type checkers under ``TYPE_CHECKING``, with the same names.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ __all__ = ["deferred"]
 def deferred(
     package: str, names: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
 ) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` that imports what is first asked for, and keeps it.
+    """Return a ``__getattr__`` for a package that imports a name on first access and stores it.
 
     Args:
         package: ``__name__`` of the package.
-        names: for each module of the package, the names in it that the package offers, separated by spaces.
-        otherwise: answers all other names; by default they are an `AttributeError`.
+        names: for each module of the package, the names that the package exports, separated by spaces.
+        otherwise: called with any other name; by default those raise an `AttributeError`.
+
+    Returns:
+        The function.
 
     >>> get = deferred("json", {"decoder": "JSONDecodeError"})
     >>> get("JSONDecodeError").__module__

@@ -2,9 +2,9 @@
 
 Three laws make every function of the library work in a child, whatever other threads were doing at the fork:
 
-- Every lock is made by `new_lock`: it is free in the child unless the forking thread itself holds it. It is re-entrant,
-  because a finalizer, a signal handler or a callback may run in the middle of what it guards.
-- What a lock guards is consistent after every statement: the child continues from wherever a vanished thread stopped.
+- `new_lock` creates every lock: it is free in the child unless the forking thread itself holds it. It is re-entrant,
+  because a finalizer, a signal handler or a callback may run inside the critical section.
+- Guarded state is consistent after every statement: the child continues from wherever a vanished thread stopped.
 - A library whose locks and state cannot be repaired from here (LLVM) is idle when the process forks: `idle_at_fork`. So
   are imports, because Python locks each module while its body runs: `importing`.
 """
@@ -33,22 +33,25 @@ class Forked(Protocol):
 
 
 Lock = Any
-"""A lock that `new_lock` makes; the class has no public name."""
+"""A lock created by `new_lock`; the class has no public name."""
 
 _locks: Final[WeakSet[Lock]] = WeakSet()
 _alive: Final[WeakSet[Forked]] = WeakSet()
 _idle: Final[list[Callable[[], AbstractContextManager[object]]]] = []
 _held: Final[dict[int, list[ExitStack]]] = {}
-"""Locks that forking threads hold; several threads may be about to fork."""
+"""Contexts that forking threads hold, by thread; several threads may fork at the same time."""
 _importers: Final[list[int]] = []
-"""Threads that are inside of `importing`, as often as they are."""
+"""Threads inside `importing`, once for each nesting level."""
 
 IMPORT_WAIT_SECONDS: Final = 10.0
-"""Seconds that a fork waits for imports of other threads; one that takes longer may wait for the forking thread."""
+"""Longest time in seconds that a fork waits for imports of other threads, one of which may wait for the forking thread."""
 
 
 def new_lock() -> Lock:
-    """A re-entrant lock that no vanished thread holds in the child of a fork.
+    """Create a re-entrant lock that no vanished thread holds in a forked child.
+
+    Returns:
+        The lock, a context manager.
 
     >>> with new_lock() as got:
     ...     got
@@ -60,7 +63,11 @@ def new_lock() -> Lock:
 
 
 class cached_property(functools.cached_property[T]):
-    """`functools.cached_property`, whose lock (it has one up to Python 3.11) is free in the child of a fork."""
+    """`functools.cached_property` whose lock, which it has up to Python 3.11, is free in a forked child.
+
+    Args:
+        function: computes the value from the instance.
+    """
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         super().__init__(function)
@@ -69,21 +76,41 @@ class cached_property(functools.cached_property[T]):
 
 
 def mended_after_fork(thing: Forked) -> None:
-    """Call `thing.forked` in every child of this process, as long as the object lives."""
+    """Call `thing.forked` in every forked child of this process, as long as the object lives.
+
+    Args:
+        thing: the object; it is referenced weakly.
+
+    >>> class Pid:
+    ...     def forked(self):
+    ...         self.value = os.getpid()
+    >>> mended_after_fork(Pid())
+    """
     _alive.add(thing)
 
 
 def idle_at_fork(hold: Callable[[], AbstractContextManager[object]]) -> None:
     """Enter ``hold()`` before every fork of this process, and leave it after the fork, in parent and child.
 
-    The context must wait only for threads that wait for nothing themselves.
+    Args:
+        hold: returns a context manager. Entering it must wait only for threads that wait for nothing themselves.
+
+    >>> from contextlib import nullcontext
+    >>> idle_at_fork(nullcontext)
     """
     _idle.append(hold)
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Context manager for imports on first use. Several may run at the same time; a fork waits for all of them."""
+    """Mark imports on first use, for which a fork waits.
+
+    Returns:
+        A context manager; several threads may be inside.
+
+    >>> with importing():
+    ...     import json
+    """
     me = threading.get_ident()
     _importers.append(me)
     try:
@@ -100,7 +127,7 @@ def _await_imports() -> None:
 
 def _before() -> None:
     stack = ExitStack()
-    # Noted before anything is held: whatever an interrupt leaves is given back.
+    # Stored before anything is entered, so that an interrupt leaves nothing held.
     _held.setdefault(threading.get_ident(), []).append(stack)
     for hold in _idle:
         stack.enter_context(hold())
