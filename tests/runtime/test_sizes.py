@@ -97,7 +97,7 @@ def test_numbers_of_a_size_specialise(f, reason):
     assert guards(program) == ["n == 5"] and reason in str(program.guards[0]) and __file__ in str(program.guards[0])
     with (
         tr.Runtime(strict_sizes=True),
-        pytest.raises(TracingError, match=rf"needs the value of the symbolic size n at {__file__}:\d+, which .*static arg"),
+        pytest.raises(TracingError, match=rf"needs the value of .* size n at {__file__}:\d+, which .*static"),
     ):
         tr.trace(lambda x: x * len(str(f(x.shape[0]))), Spec((n,), F8), examples={"n": 5})
 
@@ -161,7 +161,7 @@ def test_sizes_that_depend_on_data_are_no_keys():
 def test_compiled_functions_with_strict_sizes_do_not_fall_back_to_numbers():
     with tr.Runtime(strict_sizes=True):
         f = tr.compile(lambda x: x / int(x.shape[0]))
-    with pytest.raises(TracingError, match=rf"needs the value of the symbolic size n0 at {__file__}:\d+, which .*static arg"):
+    with pytest.raises(TracingError, match=rf"needs the value of .* size n0 at {__file__}:\d+, which .*static"):
         f(np.ones(3))
 
 
@@ -184,7 +184,7 @@ def test_misuse_is_explained():
     tr.trace(lambda x: kept.append(x.shape[0]) or x, Spec((n,), F8))
     with pytest.raises(InconclusiveDimError, match=r"cannot decide n == 3 at .*test_sizes.py"):
         bool(kept[0] == 3)
-    with pytest.raises(InconclusiveDimError, match=r"needs the value of the symbolic size n at .* outside of any trace"):
+    with pytest.raises(InconclusiveDimError, match=r"needs the value of .* size n at .* outside of any trace"):
         int(kept[0])
     with pytest.raises(TracingError, match=r"has the open sizes n, which have no number outside of the trace"):
         tr.zeros(kept[0])

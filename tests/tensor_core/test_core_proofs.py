@@ -21,10 +21,10 @@ from tenferro_tensor_core import (
     floordiv,
 )
 from tenferro_tensor_core import _proof as proof
-from tenferro_tensor_core._normal_form import normal_form
 from tenferro_tensor_core._decide import COMPARISONS
 from tenferro_tensor_core._dims import as_dim
 from tenferro_tensor_core._facts import Facts
+from tenferro_tensor_core._normal_form import normal_form
 from tenferro_tensor_core._poly import SAMPLE_POINTS, as_poly, bounds, samples
 
 n, m, k, q = dim("n"), dim("m"), dim("k", min=1), dim("q", 1, 9)

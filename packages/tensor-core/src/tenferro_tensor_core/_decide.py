@@ -4,9 +4,9 @@ from collections.abc import Callable
 from math import gcd
 from typing import Final, NoReturn
 
-from ._normal_form import normal_form
 from ._dims import DimLike, nonnegative
 from ._errors import ArgumentError
+from ._normal_form import normal_form
 from ._poly import samples
 
 COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {

@@ -111,7 +111,7 @@ def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: B
 
 
 def _drawn(atom: Atom) -> Samples:
-    """Sample values of a variable: its bounds, a neighbour, and pseudo-random numbers of all magnitudes from its key."""
+    """Sample values of a variable: its bounds, a neighbour, and pseudo-random numbers seeded by its key."""
     low, high = atom.lower or 0, atom.upper
     noise = [crc32(f"{i} {atom.key}".encode()) for i in range(SAMPLE_POINTS - 3)]
     spread = [0, 1, 1000 if high is None else high - low, *(x % (2 << x % 11) for x in noise)]

@@ -44,7 +44,7 @@ _importers: Final[list[int]] = []
 """Threads inside `importing`, once for each nesting level."""
 
 IMPORT_WAIT_SECONDS: Final = 10.0
-"""Longest time in seconds that a fork waits for imports of other threads, one of which may wait for the forking thread."""
+"""Longest time in seconds that a fork waits for imports of other threads, which may wait for the forking thread."""
 
 
 def new_lock() -> Lock:
