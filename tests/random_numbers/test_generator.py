@@ -52,7 +52,7 @@ def test_children_are_independent() -> None:
 
 def test_a_generator_from_outside_is_refused_in_programs() -> None:
     rng = default_rng(0)
-    with pytest.raises(TracingError, match="a Generator from outside would give the same numbers"):
+    with pytest.raises(TracingError, match="a Generator from outside would draw the same numbers"):
         tr.compile(lambda x: x + rng.random(3))(tr.zeros(3))
     with pytest.raises(TracingError, match="pass a key"):
         tr.compile(lambda n: tr.fori_loop(0, n, lambda i, x: x + rng.normal(), tr.asarray(0.0)))(tr.asarray(3))

@@ -63,7 +63,7 @@ def gaps(package: str) -> dict[str, list[str]]:
             for name, method in vars(thing).items():
                 function = getattr(method, "__func__", method)
                 if not name.startswith("_") and inspect.isroutine(function):
-                    found[f"{path}.{name}"] = function_gaps(function, is_method=True)
+                    found[f"{path}.{name}"] = function_gaps(function, of=inspect.cleandoc(text))
         else:
             missing = function_gaps(thing)
             if id(thing) in users and ">>>" not in text:
@@ -72,8 +72,8 @@ def gaps(package: str) -> dict[str, list[str]]:
     return {path: missing for path, missing in found.items() if missing}
 
 
-def function_gaps(function: Any, is_method: bool = False) -> list[str]:
-    """What the docstring of a function or method lacks, but for a doctest."""
+def function_gaps(function: Any, of: str | None = None) -> list[str]:
+    """What a docstring lacks besides a doctest; `of` is that of the class, whose sections serve all methods."""
     text = inspect.cleandoc(function.__doc__ or "")
     if not text:
         return ["docstring"]
@@ -86,10 +86,12 @@ def function_gaps(function: Any, is_method: bool = False) -> list[str]:
         for p in signature.parameters.values()
         if p.name not in ("self", "cls") and not p.name.startswith("_") and p.kind is not p.VAR_KEYWORD
     ]
-    described = section(text, "Args")
-    missing = [f"Args: {n}" for n in names if not re.search(rf"^ +(?:.*, )?\**{re.escape(n)}\b.*:", described, re.M)]
+    described = section(text, "Args") + section(of or "", "Methods take")
+    missing = [
+        f"Args: {n}" for n in names if not re.search(rf"^ +(?:.*, )?\**{re.escape(n)}(, \w+)*:", described, re.M)
+    ]
     silent = signature.return_annotation in (None, "None", "NoReturn", "Never", type(None))
-    obvious = silent or (is_method and not names)
+    obvious = silent or (of is not None and not names) or section(of or "", "Methods return")
     if not obvious and not section(text, "Returns") and not section(text, "Yields"):
         missing.append("Returns")
     return missing

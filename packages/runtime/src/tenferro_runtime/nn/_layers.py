@@ -13,7 +13,16 @@ from tenferro_tensor_core import dtype as known_dtype
 
 
 def glu(x: Any, /, axis: int = -1) -> Array:
-    """The first half along an axis times the `sigmoid` of the second half.
+    """Gated linear unit: the first half along an axis times the `sigmoid` of the second half.
+
+    Y. Dauphin, A. Fan, M. Auli, D. Grangier, "Language Modeling with Gated Convolutional Networks", 2016.
+
+    Args:
+        x: array of real or complex floating-point numbers.
+        axis: the axis to halve.
+
+    Returns:
+        Array of the dtype of `x`, half as long along the axis.
 
     Raises:
         ShapeError: the extent is odd.
@@ -27,14 +36,17 @@ def glu(x: Any, /, axis: int = -1) -> Array:
 
 
 def standardize(x: Any, /, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5) -> Array:
-    """``(x - mean) / sqrt(variance + epsilon)``, with mean and variance of `x` along axes unless they are given.
+    """``(x - mean) / sqrt(variance + epsilon)``, with the mean and variance of `x` along axes by default.
 
     Args:
         x: the array.
-        axis: one axis, a tuple of axes, or ``None`` for all.
-        mean: the mean, broadcast against `x`.
-        variance: the variance, broadcast against `x`.
+        axis: an axis, a tuple of axes, or ``None`` for all.
+        mean: mean, broadcast against `x`; that of `x` by default.
+        variance: variance, broadcast against `x`; that of `x` by default.
         epsilon: keeps the divisor away from 0.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.standardize(tr.asarray([1.0, 3.0]), epsilon=0.0)
     Tensor([-1.,  1.])
@@ -47,7 +59,15 @@ def standardize(x: Any, /, axis: Any = -1, mean: Any = None, variance: Any = Non
 
 
 def logmeanexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """``log(mean(exp(x)))`` over axes, without overflow on the way.
+    """``log(mean(exp(x)))`` over axes, without overflow.
+
+    Args:
+        x: real array.
+        axis: an axis, a tuple of axes, or ``None`` for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype of `x`.
 
     >>> tr.nn.logmeanexp(tr.asarray([1000.0, 1000.0]))
     Tensor(1000.)
@@ -59,13 +79,16 @@ def logmeanexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 
 def one_hot(x: Any, num_classes: Any, /, *, dtype: Any = None, axis: int = -1) -> Array:
-    """A vector for each integer: 1 at that place and 0 elsewhere; all zeros for integers outside.
+    """One vector per integer: 1 at that index and 0 elsewhere; all zeros for an integer out of range.
 
     Args:
-        x: integers.
-        num_classes: extent of the vectors, an integer or a size.
-        dtype: dtype of the result, by default float64.
-        axis: where the axis of the vectors is in the result.
+        x: array of integers.
+        num_classes: length of the vectors, an integer or a symbolic size.
+        dtype: dtype of the result, float64 by default.
+        axis: position of the axis of the vectors in the result.
+
+    Returns:
+        Array with one axis more than `x`.
 
     >>> tr.one_hot(tr.asarray([1, 0]), 3)
     Tensor([[0., 1., 0.],

@@ -15,6 +15,12 @@ SELU_SCALE: Final = 1.0507009873554804934193349852946
 def relu(x: Any, /) -> Array:
     """The larger of `x` and 0; its derivative at 0 is 0.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.relu(tr.asarray([-1.0, 2.0]))
     Tensor([0., 2.])
     """
@@ -25,7 +31,13 @@ def relu(x: Any, /) -> Array:
 
 
 def relu6(x: Any, /) -> Array:
-    """`relu`, and never more than 6; its derivative at 0 and at 6 is 0.
+    """`relu` limited to 6; its derivative at 0 and at 6 is 0.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.relu6(tr.asarray([-1.0, 2.0, 7.0]))
     Tensor([0., 2., 6.])
@@ -36,6 +48,13 @@ def relu6(x: Any, /) -> Array:
 
 def leaky_relu(x: Any, /, negative_slope: Any = 0.01) -> Array:
     """`x` where it is at least 0, `negative_slope` times `x` below; its derivative at 0 is 1.
+
+    Args:
+        x: real array.
+        negative_slope: slope below 0.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.leaky_relu(tr.asarray([-1.0, 2.0]))
     Tensor([-0.01,  2.  ])
@@ -52,6 +71,16 @@ def _negative_part(x: Any) -> Any:
 def elu(x: Any, /, alpha: Any = 1.0) -> Array:
     """`x` above 0, ``alpha * (exp(x) - 1)`` below; its derivative at 0 is `alpha`.
 
+    D. Clevert, T. Unterthiner, S. Hochreiter, "Fast and Accurate Deep Network Learning by Exponential Linear Units",
+    2015.
+
+    Args:
+        x: real array.
+        alpha: minus the limit at minus infinity.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.elu(tr.asarray([0.0, 2.0]))
     Tensor([0., 2.])
     """
@@ -61,6 +90,15 @@ def elu(x: Any, /, alpha: Any = 1.0) -> Array:
 
 def celu(x: Any, /, alpha: Any = 1.0) -> Array:
     """`x` above 0, ``alpha * (exp(x / alpha) - 1)`` below: the derivative is continuous for every positive `alpha`.
+
+    J. Barron, "Continuously Differentiable Exponential Linear Units", 2017.
+
+    Args:
+        x: real array.
+        alpha: minus the limit at minus infinity, positive.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.celu(tr.asarray([0.0, 2.0]), 0.5)
     Tensor([0., 2.])
@@ -75,6 +113,12 @@ def selu(x: Any, /) -> Array:
 
     Klambauer, Unterthiner, Mayr and Hochreiter, "Self-Normalizing Neural Networks", 2017.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.selu(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 1.05070099])
     """
@@ -83,6 +127,12 @@ def selu(x: Any, /) -> Array:
 
 def hard_tanh(x: Any, /) -> Array:
     """`x`, limited to the interval from -1 to 1; its derivative at both ends is 1.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.hard_tanh(tr.asarray([-3.0, 0.5, 2.0]))
     Tensor([-1. ,  0.5,  1. ])
@@ -94,6 +144,12 @@ def hard_tanh(x: Any, /) -> Array:
 def hard_sigmoid(x: Any, /) -> Array:
     """``relu6(x + 3) / 6``: 0 below -3, 1 above 3, linear between; its derivative at both kinks is 0.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.hard_sigmoid(tr.asarray([-4.0, 0.0, 4.0]))
     Tensor([0. , 0.5, 1. ])
     """
@@ -103,6 +159,12 @@ def hard_sigmoid(x: Any, /) -> Array:
 
 def hard_silu(x: Any, /) -> Array:
     """``x * hard_sigmoid(x)``, also known as hard swish.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.hard_silu(tr.asarray([-4.0, 3.0]))
     Tensor([-0.,  3.])
@@ -118,6 +180,12 @@ hard_swish = hard_silu
 def sparse_plus(x: Any, /) -> Array:
     """0 below -1, `x` above 1, and ``(x + 1)**2 / 4`` between: the integral of `sparse_sigmoid`.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.sparse_plus(tr.asarray([-2.0, 0.0, 2.0]))
     Tensor([0.  , 0.25, 2.  ])
     """
@@ -128,6 +196,12 @@ def sparse_plus(x: Any, /) -> Array:
 
 def sparse_sigmoid(x: Any, /) -> Array:
     """0 below -1, 1 above 1, and ``(x + 1) / 2`` between; its derivative at both kinks is 0.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.sparse_sigmoid(tr.asarray([-2.0, 0.0, 2.0]))
     Tensor([0. , 0.5, 1. ])

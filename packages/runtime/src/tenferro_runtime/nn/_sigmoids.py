@@ -21,7 +21,13 @@ def _at_least(x: Any, bound: float) -> Any:
 
 
 def sigmoid(x: Any, /) -> Array:
-    """The logistic function, ``1 / (1 + exp(-x))``, of real or complex elements.
+    """Logistic function, ``1 / (1 + exp(-x))``.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.sigmoid(tr.asarray([0.0, 1000.0]))
     Tensor([0.5, 1. ])
@@ -35,6 +41,12 @@ def sigmoid(x: Any, /) -> Array:
 def log_sigmoid(x: Any, /) -> Array:
     """Logarithm of `sigmoid`, ``-log(1 + exp(-x))``.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.log_sigmoid(tr.asarray([0.0, -1000.0]))
     Tensor([-6.93147181e-01, -1.00000000e+03])
     """
@@ -46,6 +58,12 @@ def log1mexp(x: Any, /) -> Array:
     """``log(1 - exp(-x))`` for positive `x`, accurate near 0 and far from it; minus infinity at 0, NaN below.
 
     Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.log1mexp(tr.asarray([1e-20, 1.0]))
     Tensor([-46.05170186,  -0.45867515])
@@ -59,7 +77,13 @@ def log1mexp(x: Any, /) -> Array:
 
 
 def softplus(x: Any, /) -> Array:
-    """A smooth `relu`: ``log(1 + exp(x))``, whose derivative is `sigmoid`.
+    """Smooth `relu`, ``log(1 + exp(x))``; its derivative is `sigmoid`.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.softplus(tr.asarray([0.0, 1000.0]))
     Tensor([6.93147181e-01, 1.00000000e+03])
@@ -69,6 +93,12 @@ def softplus(x: Any, /) -> Array:
 
 def silu(x: Any, /) -> Array:
     """``x * sigmoid(x)``, also known as swish.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.silu(tr.asarray([0.0, 1000.0]))
     Tensor([   0., 1000.])
@@ -81,13 +111,16 @@ swish = silu
 
 
 def gelu(x: Any, /, approximate: bool = True) -> Array:
-    """`x` times the normal distribution function of `x`.
+    """Gaussian error linear unit: `x` times the normal distribution function of `x`.
 
     Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 
     Args:
-        x: the array.
-        approximate: use ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``; else the error function.
+        x: real array.
+        approximate: use ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))`` instead of the error function.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.gelu(tr.asarray([0.0, 1.0]), approximate=False)
     Tensor([0.        , 0.84134475])
@@ -107,6 +140,12 @@ def mish(x: Any, /) -> Array:
 
     Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.mish(tr.asarray([0.0, 1000.0]))
     Tensor([   0., 1000.])
     """
@@ -120,6 +159,12 @@ def mish(x: Any, /) -> Array:
 def soft_sign(x: Any, /) -> Array:
     """``x / (1 + abs(x))``; its derivative at 0 is 1.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.nn.soft_sign(tr.asarray([-1.0, 0.0, 3.0]))
     Tensor([-0.5 ,  0.  ,  0.75])
     """
@@ -131,6 +176,15 @@ def soft_sign(x: Any, /) -> Array:
 
 def squareplus(x: Any, /, b: Any = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2`` for a positive `b`: a smooth `relu` without exponentials.
+
+    J. Barron, "Squareplus: A Softplus-Like Algebraic Rectifier", 2021.
+
+    Args:
+        x: real array.
+        b: curvature at 0, positive.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.nn.squareplus(tr.asarray([0.0, -1e9]))
     Tensor([1.e+00, 1.e-09])

@@ -21,12 +21,15 @@ _WORDS: Final = (uint8, uint16, uint32, uint64)
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Random bits, those of `jax.random.bits` under its keys of Threefry.
+    """Random bits, equal to those of `jax.random.bits` with a Threefry key.
 
     Args:
         key: a key, or an array of keys.
-        shape: of the numbers of each key.
-        dtype: an unsigned dtype, uint32 by default.
+        shape: shape drawn for each key.
+        dtype: unsigned integer dtype, uint32 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     Raises:
         DTypeError: the dtype is not unsigned.
@@ -41,14 +44,17 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
-    """Uniform numbers in [minval, maxval), those of `jax.random.uniform`.
+    """Uniform numbers in [minval, maxval), equal to those of `jax.random.uniform`.
 
     Args:
         key: a key, or an array of keys.
-        shape: of the numbers of each key.
-        dtype: a real floating-point dtype, float64 by default.
-        minval: the least number; a derivative passes, as through `maxval`.
-        maxval: the bound above.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+        minval: lower bound, included; differentiable, as `maxval` is.
+        maxval: upper bound, excluded.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> tr.random.uniform(tr.random.key(0), (3,))
     Tensor([0.41845711, 0.21629545, 0.96532146])
@@ -62,13 +68,15 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers of the standard normal distribution, those of `jax.random.normal` up to rounding.
+    """Standard normal numbers, equal to those of `jax.random.normal` up to rounding.
 
     Args:
         key: a key, or an array of keys.
-        shape: of the numbers of each key.
-        dtype: a floating-point dtype, float64 by default. Complex numbers have variance one in all, one half in each
-            part.
+        shape: shape drawn for each key.
+        dtype: floating-point dtype, float64 by default; complex numbers have variance 1, half of it in each part.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> tr.random.normal(tr.random.key(0), (3,))
     Tensor([-0.20584214, -0.78476578,  1.81608667])
@@ -81,12 +89,15 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers of the exponential distribution of scale one.
+    """Exponential numbers of scale 1.
 
     Args:
         key: a key, or an array of keys.
-        shape: of the numbers of each key.
-        dtype: a real floating-point dtype, float64 by default.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> tr.random.exponential(tr.random.key(0), (3,))
     Tensor([0.54207056, 0.24372319, 3.36163426])
@@ -101,7 +112,10 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
     Args:
         key: a key.
         p: probabilities.
-        shape: of the result; by default that of `p`.
+        shape: shape of the result; by default that of `p`.
+
+    Returns:
+        Booleans of the shape `shape`.
 
     >>> tr.random.bernoulli(tr.random.key(0), 0.9, (4,))
     Tensor([ True,  True, False,  True])
@@ -111,12 +125,15 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers that are 1 or -1, each with probability one half.
+    """Numbers that are 1 or -1 with probability 1/2 each.
 
     Args:
         key: a key, or an array of keys.
-        shape: of the numbers of each key.
-        dtype: of the result, float64 by default.
+        shape: shape drawn for each key.
+        dtype: dtype of the result, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> sorted(set(tr.random.rademacher(tr.random.key(0), (20,), tr.int64).tolist()))
     [-1, 1]

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers of the standard Gumbel distribution, ``-log(e)`` of exponential numbers.
+    """Numbers of the standard Gumbel distribution, ``-log(e)`` for exponential numbers ``e``.
+
+    Args:
+        key: a key, or an array of keys.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> tr.random.gumbel(tr.random.key(0), (2,))
     Tensor([0.61235911, 1.41172219])
@@ -32,7 +40,15 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers of the Laplace distribution of scale one.
+    """Numbers of the Laplace distribution of scale 1.
+
+    Args:
+        key: a key, or an array of keys.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> tr.random.laplace(tr.random.key(0), (2,))
     Tensor([-0.17803369, -0.83796278])
@@ -44,6 +60,14 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers of the standard logistic distribution.
 
+    Args:
+        key: a key, or an array of keys.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
+
     >>> tr.random.logistic(tr.random.key(0), (2,))
     Tensor([0.32911032, 1.28738678])
     """
@@ -54,6 +78,14 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers of the standard Cauchy distribution.
 
+    Args:
+        key: a key, or an array of keys.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
+
     >>> tr.random.cauchy(tr.random.key(0), (2,))
     Tensor([-0.26192951, -1.23784602])
     """
@@ -61,7 +93,16 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of Pareto distributions on [1, inf), of exponents `b`.
+    """Numbers of Pareto distributions on [1, inf) with exponent `b`.
+
+    Args:
+        key: a key.
+        b: exponents, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.pareto(tr.random.key(0), 2.0, (2,))
     Tensor([1.31132133, 1.12959775])
@@ -72,7 +113,16 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of Rayleigh distributions: absolute values of pairs of normal numbers.
+    """Numbers of Rayleigh distributions: lengths of vectors of two normal numbers.
+
+    Args:
+        key: a key.
+        scale: standard deviation of each component, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.rayleigh(tr.random.key(0), 1.0, (2,))
     Tensor([1.04122097, 0.6981736 ])
@@ -83,7 +133,17 @@ def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = None) -
 
 
 def weibull(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of Weibull distributions: scaled powers ``1 / concentration`` of exponential numbers.
+    """Numbers of Weibull distributions, ``scale * e ** (1 / concentration)`` for exponential numbers ``e``.
+
+    Args:
+        key: a key.
+        scale: scales, positive.
+        concentration: shape parameters, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.weibull(tr.random.key(0), 1.0, 2.0, (2,))
     Tensor([0.73625441, 0.49368328])
@@ -94,7 +154,16 @@ def weibull(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: 
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
-    """Exponentials of normal numbers of standard deviation `sigma`.
+    """Exponentials of normal numbers with mean 0 and standard deviation `sigma`.
+
+    Args:
+        key: a key.
+        sigma: standard deviation of the logarithm.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.lognormal(tr.random.key(0), 1.0, (2,))
     Tensor([0.81396156, 0.45622655])
@@ -105,7 +174,15 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Lengths of vectors of three normal numbers.
+    """Numbers of the Maxwell distribution: lengths of vectors of three standard normal numbers.
+
+    Args:
+        key: a key, or an array of keys.
+        shape: shape drawn for each key.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     >>> tr.random.maxwell(tr.random.key(0), (2,)).shape
     (2,)
@@ -114,14 +191,17 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Normal numbers between bounds, by the inverse of the distribution function.
+    """Standard normal numbers between bounds, by inversion of the distribution function.
 
     Args:
         key: a key.
-        lower: bounds below.
-        upper: bounds above.
-        shape: of the result; by default that to which the bounds broadcast.
-        dtype: a real floating-point dtype, float64 by default.
+        lower: lower bounds.
+        upper: upper bounds.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> x = tr.random.truncated_normal(tr.random.key(0), 9.0, 10.0, (1000,))
     >>> bool(tr.all((x >= 9.0) & (x <= 10.0)))
@@ -143,10 +223,19 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Logarithms of gamma numbers, which exist where those underflow, as for small `a`.
+    """Logarithms of gamma numbers, which stay finite where gamma numbers underflow, as for small `a`.
 
     Derivatives by `a` are implicit: with the distribution function fixed, ``dx / da = -(dF / da) / (dF / dx)``
     (M. Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018).
+
+    Args:
+        key: a key.
+        a: shape parameters, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.loggamma(tr.random.key(0), 1e-3).shape
     ()
@@ -166,13 +255,16 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of gamma distributions of scale one.
+    """Numbers of gamma distributions of scale 1.
 
     Args:
         key: a key.
-        a: shape parameters, positive; derivatives pass, as in `loggamma`.
-        shape: of the result; by default that of `a`.
-        dtype: a real floating-point dtype, float64 by default.
+        a: shape parameters, positive; differentiable, as in `loggamma`.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.gamma(tr.random.key(0), 2.0, (2,)).shape
     (2,)
@@ -181,14 +273,17 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of beta distributions: the part of one gamma number in the sum of two.
+    """Numbers of beta distributions: the share of one gamma number in the sum of two.
 
     Args:
         key: a key.
-        a: first shape parameters, positive; derivatives pass, as in `loggamma`.
-        b: second ones.
-        shape: of the result; by default that to which the parameters broadcast.
-        dtype: a real floating-point dtype, float64 by default.
+        a: first shape parameters, positive; differentiable, as in `loggamma`.
+        b: second shape parameters, positive; differentiable, as in `loggamma`.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.beta(tr.random.key(0), 2.0, 3.0, (2,)).shape
     (2,)
@@ -201,16 +296,16 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Points of simplices, of Dirichlet distributions.
+    """Points of the simplex, drawn from Dirichlet distributions.
 
     Args:
         key: a key.
-        alpha: concentrations (..., k), positive; derivatives pass, as in `loggamma`.
-        shape: of the result but for the last axis; by default that of `alpha`.
-        dtype: a real floating-point dtype, float64 by default.
+        alpha: concentrations (..., k), positive; differentiable, as in `loggamma`.
+        shape: shape of the result without the last axis; by default that of `alpha`.
+        dtype: real floating-point dtype, float64 by default.
 
     Returns:
-        Numbers (*shape, k), which are not negative and whose sums along the last axis are one.
+        Array of shape (*shape, k), at least 0; the sums along the last axis are 1.
 
     >>> round(float(tr.sum(tr.random.dirichlet(tr.random.key(0), tr.asarray([1.0, 2.0, 3.0])))), 12)
     1.0
@@ -224,7 +319,16 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Arr
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of chi-square distributions of `df` degrees of freedom.
+    """Numbers of chi-square distributions.
+
+    Args:
+        key: a key.
+        df: degrees of freedom, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.chisquare(tr.random.key(0), 3.0, (2,)).shape
     (2,)
@@ -235,7 +339,16 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of Student's t distributions of `df` degrees of freedom.
+    """Numbers of Student's t distributions.
+
+    Args:
+        key: a key.
+        df: degrees of freedom, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.t(tr.random.key(0), 3.0, (2,)).shape
     (2,)
@@ -250,6 +363,16 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Numbers of F distributions: ratios of chi-square numbers, each divided by its degrees of freedom.
 
+    Args:
+        key: a key.
+        dfnum: numerator degrees of freedom, positive.
+        dfden: denominator degrees of freedom, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
+
     >>> tr.random.f(tr.random.key(0), 3.0, 4.0, (2,)).shape
     (2,)
     """
@@ -261,7 +384,19 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any = 1.0) -> Array:
-    """Numbers of Wald (inverse Gaussian) distributions, after J. Michael, W. Schucany, R. Haas, 1976.
+    """Numbers of Wald (inverse Gaussian) distributions.
+
+    J. Michael, W. Schucany, R. Haas, "Generating Random Variates Using Transformations with Multiple Roots", 1976.
+
+    Args:
+        key: a key.
+        mean: means, positive.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+        scale: scales, positive.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.wald(tr.random.key(0), 2.0, (2,)).shape
     (2,)
@@ -277,7 +412,18 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, scale: Any =
 
 
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers whose density rises linearly from `left` to `mode` and falls to `right`.
+    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
+
+    Args:
+        key: a key.
+        left: lower bounds.
+        mode: positions of the peak.
+        right: upper bounds.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.triangular(tr.random.key(0), 0.0, 1.0, 2.0, (2,))
     Tensor([0.91483016, 0.65771644])

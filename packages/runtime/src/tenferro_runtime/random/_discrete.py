@@ -34,17 +34,20 @@ if TYPE_CHECKING:
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
-    """Integers from `minval` to `maxval`, which is not among them.
+    """Uniform integers in [minval, maxval).
 
     Each comes from the upper half of a product of 128 bits: no integer is more probable than another by more than one
     part in ``2**64 / (maxval - minval)``.
 
     Args:
         key: a key, or an array of keys.
-        shape: of the numbers of each key.
-        minval: the least one.
-        maxval: the bound above, not more than ``2**63`` beyond the least.
-        dtype: an integer dtype, int64 by default.
+        shape: shape drawn for each key.
+        minval: lower bound, included.
+        maxval: upper bound, excluded; at most ``2**63`` above `minval`.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of shape (*key.shape, *shape).
 
     Raises:
         ArgumentError: the bounds are known, and there is nothing between them.
@@ -82,9 +85,12 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
 
     Args:
         key: a key.
-        lam: means, which are not negative.
-        shape: of the result; by default that of `lam`.
-        dtype: an integer dtype, int64 by default.
+        lam: means, at least 0.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.poisson(tr.random.key(0), 4.0, (3,)).shape
     (3,)
@@ -93,14 +99,17 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of successes in `n` trials, each of probability `p`.
+    """Numbers of successes in `n` trials with probability `p` each.
 
     Args:
         key: a key.
         n: numbers of trials.
-        p: probabilities.
-        shape: of the result; by default that to which the parameters broadcast.
-        dtype: an integer dtype, int64 by default.
+        p: probabilities of a success.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.binomial(tr.random.key(0), 10, 0.5, (3,)).shape
     (3,)
@@ -109,7 +118,18 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 def hypergeometric(key: Any, ngood: Any, nbad: Any, nsample: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of good ones among `nsample` that are drawn without replacement from `ngood` and `nbad`.
+    """Numbers of good items among `nsample` items drawn without replacement from `ngood` and `nbad`.
+
+    Args:
+        key: a key.
+        ngood: numbers of good items.
+        nbad: numbers of bad items.
+        nsample: numbers of items drawn.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.hypergeometric(tr.random.key(0), 5, 5, 4, (3,)).shape
     (3,)
@@ -118,7 +138,16 @@ def hypergeometric(key: Any, ngood: Any, nbad: Any, nsample: Any, shape: Any = N
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of trials up to the first success, each of probability `p`.
+    """Numbers of trials up to and including the first success.
+
+    Args:
+        key: a key.
+        p: probabilities of a success.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.geometric(tr.random.key(0), 0.5, (3,)).shape
     (3,)
@@ -130,7 +159,17 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def negative_binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of failures before `n` successes, each of probability `p`: Poisson numbers of random means.
+    """Numbers of failures before `n` successes: Poisson numbers with gamma-distributed means.
+
+    Args:
+        key: a key.
+        n: numbers of successes, positive.
+        p: probabilities of a success.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.negative_binomial(tr.random.key(0), 3, 0.5, (3,)).shape
     (3,)
@@ -142,7 +181,18 @@ def negative_binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = 
 
 
 def logseries(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of logarithmic series distributions, after A. Kemp, 1981.
+    """Numbers of logarithmic series distributions.
+
+    A. Kemp, "Efficient Generation of Logarithmically Distributed Pseudo-Random Variables", 1981.
+
+    Args:
+        key: a key.
+        p: parameters in (0, 1).
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.logseries(tr.random.key(0), 0.5, (3,)).shape
     (3,)
@@ -154,7 +204,16 @@ def logseries(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def zipf(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of Zipf's distributions, of probabilities proportional to ``k ** -a``; `a` is above one.
+    """Numbers of Zipf distributions, with probabilities proportional to ``k ** -a``.
+
+    Args:
+        key: a key.
+        a: exponents, above 1.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.zipf(tr.random.key(0), 2.0, (3,)).shape
     (3,)
@@ -163,14 +222,17 @@ def zipf(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 def multinomial(key: Any, n: Any, pvals: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """How often each of several outcomes occurs in `n` trials: binomial numbers, each of what the others have left.
+    """Counts of each outcome in `n` trials, drawn as conditional binomial numbers.
 
     Args:
         key: a key.
         n: numbers of trials.
-        pvals: probabilities (..., k), whose sums along the last axis are one.
-        shape: of the result but for the last axis.
-        dtype: an integer dtype, int64 by default.
+        pvals: probabilities (..., k), with sum 1 along the last axis.
+        shape: shape of the result without the last axis; by default the broadcast shape of the parameters.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Integers of shape (*shape, k), whose sums along the last axis are `n`.
 
     >>> int(tr.sum(tr.random.multinomial(tr.random.key(0), 20, tr.asarray([0.2, 0.3, 0.5]))))
     20
@@ -193,14 +255,17 @@ def multinomial(key: Any, n: Any, pvals: Any, shape: Any = None, dtype: Any = No
 
 
 def multivariate_hypergeometric(key: Any, colors: Any, nsample: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """How many of each kind are among `nsample` that are drawn without replacement.
+    """Counts of each kind among `nsample` items drawn without replacement.
 
     Args:
         key: a key.
-        colors: how many of each kind there are, (k,).
-        nsample: the number that is drawn.
-        shape: of the result but for the last axis.
-        dtype: an integer dtype, int64 by default.
+        colors: numbers of items of each kind (k,).
+        nsample: number of items drawn.
+        shape: shape of the result without the last axis.
+        dtype: integer dtype, int64 by default.
+
+    Returns:
+        Integers of shape (*shape, k), whose sums along the last axis are `nsample`.
 
     >>> int(tr.sum(tr.random.multivariate_hypergeometric(tr.random.key(0), tr.asarray([3, 4, 5]), 6)))
     6
@@ -221,13 +286,16 @@ def multivariate_hypergeometric(key: Any, colors: Any, nsample: Any, shape: Any 
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Array:
-    """Positions along an axis, of probabilities ``softmax(logits)``.
+    """Indices along an axis, drawn with probabilities ``softmax(logits)``.
 
     Args:
         key: a key.
-        logits: logarithms of probabilities, up to a constant for each line.
-        axis: the axis of the outcomes.
-        shape: of the result, which ends with the axes of the logits but for `axis`; by default these.
+        logits: logarithms of probabilities, up to an additive constant per distribution.
+        axis: axis of the outcomes.
+        shape: shape of the result, which must end with the shape of `logits` without `axis`; by default that shape.
+
+    Returns:
+        Indices along `axis`, int64.
 
     >>> tr.random.categorical(tr.random.key(0), tr.asarray([0.0, -tr.inf]), shape=(3,))
     Tensor([0, 0, 0])

@@ -1,4 +1,4 @@
-"""`Generator`: the methods of NumPy's, over the stream of a key."""
+"""`Generator`: the methods of NumPy's generator, over the stream of a key."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ def default_rng(seed: Any = None, /) -> Generator:
 
     Args:
         seed: an integer or a key, whose stream the generator draws from its beginning; a sequence of integers or a
-            `numpy.random.SeedSequence`, of which one word of state is the key; ``None`` asks the operating system; a
-            `Generator` is returned as it is.
+            `numpy.random.SeedSequence`, whose first word of state is the key; ``None`` for entropy of the operating
+            system; a `Generator`, returned as it is.
+
+    Returns:
+        A `Generator`.
 
     Raises:
         ArgumentError: the seed is none of these.
@@ -65,14 +68,36 @@ def default_rng(seed: Any = None, /) -> Generator:
 
 
 class Generator:
-    """Random numbers one after the other: each call draws what follows in the stream of a key.
+    """Random numbers in sequence: each call draws the next numbers of a key's stream.
 
-    Sizes are shapes, ``None`` stands for a number. What is drawn in pieces by `random`, `standard_normal`,
-    `standard_exponential`, `integers` or `standard_gamma` is what one call gives. In a compiled function, a loop or a
-    branch, whose calls would all repeat the same numbers, a generator has to be made of a key that is an argument.
+    The methods and their parameters are those of `numpy.random.Generator`. Several calls of `random`,
+    `standard_normal`, `standard_exponential`, `integers` or `standard_gamma` draw the same numbers as one large call.
+    Inside a compiled function, a loop or a branch, make the generator from a key that is an argument; one from outside
+    would repeat the same numbers in every run.
 
     Args:
         key: a key.
+
+    Methods take:
+        size: shape of the result, without the last axis for vectors; by default the broadcast shape of the parameters.
+        dtype: dtype of the result: float64, or int64 for `integers`, by default.
+        loc, mean, mu, lam: location or mean; for `multivariate_normal` vectors (..., n).
+        scale, sigma: scale, or standard deviation (of the logarithm for `lognormal`), positive.
+        shape, a, b, alpha, kappa: shape parameters or exponents, positive; concentrations (..., k) for `dirichlet`.
+        df, dfnum, dfden, nonc: degrees of freedom and noncentrality.
+        low, high, endpoint: lower bound, upper bound, and whether the upper bound is included.
+        left, mode, right: lower bound, position of the peak, upper bound.
+        n, p, pvals: number of trials or successes, and probabilities.
+        ngood, nbad, nsample, colors: numbers of items of each kind, and number of items drawn.
+        cov, method: covariance matrices (..., n, n) and their factorization, as in `multivariate_normal`.
+        x, a: the array or list to permute or to choose from; an integer n stands for ``arange(n)``.
+        axis, replace, shuffle: the axis, whether an element may be drawn again, and an option that is ignored, because
+            the order is always random.
+        length: number of bytes.
+        n_children: number of generators.
+
+    Methods return:
+        An array of the shape `size`, of float64 or int64 unless `dtype` is given.
 
     Raises:
         TracingError: a generator from outside draws in a program.
@@ -94,23 +119,23 @@ class Generator:
         return f"Generator(key={self._key!r}, position={self._position})"
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Generators whose streams do not depend on this one's, nor on each other's."""
+        """A list of generators with independent streams."""
         keys = split(self._next(), n_children)
         return [Generator(keys[k]) for k in range(n_children)]
 
     def key(self) -> Array:
-        """A new key, the next word of the stream: for functions that take one."""
+        """A new key, made of the next word of the stream, for functions that take one."""
         return aliased(self._next())
 
     def _require_home(self) -> None:
         if ambient() is not self._home:
             raise TracingError(
-                "a Generator from outside would give the same numbers in every run of the program that is being "
-                "recorded; pass a key, and make the generator inside, default_rng(key), or use functions of keys"
+                "a Generator from outside would draw the same numbers in every run of the program that is being "
+                "recorded; pass a key and make the generator inside, default_rng(key), or use functions of keys"
             )
 
     def _advance(self, count: int) -> Any:
-        """The position of the next numbers, which are these many."""
+        """Advance the stream by `count` numbers and return the position of the first."""
         self._require_home()
         start = position(self._key, self._position)
         self._position = (self._position + count) % (1 << 64)
@@ -132,16 +157,16 @@ class Generator:
         return self._draw(random_uniform, "random", size, floating("random", dtype))
 
     def standard_normal(self, size: Any = None, dtype: Any = None) -> Array:
-        """Normal numbers of mean zero and variance one."""
+        """Normal numbers with mean 0 and variance 1."""
         return self._draw(random_normal, "standard_normal", size, floating("standard_normal", dtype))
 
     def standard_exponential(self, size: Any = None, dtype: Any = None) -> Array:
-        """Exponential numbers of scale one."""
+        """Exponential numbers of scale 1."""
         dtype = floating("standard_exponential", dtype)
         return self._draw(random_exponential, "standard_exponential", size, dtype)
 
     def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = None) -> Array:
-        """Gamma numbers of shape parameters `shape` and scale one."""
+        """Gamma numbers with shape parameter `shape` and scale 1."""
         extents, (a,) = parameters("standard_gamma", size, float64, shape)
         start = self._advance(math.prod(tuple[Any, ...](extents)))
         return given_as(exp(random_loggamma(self._key, start, a)), floating("standard_gamma", dtype))
@@ -154,30 +179,30 @@ class Generator:
         return low + (high - low) * self.random(shape)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
-        """Normal numbers of mean `loc` and standard deviation `scale`."""
+        """Normal numbers with mean `loc` and standard deviation `scale`."""
         if loc.__class__ is scale.__class__ is float:
             return loc + scale * self.standard_normal(size)
         shape, (loc, scale) = parameters("normal", size, float64, loc, scale)
         return loc + scale * self.standard_normal(shape)
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Array:
-        """Exponential numbers."""
+        """Exponential numbers of scale `scale`."""
         if scale.__class__ is float:
             return scale * self.standard_exponential(size)
         shape, (scale,) = parameters("exponential", size, float64, scale)
         return scale * self.standard_exponential(shape)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Array:
-        """Gamma numbers of shape parameters `shape`."""
+        """Gamma numbers with shape parameter `shape`."""
         extents, (a, scale) = parameters("gamma", size, float64, shape, scale)
         return scale * self.standard_gamma(a, extents)
 
     def beta(self, a: Any, b: Any, size: Any = None) -> Array:
-        """Beta numbers."""
+        """Beta numbers with shape parameters `a` and `b`."""
         return _continuous.beta(self._next(), a, b, size)
 
     def chisquare(self, df: Any, size: Any = None) -> Array:
-        """Chi-square numbers of `df` degrees of freedom."""
+        """Chi-square numbers with `df` degrees of freedom."""
         return _continuous.chisquare(self._next(), df, size)
 
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Any = None) -> Array:
@@ -185,21 +210,21 @@ class Generator:
         return _noncentral.noncentral_chisquare(self._next(), df, nonc, size)
 
     def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Array:
-        """F numbers."""
+        """F-distributed numbers."""
         return _continuous.f(self._next(), dfnum, dfden, size)
 
     def noncentral_f(self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None) -> Array:
-        """Noncentral F numbers."""
+        """Noncentral F-distributed numbers."""
         shape, (n, d, nonc) = parameters("noncentral_f", size, float64, dfnum, dfden, nonc)
         above = _noncentral.noncentral_chisquare(self._next(), n, nonc, shape) / n
         return above / (_continuous.chisquare(self._next(), d, shape) / d)
 
     def standard_t(self, df: Any, size: Any = None) -> Array:
-        """Student's t numbers of `df` degrees of freedom."""
+        """Student's t numbers with `df` degrees of freedom."""
         return _continuous.t(self._next(), df, size)
 
     def standard_cauchy(self, size: Any = None) -> Array:
-        """Cauchy numbers."""
+        """Standard Cauchy numbers."""
         return _continuous.cauchy(self._next(), _shape(size))
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Array:
@@ -222,11 +247,11 @@ class Generator:
         return exp(self.normal(mean, sigma, size))
 
     def pareto(self, a: Any, size: Any = None) -> Array:
-        """Numbers of Lomax's distribution, which is Pareto's less one."""
+        """Numbers of the Lomax distribution: Pareto numbers minus 1."""
         return _continuous.pareto(self._next(), a, size) - 1.0
 
     def power(self, a: Any, size: Any = None) -> Array:
-        """Numbers in [0, 1] of densities proportional to ``x ** (a - 1)``."""
+        """Numbers in [0, 1] with density proportional to ``x ** (a - 1)``."""
         shape, (a,) = parameters("power", size, float64, a)
         return exp(-_basic.exponential(self._next(), shape) / a)
 
@@ -235,11 +260,11 @@ class Generator:
         return _continuous.rayleigh(self._next(), scale, size)
 
     def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Array:
-        """Numbers of triangular densities."""
+        """Numbers with a triangular density from `left` to `right` that peaks at `mode`."""
         return _continuous.triangular(self._next(), left, mode, right, size)
 
     def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Array:
-        """Angles in [-pi, pi] of von Mises distributions; no derivative passes to `kappa`."""
+        """Angles in [-pi, pi] of von Mises distributions; not differentiable with respect to `kappa`."""
         shape, (mu, kappa) = parameters("vonmises", size, float64, mu, kappa)
         angle = mu + _rejection.von_mises_numbers(self._next(), shape, catalog.stop_gradient(kappa))
         angle = where(angle > math.pi, angle - 2.0 * math.pi, angle)
@@ -250,7 +275,7 @@ class Generator:
         return _continuous.wald(self._next(), mean, size, scale=scale)
 
     def weibull(self, a: Any, size: Any = None) -> Array:
-        """Weibull numbers of scale one."""
+        """Weibull numbers with shape parameter `a` and scale 1."""
         return _continuous.weibull(self._next(), 1.0, a, size)
 
     # -- discrete --------------------------------------------------------------------------------------------------
@@ -258,7 +283,7 @@ class Generator:
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False
     ) -> Array:
-        """Integers from `low` to below `high`, or to it with `endpoint`; below `low` where it stands alone."""
+        """Integers in [low, high), or in [low, high] with `endpoint`; in [0, low) without `high`."""
         low, high = (0, low) if high is None else (low, high)
         high = high + 1 if endpoint else high
         if size is None:
@@ -283,7 +308,7 @@ class Generator:
         return _discrete.geometric(self._next(), p, size)
 
     def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Array:
-        """Numbers of good ones among those drawn without replacement."""
+        """Numbers of good items among `nsample` items drawn without replacement."""
         return _discrete.hypergeometric(self._next(), ngood, nbad, nsample, size)
 
     def logseries(self, p: Any, size: Any = None) -> Array:
@@ -295,25 +320,25 @@ class Generator:
         return _discrete.poisson(self._next(), lam, size)
 
     def zipf(self, a: Any, size: Any = None) -> Array:
-        """Numbers of Zipf's distributions."""
+        """Numbers of Zipf distributions."""
         return _discrete.zipf(self._next(), a, size)
 
     def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Array:
-        """How often each of several outcomes occurs in `n` trials."""
+        """Counts of each outcome in `n` trials."""
         return _discrete.multinomial(self._next(), n, pvals, size)
 
     def multivariate_hypergeometric(self, colors: Any, nsample: Any, size: Any = None) -> Array:
-        """How many of each kind are drawn without replacement."""
+        """Counts of each kind among `nsample` items drawn without replacement."""
         return _discrete.multivariate_hypergeometric(self._next(), colors, nsample, _shape(size))
 
     # -- vectors and orders ----------------------------------------------------------------------------------------
 
     def multivariate_normal(self, mean: Any, cov: Any, size: Any = None, method: str = "svd") -> Array:
-        """Normal vectors of given means and covariance matrices."""
+        """Normal vectors with given means and covariance matrices."""
         return _multivariate.multivariate_normal(self._next(), mean, cov, size, method=method)
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Array:
-        """Points of simplices."""
+        """Points of the simplex, of Dirichlet distributions."""
         return _continuous.dirichlet(self._next(), alpha, size)
 
     def choice(
@@ -327,14 +352,14 @@ class Generator:
         return _multivariate.permutation(self._next(), x, axis)
 
     def permuted(self, x: Any, axis: int | None = None) -> Array:
-        """All elements in random order, or those of each line along an axis by itself."""
+        """All elements in random order, or each line along an axis permuted by itself."""
         x = asarray(x)
         if axis is None:
             return _multivariate.permutation(self._next(), x.reshape((-1,))).reshape(x.shape)
         return _multivariate.permutation(self._next(), x, axis, independent=True)
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
-        """Put the elements of an array or of a list along an axis in random order, in place."""
+        """Permute the elements of an array or a list along an axis, in place."""
         if isinstance(x, Sequence) or (hasattr(x, "__setitem__") and not hasattr(x, "__array_namespace__")):
             x[:] = [x[k] for k in _multivariate.permutation(self._next(), len(x)).tolist()]
         elif hasattr(x, "spec"):

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 
 def key(seed: Any, /) -> Array:
-    """The key of a seed: a uint64 without axes, from which all numbers follow.
+    """The key of a seed.
 
     A key is used once: for more numbers, `split` it, or draw more at once. Keys are arrays like others; an array of
     keys gives an array of independent streams.
 
     Args:
-        seed: an integer, which counts modulo 2**64; in programs it may be traced.
+        seed: an integer, taken modulo 2**64; may be traced in a program.
+
+    Returns:
+        A uint64 scalar array.
 
     Raises:
         ArgumentError: the seed is no integer.
@@ -45,11 +48,11 @@ def key(seed: Any, /) -> Array:
 
 
 def split(key: Any, num: Any = 2, /) -> Array:
-    """New keys from one, of streams that do not depend on each other; the old one is not used again.
+    """New keys with independent streams; do not use the old key again.
 
     Args:
         key: a key, or an array of keys.
-        num: their number, or their shape.
+        num: number of keys, or their shape.
 
     Returns:
         Keys of shape (*key.shape, *num).
@@ -66,11 +69,14 @@ def two(key: Any, what: str = "split") -> tuple[Any, Any]:
 
 
 def fold_in(key: Any, data: Any, /) -> Array:
-    """A new key from one and an integer, as the number of a step: element `data` of the keys that `split` gives.
+    """A new key from a key and an integer: element `data` of the keys that `split` returns.
 
     Args:
-        key: a key.
-        data: an integer that is not negative; in programs it may be traced.
+        key: a key, or an array of keys.
+        data: an integer of at least 0, such as the number of a step; may be traced in a program.
+
+    Returns:
+        A key of the shape of `key`.
 
     >>> key = tr.random.key(0)
     >>> bool(tr.random.fold_in(key, 3) == tr.random.split(key, 5)[3])
@@ -87,7 +93,13 @@ def fold_in(key: Any, data: Any, /) -> Array:
 
 
 def key_data(key: Any, /) -> Array:
-    """The upper and the lower 32 bits of keys, along a last axis: the data of keys of JAX.
+    """The upper and lower 32 bits of keys, the data of a JAX key.
+
+    Args:
+        key: a key, or an array of keys.
+
+    Returns:
+        uint32 array of shape (*key.shape, 2).
 
     >>> tr.random.key_data(tr.random.key(7))
     Tensor([0, 7], dtype=uint32)
@@ -97,11 +109,17 @@ def key_data(key: Any, /) -> Array:
 
 
 def wrap_key_data(data: Any, /) -> Array:
-    """Keys of their upper and lower 32 bits, along the last axis; the inverse of `key_data`.
+    """Keys from their upper and lower 32 bits; the inverse of `key_data`.
+
+    Args:
+        data: uint32 array (..., 2).
+
+    Returns:
+        Keys of the shape of `data` without its last axis.
 
     Raises:
-        DTypeError: the data are not of dtype uint32.
-        ShapeError: there are not two of them along the last axis.
+        DTypeError: the dtype is not uint32.
+        ShapeError: the last axis does not have extent 2.
 
     >>> tr.random.wrap_key_data(tr.asarray([0, 7], dtype=tr.uint32))
     Tensor(7, dtype=uint64)

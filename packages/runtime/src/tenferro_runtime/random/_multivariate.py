@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
 ) -> Array:
-    """Normal vectors of given means and covariance matrices; derivatives pass by both.
+    """Normal vectors with given means and covariance matrices; differentiable with respect to both.
 
     Args:
         key: a key.
         mean: means (..., n).
-        cov: covariance matrices (..., n, n), positive definite for ``"cholesky"``, else semidefinite.
-        shape: of the result but for the last axis; by default that to which the axes before those of vectors broadcast.
-        dtype: a real floating-point dtype, float64 by default.
-        method: the square root of the covariance: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+        cov: covariance matrices (..., n, n), positive definite for ``"cholesky"``, otherwise positive semidefinite.
+        shape: shape of the result without the last axis; by default the broadcast batch shape.
+        dtype: real floating-point dtype, float64 by default.
+        method: factorization of the covariance: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
     Returns:
         Vectors (*shape, n).
@@ -80,10 +80,19 @@ def multivariate_normal(
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
-    """Orthogonal (unitary for a complex dtype) matrices of Haar's measure, (*shape, n, n).
+    """Orthogonal or unitary matrices, distributed by Haar measure.
 
     The factor Q of normal matrices, whose columns are turned so that R has a positive diagonal
     (F. Mezzadri, How to generate random matrices from the classical compact groups, 2007).
+
+    Args:
+        key: a key.
+        n: number of rows and columns.
+        shape: batch shape.
+        dtype: floating-point dtype, float64 by default; unitary matrices for a complex dtype.
+
+    Returns:
+        Matrices (*shape, n, n).
 
     Raises:
         MissingFamilyError: tenferro-linalg is not installed.
@@ -98,7 +107,16 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def unit_sphere(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
-    """Vectors of length one in `n` dimensions, uniformly over all directions: (*shape, n).
+    """Vectors of length 1 in `n` dimensions, uniform over all directions.
+
+    Args:
+        key: a key.
+        n: dimension of the space.
+        shape: batch shape.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Vectors (*shape, n).
 
     >>> tr.random.unit_sphere(tr.random.key(0), 3, (5,)).shape
     (5, 3)
@@ -108,9 +126,18 @@ def unit_sphere(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
-    """Vectors in the unit ball of `n` dimensions, uniformly: (*shape, n).
+    """Vectors uniform in the unit ball of `n` dimensions.
 
     They are the first `n` coordinates of a sphere, whose two others are an exponential number.
+
+    Args:
+        key: a key.
+        n: dimension of the space.
+        shape: batch shape.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Vectors (*shape, n).
 
     >>> tr.random.ball(tr.random.key(0), 3, (5,)).shape
     (5, 3)
@@ -123,13 +150,16 @@ def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
-    """The elements along an axis in random order, or the integers below a number.
+    """The elements along an axis in random order, or a permutation of the integers below a number.
 
     Args:
         key: a key.
-        x: an array, or a number.
-        axis: the axis.
-        independent: each line gets an order of its own.
+        x: an array, or the integer n for ``arange(n)``.
+        axis: the axis to permute.
+        independent: permute each line along the axis by itself.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     >>> sorted(tr.random.permutation(tr.random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
@@ -148,16 +178,19 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
 
     Args:
         key: a key.
-        a: an array, or a number.
-        shape: of what is drawn, which takes the place of the axis.
+        a: an array, or the integer n for ``arange(n)``.
+        shape: shape of the draw, which replaces the axis.
         replace: whether an element may be drawn again.
-        p: probabilities of the elements, uniform by default. Without replacement the elements are drawn one after the
-            other by these (as the largest of Gumbel numbers added to their logarithms).
-        axis: the axis.
+        p: probabilities of the elements, uniform by default; without replacement, elements are drawn one after the
+            other with them (Gumbel top-k).
+        axis: the axis to draw along.
+
+    Returns:
+        Array of the dtype of `a`, with `shape` in place of the axis.
 
     Raises:
-        ArgumentError: more is to be drawn without replacement than there is, or there is nothing.
-        ShapeError: there is not one probability for each element.
+        ArgumentError: the draw without replacement exceeds the number of elements, or there are none.
+        ShapeError: `p` does not have one probability for each element.
 
     >>> tr.random.choice(tr.random.key(0), 5, (3,), replace=False).shape
     (3,)

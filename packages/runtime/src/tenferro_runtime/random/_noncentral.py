@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 
 def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of noncentral chi-square distributions; derivatives pass by `nonc` where `df` is above one.
+    """Numbers of noncentral chi-square distributions.
+
+    Args:
+        key: a key.
+        df: degrees of freedom, positive.
+        nonc: noncentrality, at least 0; differentiable where `df` is above 1.
+        shape: shape of the result; by default the broadcast shape of the parameters.
+        dtype: real floating-point dtype, float64 by default.
+
+    Returns:
+        Array of the shape `shape`.
 
     >>> tr.random.noncentral_chisquare(tr.random.key(0), 3.0, 1.0, (2,)).shape
     (2,)

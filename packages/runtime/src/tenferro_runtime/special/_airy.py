@@ -42,6 +42,14 @@ class AiryResult(NamedTuple):
 def airy(x: Any, /) -> AiryResult:
     """Airy functions Ai and Bi and their derivatives.
 
+    Definition: DLMF 9.2.
+
+    Args:
+        x: real array.
+
+    Returns:
+        `AiryResult` of four arrays of the shape of `x`: Ai, its derivative, Bi and its derivative.
+
     >>> tr.special.airy(tr.asarray(1.0)).ai
     Tensor(0.13529242)
     """
@@ -52,6 +60,14 @@ def airye(x: Any, /) -> AiryResult:
     """Airy functions scaled by ``exp(2 / 3 x sqrt(x))`` (Ai and its derivative) and its inverse (Bi).
 
     For negative `x`, where that factor has magnitude 1, Bi is not scaled, and Ai is NaN.
+
+    Definition: DLMF 9.2.
+
+    Args:
+        x: real array.
+
+    Returns:
+        `AiryResult` of four arrays of the shape of `x`: Ai, its derivative, Bi and its derivative.
 
     >>> tr.special.airye(tr.asarray(100.0)).ai
     Tensor(0.08919692)

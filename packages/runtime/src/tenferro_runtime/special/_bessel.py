@@ -44,6 +44,15 @@ def jv(v: Any, x: Any, /) -> Array:
 
     Real for negative `x` where `v` is an integer, and NaN elsewhere; there, the derivative by the order is NaN.
 
+    Definition: DLMF 10.2.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.jv(0.5, tr.asarray([0.0, 2.0]))
     Tensor([0.        , 0.51301614])
     """
@@ -56,6 +65,15 @@ jn = jv
 def yv(v: Any, x: Any, /) -> Array:
     """Bessel function of the second kind, of order `v`; minus infinity at 0.
 
+    Definition: DLMF 10.2.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.yv(0.5, tr.asarray(2.0))
     Tensor(0.23478571)
     """
@@ -64,6 +82,15 @@ def yv(v: Any, x: Any, /) -> Array:
 
 def iv(v: Any, x: Any, /) -> Array:
     """Modified Bessel function of the first kind, of order `v`.
+
+    Definition: DLMF 10.25.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.iv(0.5, tr.asarray([0.0, 2.0]))
     Tensor([0.        , 2.04623686])
@@ -74,6 +101,15 @@ def iv(v: Any, x: Any, /) -> Array:
 def kv(v: Any, x: Any, /) -> Array:
     """Modified Bessel function of the second kind, of order `v`; infinite at 0.
 
+    Definition: DLMF 10.25.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.kv(0.5, tr.asarray(2.0))
     Tensor(0.11993777)
     """
@@ -81,7 +117,14 @@ def kv(v: Any, x: Any, /) -> Array:
 
 
 def ive(v: Any, x: Any, /) -> Array:
-    """`iv` times ``exp(-abs(x))``, which does not overflow; its derivative at 0 is the mean of both sides'.
+    """`iv` times ``exp(-abs(x))``, which does not overflow; its derivative at 0 is the mean of the one-sided ones.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.ive(0.5, tr.asarray(1e4))
     Tensor(0.00398942)
@@ -92,6 +135,13 @@ def ive(v: Any, x: Any, /) -> Array:
 def kve(v: Any, x: Any, /) -> Array:
     """`kv` times ``exp(x)``, which does not underflow.
 
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.kve(0.5, tr.asarray(1e4))
     Tensor(0.01253314)
     """
@@ -101,6 +151,15 @@ def kve(v: Any, x: Any, /) -> Array:
 def hankel1(v: Any, x: Any, /) -> Array:
     """Hankel function of the first kind, ``jv(v, x) + 1j * yv(v, x)``, of a real argument.
 
+    Definition: DLMF 10.2.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Complex values of the broadcast shape.
+
     >>> tr.special.hankel1(0.5, tr.asarray(2.0))
     Tensor(0.51301614+0.23478571j)
     """
@@ -109,6 +168,15 @@ def hankel1(v: Any, x: Any, /) -> Array:
 
 def hankel2(v: Any, x: Any, /) -> Array:
     """Hankel function of the second kind, ``jv(v, x) - 1j * yv(v, x)``, of a real argument.
+
+    Definition: DLMF 10.2.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Complex values of the broadcast shape.
 
     >>> tr.special.hankel2(0.5, tr.asarray(2.0))
     Tensor(0.51301614-0.23478571j)

@@ -35,6 +35,14 @@ kn_ = partials("kn", "n x", "Modified Bessel function of the second kind of inte
 def j0(x: Any, /) -> Array:
     """Bessel function of the first kind of order 0.
 
+    Definition: DLMF 10.2.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.j0(tr.asarray([0.0, 2.0]))
     Tensor([1.        , 0.22389078])
     """
@@ -43,6 +51,14 @@ def j0(x: Any, /) -> Array:
 
 def j1(x: Any, /) -> Array:
     """Bessel function of the first kind of order 1.
+
+    Definition: DLMF 10.2.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.j1(tr.asarray([0.0, 2.0]))
     Tensor([0.        , 0.57672481])
@@ -53,6 +69,14 @@ def j1(x: Any, /) -> Array:
 def y0(x: Any, /) -> Array:
     """Bessel function of the second kind of order 0.
 
+    Definition: DLMF 10.2.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.y0(tr.asarray(2.0))
     Tensor(0.51037567)
     """
@@ -61,6 +85,14 @@ def y0(x: Any, /) -> Array:
 
 def y1(x: Any, /) -> Array:
     """Bessel function of the second kind of order 1.
+
+    Definition: DLMF 10.2.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.y1(tr.asarray(2.0))
     Tensor(-0.10703243)
@@ -71,6 +103,14 @@ def y1(x: Any, /) -> Array:
 def i0(x: Any, /) -> Array:
     """Modified Bessel function of the first kind of order 0.
 
+    Definition: DLMF 10.25.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.i0(tr.asarray([0.0, 2.0]))
     Tensor([1.        , 2.2795853])
     """
@@ -79,6 +119,14 @@ def i0(x: Any, /) -> Array:
 
 def i1(x: Any, /) -> Array:
     """Modified Bessel function of the first kind of order 1.
+
+    Definition: DLMF 10.25.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.i1(tr.asarray([0.0, 2.0]))
     Tensor([0.        , 1.59063685])
@@ -89,6 +137,14 @@ def i1(x: Any, /) -> Array:
 def k0(x: Any, /) -> Array:
     """Modified Bessel function of the second kind of order 0.
 
+    Definition: DLMF 10.25.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.k0(tr.asarray(2.0))
     Tensor(0.11389387)
     """
@@ -98,6 +154,14 @@ def k0(x: Any, /) -> Array:
 def k1(x: Any, /) -> Array:
     """Modified Bessel function of the second kind of order 1.
 
+    Definition: DLMF 10.25.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.k1(tr.asarray(2.0))
     Tensor(0.13986588)
     """
@@ -105,7 +169,13 @@ def k1(x: Any, /) -> Array:
 
 
 def i0e(x: Any, /) -> Array:
-    """`i0` times ``exp(-abs(x))``; its derivative at 0 is 0, the mean of both sides'.
+    """`i0` times ``exp(-abs(x))``; its derivative at 0 is 0, the mean of the two one-sided derivatives.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.i0e(tr.asarray([0.0, 1e4]))
     Tensor([1.        , 0.00398947])
@@ -116,6 +186,12 @@ def i0e(x: Any, /) -> Array:
 def i1e(x: Any, /) -> Array:
     """`i1` times ``exp(-abs(x))``.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.i1e(tr.asarray([0.0, 1e4]))
     Tensor([0.        , 0.00398927])
     """
@@ -124,6 +200,12 @@ def i1e(x: Any, /) -> Array:
 
 def k0e(x: Any, /) -> Array:
     """`k0` times ``exp(x)``.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.k0e(tr.asarray(1e4))
     Tensor(0.01253298)
@@ -134,6 +216,12 @@ def k0e(x: Any, /) -> Array:
 def k1e(x: Any, /) -> Array:
     """`k1` times ``exp(x)``.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.k1e(tr.asarray(1e4))
     Tensor(0.01253361)
     """
@@ -141,10 +229,19 @@ def k1e(x: Any, /) -> Array:
 
 
 def yn(n: Any, x: Any, /) -> Array:
-    """Bessel function of the second kind of integer order; `yv` has a derivative by the order.
+    """Bessel function of the second kind of integer order; `yv` is differentiable in the order.
+
+    Definition: DLMF 10.2.
+
+    Args:
+        n: order, an integer array.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.yn(2, tr.asarray(2.0))
     Tensor(-0.6174081)
@@ -153,10 +250,19 @@ def yn(n: Any, x: Any, /) -> Array:
 
 
 def kn(n: Any, x: Any, /) -> Array:
-    """Modified Bessel function of the second kind of integer order; `kv` has a derivative by the order.
+    """Modified Bessel function of the second kind of integer order; `kv` is differentiable in the order.
+
+    Definition: DLMF 10.25.
+
+    Args:
+        n: order, an integer array.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.kn(2, tr.asarray(2.0))
     Tensor(0.25375975)
@@ -166,6 +272,13 @@ def kn(n: Any, x: Any, /) -> Array:
 
 def bessel_jn(z: Any, /, *, v: int) -> Array:
     """Bessel functions of the first kind of the orders 0 to `v`, along a new first axis.
+
+    Args:
+        z: real array.
+        v: highest order, at least 0.
+
+    Returns:
+        Values of shape (v + 1, *z.shape).
 
     >>> tr.special.bessel_jn(tr.asarray([0.0, 2.0]), v=1)
     Tensor([[1.        , 0.22389078],

@@ -11,7 +11,15 @@ __all__ = ["h1vp", "h2vp", "ivp", "jvp", "kvp", "yvp"]
 
 
 def jvp(v: Any, x: Any, n: int = 1, /) -> Array:
-    """The derivative of order `n` by `x` of the Bessel function of the first kind.
+    """Derivative of order `n`, with respect to `x`, of the Bessel function of the first kind.
+
+    Args:
+        v: order, real.
+        x: real array.
+        n: order of the derivative.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.jvp(0, tr.asarray(2.0))
     Tensor(-0.57672481)
@@ -20,7 +28,15 @@ def jvp(v: Any, x: Any, n: int = 1, /) -> Array:
 
 
 def yvp(v: Any, x: Any, n: int = 1, /) -> Array:
-    """The derivative of order `n` by `x` of the Bessel function of the second kind.
+    """Derivative of order `n`, with respect to `x`, of the Bessel function of the second kind.
+
+    Args:
+        v: order, real.
+        x: real array.
+        n: order of the derivative.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.yvp(0, tr.asarray(2.0))
     Tensor(0.10703243)
@@ -29,7 +45,15 @@ def yvp(v: Any, x: Any, n: int = 1, /) -> Array:
 
 
 def ivp(v: Any, x: Any, n: int = 1, /) -> Array:
-    """The derivative of order `n` by `x` of the modified Bessel function of the first kind.
+    """Derivative of order `n`, with respect to `x`, of the modified Bessel function of the first kind.
+
+    Args:
+        v: order, real.
+        x: real array.
+        n: order of the derivative.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.ivp(0, tr.asarray(2.0))
     Tensor(1.59063685)
@@ -38,7 +62,15 @@ def ivp(v: Any, x: Any, n: int = 1, /) -> Array:
 
 
 def kvp(v: Any, x: Any, n: int = 1, /) -> Array:
-    """The derivative of order `n` by `x` of the modified Bessel function of the second kind.
+    """Derivative of order `n`, with respect to `x`, of the modified Bessel function of the second kind.
+
+    Args:
+        v: order, real.
+        x: real array.
+        n: order of the derivative.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.kvp(0, tr.asarray(2.0))
     Tensor(-0.13986588)
@@ -47,7 +79,15 @@ def kvp(v: Any, x: Any, n: int = 1, /) -> Array:
 
 
 def h1vp(v: Any, x: Any, n: int = 1, /) -> Array:
-    """The derivative of order `n` by `x` of the Hankel function of the first kind.
+    """Derivative of order `n`, with respect to `x`, of the Hankel function of the first kind.
+
+    Args:
+        v: order, real.
+        x: real array.
+        n: order of the derivative.
+
+    Returns:
+        Complex values of the broadcast shape.
 
     >>> tr.special.h1vp(0, tr.asarray(2.0))
     Tensor(-0.57672481+0.10703243j)
@@ -56,7 +96,15 @@ def h1vp(v: Any, x: Any, n: int = 1, /) -> Array:
 
 
 def h2vp(v: Any, x: Any, n: int = 1, /) -> Array:
-    """The derivative of order `n` by `x` of the Hankel function of the second kind.
+    """Derivative of order `n`, with respect to `x`, of the Hankel function of the second kind.
+
+    Args:
+        v: order, real.
+        x: real array.
+        n: order of the derivative.
+
+    Returns:
+        Complex values of the broadcast shape.
 
     >>> tr.special.h2vp(0, tr.asarray(2.0))
     Tensor(-0.57672481-0.10703243j)

@@ -23,8 +23,18 @@ kn_ = partials("spherical_kn", "n x", "Modified spherical Bessel function of the
 def spherical_jn(n: Any, x: Any, /, derivative: bool = False) -> Array:
     """Spherical Bessel function of the first kind, ``sqrt(pi / (2 x)) jv(n + 1/2, x)``, or its derivative.
 
+    Definition: DLMF 10.47.
+
+    Args:
+        n: order, an integer array.
+        x: real array.
+        derivative: whether to return the derivative with respect to `x`.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.spherical_jn(1, tr.asarray([0.0, 2.0]))
     Tensor([0.        , 0.43539777])
@@ -35,8 +45,18 @@ def spherical_jn(n: Any, x: Any, /, derivative: bool = False) -> Array:
 def spherical_yn(n: Any, x: Any, /, derivative: bool = False) -> Array:
     """Spherical Bessel function of the second kind, ``sqrt(pi / (2 x)) yv(n + 1/2, x)``, or its derivative.
 
+    Definition: DLMF 10.47.
+
+    Args:
+        n: order, an integer array.
+        x: real array.
+        derivative: whether to return the derivative with respect to `x`.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.spherical_yn(1, tr.asarray(2.0))
     Tensor(-0.350612)
@@ -45,10 +65,20 @@ def spherical_yn(n: Any, x: Any, /, derivative: bool = False) -> Array:
 
 
 def spherical_in(n: Any, x: Any, /, derivative: bool = False) -> Array:
-    """Modified spherical Bessel function of the first kind, or its derivative.
+    """Modified spherical Bessel function of the first kind, ``sqrt(pi / (2 x)) iv(n + 1/2, x)``, or its derivative.
+
+    Definition: DLMF 10.47.
+
+    Args:
+        n: order, an integer array.
+        x: real array.
+        derivative: whether to return the derivative with respect to `x`.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.spherical_in(1, tr.asarray([0.0, 2.0]))
     Tensor([0.        , 0.97438274])
@@ -57,10 +87,20 @@ def spherical_in(n: Any, x: Any, /, derivative: bool = False) -> Array:
 
 
 def spherical_kn(n: Any, x: Any, /, derivative: bool = False) -> Array:
-    """Modified spherical Bessel function of the second kind, or its derivative.
+    """Modified spherical Bessel function of the second kind, ``sqrt(pi / (2 x)) kv(n + 1/2, x)``, or its derivative.
+
+    Definition: DLMF 10.47.
+
+    Args:
+        n: order, an integer array.
+        x: real array.
+        derivative: whether to return the derivative with respect to `x`.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.spherical_kn(1, tr.asarray(2.0))
     Tensor(0.15943812)

@@ -38,6 +38,15 @@ def binom_(n: Spec, k: Spec) -> Spec:
 def beta(a: Any, b: Any, /) -> Array:
     """Beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
 
+    Definition: DLMF 5.12.
+
+    Args:
+        a: real array.
+        b: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.beta(tr.asarray([1.0, 0.5]), 2.0)
     Tensor([0.5       , 1.33333333])
     """
@@ -46,6 +55,13 @@ def beta(a: Any, b: Any, /) -> Array:
 
 def betaln(a: Any, b: Any, /) -> Array:
     """Logarithm of the absolute value of the beta function.
+
+    Args:
+        a: real array.
+        b: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.betaln(tr.asarray([1.0, 0.5]), 2.0)
     Tensor([-0.69314718,  0.28768207])
@@ -56,6 +72,15 @@ def betaln(a: Any, b: Any, /) -> Array:
 def binom(n: Any, k: Any, /) -> Array:
     """Binomial coefficient of real numbers, ``gamma(n + 1) / (gamma(k + 1) gamma(n - k + 1))``.
 
+    Definition: DLMF 1.2.
+
+    Args:
+        n: real array.
+        k: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.binom(tr.asarray([4.0, 0.5]), 2.0)
     Tensor([ 6.   , -0.125])
     """
@@ -63,12 +88,15 @@ def binom(n: Any, k: Any, /) -> Array:
 
 
 def comb(n: Any, k: Any, /, *, repetition: bool = False) -> Array:
-    """The number of ways to choose `k` of `n` things: `binom`, but 0 where ``0 <= k <= n`` does not hold.
+    """Number of ways to choose `k` of `n` things: `binom`, and 0 unless ``0 <= k <= n``.
 
     Args:
-        n: how many things there are.
-        k: how many are taken.
+        n: number of things, a real array.
+        k: number taken, a real array.
         repetition: whether a thing may be taken several times.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.comb(tr.asarray([4, 1]), 2)
     Tensor([6., 0.])

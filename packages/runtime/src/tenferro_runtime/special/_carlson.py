@@ -40,6 +40,15 @@ def elliprg_(x: Spec, y: Spec, z: Spec) -> Spec:
 def elliprc(x: Any, y: Any, /) -> Array:
     """Carlson's degenerate elliptic integral RC, the principal value for negative `y`.
 
+    Definition: DLMF 19.16.
+
+    Args:
+        x: real array, at least 0.
+        y: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.elliprc(tr.asarray(1.0), 2.0)
     Tensor(0.78539816)
     """
@@ -48,6 +57,16 @@ def elliprc(x: Any, y: Any, /) -> Array:
 
 def elliprd(x: Any, y: Any, z: Any, /) -> Array:
     """Carlson's elliptic integral of the second kind, RD.
+
+    Definition: DLMF 19.16.
+
+    Args:
+        x: real array, at least 0.
+        y: real array, at least 0.
+        z: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.elliprd(tr.asarray(0.0), 2.0, 1.0)
     Tensor(1.79721035)
@@ -58,6 +77,16 @@ def elliprd(x: Any, y: Any, z: Any, /) -> Array:
 def elliprf(x: Any, y: Any, z: Any, /) -> Array:
     """Carlson's elliptic integral of the first kind, RF.
 
+    Definition: DLMF 19.16.
+
+    Args:
+        x: real array, at least 0.
+        y: real array, at least 0.
+        z: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.elliprf(tr.asarray(1.0), 2.0, 0.0)
     Tensor(1.31102878)
     """
@@ -67,6 +96,16 @@ def elliprf(x: Any, y: Any, z: Any, /) -> Array:
 def elliprg(x: Any, y: Any, z: Any, /) -> Array:
     """Carlson's symmetric elliptic integral of the second kind, RG.
 
+    Definition: DLMF 19.16.
+
+    Args:
+        x: real array, at least 0.
+        y: real array, at least 0.
+        z: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.elliprg(tr.asarray(0.0), 16.0, 16.0)
     Tensor(3.14159265)
     """
@@ -75,6 +114,17 @@ def elliprg(x: Any, y: Any, z: Any, /) -> Array:
 
 def elliprj(x: Any, y: Any, z: Any, p: Any, /) -> Array:
     """Carlson's elliptic integral of the third kind, RJ; its derivatives exist for positive `p` only.
+
+    Definition: DLMF 19.16.
+
+    Args:
+        x: real array, at least 0.
+        y: real array, at least 0.
+        z: real array, at least 0.
+        p: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.elliprj(tr.asarray(0.0), 1.0, 2.0, 3.0)
     Tensor(0.77688624)

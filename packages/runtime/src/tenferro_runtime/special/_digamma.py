@@ -20,6 +20,14 @@ __all__ = ["digamma", "polygamma", "psi"]
 def digamma(x: Any, /) -> Array:
     """Logarithmic derivative of the gamma function, of real or complex numbers.
 
+    Definition: DLMF 5.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.digamma(tr.asarray([1.0, 0.5]))
     Tensor([-0.57721566, -1.96351003])
     """
@@ -32,9 +40,14 @@ psi = digamma
 def polygamma(n: Any, x: Any, /) -> Array:
     """Derivative of order `n` of `digamma`.
 
+    Definition: DLMF 5.15.
+
     Args:
-        n: an order, of at least 0, or an array of orders; there is no derivative by it.
-        x: the array; for an order that is an integer it may be complex.
+        n: order, at least 0, an integer or an array; not differentiable.
+        x: real array; may be complex if `n` is an integer.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.polygamma(1, tr.asarray([1.0, 0.5]))
     Tensor([1.64493407, 4.9348022 ])

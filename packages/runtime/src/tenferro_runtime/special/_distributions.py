@@ -18,7 +18,15 @@ _HALF: Final = math.sqrt(0.5)
 
 
 def fdtri(dfn: Any, dfd: Any, p: Any, /) -> Array:
-    """The x for which ``fdtr(dfn, dfd, x)`` is `p`.
+    """Quantile of the F distribution: the x for which ``fdtr(dfn, dfd, x)`` is `p`.
+
+    Args:
+        dfn: numerator degrees of freedom.
+        dfd: denominator degrees of freedom.
+        p: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.fdtri(2.0, tr.asarray([2.0, 4.0]), 0.5)
     Tensor([1.        , 0.82842712])
@@ -29,7 +37,14 @@ def fdtri(dfn: Any, dfd: Any, p: Any, /) -> Array:
 
 
 def pdtri(k: Any, y: Any, /) -> Array:
-    """The mean for which ``pdtr(k, mean)`` is `y`; `k` is rounded down.
+    """Mean of the Poisson distribution for which ``pdtr(k, mean)`` is `y`.
+
+    Args:
+        k: count, rounded down.
+        y: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.pdtri(tr.asarray([0, 1]), 0.5)
     Tensor([0.69314718, 1.67834699])
@@ -38,7 +53,15 @@ def pdtri(k: Any, y: Any, /) -> Array:
 
 
 def bdtri(k: Any, n: Any, y: Any, /) -> Array:
-    """The probability for which ``bdtr(k, n, probability)`` is `y`; `k` and `n` are rounded down.
+    """Probability p of a success for which ``bdtr(k, n, p)`` is `y`.
+
+    Args:
+        k: number of successes, rounded down.
+        n: number of trials, rounded down.
+        y: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.bdtri(tr.asarray([0, 1]), 2, 0.75)
     Tensor([0.1339746, 0.5      ])
@@ -48,7 +71,15 @@ def bdtri(k: Any, n: Any, y: Any, /) -> Array:
 
 
 def nbdtri(k: Any, n: Any, y: Any, /) -> Array:
-    """The probability for which ``nbdtr(k, n, probability)`` is `y`; `k` and `n` are rounded down.
+    """Probability p of a success for which ``nbdtr(k, n, p)`` is `y`.
+
+    Args:
+        k: number of failures, rounded down.
+        n: number of successes, rounded down.
+        y: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.nbdtri(tr.asarray([0, 1]), 2, 0.25)
     Tensor([0.5       , 0.32635182])
@@ -58,7 +89,14 @@ def nbdtri(k: Any, n: Any, y: Any, /) -> Array:
 
 
 def perm(n: Any, k: Any, /) -> Array:
-    """The number of ordered choices of `k` of `n` things, ``n! / (n - k)!``; 0 where ``0 <= k <= n`` does not hold.
+    """Number of ordered choices of `k` of `n` things, ``n! / (n - k)!``; 0 unless ``0 <= k <= n``.
+
+    Args:
+        n: number of things, a real array.
+        k: number taken, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.perm(tr.asarray([4, 1]), 2)
     Tensor([12.,  0.])
@@ -70,12 +108,17 @@ def perm(n: Any, k: Any, /) -> Array:
 
 
 def voigt_profile(x: Any, sigma: Any, gamma: Any, /) -> Array:
-    """Voigt's profile: the density of the sum of a normal and of a Cauchy variable.
+    """Voigt profile: density of the sum of a normal and a Cauchy variable.
+
+    Definition: DLMF 7.19.
 
     Args:
-        x: where.
-        sigma: standard deviation of the normal one, positive.
-        gamma: half width at half maximum of the Cauchy one, at least 0.
+        x: real array.
+        sigma: standard deviation of the normal variable, positive.
+        gamma: half width at half maximum of the Cauchy variable, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.voigt_profile(tr.asarray([0.0, 2.0]), 1.0, 1.0)
     Tensor([0.20870928, 0.0907152 ])

@@ -29,7 +29,13 @@ def powm1_(x: Spec, y: Spec) -> Spec:
 
 
 def exp10(x: Any, /) -> Array:
-    """Power of ten.
+    """Power of ten, ``10 ** x``.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.exp10(tr.asarray([0.0, 3.0]))
     Tensor([   1., 1000.])
@@ -39,6 +45,12 @@ def exp10(x: Any, /) -> Array:
 
 def cosm1(x: Any, /) -> Array:
     """``cos(x) - 1``, accurate near 0.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.cosm1(tr.asarray([0.0, 1e-10]))
     Tensor([-0.e+00, -5.e-21])
@@ -50,6 +62,13 @@ def cosm1(x: Any, /) -> Array:
 def powm1(x: Any, y: Any, /) -> Array:
     """``x ** y - 1``, accurate where the power is close to 1.
 
+    Args:
+        x: base, a real array.
+        y: exponent, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.powm1(tr.asarray([2.0, 1.0 + 1e-10]), 3.0)
     Tensor([7.00000000e+00, 3.00000025e-10])
     """
@@ -57,7 +76,16 @@ def powm1(x: Any, y: Any, /) -> Array:
 
 
 def boxcox(x: Any, lmbda: Any, /) -> Array:
-    """Transform of Box and Cox, ``(x ** lmbda - 1) / lmbda``, and ``log(x)`` where `lmbda` is 0.
+    """Box-Cox transform, ``(x ** lmbda - 1) / lmbda``; ``log(x)`` where `lmbda` is 0.
+
+    Definition: G. Box, D. Cox, "An Analysis of Transformations", 1964.
+
+    Args:
+        x: positive real array.
+        lmbda: exponent, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.boxcox(tr.asarray([2.0, 2.0]), tr.asarray([0.0, 1.0]))
     Tensor([0.69314718, 1.        ])
@@ -67,7 +95,14 @@ def boxcox(x: Any, lmbda: Any, /) -> Array:
 
 
 def boxcox1p(x: Any, lmbda: Any, /) -> Array:
-    """`boxcox` of ``1 + x``.
+    """Box-Cox transform of ``1 + x``.
+
+    Args:
+        x: real array above -1.
+        lmbda: exponent, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.boxcox1p(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
     Tensor([0.69314718, 1.        ])
@@ -77,7 +112,14 @@ def boxcox1p(x: Any, lmbda: Any, /) -> Array:
 
 
 def inv_boxcox(y: Any, lmbda: Any, /) -> Array:
-    """The x for which ``boxcox(x, lmbda)`` is `y`.
+    """Inverse of `boxcox`: the x for which ``boxcox(x, lmbda)`` is `y`.
+
+    Args:
+        y: real array.
+        lmbda: exponent, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.inv_boxcox(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
     Tensor([2.71828183, 2.        ])
@@ -86,7 +128,14 @@ def inv_boxcox(y: Any, lmbda: Any, /) -> Array:
 
 
 def inv_boxcox1p(y: Any, lmbda: Any, /) -> Array:
-    """The x for which ``boxcox1p(x, lmbda)`` is `y`.
+    """Inverse of `boxcox1p`: the x for which ``boxcox1p(x, lmbda)`` is `y`.
+
+    Args:
+        y: real array.
+        lmbda: exponent, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.inv_boxcox1p(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
     Tensor([1.71828183, 1.        ])

@@ -49,6 +49,14 @@ class EllipjResult(NamedTuple):
 def ellipk(m: Any, /) -> Array:
     """Complete elliptic integral of the first kind; infinite at ``m == 1`` and NaN beyond.
 
+    Definition: DLMF 19.2.
+
+    Args:
+        m: parameter, the square of the modulus, a real array.
+
+    Returns:
+        Values of the shape of `m`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.ellipk(tr.asarray([0.0, 0.5, 1.0]))
     Tensor([1.57079633, 1.85407468,        inf])
     """
@@ -57,6 +65,12 @@ def ellipk(m: Any, /) -> Array:
 
 def ellipkm1(p: Any, /) -> Array:
     """Complete elliptic integral of the first kind of ``1 - p``, accurate for small `p`.
+
+    Args:
+        p: complementary parameter ``1 - m``, a real array.
+
+    Returns:
+        Values of the shape of `p`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.ellipkm1(tr.asarray([1e-20, 0.5]))
     Tensor([24.41214529,  1.85407468])
@@ -67,6 +81,14 @@ def ellipkm1(p: Any, /) -> Array:
 def ellipe(m: Any, /) -> Array:
     """Complete elliptic integral of the second kind; NaN beyond ``m == 1``.
 
+    Definition: DLMF 19.2.
+
+    Args:
+        m: parameter, the square of the modulus, a real array.
+
+    Returns:
+        Values of the shape of `m`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.ellipe(tr.asarray([0.0, 0.5, 1.0]))
     Tensor([1.57079633, 1.35064388, 1.        ])
     """
@@ -75,6 +97,15 @@ def ellipe(m: Any, /) -> Array:
 
 def ellipkinc(phi: Any, m: Any, /) -> Array:
     """Incomplete elliptic integral of the first kind, of the amplitude `phi`.
+
+    Definition: DLMF 19.2.
+
+    Args:
+        phi: amplitude in radians, a real array.
+        m: parameter, the square of the modulus, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.ellipkinc(tr.asarray([0.5, 2.0]), 0.5)
     Tensor([0.51046714, 2.44438264])
@@ -85,6 +116,15 @@ def ellipkinc(phi: Any, m: Any, /) -> Array:
 def ellipeinc(phi: Any, m: Any, /) -> Array:
     """Incomplete elliptic integral of the second kind, of the amplitude `phi`.
 
+    Definition: DLMF 19.2.
+
+    Args:
+        phi: amplitude in radians, a real array.
+        m: parameter, the square of the modulus, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.ellipeinc(tr.asarray([0.5, 2.0]), 0.5)
     Tensor([0.48991096, 1.6628951 ])
     """
@@ -92,7 +132,16 @@ def ellipeinc(phi: Any, m: Any, /) -> Array:
 
 
 def ellipj(u: Any, m: Any, /) -> EllipjResult:
-    """Jacobi's elliptic functions sn, cn and dn, and the amplitude, for `m` from 0 to 1.
+    """Jacobi elliptic functions sn, cn and dn, and the amplitude.
+
+    Definition: DLMF 22.2.
+
+    Args:
+        u: real array.
+        m: parameter from 0 to 1, the square of the modulus.
+
+    Returns:
+        `EllipjResult` of four arrays of the broadcast shape: sn, cn, dn and the amplitude.
 
     >>> tr.special.ellipj(tr.asarray(0.5), 0.5).sn
     Tensor(0.47075047)

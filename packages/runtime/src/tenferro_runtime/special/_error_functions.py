@@ -83,7 +83,15 @@ def fresnel_c_(x: Spec) -> Spec:
 
 
 def erf(x: Any, /) -> Array:
-    """Error function of real or complex numbers, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
+    """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
+
+    Definition: DLMF 7.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.erf(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.84270079])
@@ -92,7 +100,15 @@ def erf(x: Any, /) -> Array:
 
 
 def erfc(x: Any, /) -> Array:
-    """Complementary error function ``1 - erf(x)`` of real or complex numbers, accurate in the tail.
+    """Complementary error function ``1 - erf(x)``, accurate in the tail.
+
+    Definition: DLMF 7.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.erfc(tr.asarray([0.0, 1.0]))
     Tensor([1.        , 0.15729921])
@@ -103,6 +119,14 @@ def erfc(x: Any, /) -> Array:
 def erfinv(y: Any, /) -> Array:
     """Inverse of the error function.
 
+    Definition: DLMF 7.17.
+
+    Args:
+        y: real array from -1 to 1.
+
+    Returns:
+        Values of the shape of `y`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.erfinv(tr.asarray([0.0, 0.5]))
     Tensor([0.        , 0.47693628])
     """
@@ -112,6 +136,14 @@ def erfinv(y: Any, /) -> Array:
 def erfcinv(y: Any, /) -> Array:
     """Inverse of the complementary error function.
 
+    Definition: DLMF 7.17.
+
+    Args:
+        y: real array from 0 to 2.
+
+    Returns:
+        Values of the shape of `y`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.erfcinv(tr.asarray([0.5, 1e-10]))
     Tensor([0.47693628, 4.57282497])
     """
@@ -119,9 +151,17 @@ def erfcinv(y: Any, /) -> Array:
 
 
 def erfcx(x: Any, /) -> Array:
-    """Scaled complementary error function of real or complex numbers, ``exp(x**2) * erfc(x)``.
+    """Scaled complementary error function, ``exp(x**2) * erfc(x)``.
 
     Derivatives keep their digits in the tail, where they are small differences of large numbers.
+
+    Definition: DLMF 7.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.erfcx(tr.asarray([0.0, 1e10]))
     Tensor([1.00000000e+00, 5.64189584e-11])
@@ -130,7 +170,13 @@ def erfcx(x: Any, /) -> Array:
 
 
 def erfi(x: Any, /) -> Array:
-    """Imaginary error function of real or complex numbers, ``-1j * erf(1j * x)``.
+    """Imaginary error function, ``-1j * erf(1j * x)``.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.erfi(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 1.65042576])
@@ -139,7 +185,15 @@ def erfi(x: Any, /) -> Array:
 
 
 def dawsn(x: Any, /) -> Array:
-    """Dawson's integral of real or complex numbers, ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to `x`.
+    """Dawson's integral, ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to `x`.
+
+    Definition: DLMF 7.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.dawsn(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.53807951])
@@ -148,7 +202,15 @@ def dawsn(x: Any, /) -> Array:
 
 
 def wofz(z: Any, /) -> Array:
-    """The Faddeeva function ``exp(-z**2) * erfc(-1j * z)``, a complex number also of real ones.
+    """Faddeeva function ``exp(-z**2) * erfc(-1j * z)``.
+
+    Definition: DLMF 7.2.
+
+    Args:
+        z: real or complex array.
+
+    Returns:
+        Complex values of the shape of `z`.
 
     >>> tr.special.wofz(tr.asarray([0.0, 1.0]))
     Tensor([1.        +0.j        , 0.36787944+0.60715771j])
@@ -171,7 +233,15 @@ class FresnelResult(NamedTuple):
 
 
 def fresnel(x: Any, /) -> FresnelResult:
-    """Fresnel's integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to `x`, of real or complex numbers.
+    """Fresnel integrals: ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` integrated from 0 to `x`.
+
+    Definition: DLMF 7.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        `FresnelResult` of two arrays of the shape of `x`: the sine and the cosine integral.
 
     >>> tr.special.fresnel(tr.asarray([0.0, 1.0])).sine
     Tensor([0.        , 0.43825915])

@@ -62,7 +62,15 @@ def spence_(x: Spec) -> Spec:
 
 
 def expi(x: Any, /) -> Array:
-    """Exponential integral Ei, the principal value of the integral of ``exp(t) / t`` up to `x`; real or complex.
+    """Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` from minus infinity to `x`.
+
+    Definition: DLMF 6.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.expi(tr.asarray([1.0, -1.0]))
     Tensor([ 1.89511782, -0.21938393])
@@ -71,7 +79,15 @@ def expi(x: Any, /) -> Array:
 
 
 def exp1(x: Any, /) -> Array:
-    """Exponential integral E1, the integral of ``exp(-t) / t`` from `x` on, of real or complex numbers.
+    """Exponential integral E1: the integral of ``exp(-t) / t`` from `x` to infinity.
+
+    Definition: DLMF 6.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.exp1(tr.asarray([1.0, 2.0]))
     Tensor([0.21938393, 0.04890051])
@@ -80,11 +96,16 @@ def exp1(x: Any, /) -> Array:
 
 
 def expn(n: Any, x: Any, /) -> Array:
-    """Exponential integral of order `n`, the integral of ``exp(-x t) / t**n`` from 1 on.
+    """Exponential integral of order `n`: the integral of ``exp(-x t) / t**n`` from 1 to infinity.
+
+    Definition: DLMF 8.19.
 
     Args:
-        n: orders, integers of at least 0; there is no derivative by them.
-        x: where, at least 0.
+        n: order, integers of at least 0; not differentiable.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.expn(tr.asarray([1, 2]), 1.0)
     Tensor([0.21938393, 0.14849551])
@@ -122,7 +143,15 @@ class ShichiResult(NamedTuple):
 
 
 def sici(x: Any, /) -> SiciResult:
-    """Sine and cosine integrals of real or complex numbers, ``sin(t) / t`` from 0 on and ``-cos(t) / t`` to infinity.
+    """Sine and cosine integrals: ``sin(t) / t`` integrated from 0 to `x`, and ``-cos(t) / t`` from `x` to infinity.
+
+    Definition: DLMF 6.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        `SiciResult` of two arrays of the shape of `x`: the sine and the cosine integral.
 
     >>> tr.special.sici(tr.asarray([1.0, 2.0])).sine
     Tensor([0.94608307, 1.60541298])
@@ -131,7 +160,15 @@ def sici(x: Any, /) -> SiciResult:
 
 
 def shichi(x: Any, /) -> ShichiResult:
-    """Hyperbolic sine and cosine integrals of real or complex numbers.
+    """Hyperbolic sine and cosine integrals.
+
+    Definition: DLMF 6.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        `ShichiResult` of two arrays of the shape of `x`: the hyperbolic sine and cosine integral.
 
     >>> tr.special.shichi(tr.asarray([1.0, 2.0])).cosine
     Tensor([0.83786694, 2.45266692])
@@ -140,7 +177,15 @@ def shichi(x: Any, /) -> ShichiResult:
 
 
 def spence(x: Any, /) -> Array:
-    """Spence's function, the integral of ``log(t) / (1 - t)`` from 1 to `x`: the dilogarithm of ``1 - x``.
+    """Spence's function, the dilogarithm of ``1 - x``: the integral of ``log(t) / (1 - t)`` from 1 to `x`.
+
+    Definition: DLMF 25.12.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.spence(tr.asarray([0.0, 1.0, 2.0]))
     Tensor([ 1.64493407,  0.        , -0.82246703])

@@ -30,7 +30,15 @@ def gamma_(x: Spec) -> Spec:
 
 
 def gamma(x: Any, /) -> Array:
-    """The gamma function of real or complex numbers; NaN at its poles below 0.
+    """Gamma function; NaN at its poles below 0.
+
+    Definition: DLMF 5.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.gamma(tr.asarray([0.5, 5.0]))
     Tensor([ 1.77245385, 24.        ])
@@ -45,7 +53,15 @@ def loggamma_(x: Spec) -> Spec:
 
 
 def loggamma(x: Any, /) -> Array:
-    """Logarithm of the gamma function, with its branch cut along the negative real axis; NaN for negative real numbers.
+    """Principal branch of the logarithm of the gamma function; NaN for negative real numbers.
+
+    The branch cut runs along the negative real axis.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.loggamma(tr.asarray([3.0, 10.0]))
     Tensor([ 0.69314718, 12.80182748])
@@ -56,6 +72,12 @@ def loggamma(x: Any, /) -> Array:
 def gammaln(x: Any, /) -> Array:
     """Logarithm of the absolute value of the gamma function.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.gammaln(tr.asarray([3.0, -0.5]))
     Tensor([0.69314718, 1.26551212])
     """
@@ -63,7 +85,13 @@ def gammaln(x: Any, /) -> Array:
 
 
 def gammasgn(x: Any, /) -> Array:
-    """Sign of the gamma function: that of the operand at 0, and NaN at its other poles and at minus infinity.
+    """Sign of the gamma function: that of `x` at 0, NaN at the other poles and at minus infinity.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.gammasgn(tr.asarray([2.0, -0.5, -1.5]))
     Tensor([ 1., -1.,  1.])
@@ -87,7 +115,15 @@ def rgamma_(x: Spec) -> Spec:
 
 
 def rgamma(x: Any, /) -> Array:
-    """Reciprocal of the gamma function, which has no poles.
+    """Reciprocal of the gamma function, an entire function.
+
+    Definition: DLMF 5.2.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.rgamma(tr.asarray([0.5, -1.0]))
     Tensor([0.56418958, 0.        ])
@@ -131,6 +167,15 @@ def poch_(z: Spec, m: Spec) -> Spec:
 def poch(z: Any, m: Any, /) -> Array:
     """Rising factorial (Pochhammer's symbol), ``gamma(z + m) / gamma(z)``.
 
+    Definition: DLMF 5.2.
+
+    Args:
+        z: real array.
+        m: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.poch(tr.asarray([1.0, 0.5]), 3.0)
     Tensor([6.   , 1.875])
     """
@@ -149,6 +194,14 @@ def _poch_first_slope(z: Any, m: Any, out: Any) -> Any:
 def factorial(n: Any, /) -> Array:
     """Factorial, ``gamma(n + 1)``; 0 below 0.
 
+    Definition: DLMF 5.4.
+
+    Args:
+        n: real array.
+
+    Returns:
+        Values of the shape of `n`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.factorial(tr.asarray([0, 3, 5]))
     Tensor([  1.,   6., 120.])
     """
@@ -158,16 +211,21 @@ def factorial(n: Any, /) -> Array:
 
 
 def multigammaln(a: Any, d: int, /) -> Array:
-    """Logarithm of the multivariate gamma function, for a above ``(d - 1) / 2``.
+    """Logarithm of the multivariate gamma function.
 
     The sum of ``lgamma(a - j / 2)`` over j from 0 to ``d - 1``, plus ``d (d - 1) / 4 log(pi)``.
 
+    Definition: DLMF 35.3.
+
     Args:
-        a: the array.
-        d: the dimension.
+        a: real array above ``(d - 1) / 2``.
+        d: dimension.
+
+    Returns:
+        Values of the shape of `a`, in its floating-point dtype (float64 for integers).
 
     Raises:
-        ArgumentError: the dimension is no positive integer.
+        ArgumentError: the dimension is not a positive integer.
 
     >>> tr.special.multigammaln(tr.asarray([2.0, 5.0]), 2)
     Tensor([0.45158271, 6.20415534])
@@ -183,7 +241,15 @@ def multigammaln(a: Any, d: int, /) -> Array:
 
 
 def bernoulli(n: int, /) -> Array:
-    """Bernoulli numbers of order 0 to `n`, in which that of order 1 is -1/2.
+    """Bernoulli numbers of order 0 to `n`; that of order 1 is -1/2.
+
+    Definition: DLMF 24.2.
+
+    Args:
+        n: highest order.
+
+    Returns:
+        Bernoulli numbers of order 0 to `n`, of shape (n + 1,), float64.
 
     >>> tr.special.bernoulli(4)
     Tensor([ 1.        , -0.5       ,  0.16666667,  0.        , -0.03333333])

@@ -30,6 +30,15 @@ hyperu_ = partials("hyperu", "a b x", "Tricomi's confluent hypergeometric functi
 def hyp0f1(v: Any, x: Any, /) -> Array:
     """Confluent hypergeometric limit function 0F1(; v; x).
 
+    Definition: DLMF 16.2.
+
+    Args:
+        v: lower parameter, a real array.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.hyp0f1(0.5, tr.asarray([0.0, 1.0]))
     Tensor([1.        , 3.76219569])
     """
@@ -39,6 +48,16 @@ def hyp0f1(v: Any, x: Any, /) -> Array:
 def hyp1f1(a: Any, b: Any, x: Any, /) -> Array:
     """Kummer's confluent hypergeometric function 1F1(a; b; x).
 
+    Definition: DLMF 13.2.
+
+    Args:
+        a: upper parameter, a real array.
+        b: lower parameter, a real array.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.hyp1f1(0.5, 1.5, tr.asarray([0.0, 1.0]))
     Tensor([1.        , 1.46265175])
     """
@@ -46,7 +65,18 @@ def hyp1f1(a: Any, b: Any, x: Any, /) -> Array:
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any, /) -> Array:
-    """Gauss's hypergeometric function 2F1(a, b; c; x), for `x` up to 1.
+    """Gauss hypergeometric function 2F1(a, b; c; x).
+
+    Definition: DLMF 15.2.
+
+    Args:
+        a: first upper parameter, a real array.
+        b: second upper parameter, a real array.
+        c: lower parameter, a real array.
+        x: real array, at most 1.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.hyp2f1(1.0, 1.0, 2.0, tr.asarray([0.0, 0.5]))
     Tensor([1.        , 1.38629436])
@@ -55,7 +85,17 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any, /) -> Array:
 
 
 def hyperu(a: Any, b: Any, x: Any, /) -> Array:
-    """Tricomi's confluent hypergeometric function U(a, b, x), for positive `x`.
+    """Tricomi's confluent hypergeometric function U(a, b, x).
+
+    Definition: DLMF 13.2.
+
+    Args:
+        a: first parameter, a real array.
+        b: second parameter, a real array.
+        x: positive real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.hyperu(0.5, 1.5, tr.asarray(2.0))
     Tensor(0.70710678)

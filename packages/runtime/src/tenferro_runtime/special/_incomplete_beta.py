@@ -45,9 +45,19 @@ def betainccinv_(a: Spec, b: Spec, y: Spec) -> Spec:
 
 
 def betainc(a: Any, b: Any, x: Any, /) -> Array:
-    """Regularised incomplete beta function, the integral of ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` from 0 to `x`.
+    """Regularized incomplete beta function: ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` integrated from 0 to `x`.
 
     Derivatives by the shapes `a` and `b` are integrals over the same density, computed by quadrature.
+
+    Definition: DLMF 8.17.
+
+    Args:
+        a: first shape parameter, positive.
+        b: second shape parameter, positive.
+        x: real array from 0 to 1.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.betainc(tr.asarray([1.0, 2.0]), 2.0, 0.5)
     Tensor([0.75, 0.5 ])
@@ -58,6 +68,14 @@ def betainc(a: Any, b: Any, x: Any, /) -> Array:
 def betaincc(a: Any, b: Any, x: Any, /) -> Array:
     """``1 - betainc(a, b, x)``, accurate in the tail.
 
+    Args:
+        a: first shape parameter, positive.
+        b: second shape parameter, positive.
+        x: real array from 0 to 1.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.betaincc(tr.asarray([1.0, 2.0]), 2.0, 0.5)
     Tensor([0.25, 0.5 ])
     """
@@ -65,7 +83,15 @@ def betaincc(a: Any, b: Any, x: Any, /) -> Array:
 
 
 def betaincinv(a: Any, b: Any, y: Any, /) -> Array:
-    """The x for which ``betainc(a, b, x)`` is `y`.
+    """Inverse of `betainc`: the x for which ``betainc(a, b, x)`` is `y`.
+
+    Args:
+        a: first shape parameter, positive.
+        b: second shape parameter, positive.
+        y: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.betaincinv(tr.asarray([1.0, 2.0]), 2.0, 0.75)
     Tensor([0.5       , 0.67364818])
@@ -74,7 +100,15 @@ def betaincinv(a: Any, b: Any, y: Any, /) -> Array:
 
 
 def betainccinv(a: Any, b: Any, y: Any, /) -> Array:
-    """The x for which ``betaincc(a, b, x)`` is `y`.
+    """Inverse of `betaincc`: the x for which ``betaincc(a, b, x)`` is `y`.
+
+    Args:
+        a: first shape parameter, positive.
+        b: second shape parameter, positive.
+        y: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.betainccinv(tr.asarray([1.0, 2.0]), 2.0, 0.25)
     Tensor([0.5       , 0.67364818])
@@ -83,7 +117,15 @@ def betainccinv(a: Any, b: Any, y: Any, /) -> Array:
 
 
 def bdtr(k: Any, n: Any, p: Any, /) -> Array:
-    """The probability of at most `k` successes in `n` trials of probability `p`; `k` and `n` are rounded down.
+    """Binomial distribution function: the probability of at most `k` successes in `n` trials.
+
+    Args:
+        k: number of successes, rounded down.
+        n: number of trials, rounded down.
+        p: probability of a success, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.bdtr(tr.asarray([0, 1, 2]), 2, 0.5)
     Tensor([0.25, 0.75, 1.  ])
@@ -92,7 +134,15 @@ def bdtr(k: Any, n: Any, p: Any, /) -> Array:
 
 
 def bdtrc(k: Any, n: Any, p: Any, /) -> Array:
-    """The probability of more than `k` successes in `n` trials of probability `p`; `k` and `n` are rounded down.
+    """Binomial survival function: the probability of more than `k` successes in `n` trials.
+
+    Args:
+        k: number of successes, rounded down.
+        n: number of trials, rounded down.
+        p: probability of a success, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.bdtrc(tr.asarray([0, 1, 2]), 2, 0.5)
     Tensor([0.75, 0.25, 0.  ])
@@ -108,7 +158,15 @@ def _binomial(name: str, k: Any, n: Any, p: Any, function: Any, all_of_them: flo
 
 
 def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
-    """The probability of at most `k` failures before the success of number `n`; `k` and `n` are rounded down.
+    """Negative binomial distribution function: the probability of at most `k` failures before success number `n`.
+
+    Args:
+        k: number of failures, rounded down.
+        n: number of successes, rounded down.
+        p: probability of a success, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.nbdtr(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.25, 0.5 ])
@@ -118,7 +176,15 @@ def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
 
 
 def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
-    """The probability of more than `k` failures before the success of number `n`; `k` and `n` are rounded down.
+    """Negative binomial survival function: the probability of more than `k` failures before success number `n`.
+
+    Args:
+        k: number of failures, rounded down.
+        n: number of successes, rounded down.
+        p: probability of a success, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.nbdtrc(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.75, 0.5 ])
@@ -128,7 +194,15 @@ def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
-    """Distribution function of the F distribution with `dfn` and `dfd` degrees of freedom.
+    """Distribution function of the F distribution.
+
+    Args:
+        dfn: numerator degrees of freedom.
+        dfd: denominator degrees of freedom.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.fdtr(2.0, tr.asarray([2.0, 4.0]), 1.0)
     Tensor([0.5       , 0.55555556])
@@ -138,7 +212,15 @@ def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any, /) -> Array:
-    """The probability that a variable of the F distribution with `dfn` and `dfd` degrees of freedom exceeds `x`.
+    """Survival function of the F distribution, ``1 - fdtr(dfn, dfd, x)``, accurate in the tail.
+
+    Args:
+        dfn: numerator degrees of freedom.
+        dfd: denominator degrees of freedom.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.fdtrc(2.0, tr.asarray([2.0, 4.0]), 1.0)
     Tensor([0.5       , 0.44444444])

@@ -56,9 +56,18 @@ def gammainccinv_(a: Spec, q: Spec) -> Spec:
 
 
 def gammainc(a: Any, x: Any, /) -> Array:
-    """Regularised lower incomplete gamma function, the integral of ``t**(a - 1) exp(-t) / gamma(a)`` from 0 to `x`.
+    """Regularized lower incomplete gamma function: ``t**(a - 1) exp(-t) / gamma(a)`` integrated from 0 to `x`.
 
     Derivatives by the shape `a` are integrals over the same density, computed by quadrature.
+
+    Definition: DLMF 8.2.
+
+    Args:
+        a: shape parameter, positive.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.gammainc(tr.asarray([0.5, 1.0]), 1.0)
     Tensor([0.84270079, 0.63212056])
@@ -67,7 +76,16 @@ def gammainc(a: Any, x: Any, /) -> Array:
 
 
 def gammaincc(a: Any, x: Any, /) -> Array:
-    """Regularised upper incomplete gamma function, ``1 - gammainc(a, x)``, accurate in the tail.
+    """Regularized upper incomplete gamma function, ``1 - gammainc(a, x)``, accurate in the tail.
+
+    Definition: DLMF 8.2.
+
+    Args:
+        a: shape parameter, positive.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.gammaincc(tr.asarray([0.5, 1.0]), 1.0)
     Tensor([0.15729921, 0.36787944])
@@ -76,7 +94,14 @@ def gammaincc(a: Any, x: Any, /) -> Array:
 
 
 def gammaincinv(a: Any, p: Any, /) -> Array:
-    """The x for which ``gammainc(a, x)`` is `p`.
+    """Inverse of `gammainc`: the x for which ``gammainc(a, x)`` is `p`.
+
+    Args:
+        a: shape parameter, positive.
+        p: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.gammaincinv(tr.asarray([0.5, 1.0]), 0.5)
     Tensor([0.22746821, 0.69314718])
@@ -85,7 +110,14 @@ def gammaincinv(a: Any, p: Any, /) -> Array:
 
 
 def gammainccinv(a: Any, q: Any, /) -> Array:
-    """The x for which ``gammaincc(a, x)`` is `q`.
+    """Inverse of `gammaincc`: the x for which ``gammaincc(a, x)`` is `q`.
+
+    Args:
+        a: shape parameter, positive.
+        q: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.gammainccinv(tr.asarray([0.5, 1.0]), 0.5)
     Tensor([0.22746821, 0.69314718])
@@ -94,7 +126,14 @@ def gammainccinv(a: Any, q: Any, /) -> Array:
 
 
 def chdtr(v: Any, x: Any, /) -> Array:
-    """Distribution function of the chi-square distribution with `v` degrees of freedom.
+    """Distribution function of the chi-square distribution.
+
+    Args:
+        v: degrees of freedom, a positive real array.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.chdtr(tr.asarray([1.0, 2.0]), 2.0)
     Tensor([0.84270079, 0.63212056])
@@ -103,7 +142,14 @@ def chdtr(v: Any, x: Any, /) -> Array:
 
 
 def chdtrc(v: Any, x: Any, /) -> Array:
-    """The probability that a chi-square variable with `v` degrees of freedom exceeds `x`.
+    """Survival function of the chi-square distribution, ``1 - chdtr(v, x)``, accurate in the tail.
+
+    Args:
+        v: degrees of freedom, a positive real array.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.chdtrc(tr.asarray([1.0, 2.0]), 2.0)
     Tensor([0.15729921, 0.36787944])
@@ -112,7 +158,14 @@ def chdtrc(v: Any, x: Any, /) -> Array:
 
 
 def chdtri(v: Any, p: Any, /) -> Array:
-    """The x for which ``chdtrc(v, x)`` is `p`.
+    """Inverse of `chdtrc`: the x for which ``chdtrc(v, x)`` is `p`.
+
+    Args:
+        v: degrees of freedom, a positive real array.
+        p: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.chdtri(tr.asarray([1.0, 2.0]), 0.5)
     Tensor([0.45493642, 1.38629436])
@@ -121,7 +174,15 @@ def chdtri(v: Any, p: Any, /) -> Array:
 
 
 def gdtr(a: Any, b: Any, x: Any, /) -> Array:
-    """Distribution function of the gamma distribution with rate `a` and shape `b`.
+    """Distribution function of the gamma distribution.
+
+    Args:
+        a: rate, positive.
+        b: shape parameter, positive.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.gdtr(2.0, tr.asarray([0.5, 1.0]), 0.5)
     Tensor([0.84270079, 0.63212056])
@@ -130,7 +191,15 @@ def gdtr(a: Any, b: Any, x: Any, /) -> Array:
 
 
 def gdtrc(a: Any, b: Any, x: Any, /) -> Array:
-    """The probability that a gamma variable with rate `a` and shape `b` exceeds `x`.
+    """Survival function of the gamma distribution, ``1 - gdtr(a, b, x)``, accurate in the tail.
+
+    Args:
+        a: rate, positive.
+        b: shape parameter, positive.
+        x: real array, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.gdtrc(2.0, tr.asarray([0.5, 1.0]), 0.5)
     Tensor([0.15729921, 0.36787944])
@@ -139,7 +208,14 @@ def gdtrc(a: Any, b: Any, x: Any, /) -> Array:
 
 
 def pdtr(k: Any, m: Any, /) -> Array:
-    """The probability that a Poisson variable of mean `m` is at most `k`, which is rounded down.
+    """Poisson distribution function: the probability of at most `k` events.
+
+    Args:
+        k: count, rounded down.
+        m: mean, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.pdtr(tr.asarray([0, 1]), 1.0)
     Tensor([0.36787944, 0.73575888])
@@ -148,7 +224,14 @@ def pdtr(k: Any, m: Any, /) -> Array:
 
 
 def pdtrc(k: Any, m: Any, /) -> Array:
-    """The probability that a Poisson variable of mean `m` exceeds `k`, which is rounded down.
+    """Poisson survival function: the probability of more than `k` events.
+
+    Args:
+        k: count, rounded down.
+        m: mean, at least 0.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.pdtrc(tr.asarray([0, 1]), 1.0)
     Tensor([0.63212056, 0.26424112])

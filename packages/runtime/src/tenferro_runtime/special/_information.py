@@ -38,9 +38,16 @@ def rel_entr_(x: Spec, y: Spec) -> Spec:
 
 
 def xlogy(x: Any, y: Any, /) -> Array:
-    """``x * log(y)``, which is 0 where `x` is, whatever `y`.
+    """``x * log(y)``, and 0 where `x` is 0, whatever `y` is.
 
     There the derivative by `y` is 0; that by `x` is ``log(y)`` everywhere.
+
+    Args:
+        x: real array.
+        y: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.xlogy(tr.asarray([0.0, 2.0]), tr.asarray([0.0, 1.0]))
     Tensor([0., 0.])
@@ -49,7 +56,14 @@ def xlogy(x: Any, y: Any, /) -> Array:
 
 
 def xlog1py(x: Any, y: Any, /) -> Array:
-    """``x * log(1 + y)``, which is 0 where `x` is, whatever `y`; see `xlogy`.
+    """``x * log(1 + y)``, and 0 where `x` is 0, whatever `y` is; see `xlogy`.
+
+    Args:
+        x: real array.
+        y: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.xlog1py(tr.asarray([0.0, 2.0]), tr.asarray([-1.0, 1e-20]))
     Tensor([0.e+00, 2.e-20])
@@ -58,7 +72,15 @@ def xlog1py(x: Any, y: Any, /) -> Array:
 
 
 def entr(x: Any, /) -> Array:
-    """Entropy of a probability, ``-x * log(x)``: 0 at 0, where its derivative is infinite; minus infinity below.
+    """Entropy of a probability, ``-x * log(x)``: 0 at 0, where its derivative is infinite; minus infinity below 0.
+
+    Definition: C. Shannon, "A Mathematical Theory of Communication", 1948.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.entr(tr.asarray([0.0, 0.5, 1.0]))
     Tensor([0.        , 0.34657359, 0.        ])
@@ -67,7 +89,16 @@ def entr(x: Any, /) -> Array:
 
 
 def rel_entr(x: Any, y: Any, /) -> Array:
-    """Relative entropy, ``x * log(x / y)``: 0 where `x` is 0 and `y` is not negative, infinite outside of the domain.
+    """Relative entropy, ``x * log(x / y)``: 0 where `x` is 0 and `y` is not negative; infinite outside the domain.
+
+    Definition: S. Kullback, R. Leibler, "On Information and Sufficiency", 1951.
+
+    Args:
+        x: real array.
+        y: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.rel_entr(tr.asarray([0.0, 0.5]), tr.asarray([0.5, 0.25]))
     Tensor([0.        , 0.34657359])
@@ -76,7 +107,16 @@ def rel_entr(x: Any, y: Any, /) -> Array:
 
 
 def kl_div(x: Any, y: Any, /) -> Array:
-    """``x * log(x / y) - x + y``, which is convex and not negative; infinite outside of the domain.
+    """``x * log(x / y) - x + y``, which is convex and not negative; infinite outside the domain.
+
+    Definition: S. Kullback, R. Leibler, "On Information and Sufficiency", 1951.
+
+    Args:
+        x: real array.
+        y: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.kl_div(tr.asarray([0.0, 0.5]), tr.asarray([0.5, 0.5]))
     Tensor([0.5, 0. ])
@@ -89,7 +129,16 @@ def kl_div(x: Any, y: Any, /) -> Array:
 
 
 def huber(delta: Any, r: Any, /) -> Array:
-    """Huber's loss: ``r**2 / 2`` up to `delta`, ``delta * (abs(r) - delta / 2)`` beyond; infinite for negative `delta`.
+    """Huber loss: ``r**2 / 2`` up to `delta`, ``delta * (abs(r) - delta / 2)`` beyond; infinite for negative `delta`.
+
+    Definition: P. Huber, "Robust Estimation of a Location Parameter", 1964.
+
+    Args:
+        delta: where the loss becomes linear, a real array.
+        r: residual, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.huber(1.0, tr.asarray([0.5, -3.0]))
     Tensor([0.125, 2.5  ])
@@ -101,7 +150,14 @@ def huber(delta: Any, r: Any, /) -> Array:
 
 
 def pseudo_huber(delta: Any, r: Any, /) -> Array:
-    """A smooth loss like Huber's, ``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative `delta`.
+    """Smooth Huber loss, ``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative `delta`.
+
+    Args:
+        delta: where the loss becomes linear, a real array.
+        r: residual, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.pseudo_huber(1.0, tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.41421356])

@@ -30,10 +30,19 @@ def wrightomega_(z: Spec) -> Spec:
 
 
 def lambertw(z: Any, /, k: int = 0) -> Array:
-    """Branch `k` of Lambert's W function, complex: ``w * exp(w) == z``.
+    """Branch `k` of the Lambert W function, ``w * exp(w) == z``.
 
     The derivative is infinite at the branch points: at ``-exp(-1)`` for the branches 0 and -1, and at 0 for all
     branches but 0.
+
+    Definition: DLMF 4.13.
+
+    Args:
+        z: real or complex array.
+        k: branch.
+
+    Returns:
+        Complex values of the shape of `z`.
 
     >>> tr.special.lambertw(tr.asarray([0.0, 1.0]))
     Tensor([0.        +0.j, 0.56714329+0.j])
@@ -45,7 +54,15 @@ def lambertw(z: Any, /, k: int = 0) -> Array:
 
 
 def wrightomega(z: Any, /) -> Array:
-    """Wright's omega function, ``w + log(w) == z``, of real or complex numbers.
+    """Wright omega function, ``w + log(w) == z``.
+
+    Definition: R. Corless, D. Jeffrey, "The Wright omega function", 2002.
+
+    Args:
+        z: real or complex array.
+
+    Returns:
+        Values of the shape of `z`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.wrightomega(tr.asarray([-800.0, 1.0]))
     Tensor([0., 1.])

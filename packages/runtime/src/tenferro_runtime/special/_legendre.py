@@ -19,15 +19,20 @@ lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degre
 
 
 def sph_legendre_p(n: Any, m: Any, theta: Any, /) -> Array:
-    """Associated Legendre function of ``cos(theta)``, normalised as in the spherical harmonics.
+    """Associated Legendre function of ``cos(theta)``, normalized as in spherical harmonics.
+
+    Definition: DLMF 14.30.
 
     Args:
-        n: degree, an integer that is not negative.
-        m: order, an integer.
-        theta: polar angle.
+        n: degree, integers of at least 0.
+        m: order, an integer array.
+        theta: polar angle in radians, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` or `m` is no integer.
+        DTypeError: `n` or `m` is not an integer.
 
     >>> tr.special.sph_legendre_p(1, 1, tr.asarray(0.5))
     Tensor(-0.16563872)
@@ -37,16 +42,21 @@ def sph_legendre_p(n: Any, m: Any, theta: Any, /) -> Array:
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /) -> Array:
-    """Spherical harmonic of degree `n` and order `m`, complex, with the phase of Condon and Shortley.
+    """Spherical harmonic of degree `n` and order `m`, with the Condon-Shortley phase.
+
+    Definition: DLMF 14.30.
 
     Args:
-        n: degree, an integer that is not negative.
-        m: order, an integer.
-        theta: polar angle.
-        phi: azimuthal angle.
+        n: degree, integers of at least 0.
+        m: order, an integer array.
+        theta: polar angle in radians, a real array.
+        phi: azimuthal angle in radians, a real array.
+
+    Returns:
+        Complex values of the broadcast shape.
 
     Raises:
-        DTypeError: `n` or `m` is no integer.
+        DTypeError: `n` or `m` is not an integer.
 
     >>> tr.special.sph_harm_y(1, 1, tr.asarray(0.5), 0.25)
     Tensor(-0.16048941-0.04097967j)
@@ -57,10 +67,20 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /) -> Array:
 
 
 def lpmv(m: Any, v: Any, x: Any, /) -> Array:
-    """Associated Legendre function of order `m` and degree `v`, both integers, for `x` from -1 to 1.
+    """Associated Legendre function of order `m` and degree `v`.
+
+    Definition: DLMF 14.3.
+
+    Args:
+        m: order, an integer array.
+        v: degree, an integer array.
+        x: real array from -1 to 1.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `m` or `v` is no integer.
+        DTypeError: `m` or `v` is not an integer.
 
     >>> tr.special.lpmv(1, 2, tr.asarray([0.0, 0.5]))
     Tensor([ 0.        , -1.29903811])

@@ -20,7 +20,13 @@ def logit_(x: Spec) -> Spec:
 
 
 def expit(x: Any, /) -> Array:
-    """The logistic function, ``1 / (1 + exp(-x))``.
+    """Logistic function, ``1 / (1 + exp(-x))``.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.expit(tr.asarray([0.0, 1000.0]))
     Tensor([0.5, 1. ])
@@ -31,6 +37,12 @@ def expit(x: Any, /) -> Array:
 def log_expit(x: Any, /) -> Array:
     """Logarithm of `expit`, ``-log(1 + exp(-x))``.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.log_expit(tr.asarray([0.0, -1000.0]))
     Tensor([-6.93147181e-01, -1.00000000e+03])
     """
@@ -38,7 +50,13 @@ def log_expit(x: Any, /) -> Array:
 
 
 def logit(x: Any, /) -> Array:
-    """``log(x / (1 - x))``, the inverse of `expit`; infinite at 0 and at 1.
+    """Inverse of `expit`, ``log(x / (1 - x))``; infinite at 0 and 1.
+
+    Args:
+        x: real array from 0 to 1.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.logit(tr.asarray([0.0, 0.5, 0.75]))
     Tensor([      -inf, 0.        , 1.09861229])

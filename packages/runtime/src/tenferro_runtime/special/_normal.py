@@ -42,7 +42,13 @@ def ndtri_exp_(x: Spec) -> Spec:
 
 
 def ndtr(x: Any, /) -> Array:
-    """Normal distribution function, ``erfc(-x / sqrt(2)) / 2``, of real or complex numbers.
+    """Distribution function of the standard normal distribution, ``erfc(-x / sqrt(2)) / 2``.
+
+    Args:
+        x: real or complex array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.ndtr(tr.asarray([0.0, 1.0]))
     Tensor([0.5       , 0.84134475])
@@ -53,7 +59,13 @@ def ndtr(x: Any, /) -> Array:
 
 
 def log_ndtr(x: Any, /) -> Array:
-    """Logarithm of the normal distribution function; its derivatives keep their digits in the lower tail.
+    """Logarithm of `ndtr`; its derivatives stay accurate in the lower tail.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.log_ndtr(tr.asarray([0.0, -100.0]))
     Tensor([-6.93147181e-01, -5.00552421e+03])
@@ -62,7 +74,13 @@ def log_ndtr(x: Any, /) -> Array:
 
 
 def ndtri(y: Any, /) -> Array:
-    """Quantile of the normal distribution: the x for which ``ndtr(x)`` is `y`.
+    """Quantile of the standard normal distribution: the x for which ``ndtr(x)`` is `y`.
+
+    Args:
+        y: probability, a real array.
+
+    Returns:
+        Values of the shape of `y`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.ndtri(tr.asarray([0.5, 0.975]))
     Tensor([0.        , 1.95996398])
@@ -71,7 +89,13 @@ def ndtri(y: Any, /) -> Array:
 
 
 def ndtri_exp(y: Any, /) -> Array:
-    """The x for which ``log_ndtr(x)`` is `y`.
+    """Inverse of `log_ndtr`: the x for which ``log_ndtr(x)`` is `y`.
+
+    Args:
+        y: logarithm of a probability, a real array.
+
+    Returns:
+        Values of the shape of `y`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.ndtri_exp(tr.asarray([-1.0, -1000.0]))
     Tensor([ -0.33747496, -44.61574773])

@@ -22,6 +22,15 @@ def owens_t_(h: Spec, a: Spec) -> Spec:
 def owens_t(h: Any, a: Any, /) -> Array:
     """Owen's T function: the probability of ``X > h`` and ``0 < Y < a X`` for independent standard normal X and Y.
 
+    Definition: D. Owen, "Tables for Computing Bivariate Normal Probabilities", 1956.
+
+    Args:
+        h: real array.
+        a: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.owens_t(tr.asarray([0.0, 1.0]), 0.5)
     Tensor([0.07379181, 0.04306469])
     """

@@ -42,10 +42,19 @@ jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.")
 
 
 def eval_legendre(n: Any, x: Any, /) -> Array:
-    """Legendre polynomial of the degree `n`, which is not negative.
+    """Legendre polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_legendre(2, tr.asarray([0.0, 0.5]))
     Tensor([-0.5  , -0.125])
@@ -54,10 +63,19 @@ def eval_legendre(n: Any, x: Any, /) -> Array:
 
 
 def eval_chebyt(n: Any, x: Any, /) -> Array:
-    """Chebyshev polynomial of the first kind, of the degree `n`, which is not negative.
+    """Chebyshev polynomial of the first kind of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_chebyt(2, tr.asarray([0.0, 0.5]))
     Tensor([-1. , -0.5])
@@ -66,10 +84,19 @@ def eval_chebyt(n: Any, x: Any, /) -> Array:
 
 
 def eval_chebyu(n: Any, x: Any, /) -> Array:
-    """Chebyshev polynomial of the second kind, of the degree `n`, which is not negative.
+    """Chebyshev polynomial of the second kind of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_chebyu(2, tr.asarray([0.0, 0.5]))
     Tensor([-1.,  0.])
@@ -78,10 +105,19 @@ def eval_chebyu(n: Any, x: Any, /) -> Array:
 
 
 def eval_hermite(n: Any, x: Any, /) -> Array:
-    """Hermite polynomial of the physicists, of the degree `n`, which is not negative.
+    """Physicists' Hermite polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_hermite(2, tr.asarray([0.0, 0.5]))
     Tensor([-2., -1.])
@@ -90,10 +126,19 @@ def eval_hermite(n: Any, x: Any, /) -> Array:
 
 
 def eval_hermitenorm(n: Any, x: Any, /) -> Array:
-    """Hermite polynomial of the probabilists, of the degree `n`, which is not negative.
+    """Probabilists' Hermite polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_hermitenorm(2, tr.asarray([0.0, 0.5]))
     Tensor([-1.  , -0.75])
@@ -102,10 +147,19 @@ def eval_hermitenorm(n: Any, x: Any, /) -> Array:
 
 
 def eval_laguerre(n: Any, x: Any, /) -> Array:
-    """Laguerre polynomial of the degree `n`, which is not negative.
+    """Laguerre polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_laguerre(2, tr.asarray([0.0, 0.5]))
     Tensor([1.   , 0.125])
@@ -114,10 +168,20 @@ def eval_laguerre(n: Any, x: Any, /) -> Array:
 
 
 def eval_genlaguerre(n: Any, alpha: Any, x: Any, /) -> Array:
-    """Generalised Laguerre polynomial of the degree `n`, which is not negative, for ``alpha > -1``.
+    """Generalized Laguerre polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        alpha: real array above -1.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_genlaguerre(2, 0.5, tr.asarray([0.0, 0.5]))
     Tensor([1.875, 0.75 ])
@@ -126,10 +190,20 @@ def eval_genlaguerre(n: Any, alpha: Any, x: Any, /) -> Array:
 
 
 def eval_gegenbauer(n: Any, alpha: Any, x: Any, /) -> Array:
-    """Gegenbauer polynomial of the degree `n`, which is not negative, for ``alpha > -1/2``.
+    """Gegenbauer polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        alpha: real array above -1/2.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_gegenbauer(2, 0.5, tr.asarray([0.0, 0.5]))
     Tensor([-0.5  , -0.125])
@@ -138,10 +212,21 @@ def eval_gegenbauer(n: Any, alpha: Any, x: Any, /) -> Array:
 
 
 def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any, /) -> Array:
-    """Jacobi polynomial of the degree `n`, which is not negative, for `alpha` and `beta` above -1.
+    """Jacobi polynomial of degree `n`.
+
+    Definition: DLMF 18.3.
+
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        alpha: real array above -1.
+        beta: real array above -1.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_jacobi(2, 0.5, 0.5, tr.asarray([0.0, 0.5]))
     Tensor([-0.625,  0.   ])

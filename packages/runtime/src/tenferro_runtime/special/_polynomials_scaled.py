@@ -14,8 +14,15 @@ __all__ = ["eval_chebyc", "eval_chebys", "eval_sh_chebyt", "eval_sh_chebyu", "ev
 def eval_chebyc(n: Any, x: Any, /) -> Array:
     """Chebyshev polynomial of the first kind on [-2, 2], ``2 T(x / 2)``.
 
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_chebyc(2, tr.asarray([0.0, 1.0]))
     Tensor([-2., -1.])
@@ -26,8 +33,15 @@ def eval_chebyc(n: Any, x: Any, /) -> Array:
 def eval_chebys(n: Any, x: Any, /) -> Array:
     """Chebyshev polynomial of the second kind on [-2, 2], ``U(x / 2)``.
 
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_chebys(2, tr.asarray([0.0, 1.0]))
     Tensor([-1.,  0.])
@@ -38,8 +52,15 @@ def eval_chebys(n: Any, x: Any, /) -> Array:
 def eval_sh_chebyt(n: Any, x: Any, /) -> Array:
     """Chebyshev polynomial of the first kind on [0, 1].
 
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_sh_chebyt(2, tr.asarray([0.5, 0.75]))
     Tensor([-1. , -0.5])
@@ -50,8 +71,15 @@ def eval_sh_chebyt(n: Any, x: Any, /) -> Array:
 def eval_sh_chebyu(n: Any, x: Any, /) -> Array:
     """Chebyshev polynomial of the second kind on [0, 1].
 
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_sh_chebyu(2, tr.asarray([0.5, 0.75]))
     Tensor([-1.,  0.])
@@ -62,8 +90,15 @@ def eval_sh_chebyu(n: Any, x: Any, /) -> Array:
 def eval_sh_legendre(n: Any, x: Any, /) -> Array:
     """Legendre polynomial on [0, 1].
 
+    Args:
+        n: degree, integers of at least 0; not differentiable.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     Raises:
-        DTypeError: `n` is no integer.
+        DTypeError: `n` is not an integer.
 
     >>> tr.special.eval_sh_legendre(2, tr.asarray([0.5, 0.75]))
     Tensor([-0.5  , -0.125])

@@ -39,6 +39,12 @@ def exprel_(x: Spec) -> Spec:
 def exprel(x: Any, /) -> Array:
     """``(exp(x) - 1) / x``, which is 1 at 0.
 
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.exprel(tr.asarray([0.0, 1.0]))
     Tensor([1.        , 1.71828183])
     """
@@ -47,6 +53,12 @@ def exprel(x: Any, /) -> Array:
 
 def sinc(x: Any, /) -> Array:
     """``sin(pi * x) / (pi * x)``, which is 1 at 0.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.sinc(tr.asarray([0.0, 0.5]))
     Tensor([1.        , 0.63661977])

@@ -27,6 +27,15 @@ kei_ = partials("kei", "x", "Imaginary part of ``kv(0, x exp(1j pi / 4))``.")
 def struve(v: Any, x: Any, /) -> Array:
     """Struve function of order `v`.
 
+    Definition: DLMF 11.2.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
+
     >>> tr.special.struve(0.5, tr.asarray([0.0, 2.0]))
     Tensor([0.        , 0.79897529])
     """
@@ -35,6 +44,15 @@ def struve(v: Any, x: Any, /) -> Array:
 
 def modstruve(v: Any, x: Any, /) -> Array:
     """Modified Struve function of order `v`.
+
+    Definition: DLMF 11.2.
+
+    Args:
+        v: order, real.
+        x: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.modstruve(0.5, tr.asarray([0.0, 2.0]))
     Tensor([0.        , 1.55840204])
@@ -45,6 +63,14 @@ def modstruve(v: Any, x: Any, /) -> Array:
 def ber(x: Any, /) -> Array:
     """Kelvin function, the real part of ``jv(0, x exp(3j pi / 4))``.
 
+    Definition: DLMF 10.61.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.ber(tr.asarray([0.0, 2.0]))
     Tensor([1.        , 0.75173418])
     """
@@ -53,6 +79,14 @@ def ber(x: Any, /) -> Array:
 
 def bei(x: Any, /) -> Array:
     """Kelvin function, the imaginary part of ``jv(0, x exp(3j pi / 4))``.
+
+    Definition: DLMF 10.61.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.bei(tr.asarray([0.0, 2.0]))
     Tensor([0.        , 0.97229163])
@@ -63,6 +97,14 @@ def bei(x: Any, /) -> Array:
 def ker(x: Any, /) -> Array:
     """Kelvin function, the real part of ``kv(0, x exp(1j pi / 4))``; NaN for negative `x`.
 
+    Definition: DLMF 10.61.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.ker(tr.asarray(2.0))
     Tensor(-0.04166451)
     """
@@ -72,6 +114,14 @@ def ker(x: Any, /) -> Array:
 def kei(x: Any, /) -> Array:
     """Kelvin function, the imaginary part of ``kv(0, x exp(1j pi / 4))``; NaN for negative `x`.
 
+    Definition: DLMF 10.61.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
+
     >>> tr.special.kei(tr.asarray(2.0))
     Tensor(-0.20240007)
     """
@@ -79,7 +129,13 @@ def kei(x: Any, /) -> Array:
 
 
 def berp(x: Any, /) -> Array:
-    """The derivative of `ber`.
+    """Derivative of `ber`.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.berp(tr.asarray(2.0))
     Tensor(-0.49306712)
@@ -88,7 +144,13 @@ def berp(x: Any, /) -> Array:
 
 
 def beip(x: Any, /) -> Array:
-    """The derivative of `bei`.
+    """Derivative of `bei`.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.beip(tr.asarray(2.0))
     Tensor(0.91701361)
@@ -97,7 +159,13 @@ def beip(x: Any, /) -> Array:
 
 
 def kerp(x: Any, /) -> Array:
-    """The derivative of `ker`.
+    """Derivative of `ker`.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.kerp(tr.asarray(2.0))
     Tensor(-0.10660097)
@@ -106,7 +174,13 @@ def kerp(x: Any, /) -> Array:
 
 
 def keip(x: Any, /) -> Array:
-    """The derivative of `kei`.
+    """Derivative of `kei`.
+
+    Args:
+        x: real array.
+
+    Returns:
+        Values of the shape of `x`, in its floating-point dtype (float64 for integers).
 
     >>> tr.special.keip(tr.asarray(2.0))
     Tensor(0.21980791)

@@ -41,7 +41,14 @@ def stdtrit_(df: Spec, p: Spec) -> Spec:
 
 
 def stdtr(df: Any, t: Any, /) -> Array:
-    """Distribution function of Student's distribution with `df` degrees of freedom.
+    """Distribution function of Student's t distribution.
+
+    Args:
+        df: degrees of freedom, a positive real array.
+        t: real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.stdtr(tr.asarray([1.0, 5.0]), 1.0)
     Tensor([0.75      , 0.81839127])
@@ -50,7 +57,14 @@ def stdtr(df: Any, t: Any, /) -> Array:
 
 
 def stdtrit(df: Any, p: Any, /) -> Array:
-    """Quantile of Student's distribution: the t for which ``stdtr(df, t)`` is `p`.
+    """Quantile of Student's t distribution: the t for which ``stdtr(df, t)`` is `p`.
+
+    Args:
+        df: degrees of freedom, a positive real array.
+        p: probability, a real array.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.stdtrit(tr.asarray([1.0, 5.0]), 0.75)
     Tensor([1.        , 0.72668684])

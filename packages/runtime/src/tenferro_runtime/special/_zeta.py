@@ -32,11 +32,16 @@ _HURWITZ: Final = hurwitz_zeta_.op(order=0)
 
 
 def zeta(s: Any, q: Any = None, /) -> Array:
-    """Riemann's zeta function, or that of Hurwitz: the sum of ``(q + k) ** -s`` over k from 0 on, for s above 1.
+    """Riemann zeta function, or the Hurwitz zeta function: the sum of ``(q + k) ** -s`` over all k from 0.
+
+    The Riemann function is continued to all real numbers, with a pole at 1. Definition: DLMF 25.2, 25.11.
 
     Args:
-        s: the exponent; Riemann's function is continued to all real numbers, with a pole at 1.
-        q: where the sum begins; Riemann's function by default.
+        s: exponent, a real array; above 1 where `q` is given.
+        q: first term of the sum, a real array; ``None`` for the Riemann zeta function.
+
+    Returns:
+        Values of the broadcast shape, in the promoted floating-point dtype (float64 for integers).
 
     >>> tr.special.zeta(tr.asarray([2.0, -1.0]))
     Tensor([ 1.64493407, -0.08333333])
