@@ -70,7 +70,7 @@ def test_programs_gradients_and_calls_of_kernels_are_shown() -> None:
 def test_a_notebook_sees_the_text() -> None:
     shown = tr.show_ir(lambda x: tr.sum(x), tr.ones(3))
     html = shown._repr_html_()
-    assert html.startswith("<pre>function(n0)\n") and "for r0 &lt; n0 reduce:" in html and repr(shown) == str(shown)
+    assert "<pre>function(n0)\n" in html and "for r0 &lt; n0 reduce:" in html and repr(shown) == str(shown)
 
 
 def test_a_program_that_is_not_loops_is_refused_with_the_step_and_its_line() -> None:

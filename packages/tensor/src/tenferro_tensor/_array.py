@@ -340,5 +340,5 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     def _repr_html_(self) -> str:
         with importing():
-            from tenferro_tensor._html import html_of
+            from tenferro_tensor.markup import html_of
         return html_of(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tenferro_ad.sparse._text import shown
 from tenferro_runtime.extension import Program
 from tenferro_runtime.ir import filled
 from tenferro_runtime.trees import unflatten
+from tenferro_tensor import library
 from tenferro_tensor_core import ArgumentError, evaluate
 
 
@@ -93,6 +95,15 @@ class Sparsity:
 
     def __repr__(self) -> str:
         return f"Sparsity({self.shape} <- {self.source})"
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        parts = [markup.preformatted(str(self))]
+        with suppress(ArgumentError):  # sizes are open, or there are too many entries
+            entries = self.matrix().tocoo()
+            parts.append(markup.pattern(entries.row, entries.col, entries.shape))
+        html: str = markup.card(markup.element("b", repr(self)), *parts)
+        return html
 
 
 def program_sparsity(

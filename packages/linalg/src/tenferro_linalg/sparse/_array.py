@@ -10,7 +10,7 @@ import tenferro_runtime as tr
 from tenferro_linalg._operands import common, inexact, show
 from tenferro_linalg.sparse._primitives import product_, solve_
 from tenferro_linalg.sparse._structure import RowStructure, structure_of
-from tenferro_runtime.extension import ArgumentError, ShapeError
+from tenferro_runtime.extension import ArgumentError, ShapeError, library
 from tenferro_tensor import Array
 from tenferro_tensor_core import require_equal
 
@@ -155,6 +155,13 @@ class SparseArray:
 
     def __repr__(self) -> str:
         return f"SparseArray({self.structure!r}, {getattr(self.data, 'dtype', self.data)})"
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        share = self.nnz / max(1, self.shape[0] * self.shape[1])
+        head = markup.joined([markup.element("b", repr(self)), f" · {share:.3g} of all elements"])
+        html: str = markup.card(head, markup.pattern(*self.coords, self.shape))
+        return html
 
 
 tr.register_node(SparseArray, lambda a: ((a.data,), a.structure, ("data",)), lambda s, parts: SparseArray(parts[0], s))

@@ -59,7 +59,7 @@ class CompiledFunction(Protocol):
         """
 
     def draw(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
-        """Write the program for these arguments as a graph, to a file ``.dot`` or ``.html``."""
+        """Write the program for these arguments as a graph, to a file ``.dot``, ``.svg`` or ``.html``."""
 
     def find_nan(self, *args: Any, **kwargs: Any) -> BadStep | None:
         """The first step that makes a NaN or an infinity of these arguments."""

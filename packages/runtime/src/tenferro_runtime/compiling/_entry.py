@@ -16,7 +16,7 @@ from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.trees._containers import register_node
 from tenferro_runtime.trees._tree import TreeDef, flatten
-from tenferro_tensor import SCALARS, Array, Tensor
+from tenferro_tensor import SCALARS, Array, Tensor, library
 from tenferro_tensor.calls import ProgramEntry, ProgramsBase
 from tenferro_tensor_core import ArgumentError, key_of
 
@@ -256,6 +256,11 @@ class Entrance(ProgramsBase):
 
     def __repr__(self) -> str:
         return f"<compiled function {self.__qualname__}>"
+
+    def _repr_html_(self) -> str:
+        programs = [form.program for form in self._slow.programs.table.values()]  # type: ignore[attr-defined]
+        html: str = library("tenferro_runtime.inspection").function_card(self, programs)
+        return html
 
 
 def _binder(signature: Signature, name: str) -> Callable[..., tuple[Any, ...]]:

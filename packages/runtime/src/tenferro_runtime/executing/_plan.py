@@ -22,7 +22,7 @@ from tenferro_runtime.executing._queue import CALLER, Queue
 from tenferro_runtime.executing._step import Clock, Step, by_handle, kept_by_host
 from tenferro_runtime.executing._sync import Reaches, wait_between
 from tenferro_runtime.executing._tasks import Work
-from tenferro_runtime.reports._table import aligned
+from tenferro_runtime.reports._table import aligned, text_card
 from tenferro_tensor import ComputeDevice, Spec
 
 
@@ -79,6 +79,9 @@ class ExecutionPlan:
             rows.append((str(i), str(self.queues[step.queue]), name, waits, frees, line))
         told = [] if self.placement is None else [self.placement.why]
         return "\n".join([aligned(rows), f"{self.waits} waits for {self.edges} dependencies between queues", *told])
+
+    def _repr_html_(self) -> str:
+        return text_card(repr(self)[1:-1], str(self))
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,7 @@
 """Looking at programs: what they cost, where they spend their time, what they look like, where a NaN comes from."""
 
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
+from tenferro_runtime.inspection._cards import function_card, program_card
 from tenferro_runtime.inspection._configuration import show_config
 from tenferro_runtime.inspection._dispatch import explain_dispatch
 from tenferro_runtime.inspection._draw import draw
@@ -16,8 +17,10 @@ __all__ = [
     "explain",
     "explain_dispatch",
     "find_nan",
+    "function_card",
     "plan_memory",
     "profile",
+    "program_card",
     "show_config",
     "show_ir",
     "transfers",

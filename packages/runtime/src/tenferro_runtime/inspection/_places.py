@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tenferro_runtime.ir._program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,19 +15,25 @@ class Box:
     Attributes:
         index: its number; it reads only boxes with smaller ones.
         kind: what it stands for.
-        label: the word in it.
+        label: the words in it.
+        detail: smaller words below them.
         note: what is said when it is pointed at.
         reads: boxes that it reads.
+        inside: programs that it runs, each with what it is to the step.
+        where: line of code.
     """
 
     index: int
     kind: str
     label: str
+    detail: str
     note: str
     reads: tuple[int, ...]
+    inside: tuple[tuple[str, Program], ...] = ()
+    where: str = ""
 
 
-def placed(nodes: list[Box]) -> tuple[list[tuple[float, int]], int, int]:
+def placed(nodes: Sequence[Box]) -> tuple[list[tuple[float, int]], int, int]:
     """Column and row of each box, and the numbers of columns and rows."""
     depth: list[int] = []
     for n in nodes:

@@ -77,7 +77,7 @@ class Tooled:
         return found
 
     def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
-        """The program as a graph, ``"dot"`` or ``"html"``; returned, and written to `path` if that is given."""
+        """The program as a graph, ``"dot"``, ``"svg"`` or ``"html"``; returned, and written to `path` if given."""
         found: str = above("inspection").draw(self, path, format)
         return found
 
@@ -90,6 +90,10 @@ class Tooled:
         """
         found: BadStep | None = above("inspection").find_nan(self, *values, infinities=infinities)
         return found
+
+    def _repr_html_(self) -> str:
+        html: str = above("inspection").program_card(self)
+        return html
 
     def planned(self) -> Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None:
         """For a program that runs by a plan: gives it over raw arrays for some sizes."""

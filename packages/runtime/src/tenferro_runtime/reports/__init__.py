@@ -5,7 +5,7 @@ from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
 from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._library import LibraryFiles
 from tenferro_runtime.reports._loop_nests import LoopNests
-from tenferro_runtime.reports._table import aligned, readable
+from tenferro_runtime.reports._table import aligned, readable, text_card
 from tenferro_runtime.reports._time import BodyTime, Profile, StepTime
 from tenferro_runtime.reports._transfers import TransferRow, Transfers
 
@@ -26,4 +26,5 @@ __all__ = [
     "Transfers",
     "aligned",
     "readable",
+    "text_card",
 ]

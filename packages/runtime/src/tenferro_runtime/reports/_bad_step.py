@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tenferro_runtime.reports._table import TextTable
+from tenferro_tensor import library
+
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
@@ -28,8 +31,11 @@ class Statistics:
     largest: float | None
 
     def __str__(self) -> str:
-        between = "no finite element" if self.smallest is None else f"from {self.smallest:.6g} to {self.largest:.6g}"
-        return f"{self.name}: {self.dtype}{list(self.shape)}, {self.nan} nan, {self.inf} inf, {between}"
+        return f"{self.name}: {self.dtype}{list(self.shape)}, {self.nan} nan, {self.inf} inf, {_between(self)}"
+
+
+def _between(s: Statistics) -> str:
+    return "no finite element" if s.smallest is None else f"from {s.smallest:.6g} to {s.largest:.6g}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,8 +60,21 @@ class BadStep:
     iterations: tuple[int | None, ...] = ()
 
     def __repr__(self) -> str:
-        made = [f"  made   {s}" for s in self.results]
-        lines = [self.step, *[f"  from   {s}" for s in self.operands], *made]
+        lines = [self.step, *[f"  {role}   {s}" for role, s in self._values()]]
         if self.where:
             lines.append(f"  traced at {self.where}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        rows = [
+            (role, s.name, f"{s.dtype}{list(s.shape)}", str(s.nan), str(s.inf), _between(s))
+            for role, s in self._values()
+        ]
+        table = TextTable(("", "value", "spec", "nan", "inf", "finite elements"), rows, frozenset({3, 4}))
+        where = f"traced at {self.where}" if self.where else ""
+        html: str = markup.card(markup.element("b", self.step), table.html(), markup.element("div", where, class_="q"))
+        return html
+
+    def _values(self) -> list[tuple[str, Statistics]]:
+        return [*[("from", s) for s in self.operands], *[("made", s) for s in self.results]]

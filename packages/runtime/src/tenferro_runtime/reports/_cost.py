@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import aligned, readable
+from tenferro_runtime.reports._table import Tabular, TextTable, readable
 from tenferro_tensor import Spec
 from tenferro_tensor_core import DimLike
 
@@ -75,7 +75,7 @@ class BodyCost:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation:
+class Explanation(Tabular):
     """The cost of a program; prints as a table.
 
     The row of a loop has what all its iterations cost, where their number is known; else one iteration. The rows of its
@@ -107,19 +107,21 @@ class Explanation:
     sizes: dict[str, int]
     form: str = ""
 
-    def __repr__(self) -> str:
+    def _table(self) -> TextTable:
         head = ("step", "primitive", "operands", "result", "flops", "bytes", "live", "device", "kernel", "line")
-        rows = [head, *_rows(self.steps, "", 0)]
         more = f" and {self.unknown} steps that are not described" if self.unknown else ""
         given = "".join([f", {name} = {n}" for name, n in self.sizes.items()])
         peak = "open, give the sizes" if self.peak_bytes is None else readable(self.peak_bytes, "B")
         reused = "" if self.reused_bytes == 0 else f", {readable(self.reused_bytes, 'B')} of results over operands"
-        return (
-            f"{aligned(rows, frozenset({0, 4, 5, 6}))}\n"
+        foot = (
             f"{len(self.steps)} steps{given}: {readable(self.flops, 'flop')}{more}, {readable(self.bytes, 'B')} moved"
             f"{reused}; peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
             f"{readable(self.constant_bytes, 'B')} of constants" + (f"\n{self.form}" if self.form else "")
         )
+        return TextTable(head, list(_rows(self.steps, "", 0)), frozenset({0, 4, 5, 6}), foot)
+
+    def _heading(self) -> str:
+        return "Cost of a program"
 
 
 def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[str, ...]]:

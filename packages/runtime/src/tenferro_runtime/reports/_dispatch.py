@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import aligned
+from tenferro_runtime.reports._table import Tabular, TextTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class DispatchStep:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Dispatch:
+class Dispatch(Tabular):
     """The operations of one call in order; prints as a table.
 
     Attributes:
@@ -43,11 +43,14 @@ class Dispatch:
         """The devices that ran something, by name."""
         return tuple(sorted({s.device for s in self.steps}))
 
-    def __repr__(self) -> str:
+    def _table(self) -> TextTable:
         head = ("step", "primitive", "device", "chosen by", "operands", "line")
         rows = [
             (str(s.index), s.primitive, s.device, s.rule, "; ".join(s.operands), s.line.rpartition("/")[2])
             for s in self.steps
         ]
         many = f"{len(self.steps)} operation{'s' * (len(self.steps) != 1)} on {', '.join(self.devices) or 'no device'}"
-        return f"{aligned([head, *rows], frozenset({0}))}\n{many}"
+        return TextTable(head, rows, frozenset({0}), many)
+
+    def _heading(self) -> str:
+        return "Devices of operations"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 
+from tenferro_runtime.reports._table import text_card
 from tenferro_tensor.loop_ir import LoopFunction
 
 
@@ -27,4 +27,4 @@ class LoopNests:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
+        return text_card("Loop nests of a program", self.text)

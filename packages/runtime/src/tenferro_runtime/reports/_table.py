@@ -1,11 +1,79 @@
-"""Tables for people: columns in line, bytes and operations in readable units."""
+"""Tables for people: the same rows as text in line and as HTML, bytes and operations in readable units."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from tenferro_tensor import library
+
 _STEP: Final = 1000.0
+
+MAX_HTML_ROWS: Final = 120
+"""Rows of a table in a notebook, at most; those in the middle are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Rows of text with titles, and what is said below them.
+
+    Attributes:
+        head: titles of the columns.
+        rows: cells.
+        right: columns of numbers.
+        foot: lines of text below.
+    """
+
+    head: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int] = frozenset()
+    foot: str = ""
+
+    def text(self) -> str:
+        """Columns in line, for a terminal."""
+        return "\n".join([aligned([self.head, *self.rows], self.right), *([self.foot] if self.foot else [])])
+
+    def html(self, shares: Sequence[float | None] = ()) -> Any:
+        """The same as markup; a share of a whole, where a row has one, as a bar at its end."""
+        markup = library("tenferro_tensor.markup")
+        rows: list[Sequence[object]] = [[_indented(markup, cell) for cell in row] for row in self.rows]
+        if shares:
+            rows = [[*row, "" if share is None else markup.bar(share)] for row, share in zip(rows, shares, strict=True)]
+        left_out = len(rows) - MAX_HTML_ROWS
+        if left_out > 0:
+            half = MAX_HTML_ROWS // 2
+            rows = [*rows[:half], ["…", f"{left_out} more rows", *[""] * (len(rows[0]) - 2)], *rows[-half:]]
+        head = (*self.head, "") if shares else self.head
+        return markup.joined([markup.table(head, rows, self.right), markup.preformatted(self.foot)])
+
+
+class Tabular:
+    """A report that is a table: it prints as text, and shows the same rows in a notebook."""
+
+    __slots__ = ()
+
+    def _table(self) -> TextTable:
+        raise NotImplementedError
+
+    def _heading(self) -> str:
+        """What a notebook says above the table."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        html: str = markup.card(markup.element("b", self._heading()), self._table().html())
+        return html
+
+
+def text_card(head: str, text: str) -> str:
+    """What a notebook shows of a report that is text."""
+    markup = library("tenferro_tensor.markup")
+    html: str = markup.card(markup.element("b", head), markup.preformatted(text))
+    return html
 
 
 def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
@@ -34,3 +102,9 @@ def readable(n: Any, unit: str = "") -> str:
     while abs(value) >= _STEP and prefix != "P":
         value, prefix = value / _STEP, next(prefixes)
     return f"{value:.3g} {prefix}{unit}".rstrip()
+
+
+def _indented(markup: Any, cell: str) -> Any:
+    """A cell whose leading spaces are seen: the steps of a body stand to the right of its loop."""
+    depth = len(cell) - len(cell.lstrip(" "))
+    return markup.element("span", cell.lstrip(" "), style=f"padding-left:{depth}ch") if depth else cell

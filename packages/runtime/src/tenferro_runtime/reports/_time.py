@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tenferro_runtime.reports._cost import StepCost
-from tenferro_runtime.reports._table import aligned, readable
+from tenferro_runtime.reports._table import Tabular, TextTable, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class BodyTime:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Profile:
+class Profile(Tabular):
     """Times of a program's steps; prints as a table, slowest first, the steps of a body in order below their loop.
 
     Attributes:
@@ -76,18 +76,22 @@ class Profile:
     repeat: int
     form: str = ""
 
-    def __repr__(self) -> str:
+    def _table(self) -> TextTable:
         head = ("step", "primitive", "result", "ms each", "ms in all", "share", "rate", "kernel", "line")
-        rows = [head, *_rows(sorted(self.steps, key=lambda s: -s.ms), "", 0, 1)]
         total = sum(s.ms for s in self.steps)
         inside = any(s.bodies for s in self.steps)
-        return (
-            f"{aligned(rows, frozenset({0, 3, 4, 5, 6}))}\n"
+        foot = (
             f"{len(self.steps)} steps, {total:.4f} ms one by one, {self.ms:.4f} ms replayed; "
             f"medians of {self.repeat} runs"
             + ("\nwhat is inside of a step was measured step by step, in the first iterations of a loop" * inside)
             + (f"; the replay {self.form}" if self.form else "")
         )
+        return TextTable(
+            head, list(_rows(sorted(self.steps, key=lambda s: -s.ms), "", 0, 1)), frozenset({0, 3, 4, 5, 6}), foot
+        )
+
+    def _heading(self) -> str:
+        return "Times of a program's steps"
 
     def to_chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write the runs in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing show."""

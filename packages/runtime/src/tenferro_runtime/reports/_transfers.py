@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import aligned, readable
+from tenferro_runtime.reports._table import Tabular, TextTable, readable
 from tenferro_tensor.transfers import Move
 from tenferro_tensor_core.forks import new_lock
 
@@ -28,7 +28,7 @@ class TransferRow:
     nbytes: int
 
 
-class Transfers:
+class Transfers(Tabular):
     """A log of transfers between memories; prints as a table, most bytes first. Made by `tr.transfers`."""
 
     def __init__(self) -> None:
@@ -59,9 +59,12 @@ class Transfers:
         """Bytes of all transfers."""
         return sum(row.nbytes for row in self.rows)
 
-    def __repr__(self) -> str:
+    def _table(self) -> TextTable:
         rows = [
             (readable(row.nbytes, "B"), str(row.count), row.source, row.target, row.line or "?") for row in self.rows
         ]
         total = f"{self.count} transfer{'s' * (self.count != 1)}, {readable(self.nbytes, 'B')}"
-        return "\n".join([aligned([("bytes", "count", "from", "to", "line"), *rows], frozenset({0, 1})), total])
+        return TextTable(("bytes", "count", "from", "to", "line"), rows, frozenset({0, 1}), total)
+
+    def _heading(self) -> str:
+        return "Transfers between memories"

@@ -176,6 +176,13 @@ class ShardedArray:
         extents = ",".join(map(str, self.shape))
         return f"ShardedArray({self.dtype.name}[{extents}], {self.spec!r} of {shown(self.mesh.axes)})"
 
+    def _repr_html_(self) -> str:
+        with importing():
+            from tenferro_tensor.markup import card, element
+            from tenferro_xla.mesh._picture import sharding_picture
+        devices = f" · {self.mesh.size} devices, each has {list(self.local_shape)}"
+        return card(element("b", repr(self)), element("span", devices), sharding_picture(self.array))
+
 
 def _same(x: Any) -> Any:
     return x

@@ -1,0 +1,145 @@
+"""A program as boxes that read each other; of a long program, runs of steps as one box."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import Final
+
+from tenferro_runtime.costs._memory import plan_memory
+from tenferro_runtime.fusion import fused
+from tenferro_runtime.inspection._bodies import programs_inside
+from tenferro_runtime.inspection._explain import step_costs
+from tenferro_runtime.inspection._places import Box
+from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.reports import StepCost, readable
+
+MAX_BOXES: Final = 32
+"""Boxes of steps in one drawing; beyond, runs of steps from one line of code become one box."""
+
+ROUGH_BOXES: Final = 4 * MAX_BOXES
+"""Boxes of steps from which those of one line are one box whatever their number, before others are compared."""
+
+MAX_ENDS: Final = 12
+"""Boxes of inputs, of constants and of outputs; beyond, those of a kind become one box."""
+
+LOOP_WEIGHT: Final = 8
+"""Steps that a loop or a branch counts for where runs are chosen, so that it keeps a box of its own."""
+
+
+def graph(program: Program) -> list[Box]:
+    """Boxes and what they read: inputs, constants, steps, outputs, in this order."""
+    costs = step_costs(program, plan_memory(program))
+    nodes: list[Box] = []
+    of: dict[int, int] = {}
+
+    def add(kind: str, label: str, detail: str, note: str, reads: Iterable[int] = (), **more: object) -> int:
+        nodes.append(Box(len(nodes), kind, label, detail, note, tuple(dict.fromkeys(reads)), **more))  # type: ignore[arg-type]
+        return len(nodes) - 1
+
+    for v in program.input_ids:
+        of[v] = add("input", program.label(v), repr(program.specs[v]), "")
+    for v in program.constants:
+        of[v] = add("constant", program.label(v), repr(program.specs[v]), "")
+    for eq, c in zip(program.equations, costs, strict=True):
+        made = add(
+            _kind(eq, c), _title(eq), ", ".join(map(str, c.outputs)), _note(program.show(eq), c),
+            (of[v] for v in eq.variables), inside=_inside(eq), where=eq.where,
+        )  # fmt: skip
+        of.update(dict.fromkeys(eq.results, made))
+    for i, v in enumerate(program.output_ids):
+        add("output", f"output {i}", repr(program.specs[v]), "", (of[v],))
+    return nodes
+
+
+def _kind(eq: Equation, c: StepCost) -> str:
+    if eq.op.primitive is fused:
+        return "fused"
+    if programs_inside(eq):
+        return "program"
+    if c.kernel == "view":
+        return "view"
+    if c.primitive in ("dot_general", "contract", "contract_slices"):
+        return "contraction"
+    return "element-wise" if eq.op.primitive.elementwise else "other"
+
+
+def _title(eq: Equation) -> str:
+    """Name of the primitive with the numbers that it takes; of a loop how often it runs, of fused steps how many."""
+    name = eq.op.primitive.name
+    if eq.op.primitive is fused:
+        return f"{len(eq.op.params['program'].equations)} fused steps"
+    inside = programs_inside(eq)
+    if inside and inside[0].times is not None and inside[0].times != 1:
+        return f"{name}, {inside[0].times} times"
+    numbers = [repr(v.value) for v in eq.operands if isinstance(v, Literal)]
+    return f"{name}({', '.join(numbers)})" if numbers else name
+
+
+def _inside(eq: Equation) -> tuple[tuple[str, Program], ...]:
+    if eq.op.primitive is fused:
+        return (("", eq.op.params["program"]),)
+    return tuple([(inside.title, inside.program) for inside in programs_inside(eq)])
+
+
+def _note(text: str, c: StepCost) -> str:
+    return f"{text}\n{readable(c.flops, 'flop')}, {readable(c.bytes, 'B')}, {c.kernel} on {c.device}"
+
+
+def folded(nodes: Sequence[Box]) -> list[Box]:
+    """The boxes, or fewer where there are many.
+
+    Steps are in an order in which each comes after those that it reads; so do runs of neighbouring steps.
+    """
+    ends = {kind: [[n] for n in nodes if n.kind == kind] for kind in ("input", "constant", "output")}
+    for kind, groups in ends.items():
+        if len(groups) > MAX_ENDS:
+            ends[kind] = [[n for group in groups for n in group]]
+    runs = _runs([n for n in nodes if n.kind not in ends])
+    groups = [*ends["input"], *ends["constant"], *runs, *ends["output"]]
+    number = {n.index: i for i, group in enumerate(groups) for n in group}
+    return [_merged(i, group, number) for i, group in enumerate(groups)]
+
+
+def _runs(steps: Sequence[Box]) -> list[list[Box]]:
+    """Neighbouring steps together until there are few enough: those of one line, then the shortest ones."""
+    if len(steps) <= MAX_BOXES:
+        return [[n] for n in steps]
+    runs = [[n] for n in steps]
+    if len(runs) > ROUGH_BOXES:
+        runs = [list(run) for _, run in groupby(steps, lambda n: n.index if n.inside else n.where)]
+    while len(runs) > ROUGH_BOXES:
+        runs = [[n for run in runs[i : i + 2] for n in run] for i in range(0, len(runs), 2)]
+    while len(runs) > MAX_BOXES:
+        weights = [sum([LOOP_WEIGHT if n.inside else 1 for n in run]) for run in runs]
+        other_line = [a[-1].where != b[0].where for a, b in pairwise(runs)]
+        i = min(range(len(runs) - 1), key=lambda i: (other_line[i], weights[i] + weights[i + 1]))
+        runs[i : i + 2] = [runs[i] + runs[i + 1]]
+    return runs
+
+
+def _merged(index: int, group: Sequence[Box], number: dict[int, int]) -> Box:
+    """One box for several."""
+    reads = tuple(dict.fromkeys([number[r] for n in group for r in n.reads if number[r] != index]))
+    if len(group) == 1:
+        return replace(group[0], index=index, reads=reads)
+    first = group[0]
+    if first.kind in ("input", "constant", "output"):
+        names = "\n".join([f"{n.label}: {n.detail}" for n in group])
+        return Box(index, first.kind, f"{len(group)} {first.kind}s", "", names, reads)
+    lines = list(dict.fromkeys([n.where for n in group if n.where]))
+    words = ", ".join(dict.fromkeys([n.label.partition("(")[0] for n in group]))
+    label = (code_at(lines[0]) if len(lines) == 1 else "") or words
+    note = "\n".join([*lines, *[n.note.partition("\n")[0].partition("  # ")[0] for n in group]])
+    return Box(
+        index, "several", label, f"{len(group)} steps: {words}", note, reads,
+        inside=tuple([part for n in group for part in n.inside]), where=first.where,
+    )  # fmt: skip
+
+
+def code_at(line: str) -> str:
+    """The text of a line of code given as ``file.py:12``; empty where the file is not there."""
+    path, _, number = line.rpartition(":")
+    return linecache.getline(path, int(number)).strip() if number.isdigit() else ""

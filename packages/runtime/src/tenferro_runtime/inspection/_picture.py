@@ -1,0 +1,126 @@
+"""The picture of a program: boxes and curves in SVG, and below them what loops and fused steps consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from tenferro_runtime.inspection._graph import folded, graph
+from tenferro_runtime.inspection._places import Box, placed
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.running._execute import lowered
+from tenferro_tensor.markup import COLOURS, Markup, details, element, joined, picture, preformatted
+
+KINDS: Final = {
+    "input": "blue", "constant": "grey", "output": "green", "contraction": "orange", "element-wise": "sky",
+    "fused": "sky", "program": "purple", "several": "grey", "view": None, "other": None,
+}  # fmt: skip
+"""Colour of a box by kind of step."""
+
+DASHED: Final = frozenset({"fused", "program", "several"})
+"""Kinds of boxes that hold several steps."""
+
+WIDTH: Final = 196
+HEIGHT: Final = 34
+GAP_X: Final = 14
+GAP_Y: Final = 22
+MARGIN: Final = 3
+"""Boxes and the space between them, in pixels."""
+
+MAX_OPENED: Final = 10
+"""Boxes of one drawing whose inside can be opened."""
+
+MAX_DEPTH: Final = 3
+"""Loops in loops that can be opened."""
+
+MAX_LINES: Final = 60
+"""Lines of a program as text."""
+
+
+def program_picture(program: Program) -> Markup:
+    """The steps that run as one drawing, without what is inside of them."""
+    nodes = folded(graph(lowered(program)))
+    places, columns, rows = placed(nodes)
+    width = columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN
+    height = rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
+    return picture(width, height, *_edges(nodes, places), *_boxes(nodes, places), label=repr(program))
+
+
+def opened(program: Program, depth: int = 0) -> Markup:
+    """The drawing, and below it a part to open for each box that runs programs or stands for several steps."""
+    nodes = [n for n in folded(graph(lowered(program))) if n.inside or n.kind == "several"]
+    parts = [_inner(n, depth) for n in nodes[:MAX_OPENED]]
+    if len(nodes) > MAX_OPENED:
+        parts.append(element("div", f"and {len(nodes) - MAX_OPENED} more boxes of several steps", class_="q"))
+    return joined([program_picture(program), *parts])
+
+
+def _inner(n: Box, depth: int) -> Markup:
+    programs = n.inside if depth < MAX_DEPTH else ()
+    drawn = [joined([element("div", title, class_="q"), opened(p, depth + 1)]) for title, p in programs[:MAX_OPENED]]
+    listed = [preformatted(cut_lines(n.note))] if n.kind == "several" else []
+    summary = joined([element("b", n.label), f" {n.detail}"])
+    return details(summary, element("div", *listed, *drawn, style="margin-left:18px"))
+
+
+def legend() -> Markup:
+    """What the colours mean."""
+    style = "border:1px {} {};border-radius:4px;padding:1px 7px;margin-right:6px;background:{}"
+    parts = []
+    for kind, colour in KINDS.items():
+        hue = COLOURS[colour or "grey"]
+        filled = f"{hue}40" if colour else "none"
+        parts.append(element("span", kind, style=style.format("dashed" if kind in DASHED else "solid", hue, filled)))
+    return element("div", *parts, style="margin:4px 0")
+
+
+def title(program: Program) -> str:
+    """A program in a few words."""
+    counts = [(len(program.input_ids), "input"), (len(program.equations), "step"), (len(program.output_ids), "output")]
+    return f"program of {', '.join([f'{n} {what}' + 's' * (n != 1) for n, what in counts])}"
+
+
+def cut_lines(text: str) -> str:
+    """Text without its middle where it is long."""
+    lines = text.splitlines()
+    if len(lines) <= MAX_LINES:
+        return text
+    half = MAX_LINES // 2
+    return "\n".join([*lines[:half], f"  … {len(lines) - 2 * half} more lines", *lines[-half:]])
+
+
+def _corner(place: tuple[float, int]) -> tuple[float, float]:
+    return MARGIN + place[0] * (WIDTH + GAP_X), MARGIN + place[1] * (HEIGHT + GAP_Y)
+
+
+def _edges(nodes: Sequence[Box], places: Sequence[tuple[float, int]]) -> Iterator[Markup]:
+    for n in nodes:
+        x1, y1 = _corner(places[n.index])
+        for k, r in enumerate(n.reads):
+            x0, y0 = _corner(places[r])
+            a, b = x0 + WIDTH / 2, x1 + WIDTH * (k + 1) / (len(n.reads) + 1)
+            low, bend = y0 + HEIGHT, (y1 - y0 - HEIGHT) / 2
+            curve = f"M{a:.0f},{low:.0f} C{a:.0f},{low + bend:.0f} {b:.0f},{y1 - bend:.0f} {b:.0f},{y1:.0f}"
+            near = places[n.index][1] == places[r][1] + 1  # others pass behind boxes, and are drawn faintly
+            yield element("path", d=curve, fill="none", stroke=COLOURS["grey"], stroke_opacity=0.9 if near else 0.35)
+
+
+def _boxes(nodes: Sequence[Box], places: Sequence[tuple[float, int]]) -> Iterator[Markup]:
+    for n in nodes:
+        x, y = _corner(places[n.index])
+        colour = KINDS[n.kind]
+        shape: dict[str, Any] = {"x": round(x), "y": round(y), "width": WIDTH, "height": HEIGHT, "rx": 5}
+        yield element(
+            "g",
+            element("title", cut_lines(n.note or f"{n.label}: {n.detail}")),
+            element(
+                "rect", **shape, fill=COLOURS[colour] if colour else "none", fill_opacity=0.25 if colour else None,
+                stroke=COLOURS[colour or "grey"], stroke_dasharray="5 3" if n.kind in DASHED else None,
+            ),
+            element("text", _cut(n.label, 30), x=round(x) + 8, y=round(y) + 14),
+            element("text", _cut(n.detail, 32), x=round(x) + 8, y=round(y) + 27, class_="q"),
+        )  # fmt: skip
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,66 @@
+"""Cards for notebooks and pages for browsers: a head, tables, and parts that open when they are clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from tenferro_tensor.markup._elements import Markup, element, joined
+
+STYLE: Final = Markup(
+    ".tenferro{font:13px/1.45 system-ui,sans-serif;overflow-x:auto}"
+    ".tenferro table{border-collapse:collapse;border:0;margin:6px 0;display:table;width:auto}"
+    ".tenferro table,.tenferro pre,.tenferro code{font-family:ui-monospace,monospace;font-size:12px}"
+    ".tenferro pre{margin:4px 0;background:none;color:inherit;white-space:pre}"
+    ".tenferro code{background:none;color:inherit;padding:0}"
+    ".tenferro tr,.tenferro th{background:none}"
+    ".tenferro td,.tenferro th{padding:1px 9px;text-align:left;vertical-align:top;border:0;white-space:nowrap}"
+    ".tenferro th{border-bottom:1px solid #88888888;font-weight:600}"
+    ".tenferro .n,.tenferro .n td{text-align:right}"
+    ".tenferro .q{opacity:.7}"
+    ".tenferro summary{cursor:pointer}"
+    ".tenferro svg{max-width:none;display:block;margin:6px 0}"
+    ".tenferro svg text{fill:currentColor;font:11px system-ui,sans-serif}"
+    ".tenferro svg .q{opacity:.7}"
+    ".tenferro svg g:hover>rect{stroke-width:2.5}"
+)
+"""Rules for everything below `card`; they touch nothing else on the page."""
+
+
+def card(head: object, *parts: object) -> Markup:
+    """A value as a notebook shows it: a line that names it, and what else there is."""
+    return element("div", element("style", STYLE), element("div", head), *parts, class_="tenferro")
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]], right: Collection[int] = ()) -> Markup:
+    """Rows below their titles; columns in `right` hold numbers, which end at the same place."""
+
+    def row(tag: str, cells: Sequence[object]) -> Markup:
+        return element("tr", *[element(tag, c, class_="n" if i in right else None) for i, c in enumerate(cells)])
+
+    return element("table", row("th", head) if head else "", *[row("td", cells) for cells in rows])
+
+
+def details(summary: object, *parts: object, open_: bool = False) -> Markup:
+    """Parts that are shown when their summary is clicked."""
+    return element("details", element("summary", summary), *parts, open="" if open_ else None)
+
+
+def preformatted(text: str) -> Markup:
+    """Text with its own line breaks."""
+    return element("pre", text)
+
+
+def page(title: str, *parts: object, script: str = "") -> str:
+    """A whole page that needs no other file, light or dark as the reader's system is."""
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element(
+            "style", Markup(":root{color-scheme:light dark}body{margin:20px}h1{font:600 18px system-ui,sans-serif}")
+        ),
+    ]
+    body = [*parts, *([element("script", Markup(script))] if script else [])]
+    whole = element("html", element("head", *head), element("body", *body), lang="en")
+    return f"<!DOCTYPE html>\n{joined([whole])}\n"

@@ -1,0 +1,65 @@
+"""Values in notebooks: class, dtype, shape and device, elements as a table, and large matrices as an image too."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor.markup._document import card, preformatted
+from tenferro_tensor.markup._elements import Markup, element, joined
+from tenferro_tensor.markup._pixels import pixels
+
+ROWS: Final = 12
+COLUMNS: Final = 8
+"""Rows and columns that are shown at most; more are cut in the middle."""
+
+FEW: Final = 60
+"""Elements of an array of many axes that are all shown."""
+
+
+def html_of(x: Any) -> Markup:
+    """A value as HTML."""
+    if x.opaque or x.spec.symbolic:
+        said = "no elements while a program is recorded or lanes are mapped"
+        return card(_head(x), element("div", said, class_="q"))
+    elements = x._concrete()
+    if not 1 <= elements.ndim <= 2 or not elements.size:
+        text = np.array2string(elements, precision=6, max_line_width=100, threshold=FEW, edgeitems=2)
+        return card(_head(x), preformatted(text))
+    rows = elements if elements.ndim == 2 else elements[None]
+    shown = element("table", *[_row(row, rows.shape[1]) for row in _cut(rows, ROWS)], class_="n")
+    if min(rows.shape) == 1 or max(rows.shape) <= ROWS:
+        return card(_head(x), shown)
+    return card(_head(x), element("div", shown, pixels(rows), style="display:flex;gap:14px"))
+
+
+def _head(x: Any) -> Markup:
+    facts = [element("code", type(x).__name__), element("b", repr(x.spec)), f"on {x.device}", *_more(x)]
+    return joined([part for fact in facts for part in (fact, " ")][:-1])
+
+
+def _more(x: Any) -> list[str]:
+    """Bytes where there are many, and that operations on it are recorded where they are."""
+    size = x.spec.size
+    count = size * x.spec.dtype.itemsize if isinstance(size, int) else 0
+    return [
+        *([f"· {count / 1e6:.3g} MB" if count < 1e9 else f"· {count / 1e9:.3g} GB"] if count >= 1e5 else []),
+        *(["· requires grad"] if getattr(x, "requires_grad", False) else []),
+    ]
+
+
+def _cut(items: Any, most: int) -> list[Any]:
+    """The items, ``None`` standing for those in the middle where there are too many."""
+    return list(items) if len(items) <= most else [*items[: most // 2], None, *items[-(most // 2) :]]
+
+
+def _row(row: Any, columns: int) -> Markup:
+    cells = [None] * min(columns, COLUMNS + 1) if row is None else _cut(row, COLUMNS)
+    return element("tr", *[element("td", _cell(number)) for number in cells])
+
+
+def _cell(number: Any) -> str:
+    if number is None:
+        return "…"
+    return f"{number:.6g}" if isinstance(number, (np.floating, np.complexfloating)) else str(number)
