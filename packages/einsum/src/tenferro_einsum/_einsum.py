@@ -148,9 +148,9 @@ def contract_path(
     largest value      78.1 KiB
     memory at once     ...
     <BLANKLINE>
-     step  operations      result  kernel        contraction
-        0   2.000e+06    78.1 KiB  ...           0, 1: ij,jk->ik
-        1   2.000e+06    78.1 KiB  ...           2, 3: kl,ik->il
+     step  operations      result       alive  memory      kernel            contraction
+        0   2.000e+06    78.1 KiB    78.1 KiB  █████       ...        0, 1: ij,jk->ik
+        1   2.000e+06    78.1 KiB   156.2 KiB  ██████████  ...        2, 3: kl,ik->il
     """
     prepared = plan(*args, optimize=optimize, time_limit=time_limit, progress=progress, memory_budget=memory_budget)
     return list(prepared.path), prepared.report

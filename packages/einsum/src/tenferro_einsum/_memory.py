@@ -170,10 +170,15 @@ class Network:
         return 0 if found is None else found.peak_bytes - self.bytes(wanted)
 
     def stepwise(self, kept: Numbers = ()) -> int:
-        """Peak where steps are done one by one: what is alive, and what a step copies to bring it into a matrix."""
+        """Peak where steps are done one by one."""
+        return max([*self.alive(kept), self.bytes(self.output)])
+
+    def alive(self, kept: Numbers = ()) -> list[int]:
+        """Bytes alive at each step where they are done one by one: results, and what a step copies to bring it into a
+        matrix. Values with the numbers `kept` stay alive."""
         count = len(self.inputs)
         live = [tuple(dict.fromkeys(labels)) for labels in self.inputs]
-        used = peak = 0
+        used, found = 0, []
         for number, step in enumerate(self.steps):
             wanted = self.values[count + number]
             copies = 0
@@ -184,10 +189,10 @@ class Network:
                 live.append(join(x, y, self.sizes, {*wanted})[1])
             else:
                 live.append(wanted)
-            peak = max(peak, used + self.bytes(wanted) + copies)
             used += self.bytes(wanted)
+            found.append(used + copies)
             used -= sum([self.bytes(live[v]) for v in step if v >= count and v not in kept])
-        return max(peak, used, self.bytes(self.output))
+        return found
 
 
 def _is_copied(labels: Labels, other: Labels, wanted: Labels) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
+from os import PathLike
 from typing import Any, Final
 
 import numpy as np
@@ -311,6 +312,13 @@ class ContractionPlan:
     def report(self) -> PathReport:
         """The costs of the steps."""
         return report(self._network, self._names, self.peak_bytes, self.slicing)
+
+    def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
+        """The tree of the contraction with the memory that is alive at each step; see `PathReport.draw`."""
+        return self.report.draw(path, format)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
 
     def _prepared(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Operands in the common dtype, without axes that stretch."""
