@@ -432,7 +432,7 @@ def test_layout_page_and_readme_name_every_package() -> None:
     [
         (["--help"], 0, "lint, then the whole test suite"),
         ([], 2, "usage: python3 dev <command> [options]"),
-        (["tset"], 2, "no command 'tset'; choose from test, quick, demo, lint"),
+        (["tset"], 2, "no command 'tset'; choose from test, quick, demo, docs"),
     ],
 )
 def test_dev_explains_itself(arguments: list[str], status: int, text: str) -> None:
