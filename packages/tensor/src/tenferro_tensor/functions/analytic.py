@@ -79,6 +79,12 @@ _TANH: Final = catalog.tanh.op()
 def acos(x: Any, /) -> Array:
     """Inverse cosine, in [0, pi]; NaN outside [-1, 1] for real operands.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.acos(tr.asarray([1.0, -1.0]))
     Tensor([0.        , 3.14159265])
     """
@@ -87,6 +93,12 @@ def acos(x: Any, /) -> Array:
 
 def acosh(x: Any, /) -> Array:
     """Inverse hyperbolic cosine.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.acosh(tr.asarray([1.0]))
     Tensor([0.])
@@ -97,6 +109,12 @@ def acosh(x: Any, /) -> Array:
 def asin(x: Any, /) -> Array:
     """Inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real operands.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.asin(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 1.57079633])
     """
@@ -105,6 +123,12 @@ def asin(x: Any, /) -> Array:
 
 def asinh(x: Any, /) -> Array:
     """Inverse hyperbolic sine.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.asinh(tr.asarray([0.0]))
     Tensor([0.])
@@ -115,6 +139,12 @@ def asinh(x: Any, /) -> Array:
 def atan(x: Any, /) -> Array:
     """Inverse tangent, in [-pi/2, pi/2].
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.atan(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.78539816])
     """
@@ -123,6 +153,17 @@ def atan(x: Any, /) -> Array:
 
 def atan2(x1: Any, x2: Any, /) -> Array:
     """Angle of the point with ordinate `x1` and abscissa `x2`, in (-pi, pi].
+
+    Args:
+        x1: ordinates, real.
+        x2: abscissas, real; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.atan2(tr.asarray([1.0]), tr.asarray([-1.0]))
     Tensor([2.35619449])
@@ -133,6 +174,12 @@ def atan2(x1: Any, x2: Any, /) -> Array:
 def atanh(x: Any, /) -> Array:
     """Inverse hyperbolic tangent.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.atanh(tr.asarray([0.0]))
     Tensor([0.])
     """
@@ -141,6 +188,15 @@ def atanh(x: Any, /) -> Array:
 
 def cbrt(x: Any, /) -> Array:
     """Real cube root.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.cbrt(tr.asarray([27.0, -8.0]))
     Tensor([ 3., -2.])
@@ -151,6 +207,12 @@ def cbrt(x: Any, /) -> Array:
 def cos(x: Any, /) -> Array:
     """Cosine.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.cos(tr.asarray([0.0]))
     Tensor([1.])
     """
@@ -159,6 +221,12 @@ def cos(x: Any, /) -> Array:
 
 def cosh(x: Any, /) -> Array:
     """Hyperbolic cosine.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.cosh(tr.asarray([0.0]))
     Tensor([1.])
@@ -169,6 +237,15 @@ def cosh(x: Any, /) -> Array:
 def digamma(x: Any, /) -> Array:
     """Logarithmic derivative of the gamma function.
 
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
+
     >>> tr.digamma(tr.asarray([1.0]))
     Tensor([-0.57721566])
     """
@@ -177,6 +254,18 @@ def digamma(x: Any, /) -> Array:
 
 def erf(x: Any, /) -> Array:
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
+
+    See also:
+        `erfc`, the complement; `erfinv`, the inverse.
 
     >>> tr.erf(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.84270079])
@@ -187,6 +276,15 @@ def erf(x: Any, /) -> Array:
 def erfc(x: Any, /) -> Array:
     """Complementary error function ``1 - erf(x)``, accurate in the tail.
 
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
+
     >>> tr.erfc(tr.asarray([0.0]))
     Tensor([1.])
     """
@@ -195,6 +293,15 @@ def erfc(x: Any, /) -> Array:
 
 def erfinv(x: Any, /) -> Array:
     """Inverse of the error function.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.erfinv(tr.asarray([0.0]))
     Tensor([0.])
@@ -205,6 +312,12 @@ def erfinv(x: Any, /) -> Array:
 def exp(x: Any, /) -> Array:
     """Exponential.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.exp(tr.asarray([0.0, 1.0]))
     Tensor([1.        , 2.71828183])
     """
@@ -213,6 +326,12 @@ def exp(x: Any, /) -> Array:
 
 def exp2(x: Any, /) -> Array:
     """Power of two.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.exp2(tr.asarray([3.0]))
     Tensor([8.])
@@ -223,6 +342,15 @@ def exp2(x: Any, /) -> Array:
 def expm1(x: Any, /) -> Array:
     """``exp(x) - 1``, accurate near 0.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    See also:
+        `log1p`, the inverse.
+
     >>> tr.expm1(tr.asarray([0.0]))
     Tensor([0.])
     """
@@ -230,7 +358,17 @@ def expm1(x: Any, /) -> Array:
 
 
 def hypot(x1: Any, x2: Any, /) -> Array:
-    """Length of the vector (`x1`, `x2`), without overflow on the way.
+    """Length of the vector (`x1`, `x2`), without intermediate overflow.
+
+    Args:
+        x1, x2: real arrays or numbers, which broadcast; integers are computed in float64.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.hypot(tr.asarray([3.0]), tr.asarray([4.0]))
     Tensor([5.])
@@ -241,6 +379,15 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 def lgamma(x: Any, /) -> Array:
     """Logarithm of the absolute value of the gamma function.
 
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
+
     >>> tr.lgamma(tr.asarray([1.0]))
     Tensor([0.])
     """
@@ -249,6 +396,12 @@ def lgamma(x: Any, /) -> Array:
 
 def log(x: Any, /) -> Array:
     """Natural logarithm; branch cut along the negative real axis for complex operands.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.log(tr.asarray([1.0]))
     Tensor([0.])
@@ -259,6 +412,12 @@ def log(x: Any, /) -> Array:
 def log10(x: Any, /) -> Array:
     """Logarithm to base 10.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.log10(tr.asarray([100.0]))
     Tensor([2.])
     """
@@ -267,6 +426,15 @@ def log10(x: Any, /) -> Array:
 
 def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate near 0.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    See also:
+        `expm1`, the inverse.
 
     >>> tr.log1p(tr.asarray([0.0]))
     Tensor([0.])
@@ -277,6 +445,12 @@ def log1p(x: Any, /) -> Array:
 def log2(x: Any, /) -> Array:
     """Logarithm to base 2.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.log2(tr.asarray([8.0]))
     Tensor([3.])
     """
@@ -284,7 +458,20 @@ def log2(x: Any, /) -> Array:
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Array:
-    """``log(exp(x1) + exp(x2))``, without overflow on the way.
+    """``log(exp(x1) + exp(x2))``, without intermediate overflow.
+
+    Args:
+        x1, x2: real arrays or numbers, which broadcast; integers are computed in float64.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `logsumexp`, which reduces axes.
 
     >>> tr.logaddexp(tr.asarray([0.0]), tr.asarray([0.0]))
     Tensor([0.69314718])
@@ -295,6 +482,12 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
 def rsqrt(x: Any, /) -> Array:
     """Reciprocal square root.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.rsqrt(tr.asarray([4.0]))
     Tensor([0.5])
     """
@@ -303,6 +496,12 @@ def rsqrt(x: Any, /) -> Array:
 
 def sin(x: Any, /) -> Array:
     """Sine.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.sin(tr.asarray([0.0]))
     Tensor([0.])
@@ -313,6 +512,12 @@ def sin(x: Any, /) -> Array:
 def sinh(x: Any, /) -> Array:
     """Hyperbolic sine.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.sinh(tr.asarray([0.0]))
     Tensor([0.])
     """
@@ -321,6 +526,15 @@ def sinh(x: Any, /) -> Array:
 
 def sqrt(x: Any, /) -> Array:
     """Square root; branch cut along the negative real axis for complex operands.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    See also:
+        `rsqrt`, its reciprocal; `cbrt`, the real cube root.
 
     >>> tr.sqrt(tr.asarray([4.0, 9.0]))
     Tensor([2., 3.])
@@ -331,6 +545,12 @@ def sqrt(x: Any, /) -> Array:
 def tan(x: Any, /) -> Array:
     """Tangent.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.tan(tr.asarray([0.0]))
     Tensor([0.])
     """
@@ -340,6 +560,12 @@ def tan(x: Any, /) -> Array:
 def tanh(x: Any, /) -> Array:
     """Hyperbolic tangent.
 
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
     >>> tr.tanh(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.76159416])
     """
@@ -348,6 +574,17 @@ def tanh(x: Any, /) -> Array:
 
 def polygamma(order: int, x: Any, /) -> Array:
     """Derivative of the given order of `digamma`; order 0 is `digamma` itself.
+
+    Args:
+        order: order of the derivative, at least 0.
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        ArgumentError: `order` is negative.
+        DTypeError: `x` is complex.
 
     >>> tr.polygamma(1, tr.asarray([1.0]))
     Tensor([1.64493407])

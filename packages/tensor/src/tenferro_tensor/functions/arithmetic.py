@@ -63,7 +63,13 @@ _TRUNC: Final = catalog.trunc.op()
 
 
 def abs(x: Any, /) -> Array:
-    """Magnitude; real for complex operands.
+    """Absolute value.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape of `x`, of its dtype; real if `x` is complex.
 
     >>> tr.abs(tr.asarray([-2.0, 3.0]))
     Tensor([2., 3.])
@@ -72,7 +78,16 @@ def abs(x: Any, /) -> Array:
 
 
 def add(x1: Any, x2: Any, /) -> Array:
-    """Sum.
+    """Sum; logical or of booleans.
+
+    Args:
+        x1, x2: arrays or Python numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.add(tr.asarray([1, 2]), 1)
     Tensor([2, 3])
@@ -81,7 +96,16 @@ def add(x1: Any, x2: Any, /) -> Array:
 
 
 def ceil(x: Any, /) -> Array:
-    """Smallest integer not below `x`, in the dtype of `x`.
+    """Smallest integer not less than `x`, in the dtype of `x`.
+
+    Args:
+        x: real array of any shape.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.ceil(tr.asarray([1.2, -1.2]))
     Tensor([ 2., -1.])
@@ -92,6 +116,17 @@ def ceil(x: Any, /) -> Array:
 def copysign(x1: Any, x2: Any, /) -> Array:
     """Magnitude of `x1` with the sign of `x2`.
 
+    Args:
+        x1: magnitudes, real.
+        x2: signs, real; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
     >>> tr.copysign(tr.asarray([1.0]), -0.0)
     Tensor([-1.])
     """
@@ -99,7 +134,20 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 
 
 def divide(x1: Any, x2: Any, /) -> Array:
-    """Quotient; of integers, computed in float64.
+    """Quotient; integers are divided in float64.
+
+    Args:
+        x1: dividends.
+        x2: divisors; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `floor_divide`, which rounds down.
 
     >>> tr.divide(tr.asarray([1, 2]), 2)
     Tensor([0.5, 1. ])
@@ -108,7 +156,16 @@ def divide(x1: Any, x2: Any, /) -> Array:
 
 
 def floor(x: Any, /) -> Array:
-    """Largest integer not above `x`, in the dtype of `x`.
+    """Largest integer not greater than `x`, in the dtype of `x`.
+
+    Args:
+        x: real array of any shape.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.floor(tr.asarray([1.2, -1.2]))
     Tensor([ 1., -2.])
@@ -117,7 +174,21 @@ def floor(x: Any, /) -> Array:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Array:
-    """Quotient rounded towards minus infinity.
+    """Quotient rounded towards minus infinity; integer division by zero is 0.
+
+    Args:
+        x1: dividends, real.
+        x2: divisors, real; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `remainder`, the remainder that belongs to it.
 
     >>> tr.floor_divide(tr.asarray([7, -7]), 2)
     Tensor([ 3, -4])
@@ -126,7 +197,21 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
 
 
 def fmod(x1: Any, x2: Any, /) -> Array:
-    """Remainder with the sign of the dividend, as C's ``fmod``.
+    """Remainder with the sign of the dividend, as in C.
+
+    Args:
+        x1: dividends, real.
+        x2: divisors, real; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `remainder`, with the sign of the divisor.
 
     >>> tr.fmod(tr.asarray([7, -7]), 4)
     Tensor([ 3, -3])
@@ -137,6 +222,19 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 def maximum(x1: Any, x2: Any, /) -> Array:
     """Larger operand; NaN if either is NaN.
 
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `fmax`, which ignores NaN; `max`, which reduces axes.
+
     >>> tr.maximum(tr.asarray([1, 5]), 3)
     Tensor([3, 5])
     """
@@ -146,6 +244,19 @@ def maximum(x1: Any, x2: Any, /) -> Array:
 def minimum(x1: Any, x2: Any, /) -> Array:
     """Smaller operand; NaN if either is NaN.
 
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `fmin`, which ignores NaN; `min`, which reduces axes.
+
     >>> tr.minimum(tr.asarray([1, 5]), 3)
     Tensor([1, 3])
     """
@@ -153,7 +264,16 @@ def minimum(x1: Any, x2: Any, /) -> Array:
 
 
 def multiply(x1: Any, x2: Any, /) -> Array:
-    """Product.
+    """Product; logical and of booleans.
+
+    Args:
+        x1, x2: arrays or Python numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.multiply(tr.asarray([1, 2]), 3)
     Tensor([3, 6])
@@ -162,7 +282,16 @@ def multiply(x1: Any, x2: Any, /) -> Array:
 
 
 def negative(x: Any, /) -> Array:
-    """Negative.
+    """Negation; unsigned integers wrap around.
+
+    Args:
+        x: numeric array of any shape.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is boolean.
 
     >>> tr.negative(tr.asarray([1, -2]))
     Tensor([-1,  2])
@@ -173,6 +302,17 @@ def negative(x: Any, /) -> Array:
 def nextafter(x1: Any, x2: Any, /) -> Array:
     """Next representable number after `x1` in the direction of `x2`.
 
+    Args:
+        x1: starting points, real.
+        x2: directions, real; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
     >>> bool(tr.nextafter(tr.asarray(1.0), 2.0) > 1.0)
     True
     """
@@ -180,7 +320,18 @@ def nextafter(x1: Any, x2: Any, /) -> Array:
 
 
 def pow(x1: Any, x2: Any, /) -> Array:
-    """`x1` to the power `x2`; of integers an integer, with exponents of at least 0.
+    """`x1` to the power `x2`; integer powers of integers are integers.
+
+    Args:
+        x1: bases.
+        x2: exponents, at least 0 if both operands are integers; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ArgumentError: an integer has a negative integer exponent; use `float_power`.
 
     >>> tr.pow(tr.asarray([2, 3]), 2)
     Tensor([4, 9])
@@ -189,7 +340,21 @@ def pow(x1: Any, x2: Any, /) -> Array:
 
 
 def remainder(x1: Any, x2: Any, /) -> Array:
-    """Remainder with the sign of the divisor.
+    """Remainder with the sign of the divisor: ``x1 - floor_divide(x1, x2) * x2``.
+
+    Args:
+        x1: dividends, real.
+        x2: divisors, real; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `fmod`, with the sign of the dividend.
 
     >>> tr.remainder(tr.asarray([7, -7]), 4)
     Tensor([3, 1])
@@ -198,9 +363,19 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 
 
 def round(x: Any, /, decimals: int = 0) -> Array:
-    """Nearest number with so many decimals, halves to even, in the dtype of `x`; of complex numbers part by part.
+    """Nearest number with a given number of decimals; ties go to even.
 
-    With negative `decimals`, the nearest multiple of a power of 10.
+    Complex numbers are rounded part by part.
+
+    Args:
+        x: array of any shape and dtype.
+        decimals: number of decimals; a negative number rounds to multiples of a power of 10.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        ArgumentError: `decimals` is not an integer.
 
     >>> tr.round(tr.asarray([0.5, 1.5]))
     Tensor([0., 2.])
@@ -225,6 +400,15 @@ def _rounded(x: Any, decimals: int) -> Any:
 def sign(x: Any, /) -> Array:
     """Sign: -1, 0 or 1; ``x / abs(x)`` for complex numbers, and 0 at 0.
 
+    Args:
+        x: numeric array of any shape.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is boolean.
+
     >>> tr.sign(tr.asarray([-2.0, 0.0]))
     Tensor([-1.,  0.])
     """
@@ -234,6 +418,16 @@ def sign(x: Any, /) -> Array:
 def subtract(x1: Any, x2: Any, /) -> Array:
     """Difference.
 
+    Args:
+        x1, x2: arrays or Python numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        DTypeError: the operands are boolean.
+
     >>> tr.subtract(tr.asarray([1, 2]), 1)
     Tensor([0, 1])
     """
@@ -241,7 +435,16 @@ def subtract(x1: Any, x2: Any, /) -> Array:
 
 
 def trunc(x: Any, /) -> Array:
-    """Integer part, rounded towards 0, in the dtype of `x`.
+    """Integer part, rounded towards zero, in the dtype of `x`.
+
+    Args:
+        x: real array of any shape.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.trunc(tr.asarray([1.7, -1.7]))
     Tensor([ 1., -1.])
@@ -250,7 +453,13 @@ def trunc(x: Any, /) -> Array:
 
 
 def abs2(x: Any, /) -> Array:
-    """Squared magnitude, real and without a square root: ``real(x)**2 + imag(x)**2``.
+    """Squared absolute value ``real(x)**2 + imag(x)**2``, without a square root.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape of `x`, of its dtype; real if `x` is complex.
 
     >>> tr.abs2(tr.asarray([3 + 4j]))
     Tensor([25.])
@@ -263,9 +472,21 @@ def abs2(x: Any, /) -> Array:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
-    """`x` limited to the interval from `min` to `max`; ``None`` leaves a side open.
+    """Limit elements to an interval.
 
-    Where `min` exceeds `max`, the result is `max`. Integer bounds outside the range of an integer dtype do not bind.
+    Where `min` exceeds `max`, the result is `max`. Integer bounds outside the range of an integer dtype have no effect.
+
+    Args:
+        x: real array.
+        min: lower bound, an array or number that broadcasts with `x`; None for no bound.
+        max: upper bound, likewise.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.clip(tr.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
     Tensor([0. , 0.5, 1. ])
@@ -289,7 +510,16 @@ def _binding(bound: Any, x: Any, below: bool) -> Any:
 
 
 def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
-    """`x` with NaN and infinities replaced by numbers, by default the largest finite ones.
+    """Replace NaN and infinities by finite numbers.
+
+    Args:
+        x: array of any shape and dtype.
+        nan: replacement of NaN.
+        posinf: replacement of infinity; by default the largest finite number.
+        neginf: replacement of minus infinity; by default the most negative finite number.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     >>> tr.nan_to_num(tr.asarray([float("nan"), 1.0, float("-inf")]), neginf=-9.0)
     Tensor([ 0.,  1., -9.])
@@ -309,7 +539,13 @@ def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, negi
 
 
 def positive(x: Any, /) -> Array:
-    """`x` itself.
+    """`x` itself, as a separate value.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     >>> tr.positive(tr.asarray([-1]))
     Tensor([-1])
@@ -318,7 +554,13 @@ def positive(x: Any, /) -> Array:
 
 
 def reciprocal(x: Any, /) -> Array:
-    """``1 / x``; of integers, computed in float64.
+    """``1 / x``; integers are computed in float64.
+
+    Args:
+        x: array of any shape.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.reciprocal(tr.asarray([2.0, 4.0]))
     Tensor([0.5 , 0.25])
@@ -328,6 +570,15 @@ def reciprocal(x: Any, /) -> Array:
 
 def square(x: Any, /) -> Array:
     """``x * x``.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    See also:
+        `abs2`, the squared magnitude.
 
     >>> tr.square(tr.asarray([2, -3]))
     Tensor([4, 9])

@@ -26,17 +26,22 @@ __all__ = ["average", "corrcoef", "cov", "ptp"]
 def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """Weighted mean over axes: ``sum(x * weights) / sum(weights)``; without weights, `mean`.
 
-    Weights whose sum is 0 give NaN or infinity.
+    Weights whose sum is 0 yield NaN or infinity.
 
     Args:
-        x: the array.
-        axis: one axis, a tuple of axes, or ``None`` for all.
-        weights: of the shape of `x`, or of the extents of the axes, in the order in which `axis` names them.
-        returned: also return the sum of the weights, in the shape of the result.
-        keepdims: leave the reduced axes with extent 1.
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        weights: array of the shape of `x`, or of the extents of the axes in the order of `axis`.
+        returned: also return the sum of the weights.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype; with `returned`, a tuple of it and the sum of the
+        weights, in the same shape.
 
     Raises:
-        ShapeError: the weights fit neither the array nor the axes.
+        ShapeError: the shape of the weights fits neither the array nor the axes.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.average(tr.asarray([1.0, 2.0, 4.0]), weights=tr.asarray([1, 0, 3]))
     Tensor(3.25)
@@ -88,19 +93,26 @@ def cov(
     fweights: Any = None,
     aweights: Any = None,
 ) -> Array:
-    """Covariance matrix of variables, of which there are several observations each.
+    """Covariance matrix of variables with several observations each.
 
     Args:
-        m: a matrix with a variable in each row, or a vector: one variable.
+        m: array of shape (variables, observations), or a vector: one variable.
         y: more variables in the same form.
-        rowvar: whether rows are the variables; else columns are.
-        bias: divide by the number of observations instead of that number less 1.
-        ddof: divide by the number less `ddof`, whatever `bias` says.
-        fweights: how often each observation counts, as integers.
-        aweights: relative weight of each observation.
+        rowvar: whether rows are the variables; otherwise columns are.
+        bias: divide by the number of observations n instead of n - 1.
+        ddof: divide by n - ddof, regardless of `bias`.
+        fweights: integer vector: how often each observation counts.
+        aweights: vector of relative weights of the observations.
+
+    Returns:
+        Array of shape (variables, variables), without axes for a single variable.
 
     Raises:
         ShapeError: an argument has too many axes, or the numbers of observations differ.
+        DTypeError: `fweights` are not integers.
+
+    See also:
+        `corrcoef`, normalised.
 
     >>> tr.cov(tr.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
     Tensor([[ 1., -1.],
@@ -160,7 +172,18 @@ def _weights(name: str, weights: Any, x: Any) -> Any:
 
 
 def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Array:
-    """Correlation coefficients of variables: `cov` divided by the standard deviations, limited to [-1, 1].
+    """Correlation coefficients: `cov` divided by the standard deviations, limited to [-1, 1].
+
+    Args:
+        x: array of shape (variables, observations), or a vector: one variable.
+        y: more variables in the same form.
+        rowvar: whether rows are the variables; otherwise columns are.
+
+    Returns:
+        Array of shape (variables, variables), without axes for a single variable.
+
+    Raises:
+        ShapeError: an argument has too many axes, or the numbers of observations differ.
 
     >>> tr.corrcoef(tr.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
     Tensor([[ 1., -1.],
@@ -180,10 +203,20 @@ def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Array:
 
 
 def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Largest less smallest element over axes.
+    """Range of values over axes: largest minus smallest element.
+
+    Args:
+        x: real array of any shape.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the dtype of `x`.
 
     Raises:
         ShapeError: there are no elements to choose from.
+        DTypeError: `x` is boolean or complex.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.ptp(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([4, 5])

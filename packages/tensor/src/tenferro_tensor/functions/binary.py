@@ -25,9 +25,22 @@ def _real(name: str, x: Any) -> Any:
 
 
 def frexp(x: Any, /) -> tuple[Any, Any]:
-    """Mantissas in [0.5, 1) with the sign of `x`, and exponents of 2 as int32, whose product is `x`.
+    """Decompose numbers into mantissas in [0.5, 1) with their sign, and exponents of 2.
 
-    The mantissa is differentiated as `x` times a constant power of 2. Of 0, infinities and NaN, the mantissa is `x`.
+    ``x == mantissa * 2**exponent``. The mantissa is differentiated as `x` times a constant power of 2. For 0,
+    infinities and NaN it is `x` itself.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        The tuple of the mantissas, in the floating-point dtype of `x`, and the exponents, int32.
+
+    Raises:
+        DTypeError: `x` is complex.
+
+    See also:
+        `ldexp`, the inverse.
 
     >>> tr.frexp(tr.asarray([8.0, 0.75]))
     (Tensor([0.5 , 0.75]), Tensor([4, 0], dtype=int32))
@@ -51,7 +64,21 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 def ldexp(x1: Any, x2: Any, /) -> Array:
-    """``x1 * 2**x2`` for integers `x2`, without overflow on the way.
+    """``x1 * 2**x2`` for integers `x2`, without intermediate overflow.
+
+    Args:
+        x1: real numbers.
+        x2: integer exponents; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the floating-point dtype of `x1`.
+
+    Raises:
+        DTypeError: `x1` is complex, or `x2` is not an integer array.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `frexp`, the inverse.
 
     >>> tr.ldexp(tr.asarray([0.5, 0.75]), tr.asarray([4, 0]))
     Tensor([8.  , 0.75])
@@ -82,6 +109,15 @@ def scaled(x: Any, exponent: Any) -> Any:
 def modf(x: Any, /) -> tuple[Any, Any]:
     """Fractional and integer parts, both with the sign of `x`.
 
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        The tuple of the fractional and the integer parts, in the floating-point dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
+
     >>> tr.modf(tr.asarray([1.5, -0.25]))
     (Tensor([ 0.5 , -0.25]), Tensor([ 1., -0.]))
     """
@@ -93,7 +129,16 @@ def modf(x: Any, /) -> tuple[Any, Any]:
 
 
 def spacing(x: Any, /) -> Array:
-    """Distance to the nearest number of larger magnitude, with the sign of `x`; NaN of infinities.
+    """Distance to the adjacent number of larger magnitude, with the sign of `x`; NaN for infinities.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.spacing(tr.asarray([1.0])) == 2.0**-52
     Tensor([ True])

@@ -29,7 +29,17 @@ _BITWISE_XOR: Final = catalog.bitwise_xor.op()
 
 
 def bitwise_and(x1: Any, x2: Any, /) -> Array:
-    """Bit-wise and; of booleans, logical.
+    """Bitwise and; logical and of booleans.
+
+    Args:
+        x1, x2: integer or boolean arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is a floating-point array.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.bitwise_and(tr.asarray([6, 5]), 3)
     Tensor([2, 1])
@@ -38,7 +48,16 @@ def bitwise_and(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_count(x: Any, /) -> Array:
-    """Number of set bits of the magnitude, as uint8.
+    """Number of set bits of the absolute value.
+
+    Args:
+        x: integer array of any shape.
+
+    Returns:
+        uint8 array of the shape of `x`.
+
+    Raises:
+        DTypeError: `x` is not an integer array.
 
     >>> tr.bitwise_count(tr.asarray([7, 8])).tolist()
     [3, 1]
@@ -47,7 +66,16 @@ def bitwise_count(x: Any, /) -> Array:
 
 
 def bitwise_invert(x: Any, /) -> Array:
-    """Bit-wise complement; of booleans, logical not.
+    """Bitwise complement; logical not of booleans.
+
+    Args:
+        x: integer or boolean array of any shape.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        DTypeError: `x` is floating point.
 
     >>> tr.bitwise_invert(tr.asarray([0, 1]))
     Tensor([-1, -2])
@@ -56,7 +84,18 @@ def bitwise_invert(x: Any, /) -> Array:
 
 
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
-    """Bits of `x1` moved up by `x2` places.
+    """Shift the bits of `x1` left by `x2` places.
+
+    Args:
+        x1: integers.
+        x2: numbers of places, integers; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is not an integer array.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.bitwise_left_shift(tr.asarray([1, 2]), 3)
     Tensor([ 8, 16])
@@ -65,7 +104,17 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_or(x1: Any, x2: Any, /) -> Array:
-    """Bit-wise or; of booleans, logical.
+    """Bitwise or; logical or of booleans.
+
+    Args:
+        x1, x2: integer or boolean arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is a floating-point array.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.bitwise_or(tr.asarray([4, 5]), 3)
     Tensor([7, 7])
@@ -74,7 +123,18 @@ def bitwise_or(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
-    """Bits of `x1` moved down by `x2` places; the sign is kept.
+    """Shift the bits of `x1` right by `x2` places; signed integers keep their sign.
+
+    Args:
+        x1: integers.
+        x2: numbers of places, integers; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is not an integer array.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.bitwise_right_shift(tr.asarray([8, -8]), 2)
     Tensor([ 2, -2])
@@ -83,7 +143,17 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_xor(x1: Any, x2: Any, /) -> Array:
-    """Bit-wise exclusive or; of booleans, logical.
+    """Bitwise exclusive or; logical exclusive or of booleans.
+
+    Args:
+        x1, x2: integer or boolean arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is a floating-point array.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.bitwise_xor(tr.asarray([6, 5]), 3)
     Tensor([5, 6])

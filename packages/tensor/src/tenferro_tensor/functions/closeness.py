@@ -18,14 +18,23 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 
 
 def isclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
-    """Whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``, element by element; infinities are close to themselves.
+    """Whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``, elementwise; equal infinities are close.
 
     Args:
-        x1: values.
-        x2: values to compare with, which the relative tolerance refers to.
+        x1: array.
+        x2: reference, to which the relative tolerance applies; both broadcast.
         rtol: relative tolerance.
         atol: absolute tolerance.
         equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `allclose`, which reduces to one value.
 
     >>> tr.isclose(tr.asarray([1.0, 2.0]), tr.asarray([1.0 + 1e-9, 2.1]))
     Tensor([ True, False])
@@ -42,7 +51,20 @@ def isclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: 
 
 
 def allclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether all elements are close to each other, as `isclose` says.
+    """Whether all elements are close in the sense of `isclose`.
+
+    Args:
+        x1: array.
+        x2: reference, to which the relative tolerance applies; both broadcast.
+        rtol: relative tolerance.
+        atol: absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        Boolean array without axes.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> bool(tr.allclose(tr.asarray([1.0, 2.0]), tr.asarray([1.0 + 1e-9, 2.0])))
     True
@@ -51,7 +73,14 @@ def allclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan:
 
 
 def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> Any:
-    """Whether shapes and all elements are equal.
+    """Whether two arrays have the same shape and equal elements.
+
+    Args:
+        x1, x2: arrays of any shapes and dtypes.
+        equal_nan: whether NaN equals NaN.
+
+    Returns:
+        Boolean array without axes.
 
     >>> tr.array_equal(tr.asarray([1, 2]), tr.asarray([1, 2]))
     Tensor(True)
@@ -67,7 +96,13 @@ def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> Any:
 
 
 def array_equiv(x1: Any, x2: Any, /) -> Any:
-    """Whether all elements are equal once shapes have been broadcast; false where these do not broadcast.
+    """Whether two arrays have equal elements after broadcasting; false if they do not broadcast.
+
+    Args:
+        x1, x2: arrays of any shapes and dtypes.
+
+    Returns:
+        Boolean array without axes.
 
     >>> tr.array_equiv(tr.asarray([1, 1]), tr.asarray(1))
     Tensor(True)

@@ -45,6 +45,15 @@ _SIGNBIT: Final = catalog.signbit.op()
 def equal(x1: Any, x2: Any, /) -> Array:
     """Whether the operands are equal.
 
+    Args:
+        x1, x2: arrays or Python numbers, which broadcast.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
     >>> tr.equal(tr.asarray([1, 2]), 2)
     Tensor([False,  True])
     """
@@ -53,6 +62,16 @@ def equal(x1: Any, x2: Any, /) -> Array:
 
 def greater(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is greater than `x2`.
+
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.greater(tr.asarray([1, 3]), 2)
     Tensor([False,  True])
@@ -63,6 +82,16 @@ def greater(x1: Any, x2: Any, /) -> Array:
 def greater_equal(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is at least `x2`.
 
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
     >>> tr.greater_equal(tr.asarray([1, 2]), 2)
     Tensor([False,  True])
     """
@@ -71,6 +100,12 @@ def greater_equal(x1: Any, x2: Any, /) -> Array:
 
 def isfinite(x: Any, /) -> Array:
     """Whether `x` is neither infinite nor NaN.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Boolean array of the shape of `x`.
 
     >>> tr.isfinite(tr.asarray([1.0, float("inf")]))
     Tensor([ True, False])
@@ -81,6 +116,12 @@ def isfinite(x: Any, /) -> Array:
 def isinf(x: Any, /) -> Array:
     """Whether `x` is infinite.
 
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Boolean array of the shape of `x`.
+
     >>> tr.isinf(tr.asarray([1.0, float("inf")]))
     Tensor([False,  True])
     """
@@ -89,6 +130,12 @@ def isinf(x: Any, /) -> Array:
 
 def isnan(x: Any, /) -> Array:
     """Whether `x` is NaN.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Boolean array of the shape of `x`.
 
     >>> tr.isnan(tr.asarray([1.0, float("nan")]))
     Tensor([False,  True])
@@ -99,6 +146,16 @@ def isnan(x: Any, /) -> Array:
 def less(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is less than `x2`.
 
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
     >>> tr.less(tr.asarray([1, 3]), 2)
     Tensor([ True, False])
     """
@@ -107,6 +164,16 @@ def less(x1: Any, x2: Any, /) -> Array:
 
 def less_equal(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is at most `x2`.
+
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.less_equal(tr.asarray([2, 3]), 2)
     Tensor([ True, False])
@@ -117,6 +184,15 @@ def less_equal(x1: Any, x2: Any, /) -> Array:
 def not_equal(x1: Any, x2: Any, /) -> Array:
     """Whether the operands differ.
 
+    Args:
+        x1, x2: arrays or Python numbers, which broadcast.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
     >>> tr.not_equal(tr.asarray([1, 2]), 2)
     Tensor([ True, False])
     """
@@ -124,7 +200,16 @@ def not_equal(x1: Any, x2: Any, /) -> Array:
 
 
 def signbit(x: Any, /) -> Array:
-    """Whether the sign bit is set, also of -0.0.
+    """Whether the sign bit is set, including that of -0.0.
+
+    Args:
+        x: real array of any shape.
+
+    Returns:
+        Boolean array of the shape of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.signbit(tr.asarray([-0.0, 1.0]))
     Tensor([ True, False])
@@ -133,7 +218,16 @@ def signbit(x: Any, /) -> Array:
 
 
 def logical_and(x1: Any, x2: Any, /) -> Array:
-    """Whether both operands are true, that is nonzero.
+    """Whether both operands are true.
+
+    Args:
+        x1, x2: arrays or numbers of any dtype, which broadcast; nonzero counts as true.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.logical_and(tr.asarray([True, False]), True)
     Tensor([ True, False])
@@ -142,7 +236,13 @@ def logical_and(x1: Any, x2: Any, /) -> Array:
 
 
 def logical_not(x: Any, /) -> Array:
-    """Whether the operand is false, that is zero.
+    """Whether the operand is false.
+
+    Args:
+        x: array of any shape and dtype; nonzero counts as true.
+
+    Returns:
+        Boolean array of the shape of `x`.
 
     >>> tr.logical_not(tr.asarray([True, False]))
     Tensor([False,  True])
@@ -151,7 +251,16 @@ def logical_not(x: Any, /) -> Array:
 
 
 def logical_or(x1: Any, x2: Any, /) -> Array:
-    """Whether some operand is true, that is nonzero.
+    """Whether at least one operand is true.
+
+    Args:
+        x1, x2: arrays or numbers of any dtype, which broadcast; nonzero counts as true.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.logical_or(tr.asarray([True, False]), False)
     Tensor([ True, False])
@@ -160,7 +269,16 @@ def logical_or(x1: Any, x2: Any, /) -> Array:
 
 
 def logical_xor(x1: Any, x2: Any, /) -> Array:
-    """Whether exactly one operand is true, that is nonzero.
+    """Whether exactly one operand is true.
+
+    Args:
+        x1, x2: arrays or numbers of any dtype, which broadcast; nonzero counts as true.
+
+    Returns:
+        Boolean array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.logical_xor(tr.asarray([True, False]), True)
     Tensor([False,  True])
@@ -169,9 +287,20 @@ def logical_xor(x1: Any, x2: Any, /) -> Array:
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Array:
-    """`x1` where the condition is true, `x2` elsewhere; all three broadcast. Without both, the indices: `nonzero`.
+    """Select elements of `x1` where the condition is true, of `x2` elsewhere.
 
-    Derivatives flow to the chosen operand only; where the other one is infinite or NaN, guard its argument too.
+    Derivatives flow to the selected operand only. If the other operand is infinite or NaN there, guard its argument as
+    well.
+
+    Args:
+        condition: booleans; nonzero numbers count as true.
+        x1, x2: arrays or numbers; all three operands broadcast. Without both, `where` is `nonzero`.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype of `x1` and `x2`.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.where(tr.asarray([True, False]), tr.asarray([1.0, 2.0]), 0.0)
     Tensor([1., 0.])

@@ -23,20 +23,27 @@ __all__ = ["bincount", "digitize"]
 
 @direct(_statistic_forms.bincount, ANY_SIZE)
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Array:
-    """How often each integer from 0 on occurs in a vector, or the sum of the weights where it does.
+    """Number of occurrences of each nonnegative integer, or sums of weights.
 
-    Without `length`, the result goes up to the largest integer: in a compiled program its extent depends on data.
-    Derivatives pass to the weights.
+    Without `length`, the result extends to the largest integer: in a compiled program its extent is data-dependent. The
+    result is differentiable with respect to the weights.
 
     Args:
-        x: integers that are at least 0.
+        x: vector of nonnegative integers.
         weights: one for each element of `x`; integers are summed in float64.
-        minlength: least extent of the result.
-        length: the extent of the result; larger integers are not counted.
+        minlength: smallest extent of the result.
+        length: extent of the result; larger integers are not counted.
+
+    Returns:
+        int64 vector, or one of the dtype of the weights.
 
     Raises:
-        ArgumentError: an integer is known to be negative; one that is not known is not counted.
-        ShapeError: `x` is no vector, or the weights have another length.
+        ArgumentError: an integer is known to be negative; unknown negative ones are not counted.
+        ShapeError: `x` is not a vector, or the weights have another length.
+        DTypeError: `x` is not an integer array.
+
+    See also:
+        `histogram`, for real numbers.
 
     >>> tr.bincount(tr.asarray([1, 3, 1]))
     Tensor([0, 2, 0, 1])
@@ -92,15 +99,22 @@ def counted_into(index: Any, n: DimLike, weights: Any) -> Any:
 
 @direct(_statistic_forms.digitize, ANY_SIZE)
 def digitize(x: Any, bins: Any, /, right: bool = False) -> Array:
-    """The number of the bin of each element: how many edges are below it, or above it where the edges descend.
+    """Index of the bin of each element: the number of edges below it; above it if the edges descend.
 
     Args:
-        x: the numbers.
-        bins: the edges, a vector in ascending or descending order.
-        right: whether a bin holds its upper edge instead of its lower one.
+        x: real array of any shape.
+        bins: vector of edges in ascending or descending order.
+        right: whether a bin includes its upper edge instead of its lower one.
+
+    Returns:
+        int64 array of the shape of `x`.
 
     Raises:
-        ArgumentError: the edges are known and in neither order.
+        ArgumentError: the edges are known and not monotonic.
+        ShapeError: the edges are not a vector.
+
+    See also:
+        `searchsorted`, for ascending edges.
 
     >>> tr.digitize(tr.asarray([0.2, 6.4, 3.0]), tr.asarray([0.0, 1.0, 2.5, 4.0, 10.0]))
     Tensor([1, 4, 3])

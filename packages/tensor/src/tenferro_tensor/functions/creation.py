@@ -87,16 +87,26 @@ __all__ = [
 
 
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Array:
-    """A value of numbers, nested sequences, NumPy arrays, buffers or DLPack producers; values are returned as they are.
+    """Convert data to an array; arrays are returned as they are.
 
-    Differentiated and traced values inside nested sequences are stacked, so that derivatives pass.
+    Differentiated and traced values inside nested sequences are stacked, so that derivatives pass. Shared memory is
+    copied once a derivative or a program depends on it.
 
     Args:
-        obj: the data.
+        obj: a number, nested sequences of numbers or arrays, a NumPy array, a buffer or a DLPack producer.
         dtype: dtype of the result; by default that of the data, float64 for Python floats.
-        device: where it goes.
-        copy: ``True`` makes memory of its own, ``False`` raises where that is needed, ``None`` does so when needed.
-            Shared memory is copied when a derivative or a program comes to depend on it.
+        device: device to move the data to.
+        copy: True always copies, False raises where a copy is needed, None copies only there.
+
+    Returns:
+        Array with the shape of the data.
+
+    Raises:
+        DTypeError: the data are not numbers, or they are complex and `dtype` is not.
+        ArgumentError: sequences are ragged, or a copy is needed and `copy` is False.
+
+    See also:
+        `array`, which copies by default; `from_dlpack`.
 
     >>> tr.asarray([[1, 2], [3, 4]]).shape
     (2, 2)
@@ -129,14 +139,22 @@ def _stacked(obj: Any) -> Any:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """A tensor that shares the memory of a DLPack producer, or copies it where sharing is impossible.
+    """Import a DLPack producer, sharing its memory where possible.
 
-    Data of a CUDA or ROCm device stay there; work on the tensor comes after the work that computes them.
+    Data on a CUDA or ROCm device stay there; work on the result is ordered after the work that computes them.
+
+    Args:
+        x: an object with ``__dlpack__`` and ``__dlpack_device__``.
+        device: device to move the data to.
+        copy: True always copies, False raises where a copy is needed, None copies only there.
+
+    Returns:
+        Array of the shape and dtype of the data.
 
     Raises:
-        HostAdapterError: the producer refuses, or a copy is needed and `copy` is ``False``.
+        HostAdapterError: the producer refuses, or a copy is needed and `copy` is False.
         BackendUnavailableError: the data are on an accelerator whose backend is not installed.
-        DTypeError: the element type is not supported.
+        DTypeError: the dtype is not supported.
 
     >>> tr.from_dlpack(np.asarray([1.0, 2.0]))
     Tensor([1., 2.])
@@ -167,7 +185,20 @@ def _shared(x: Any, home: str, copy: bool | None) -> Any:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array of a shape whose every element is `fill_value`, which may be a 0-d value.
+    """Create an array filled with one value.
+
+    Args:
+        shape: extent, or tuple of extents.
+        fill_value: a number or 0-d array.
+        dtype: dtype of the result; by default that of `fill_value`.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of the given shape.
+
+    Raises:
+        ShapeError: `fill_value` has axes.
+        ArgumentError: an extent is negative, or the value does not fit the dtype.
 
     >>> tr.full((2,), 7)
     Tensor([7, 7])
@@ -205,7 +236,15 @@ def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array of zeros, float64 by default.
+    """Create an array of zeros.
+
+    Args:
+        shape: extent, or tuple of extents.
+        dtype: dtype of the result; float64 by default.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of the given shape.
 
     >>> tr.zeros(2)
     Tensor([0., 0.])
@@ -214,7 +253,15 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array of ones, float64 by default.
+    """Create an array of ones.
+
+    Args:
+        shape: extent, or tuple of extents.
+        dtype: dtype of the result; float64 by default.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of the given shape.
 
     >>> tr.ones((1, 2))
     Tensor([[1., 1.]])
@@ -223,7 +270,15 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array whose elements do not matter; since values are immutable it is an array of zeros.
+    """Create an array with unspecified elements: zeros, since arrays are immutable.
+
+    Args:
+        shape: extent, or tuple of extents.
+        dtype: dtype of the result; float64 by default.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of the given shape.
 
     >>> tr.empty((2, 3)).shape
     (2, 3)
@@ -232,7 +287,16 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array with the shape of `x` (and its dtype and place) whose every element is `fill_value`.
+    """Create an array with the shape of another, filled with one value.
+
+    Args:
+        x: array of any shape and dtype.
+        fill_value: a number or 0-d array.
+        dtype: dtype of the result; by default that of `x`.
+        device: device or its name; by default that of `x`.
+
+    Returns:
+        Array of the shape of `x`.
 
     >>> tr.full_like(tr.asarray([1.0, 2.0]), 7)
     Tensor([7., 7.])
@@ -243,7 +307,15 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = No
 
 
 def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array of zeros with the shape of `x` (and its dtype and place).
+    """Create an array of zeros with the shape of another.
+
+    Args:
+        x: array of any shape and dtype.
+        dtype: dtype of the result; by default that of `x`.
+        device: device or its name; by default that of `x`.
+
+    Returns:
+        Array of the shape of `x`.
 
     >>> tr.zeros_like(tr.asarray([1, 2]))
     Tensor([0, 0])
@@ -252,7 +324,15 @@ def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array of ones with the shape of `x` (and its dtype and place).
+    """Create an array of ones with the shape of another.
+
+    Args:
+        x: array of any shape and dtype.
+        dtype: dtype of the result; by default that of `x`.
+        device: device or its name; by default that of `x`.
+
+    Returns:
+        Array of the shape of `x`.
 
     >>> tr.ones_like(tr.asarray([1.5, 2.5]))
     Tensor([1., 1.])
@@ -261,7 +341,15 @@ def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """An array with the shape of `x` whose elements do not matter: zeros.
+    """Create an array with the shape of another and unspecified elements: zeros.
+
+    Args:
+        x: array of any shape and dtype.
+        dtype: dtype of the result; by default that of `x`.
+        device: device or its name; by default that of `x`.
+
+    Returns:
+        Array of the shape of `x`.
 
     >>> tr.empty_like(tr.asarray([1, 2])).shape
     (2,)
@@ -270,10 +358,27 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Array:
-    """Numbers from `start` (0 if only one bound is given) to before `stop`, `step` apart.
+    """Numbers from `start` (included) to `stop` (excluded) with a constant step.
 
-    Bounds may be traced integers. How many numbers there are is known where the bounds differ by an integer or a size,
-    as in ``arange(i, i + 3)``; otherwise the extent depends on data.
+    Bounds may be traced integers. The extent is known where they differ by an integer or a size, as in ``arange(i, i +
+    3)``; otherwise it is data-dependent.
+
+    Args:
+        start: first number; with `stop` left out, the numbers from 0 to `start`.
+        stop: end of the range.
+        step: difference of neighbours, not 0.
+        dtype: dtype of the result; by default int64 for integer arguments, else float64.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Vector with ``ceil((stop - start) / step)`` elements.
+
+    Raises:
+        ArgumentError: the step is 0, or a bound is not a finite number.
+        DTypeError: an argument is complex.
+
+    See also:
+        `linspace`, which takes the number of elements.
 
     >>> tr.arange(1, 10, 3)
     Tensor([1, 4, 7])
@@ -352,9 +457,26 @@ def _plain(x: Any) -> Any:
 def linspace(
     start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None
 ) -> Array:
-    """`num` numbers from `start` to `stop`, evenly spaced; without `endpoint`, `stop` is left out.
+    """Evenly spaced numbers from `start` to `stop`.
 
-    The bounds may be 0-d values, through which derivatives pass.
+    The bounds may be 0-d arrays, with respect to which the result is differentiable.
+
+    Args:
+        start: first number.
+        stop: last number.
+        num: number of elements, at least 0.
+        endpoint: include `stop`.
+        dtype: dtype of the result; by default floating point.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Vector with `num` elements.
+
+    Raises:
+        ArgumentError: `num` is negative.
+
+    See also:
+        `arange`, `logspace` and `geomspace`.
 
     >>> tr.linspace(0.0, 1.0, 5)
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
@@ -397,7 +519,20 @@ def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place
 
 
 def eye(n_rows: Any, n_cols: Any = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
-    """A matrix with ones on diagonal `k` (0 the main one, positive above it) and zeros elsewhere.
+    """Matrix with ones on one diagonal and zeros elsewhere.
+
+    Args:
+        n_rows: number of rows.
+        n_cols: number of columns; by default `n_rows`.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+        dtype: dtype of the result; float64 by default.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of shape (n_rows, n_cols).
+
+    Raises:
+        ArgumentError: an extent is negative.
 
     >>> tr.eye(2)
     Tensor([[1., 0.],
@@ -431,7 +566,17 @@ def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:
 
 @direct(_forms.tril)
 def tril(x: Any, /, k: int = 0) -> Array:
-    """The elements of (stacks of) matrices on and below diagonal `k`, zeros elsewhere.
+    """Lower triangles of matrices: elements on and below diagonal `k`, zeros elsewhere.
+
+    Args:
+        x: array with at least two axes.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        ShapeError: `x` has fewer than two axes.
 
     >>> tr.tril(tr.asarray([[1, 2], [3, 4]]))
     Tensor([[1, 0],
@@ -442,7 +587,17 @@ def tril(x: Any, /, k: int = 0) -> Array:
 
 @direct(_forms.triu)
 def triu(x: Any, /, k: int = 0) -> Array:
-    """The elements of (stacks of) matrices on and above diagonal `k`, zeros elsewhere.
+    """Upper triangles of matrices: elements on and above diagonal `k`, zeros elsewhere.
+
+    Args:
+        x: array with at least two axes.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        ShapeError: `x` has fewer than two axes.
 
     >>> tr.triu(tr.asarray([[1, 2], [3, 4]]))
     Tensor([[1, 2],
@@ -452,7 +607,21 @@ def triu(x: Any, /, k: int = 0) -> Array:
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
-    """Coordinate arrays of the grid that vectors span; ``"xy"`` swaps the first two axes, ``"ij"`` does not.
+    """Coordinate arrays of the grid spanned by vectors.
+
+    Args:
+        arrays: one vector of coordinates for each axis.
+        indexing: ``"ij"`` for matrix order, ``"xy"`` for Cartesian order, which swaps the first two axes.
+
+    Returns:
+        A tuple with one array for each vector, all of the shape of the grid.
+
+    Raises:
+        ShapeError: an operand is not a vector.
+        ArgumentError: `indexing` is unknown.
+
+    See also:
+        `ix_` and `indices`, which return index arrays.
 
     >>> [g.tolist() for g in tr.meshgrid(tr.asarray([1, 2]), tr.asarray([3, 4, 5]), indexing="ij")]
     [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]

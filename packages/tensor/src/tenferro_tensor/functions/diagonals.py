@@ -26,10 +26,20 @@ __all__ = ["diag", "diagflat", "tri"]
 
 @direct(_numpy_forms.diag)
 def diag(x: Any, /, k: int = 0) -> Array:
-    """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix; `k` counts above the main one.
+    """Matrix with a vector on a diagonal, or the diagonal of a matrix.
+
+    Args:
+        x: a vector or a matrix.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+
+    Returns:
+        A matrix for a vector, a vector for a matrix, in the dtype of `x`.
 
     Raises:
         ShapeError: `x` is neither a vector nor a matrix.
+
+    See also:
+        `diagonal`, for stacks of matrices.
 
     >>> tr.diag(tr.asarray([1, 2]))
     Tensor([[1, 0],
@@ -53,7 +63,14 @@ def diag(x: Any, /, k: int = 0) -> Array:
 
 @direct(_numpy_forms.diagflat)
 def diagflat(x: Any, /, k: int = 0) -> Array:
-    """The matrix with all elements of `x`, in row-major order, on diagonal `k`.
+    """Matrix with the flattened elements of `x` on a diagonal.
+
+    Args:
+        x: array of any shape and dtype.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+
+    Returns:
+        A square matrix of the dtype of `x`.
 
     >>> tr.diagflat(tr.asarray([[1, 2]]))
     Tensor([[1, 0],
@@ -63,7 +80,17 @@ def diagflat(x: Any, /, k: int = 0) -> Array:
 
 
 def tri(n_rows: Any, n_cols: Any = None, k: int = 0, *, dtype: Any = None, device: Any = None) -> Array:
-    """A matrix of ones on and below diagonal `k`, and zeros above it.
+    """Matrix with ones on and below a diagonal, and zeros above it.
+
+    Args:
+        n_rows: number of rows.
+        n_cols: number of columns; by default `n_rows`.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+        dtype: dtype of the result; float64 by default.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of shape (n_rows, n_cols).
 
     >>> tr.tri(2, 3)
     Tensor([[1., 0., 0.],

@@ -26,16 +26,16 @@ __all__ = ["cumulative_trapezoid", "ediff1d", "gradient", "trapezoid", "unwrap"]
 
 @direct(_numpy_forms.gradient)
 def gradient(f: Any, /, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """The derivative of a sampled function along axes, by differences: central ones inside, one-sided ones at the ends.
+    """Derivative of a sampled function along axes, by central differences, one-sided at the ends.
 
-    Inside, the error is of second order also where the spacing varies.
+    The interior error is of second order, also for variable spacing (B. Fornberg, 1988).
 
     Args:
-        f: the samples.
-        varargs: the spacing: one distance for all axes, or for each axis a distance or a vector of coordinates; by
-            default 1.
-        axis: one axis, a tuple of axes, or ``None`` for all.
-        edge_order: order of the differences at the ends, 1 or 2.
+        f: samples; integers are computed in float64.
+        varargs: spacing: one distance for all axes, or for each axis a distance or a vector of coordinates; by default
+            1.
+        axis: axis or axes; by default all.
+        edge_order: order of accuracy at the ends, 1 or 2.
 
     Returns:
         An array of the shape of `f`; for several axes a tuple of them.
@@ -152,13 +152,23 @@ def diff_parts(y: Any, axis: int) -> tuple[Any, Any]:
 
 
 def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral of a sampled function along an axis, by the trapezoidal rule.
+    """Integral of a sampled function along an axis, by the trapezoidal rule.
 
     Args:
-        y: the samples.
-        x: their coordinates: a vector, or an array like `y`; by default they are `dx` apart.
-        dx: the spacing, without `x`.
-        axis: the axis.
+        y: samples.
+        x: their coordinates: a vector, or an array of the shape of `y`; by default they are `dx` apart.
+        dx: spacing, if there are no coordinates.
+        axis: axis to integrate along.
+
+    Returns:
+        Array without the axis, in the promoted floating-point dtype.
+
+    Raises:
+        ShapeError: there is not one coordinate for each sample.
+        AxisError: the axis is out of range.
+
+    See also:
+        `cumulative_trapezoid`, the running integral.
 
     >>> tr.trapezoid(tr.asarray([1.0, 2.0, 3.0]), tr.asarray([4.0, 6.0, 8.0]))
     Tensor(8.)
@@ -169,9 +179,24 @@ def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 
 def cumulative_trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Array:
-    """The integrals of a sampled function up to each sample along an axis, by the trapezoidal rule.
+    """Running integral of a sampled function along an axis, by the trapezoidal rule.
 
-    Arguments are those of `trapezoid`. The first sample has no integral, unless `initial`, usually 0, is put there.
+    Args:
+        y: samples.
+        x: their coordinates: a vector, or an array of the shape of `y`; by default they are `dx` apart.
+        dx: spacing, if there are no coordinates.
+        axis: axis to integrate along.
+        initial: value to prepend, usually 0.
+
+    Returns:
+        Array whose axis is shorter by 1, unless `initial` is given.
+
+    Raises:
+        ShapeError: there is not one coordinate for each sample.
+        AxisError: the axis is out of range.
+
+    See also:
+        `trapezoid`, the whole integral.
 
     >>> tr.cumulative_trapezoid(tr.asarray([1.0, 2.0, 3.0]), initial=0)
     Tensor([0. , 1.5, 4. ])
@@ -190,7 +215,18 @@ def cumulative_trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1
 
 @direct(_numpy_forms.ediff1d)
 def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Differences of neighbouring elements in row-major order, with other elements put before and after them.
+    """Differences of neighbouring elements of the flattened array.
+
+    Args:
+        x: array of any shape.
+        to_end: elements to append.
+        to_begin: elements to prepend.
+
+    Returns:
+        Vector of the dtype of `x`.
+
+    See also:
+        `diff`, along an axis.
 
     >>> tr.ediff1d(tr.asarray([1, 4, 9]), to_begin=0)
     Tensor([0, 3, 5])
@@ -211,15 +247,22 @@ def _like(x: Any, y: Any) -> Any:
 
 
 def unwrap(p: Any, /, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Array:
-    """Phases without jumps: multiples of the period are added wherever neighbours differ by more than half of it.
+    """Remove jumps from phases by adding multiples of the period.
 
-    The derivative is that of the identity.
+    Jumps between neighbours that exceed `discont` are reduced to at most half a period. The derivative is that of the
+    identity.
 
     Args:
-        p: the phases; integers with an integer period give integers.
-        discont: the least jump that is removed, by default half a period, and never less.
-        axis: the axis.
+        p: phases; integers with an integer period stay integers.
+        discont: smallest jump to remove; by default half a period, and never less.
+        axis: axis along which the phases vary.
         period: the period.
+
+    Returns:
+        Array of the shape of `p`.
+
+    Raises:
+        AxisError: the axis is out of range.
 
     >>> tr.unwrap(tr.asarray([0, 1, 2, -1, 0]), period=4)
     Tensor([0, 1, 2, 3, 4])

@@ -25,12 +25,24 @@ __all__ = ["astype", "can_cast", "cast", "convert", "finfo", "iinfo", "isdtype",
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """`x` in another dtype, as the Array API standard defines it: everything but complex to real is allowed.
+    """Convert to another dtype; any conversion but complex to real is allowed.
 
     The result has memory of its own; with ``copy=False`` it is `x` itself where dtype and device are those of `x`.
 
+    Args:
+        x: array of any shape and dtype.
+        dtype: the dtype, or a name of it.
+        copy: True always copies; False returns `x` itself if nothing changes.
+        device: device to move the result to.
+
+    Returns:
+        Array of the shape of `x`, of the given dtype.
+
     Raises:
-        DTypeError: from complex to real; `real`, `imag` and `cast` say what is meant.
+        DTypeError: `x` is complex and `dtype` is real; use `real`, `imag` or `cast`.
+
+    See also:
+        `convert`, which refuses any loss; `cast`, which allows any.
 
     >>> tr.astype(tr.asarray([1.7, 0.0]), tr.int64)
     Tensor([1, 0])
@@ -46,10 +58,20 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def convert(x: Any, dtype: Any, /) -> Array:
-    """`x` in another dtype, refused where kind or range would be lost.
+    """Convert to another dtype that preserves kind and range.
+
+    Args:
+        x: array of any shape and dtype.
+        dtype: the dtype, or a name of it.
+
+    Returns:
+        Array of the shape of `x`, of the given dtype.
 
     Raises:
-        DTypeError: the step is not upwards in the promotion lattice.
+        DTypeError: kind or range would be lost; use `cast`.
+
+    See also:
+        `astype` and `cast`, which allow loss.
 
     >>> tr.convert(tr.asarray([1, 2]), tr.float64)
     Tensor([1., 2.])
@@ -66,7 +88,17 @@ def convert(x: Any, dtype: Any, /) -> Array:
 
 
 def cast(x: Any, dtype: Any, /) -> Array:
-    """`x` in another dtype, whatever is lost: truncation to integers, the real part of complex numbers.
+    """Convert to another dtype, whatever is lost: fractions, imaginary parts, high bits.
+
+    Args:
+        x: array of any shape and dtype.
+        dtype: the dtype, or a name of it.
+
+    Returns:
+        Array of the shape of `x`, of the given dtype.
+
+    See also:
+        `astype` and `convert`, which are checked.
 
     >>> tr.cast(tr.asarray([1.5 + 2j]), tr.float64)
     Tensor([1.5])
@@ -76,7 +108,14 @@ def cast(x: Any, dtype: Any, /) -> Array:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion leads from a dtype (or from that of an array) to another: kind and range are kept.
+    """Whether a conversion preserves kind and range.
+
+    Args:
+        from_: dtype, or array with that dtype.
+        to: the target dtype.
+
+    Returns:
+        True if promotion leads from one dtype to the other.
 
     >>> tr.can_cast(tr.int32, tr.float64), tr.can_cast(tr.float64, tr.float32)
     (True, False)
@@ -85,7 +124,17 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a dtype, a kind name such as ``"real floating"``, or a tuple of both.
+    """Whether a dtype is of a kind.
+
+    Args:
+        dtype: the dtype, or a name of it.
+        kind: a dtype, a kind name of the Array API such as ``"real floating"``, or a tuple of these.
+
+    Returns:
+        True if the dtype is of that kind, or of one of several kinds.
+
+    Raises:
+        ArgumentError: a kind name is unknown.
 
     >>> tr.isdtype(tr.float32, "real floating")
     True
@@ -94,7 +143,16 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which arrays, dtypes and (weak) Python numbers meet.
+    """Common dtype of arrays, dtypes and Python numbers.
+
+    Args:
+        arrays_and_dtypes: at least one; Python numbers are weakly typed.
+
+    Returns:
+        The promoted dtype.
+
+    Raises:
+        ArgumentError: nothing was given.
 
     >>> tr.result_type(tr.float32, 1.0), tr.result_type(tr.int64, tr.float32)
     (dtype('float32'), dtype('float64'))
@@ -103,7 +161,13 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def finfo(type: Any, /) -> FloatLimits:
-    """Limits of a floating point dtype (or of that of an array); of complex dtypes those of the parts.
+    """Limits of a floating-point dtype; for complex dtypes, those of the parts.
+
+    Args:
+        type: dtype, or array with that dtype.
+
+    Returns:
+        Bits, eps, max, min, smallest_normal and dtype.
 
     Raises:
         DTypeError: the dtype is not floating point.
@@ -115,7 +179,13 @@ def finfo(type: Any, /) -> FloatLimits:
 
 
 def iinfo(type: Any, /) -> IntLimits:
-    """Limits of an integer dtype (or of that of an array).
+    """Limits of an integer dtype.
+
+    Args:
+        type: dtype, or array with that dtype.
+
+    Returns:
+        Bits, max, min and dtype.
 
     Raises:
         DTypeError: the dtype is not an integer.

@@ -36,7 +36,19 @@ __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
 
 
 def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
-    """`x` and `values` joined along an axis, or, without axis, their elements.
+    """Join values to an array along an axis.
+
+    Args:
+        x: array of any shape and dtype.
+        values: array with the same number of axes.
+        axis: axis to join along; by default both are flattened.
+
+    Returns:
+        Array of the promoted dtype.
+
+    Raises:
+        ShapeError: other extents differ.
+        AxisError: the axis is out of range.
 
     >>> tr.append(tr.asarray([[1, 2]]), tr.asarray([3]))
     Tensor([1, 2, 3])
@@ -81,16 +93,19 @@ def _counted(name: str, i: Any, n: Any, most: Any, axis: int) -> Any:
 
 @direct(_numpy_forms.delete)
 def delete(x: Any, obj: Any, /, axis: int | None = None) -> Array:
-    """`x` without some entries along an axis, or, without axis, without some of its elements.
+    """Remove entries along an axis.
 
     Args:
-        x: the array.
-        obj: an index, which may be traced; or a slice, or a vector of indices or booleans, which are known.
-        axis: the axis.
+        x: array of any shape and dtype.
+        obj: index, which may be traced; or a slice, or a known vector of indices or booleans.
+        axis: axis to remove from; by default the flattened array.
+
+    Returns:
+        Array of the dtype of `x`.
 
     Raises:
         AxisError: an index is out of bounds.
-        TracingError: a vector of indices is not known.
+        TracingError: a vector of indices is unknown while tracing.
 
     >>> tr.delete(tr.asarray([1, 2, 3, 4]), [0, 2])
     Tensor([2, 4])
@@ -113,18 +128,21 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Array:
 
 
 def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array:
-    """`x` with values put in before indices along an axis, or, without axis, into the vector of its elements.
+    """Insert values before indices along an axis.
 
     Args:
-        x: the array.
-        obj: an index, a slice, or a vector of indices or booleans, which count in `x` as it is given.
-        values: what is put in; broadcast, and of a dtype that fits into that of `x`.
-        axis: the axis.
+        x: array of any shape and dtype.
+        obj: index, slice, or vector of indices or booleans, which refer to `x` before the insertion.
+        values: values to insert, which broadcast and convert to the dtype of `x` without loss.
+        axis: axis to insert along; by default the flattened array.
+
+    Returns:
+        Array of the dtype of `x`.
 
     Raises:
         AxisError: an index is out of bounds.
-        DTypeError: the values do not fit into the dtype of `x` without loss.
-        TracingError: the indices are not known.
+        DTypeError: the values do not convert to the dtype of `x` without loss.
+        TracingError: the indices are unknown while tracing.
 
     >>> tr.insert(tr.asarray([1, 2, 3]), 1, 9)
     Tensor([1, 9, 2, 3])
@@ -168,7 +186,20 @@ def _inserted_several(x: Any, axis: int, at: np.ndarray[Any, Any], values: Any) 
 
 @direct(_numpy_forms.resize)
 def resize(x: Any, new_shape: Any, /) -> Array:
-    """The elements in row-major order, from the first again after the last, in a shape of any size.
+    """Arrange the elements in a shape of any size, repeating or cutting the flattened array.
+
+    Args:
+        x: array of any shape and dtype.
+        new_shape: extents of the result.
+
+    Returns:
+        Array of shape `new_shape` and the dtype of `x`.
+
+    Raises:
+        ArgumentError: an extent is negative.
+
+    See also:
+        `reshape`, which keeps the number of elements.
 
     >>> tr.resize(tr.asarray([1, 2, 3]), (2, 2))
     Tensor([[1, 2],
@@ -189,15 +220,19 @@ def resize(x: Any, new_shape: Any, /) -> Array:
 
 
 def trim_zeros(x: Any, /, trim: str = "fb", axis: Any = None) -> Array:
-    """`x` without the zeros at its ends, along all axes or some.
+    """Remove zeros at the ends of axes.
 
     Args:
-        x: the array, whose elements are known.
+        x: array whose elements are known.
         trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
-        axis: one axis, a tuple of axes, or ``None`` for all.
+        axis: axis or axes; by default all.
+
+    Returns:
+        Array of the dtype of `x`.
 
     Raises:
-        TracingError: the elements are not known while tracing.
+        TracingError: the elements are unknown while tracing.
+        ArgumentError: `trim` is another text.
 
     >>> tr.trim_zeros(tr.asarray([0, 0, 1, 0, 2, 0]))
     Tensor([1, 0, 2])

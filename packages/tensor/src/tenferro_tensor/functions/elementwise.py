@@ -21,11 +21,14 @@ __all__ = [
 
 
 def angle(z: Any, /, deg: bool = False) -> Array:
-    """Angle of complex numbers in the plane, in (-pi, pi]; 0 or pi of real numbers.
+    """Phase of complex numbers, in (-pi, pi]; 0 or pi for real numbers.
 
     Args:
-        z: the numbers.
-        deg: whether the result is in degrees.
+        z: array of any shape.
+        deg: return degrees instead of radians.
+
+    Returns:
+        Real array of the shape of `z`, in radians or degrees.
 
     >>> tr.angle(tr.asarray([1.0, 1j]), deg=True)
     Tensor([ 0., 90.])
@@ -39,7 +42,13 @@ def angle(z: Any, /, deg: bool = False) -> Array:
 
 
 def deg2rad(x: Any, /) -> Array:
-    """Degrees as radians.
+    """Convert degrees to radians.
+
+    Args:
+        x: angles in degrees, of any shape.
+
+    Returns:
+        Angles in radians, in the floating-point dtype of `x`.
 
     >>> tr.deg2rad(tr.asarray([180.0]))
     Tensor([3.14159265])
@@ -48,7 +57,13 @@ def deg2rad(x: Any, /) -> Array:
 
 
 def rad2deg(x: Any, /) -> Array:
-    """Radians as degrees.
+    """Convert radians to degrees.
+
+    Args:
+        x: angles in radians, of any shape.
+
+    Returns:
+        Angles in degrees, in the floating-point dtype of `x`.
 
     >>> tr.rad2deg(tr.asarray([math.pi]))
     Tensor([180.])
@@ -57,7 +72,18 @@ def rad2deg(x: Any, /) -> Array:
 
 
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
-    """Quotient rounded towards minus infinity, and the remainder.
+    """Quotient rounded towards minus infinity, and remainder.
+
+    Args:
+        x1: dividends, real.
+        x2: divisors, real; both broadcast.
+
+    Returns:
+        The tuple of ``floor_divide(x1, x2)`` and ``remainder(x1, x2)``.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.divmod(tr.asarray([7, -7]), 4)
     (Tensor([ 1, -2]), Tensor([3, 1]))
@@ -66,7 +92,16 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 
 def fabs(x: Any, /) -> Array:
-    """Magnitude of real numbers, as floating point numbers.
+    """Absolute value of real numbers, as floating point.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.fabs(tr.asarray([-2, 3]))
     Tensor([2., 3.])
@@ -75,7 +110,13 @@ def fabs(x: Any, /) -> Array:
 
 
 def rint(x: Any, /) -> Array:
-    """Nearest integer, halves to even, as a floating point number.
+    """Nearest integer, ties to even, as floating point.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.rint(tr.asarray([0.5, 1.5]))
     Tensor([0., 2.])
@@ -84,7 +125,17 @@ def rint(x: Any, /) -> Array:
 
 
 def float_power(x1: Any, x2: Any, /) -> Array:
-    """`x1` to the power `x2` in float64 or complex128, also of integers with negative exponents.
+    """`x1` to the power `x2` in float64 or complex128; integers may have negative exponents.
+
+    Args:
+        x1: bases.
+        x2: exponents; both broadcast.
+
+    Returns:
+        float64 or complex128 array of the broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.float_power(tr.asarray([2, 4]), -1)
     Tensor([0.5 , 0.25])
@@ -97,6 +148,19 @@ def float_power(x1: Any, x2: Any, /) -> Array:
 def fmax(x1: Any, x2: Any, /) -> Array:
     """Larger operand; where one is NaN, the other.
 
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `maximum`, which propagates NaN.
+
     >>> tr.fmax(tr.asarray([1.0, float("nan")]), 0.5)
     Tensor([1. , 0.5])
     """
@@ -105,6 +169,19 @@ def fmax(x1: Any, x2: Any, /) -> Array:
 
 def fmin(x1: Any, x2: Any, /) -> Array:
     """Smaller operand; where one is NaN, the other.
+
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `minimum`, which propagates NaN.
 
     >>> tr.fmin(tr.asarray([1.0, float("nan")]), 0.5)
     Tensor([0.5, 0.5])
@@ -121,7 +198,18 @@ def _instead_of_nan(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 def heaviside(x1: Any, x2: Any, /) -> Array:
-    """0 for negative `x1`, 1 for positive ones, and `x2` where `x1` is 0.
+    """Heaviside step function: 0 for negative `x1`, 1 for positive, `x2` at 0.
+
+    Args:
+        x1: real arguments.
+        x2: value at 0; both broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.heaviside(tr.asarray([-1.5, 0.0, 2.0]), 0.5)
     Tensor([0. , 0.5, 1. ])
@@ -132,7 +220,17 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
-    """``log2(2**x1 + 2**x2)``, without overflow on the way.
+    """``log2(2**x1 + 2**x2)``, without intermediate overflow.
+
+    Args:
+        x1, x2: real arrays or numbers, which broadcast.
+
+    Returns:
+        Array of the broadcast shape, in the promoted floating-point dtype.
+
+    Raises:
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.logaddexp2(tr.asarray([1000.0]), 1000.0)
     Tensor([1001.])
@@ -158,7 +256,13 @@ _SINC_TERMS: Final = 12
 
 
 def sinc(x: Any, /) -> Array:
-    """``sin(pi * x) / (pi * x)``, which is 1 at 0; derivatives of every order are exact there too.
+    """Normalised sinc, ``sin(pi * x) / (pi * x)``, 1 at 0; derivatives of every order are exact there.
+
+    Args:
+        x: real or complex array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
 
     >>> tr.sinc(tr.asarray([0.0, 0.5]))
     Tensor([1.        , 0.63661977])
@@ -191,7 +295,16 @@ _I0_TAIL: Final = (
 def i0(x: Any, /) -> Array:
     """Modified Bessel function of the first kind, order 0.
 
-    The power series up to 8, and beyond the Chebyshev series of S. L. Moshier's Cephes library.
+    The power series for ``abs(x) < 8``, and beyond the Chebyshev series of S. L. Moshier's Cephes library (1989).
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.i0(tr.asarray([0.0, 1.0]))
     Tensor([1.        , 1.26606588])

@@ -29,15 +29,22 @@ __all__ = ["argwhere", "flatnonzero", "ravel_multi_index", "unravel_index"]
 
 @direct(_numpy_forms.unravel_index)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
-    """Indices along each axis of a shape, for positions among its elements in row-major order.
+    """Convert flat indices into indices along each axis.
 
     Args:
-        indices: the positions, integers; negative ones are errors where they are known.
-        shape: the extents.
+        indices: integer array; negative ones are errors if they are known.
+        shape: extents of the array that the indices refer to.
         order: ``"C"`` for row-major order, ``"F"`` for column-major order.
 
+    Returns:
+        A tuple of int64 arrays of the shape of `indices`, one for each axis.
+
     Raises:
-        AxisError: a known position is outside.
+        AxisError: a known index is out of bounds.
+        ArgumentError: `order` is another text.
+
+    See also:
+        `ravel_multi_index`, the inverse.
 
     >>> tr.unravel_index(tr.asarray([1, 5]), (2, 3))
     (Tensor([0, 1]), Tensor([1, 2]))
@@ -64,18 +71,24 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
 
 @direct(_numpy_forms.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
-    """Positions among the elements of a shape in row-major order, for indices along each axis: the inverse of
-    `unravel_index`.
+    """Convert indices along each axis into flat indices.
 
     Args:
-        multi_index: integers for each axis, which broadcast.
-        dims: the extents.
-        mode: for indices outside: ``"raise"`` an error where they are known (else they are moved inside), ``"wrap"``
-            around, or ``"clip"``; one mode, or one for each axis.
+        multi_index: one integer array for each axis; they broadcast.
+        dims: extents of the array that the indices refer to.
+        mode: treatment of indices out of bounds: ``"raise"`` an error if they are known (unknown ones are clamped),
+            ``"wrap"`` around, or ``"clip"``; one mode, or one for each axis.
         order: ``"C"`` for row-major order, ``"F"`` for column-major order.
 
+    Returns:
+        int64 array of the broadcast shape.
+
     Raises:
-        AxisError: a known index is outside.
+        AxisError: a known index is out of bounds.
+        ShapeError: there is not one array for each axis.
+
+    See also:
+        `unravel_index`, the inverse.
 
     >>> tr.ravel_multi_index((tr.asarray([0, 1]), tr.asarray([1, 2])), (2, 3))
     Tensor([1, 5])
@@ -145,15 +158,21 @@ def first_true(mask: Any, size: Any, fill: Any) -> Any:
 
 
 def flatnonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Array:
-    """Positions, in row-major order, of the nonzero elements.
+    """Flat indices of the nonzero elements, in row-major order.
 
     Args:
-        x: the array.
-        size: how many positions to give, which makes the extent known to a trace and to `vmap`.
-        fill_value: stands after too few of them, by default 0.
+        x: array of any shape and dtype.
+        size: number of results, which makes the extent known to a trace and to `vmap`; by default all.
+        fill_value: fills missing results; 0 by default.
+
+    Returns:
+        int64 vector.
 
     Raises:
-        TracingError: the elements are not known, and there is no `size`.
+        TracingError: the elements are unknown, and there is no `size`.
+
+    See also:
+        `nonzero`, with indices for each axis.
 
     >>> tr.flatnonzero(tr.asarray([[0, 1], [2, 0]]))
     Tensor([1, 2])
@@ -165,15 +184,21 @@ def flatnonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Array
 
 
 def argwhere(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Array:
-    """Indices of the nonzero elements, one row for each of them.
+    """Indices of the nonzero elements, one row for each.
 
     Args:
-        x: the array.
-        size: how many rows to give, which makes the extent known to a trace and to `vmap`.
-        fill_value: stands in the rows after too few of them, by default 0.
+        x: array of any shape and dtype.
+        size: number of results, which makes the extent known to a trace and to `vmap`; by default all.
+        fill_value: fills missing results; 0 by default.
+
+    Returns:
+        int64 array of shape (number of nonzero elements, number of axes).
 
     Raises:
-        TracingError: the elements are not known, and there is no `size`.
+        TracingError: the elements are unknown, and there is no `size`.
+
+    See also:
+        `nonzero`, with one vector for each axis.
 
     >>> tr.argwhere(tr.asarray([[0, 1], [2, 0]]))
     Tensor([[0, 1],

@@ -33,18 +33,21 @@ __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: tuple[Any, Any] | None = None, weights: Any = None) -> Array:
-    """The edges of the bins that `histogram` uses.
+    """Edges of the bins of `histogram`.
 
     Args:
-        x: the numbers, of any shape.
-        bins: how many bins of equal width; or their edges, in ascending order; or a name of NumPy's rules, such as
-            ``"auto"`` or ``"fd"``, for numbers that are known.
-        range: lower edge of the first and upper edge of the last bin; by default the extremes of the numbers.
-        weights: only checked to be ``None`` where `bins` is a name.
+        x: real array of any shape.
+        bins: number of bins of equal width; or their ascending edges; or the name of one of NumPy's rules, such as
+            ``"auto"`` or ``"fd"``, for known elements.
+        range: lower edge of the first and upper edge of the last bin; by default the extremes of `x`.
+        weights: must be None if `bins` is a name, otherwise ignored.
+
+    Returns:
+        Vector of edges, one more than bins.
 
     Raises:
         ArgumentError: there are no bins, or the edges or the range do not ascend.
-        TracingError: `bins` is a name, but the numbers are not known while tracing.
+        TracingError: `bins` is a name, but the elements are unknown while tracing.
 
     >>> tr.histogram_bin_edges(tr.asarray([0.0, 1.0, 4.0]), 2)
     Tensor([0., 2., 4.])
@@ -61,14 +64,25 @@ def histogram(
     density: bool | None = None,
     weights: Any = None,
 ) -> tuple[Any, Any]:
-    """How many numbers fall into each bin, or the sum of their weights; and the edges of the bins.
+    """Number of elements, or sum of weights, in each bin.
 
     Args:
-        x: the numbers, of any shape.
-        bins: how many bins, their edges, or a rule, as for `histogram_bin_edges`.
-        range: the edges at the ends.
-        density: divide by the sum and by the widths, so that the integral is 1.
-        weights: of the shape of `x`.
+        x: real array of any shape.
+        bins: number of bins, their edges, or a rule, as for `histogram_bin_edges`.
+        range: lower edge of the first and upper edge of the last bin.
+        density: divide by the total and by the widths, so that the integral is 1.
+        weights: array of the shape of `x`.
+
+    Returns:
+        A tuple of the counts (int64, or the dtype of the weights) and the edges.
+
+    Raises:
+        ArgumentError: there are no bins, or the edges or the range do not ascend.
+        ShapeError: the shape of the weights differs.
+        DTypeError: `x` is complex.
+
+    See also:
+        `bincount`, for integers; `histogram2d` and `histogramdd`.
 
     >>> counts, edges = tr.histogram(tr.asarray([0.0, 1.0, 4.0]), 2)
     >>> counts, edges
@@ -89,15 +103,23 @@ def histogram2d(
     density: bool | None = None,
     weights: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """How many points fall into each cell of a grid, or the sum of their weights; and the edges along both axes.
+    """Number of points, or sum of weights, in each cell of a grid.
 
     Args:
-        x: first coordinates, a vector.
-        y: second coordinates.
-        bins: how many bins along both axes, the edges along both axes, or a pair of these.
-        range: a pair of ranges, or ``None``.
-        density: divide by the sum and by the areas, so that the integral is 1.
-        weights: of the length of `x`.
+        x: vector of first coordinates.
+        y: vector of second coordinates.
+        bins: number of bins along both axes, the edges along both axes, or a pair of these.
+        range: a pair of ranges, or None.
+        density: divide by the total and by the areas, so that the integral is 1.
+        weights: vector of the length of `x`.
+
+    Returns:
+        A tuple of the counts, floating point, and the edges along both axes.
+
+    Raises:
+        ArgumentError: there are no bins, or the edges or the range do not ascend.
+        ShapeError: the shape of the weights differs.
+        DTypeError: `x` is complex.
 
     >>> counts, _, _ = tr.histogram2d(tr.asarray([0.0, 1.0, 1.0]), tr.asarray([0.0, 0.0, 2.0]), 2)
     >>> counts
@@ -113,14 +135,22 @@ def histogram2d(
 def histogramdd(
     sample: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Any, list[Any]]:
-    """How many points fall into each cell of a grid, or the sum of their weights; and the edges along each axis.
+    """Number of points, or sum of weights, in each cell of a grid with any number of axes.
 
     Args:
-        sample: a matrix with a point in each row, or the coordinates of all points as a list of vectors.
-        bins: how many bins along every axis, or a sequence of numbers of bins or edges, one for each axis.
-        range: a sequence of ranges, or ``None``.
-        density: divide by the sum and by the volumes, so that the integral is 1.
+        sample: array of shape (points, axes), or a list of vectors of coordinates.
+        bins: number of bins along every axis, or a sequence of numbers or edges, one for each axis.
+        range: a sequence of ranges, or None.
+        density: divide by the total and by the volumes, so that the integral is 1.
         weights: one for each point.
+
+    Returns:
+        A tuple of the counts, floating point, and the list of edges along each axis.
+
+    Raises:
+        ArgumentError: there are no bins, or the edges or the range do not ascend.
+        ShapeError: the shape of the weights differs.
+        DTypeError: `x` is complex.
 
     >>> counts, edges = tr.histogramdd(tr.asarray([[0.0, 0.0], [1.0, 2.0]]), 2)
     >>> counts

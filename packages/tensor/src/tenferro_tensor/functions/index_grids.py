@@ -35,7 +35,14 @@ __all__ = [
 
 
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Any, ...]:
-    """Index arrays of the main diagonal of an array with `ndim` axes of extent `n`.
+    """Indices of the main diagonal of an array with equal extents.
+
+    Args:
+        n: extent of each axis.
+        ndim: number of axes.
+
+    Returns:
+        A tuple of int64 vectors, one for each axis.
 
     >>> tr.diag_indices(2)
     (Tensor([0, 1]), Tensor([0, 1]))
@@ -48,10 +55,16 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Any, ...]:
 
 
 def diag_indices_from(x: Any, /) -> tuple[Any, ...]:
-    """Index arrays of the main diagonal of `x`, whose axes have one extent.
+    """Indices of the main diagonal of `x`, whose axes have equal extents.
+
+    Args:
+        x: array with at least two axes.
+
+    Returns:
+        A tuple of int64 vectors, one for each axis.
 
     Raises:
-        ShapeError: `x` has fewer than two axes, or they differ in extent.
+        ShapeError: `x` has fewer than two axes, or their extents differ.
 
     >>> tr.diag_indices_from(tr.zeros((2, 2)))
     (Tensor([0, 1]), Tensor([0, 1]))
@@ -64,9 +77,17 @@ def diag_indices_from(x: Any, /) -> tuple[Any, ...]:
 
 
 def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Any, Any]:
-    """Row and column indices of the elements on and below diagonal `k` of an `n` by `m` matrix, square by default.
+    """Row and column indices of the lower triangle of a matrix: on and below diagonal `k`.
 
-    How many there are depends on the extents, so that a program is made for each value of a symbolic one.
+    Their number depends on the extents, so that symbolic extents are specialised.
+
+    Args:
+        n: number of rows.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+        m: number of columns; by default `n`.
+
+    Returns:
+        A tuple of two int64 vectors.
 
     >>> tr.tril_indices(2)
     (Tensor([0, 1, 1]), Tensor([0, 0, 1]))
@@ -75,9 +96,17 @@ def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Any, Any]:
 
 
 def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Any, Any]:
-    """Row and column indices of the elements on and above diagonal `k` of an `n` by `m` matrix, square by default.
+    """Row and column indices of the upper triangle of a matrix: on and above diagonal `k`.
 
-    How many there are depends on the extents, so that a program is made for each value of a symbolic one.
+    Their number depends on the extents, so that symbolic extents are specialised.
+
+    Args:
+        n: number of rows.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+        m: number of columns; by default `n`.
+
+    Returns:
+        A tuple of two int64 vectors.
 
     >>> tr.triu_indices(2)
     (Tensor([0, 0, 1]), Tensor([0, 1, 1]))
@@ -94,7 +123,17 @@ def _triangle(name: str, make: Callable[..., Any], n: Any, k: int, m: Any) -> tu
 
 
 def tril_indices_from(x: Any, /, k: int = 0) -> tuple[Any, Any]:
-    """`tril_indices` for the shape of a matrix.
+    """Row and column indices of the lower triangle of `x`; see `tril_indices`.
+
+    Args:
+        x: a matrix.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+
+    Returns:
+        A tuple of two int64 vectors.
+
+    Raises:
+        ShapeError: `x` is not a matrix.
 
     >>> tr.tril_indices_from(tr.zeros((2, 2)))
     (Tensor([0, 1, 1]), Tensor([0, 0, 1]))
@@ -104,7 +143,17 @@ def tril_indices_from(x: Any, /, k: int = 0) -> tuple[Any, Any]:
 
 
 def triu_indices_from(x: Any, /, k: int = 0) -> tuple[Any, Any]:
-    """`triu_indices` for the shape of a matrix.
+    """Row and column indices of the upper triangle of `x`; see `triu_indices`.
+
+    Args:
+        x: a matrix.
+        k: index of the diagonal; 0 is the main one, positive indices are above it.
+
+    Returns:
+        A tuple of two int64 vectors.
+
+    Raises:
+        ShapeError: `x` is not a matrix.
 
     >>> tr.triu_indices_from(tr.zeros((2, 2)))
     (Tensor([0, 0, 1]), Tensor([0, 1, 1]))
@@ -122,12 +171,15 @@ def _matrix_shape(name: str, x: Any) -> tuple[Any, Any]:
 
 
 def mask_indices(n: Any, mask_func: Callable[[Any, Any], Any], k: Any = 0) -> tuple[Any, ...]:
-    """Indices of the elements of an `n` by `n` matrix that a function such as `triu` keeps.
+    """Indices of the elements of an n by n matrix that a function such as `triu` keeps.
 
     Args:
-        n: the extent.
-        mask_func: called with a matrix of ones and `k`; what is not 0 in its result is kept.
-        k: passed on, usually a diagonal.
+        n: number of rows and columns.
+        mask_func: called with a matrix of ones and `k`; nonzero elements of its result are kept.
+        k: passed on, usually the index of a diagonal.
+
+    Returns:
+        A tuple of two int64 vectors.
 
     >>> tr.mask_indices(2, lambda x, k: tr.triu(x, k=k))
     (Tensor([0, 0, 1]), Tensor([0, 1, 1]))
@@ -137,7 +189,19 @@ def mask_indices(n: Any, mask_func: Callable[[Any, Any], Any], k: Any = 0) -> tu
 
 
 def indices(dimensions: Any, /, *, dtype: Any = None, sparse: bool = False, device: Any = None) -> Any:
-    """For each axis of a shape, the index along it of every element: one array, or a tuple of open grids if `sparse`.
+    """Index of every element along each axis of a shape.
+
+    Args:
+        dimensions: extents of the shape.
+        dtype: dtype of the result; int64 by default.
+        sparse: return a tuple of arrays that broadcast to the shape.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of shape (axes, *dimensions), or a tuple with one array for each axis.
+
+    See also:
+        `meshgrid`, for coordinates.
 
     >>> tr.indices((2, 2))
     Tensor([[[0, 0],
@@ -159,11 +223,18 @@ def indices(dimensions: Any, /, *, dtype: Any = None, sparse: bool = False, devi
 
 
 def ix_(*vectors: Any) -> tuple[Any, ...]:
-    """An open grid of vectors, so that ``x[tr.ix_(rows, columns)]`` has every pair of them; masks stand for positions.
+    """Open grid of index vectors, such that ``x[tr.ix_(rows, columns)]`` contains every pair.
+
+    Args:
+        vectors: one integer vector for each axis; a mask selects the indices of its true elements.
+
+    Returns:
+        A tuple of integer arrays that broadcast to the grid.
 
     Raises:
-        ShapeError: an argument is no vector.
-        TracingError: a mask is not known while tracing.
+        ShapeError: an argument is not a vector.
+        TracingError: a mask is unknown while tracing.
+        ArgumentError: an argument is neither an integer vector nor a mask.
 
     >>> tr.arange(9).reshape(3, 3)[tr.ix_(tr.asarray([0, 2]), tr.asarray([1, 2]))]
     Tensor([[1, 2],

@@ -22,21 +22,25 @@ __all__ = ["interp"]
 
 @direct(_numpy_forms.interp, ANY_SIZE)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """The piecewise linear function through points, at the places `x`; differentiable by every argument.
+    """Piecewise linear interpolation, differentiable with respect to every argument.
 
-    At a point itself the derivative by `x` is the slope to its right, and beyond the last one 0.
+    At a data point, the derivative with respect to `x` is the slope to its right; beyond the last point it is 0.
 
     Args:
-        x: the places.
-        xp: the ascending places of the points; with `period`, in any order.
-        fp: the values at the points, real or complex.
-        left: the value for ``x < xp[0]``, by default ``fp[0]``.
-        right: the value for ``x > xp[-1]``, by default ``fp[-1]``.
-        period: the function repeats itself with this period; `left` and `right` have no meaning then.
+        x: real array of points to evaluate at.
+        xp: ascending vector of the coordinates of the data; with `period`, in any order.
+        fp: vector of the data, real or complex.
+        left: value for ``x < xp[0]``; by default ``fp[0]``.
+        right: value for ``x > xp[-1]``; by default ``fp[-1]``.
+        period: period of the function; `left` and `right` are then ignored.
+
+    Returns:
+        Array of the shape of `x`, in the floating-point dtype of `fp`.
 
     Raises:
-        ShapeError: `xp` and `fp` are not vectors of one extent of at least 1.
+        ShapeError: `xp` and `fp` are not vectors of equal extent, at least 1.
         ArgumentError: the period is 0.
+        DTypeError: `x` or `xp` is complex.
 
     >>> tr.interp(tr.asarray([0.5, 2.0, 9.0]), tr.asarray([0.0, 1.0, 3.0]), tr.asarray([0.0, 2.0, 4.0]))
     Tensor([1., 3., 4.])

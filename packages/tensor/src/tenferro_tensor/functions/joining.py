@@ -43,10 +43,22 @@ __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
 
 @direct(joined)
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
-    """Arrays joined along an existing axis, in the dtype that they promote to; with axis ``None``, their elements.
+    """Join arrays along an existing axis, in the promoted dtype.
+
+    Args:
+        arrays: sequence of arrays whose other extents are equal.
+        axis: axis to join along; None joins the flattened arrays.
+
+    Returns:
+        Array whose extent along the axis is the sum of the extents.
 
     Raises:
-        ShapeError: the other extents do not agree.
+        ShapeError: other extents differ.
+        AxisError: the axis is out of range.
+        ArgumentError: the sequence is empty.
+
+    See also:
+        `stack`, which adds an axis.
 
     >>> tr.concat([tr.asarray([1, 2]), tr.asarray([3])])
     Tensor([1, 2, 3])
@@ -71,10 +83,22 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
 
 @direct(_forms.stack)
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
-    """Arrays of one shape joined along a new axis.
+    """Join arrays of one shape along a new axis, in the promoted dtype.
+
+    Args:
+        arrays: sequence of arrays of one shape.
+        axis: position of the new axis in the result.
+
+    Returns:
+        Array with one more axis, whose extent is the number of arrays.
 
     Raises:
         ShapeError: the shapes differ.
+        AxisError: the axis is out of range.
+        ArgumentError: the sequence is empty.
+
+    See also:
+        `concat`, which joins along an existing axis; `unstack`, the inverse.
 
     >>> tr.stack([tr.asarray([1, 2]), tr.asarray([3, 4])])
     Tensor([[1, 2],
@@ -96,7 +120,20 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
 
 @direct(_forms.unstack, ANY_SIZE)
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
-    """The slices of `x` along an axis, which they lack.
+    """Split an array into its slices along an axis.
+
+    Args:
+        x: array with at least one axis.
+        axis: axis to remove.
+
+    Returns:
+        A tuple of arrays without that axis.
+
+    Raises:
+        AxisError: the axis is out of range.
+
+    See also:
+        `stack`, the inverse.
 
     >>> tr.unstack(tr.asarray([[1, 2], [3, 4]]))
     (Tensor([1, 2]), Tensor([3, 4]))
@@ -110,7 +147,22 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 
 @direct(_forms.split, ANY_SIZE)
 def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
-    """`x` cut along an axis into a number of equal parts, or before each of the given indices.
+    """Split an array along an axis into equal parts, or at given indices.
+
+    Args:
+        x: array with at least one axis.
+        indices_or_sections: number of equal parts, or a list of the indices to split before.
+        axis: axis to split.
+
+    Returns:
+        A list of arrays.
+
+    Raises:
+        ShapeError: the extent is not divisible by the number of parts.
+        AxisError: the axis is out of range.
+
+    See also:
+        `array_split`, whose parts may differ in size.
 
     >>> tr.split(tr.arange(5), [2, 3])
     [Tensor([0, 1]), Tensor([2]), Tensor([3, 4])]
@@ -139,9 +191,25 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
 
 @direct(_forms.repeat, ANY_SIZE)
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
-    """Each element repeated along an axis, or, without axis, of the vector of all elements.
+    """Repeat each element along an axis.
 
     `repeats` is one number, or one for each index of the axis (known when the call is made).
+
+    Args:
+        x: array of any shape and dtype.
+        repeats: one number, or one for each index of the axis, known when the call is made.
+        axis: axis to repeat along; by default the array is flattened.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        ArgumentError: a number is negative or not an integer.
+        TracingError: `repeats` is unknown while tracing.
+        AxisError: the axis is out of range.
+
+    See also:
+        `tile`, which repeats the whole array.
 
     >>> tr.repeat(tr.asarray([1, 2]), 2)
     Tensor([1, 1, 2, 2])
@@ -196,7 +264,20 @@ def _repeated(x: Any, times: DimLike, axis: int) -> Any:
 
 @direct(_forms.tile)
 def tile(x: Any, repetitions: Any, /) -> Array:
-    """`x` laid side by side, `repetitions` times along each axis.
+    """Repeat a whole array along its axes.
+
+    Args:
+        x: array of any shape and dtype.
+        repetitions: number of repetitions along each axis, aligned at the right.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        ArgumentError: a number is negative.
+
+    See also:
+        `repeat`, which repeats single elements.
 
     >>> tr.tile(tr.asarray([1, 2]), (2,))
     Tensor([1, 2, 1, 2])
@@ -240,13 +321,20 @@ def _plain(given: Any) -> Any:
 
 @direct(_forms.pad, ANY_SIZE)
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
-    """`x` with constants around it, in the dtype of `x` unless the constant needs a wider one.
+    """Surround an array with constants.
 
     Args:
-        x: the array.
+        x: array of any shape and dtype.
         pad_width: ``(before, after)`` for each axis, one pair for all axes, or one integer for all sides.
         mode: ``"constant"`` only.
         constant_values: the constant.
+
+    Returns:
+        The padded array, in the dtype of `x` unless the constant needs a wider one.
+
+    Raises:
+        ArgumentError: a width is negative, or the mode is another one.
+        ShapeError: there is not one pair for each axis.
 
     >>> tr.pad(tr.asarray([1, 2]), (1, 2))
     Tensor([0, 1, 2, 0, 0])

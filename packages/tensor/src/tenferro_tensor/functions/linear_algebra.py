@@ -29,10 +29,22 @@ PRODUCTS: Final = Table("matrix products")
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:
-    """Matrix product; leading axes are stacks and broadcast, a vector is a row on the left and a column on the right.
+    """Matrix product; leading axes are batch axes and broadcast.
+
+    A vector is a row on the left and a column on the right, and that axis is dropped from the result.
+
+    Args:
+        x1: array of shape (..., m, k), or a vector of k elements.
+        x2: array of shape (..., k, n), or a vector of k elements.
+
+    Returns:
+        Array of shape (..., m, n) in the promoted dtype.
 
     Raises:
-        ShapeError: an operand has no axes, or the contracted extents differ.
+        ShapeError: an operand has no axes, the contracted extents differ, or batch axes do not broadcast.
+
+    See also:
+        `dot`, `tensordot` and `vecdot`.
 
     >>> tr.matmul(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
@@ -146,7 +158,21 @@ def _plain_vecdot(x: Spec, y: Spec, axis: int) -> Op | None:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """Inner products along an axis, ``sum(conj(x1) * x2)``; the other axes broadcast.
+    """Inner products along an axis, ``sum(conj(x1) * x2)``.
+
+    Args:
+        x1, x2: arrays with at least one axis; the other axes broadcast.
+        axis: axis to sum over, of the same extent in both.
+
+    Returns:
+        Array of the broadcast shape without the axis, in the promoted dtype.
+
+    Raises:
+        ShapeError: the extents along the axis differ, or other axes do not broadcast.
+        AxisError: the axis is out of range.
+
+    See also:
+        `vdot`, over all elements.
 
     >>> tr.vecdot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
@@ -179,12 +205,21 @@ _TENSORDOTS: Final = Table("tensor products over axes")
 
 
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
-    """Sum of products over pairs of axes; the result has the other axes of `x1`, then those of `x2`.
+    """Sum of products over pairs of axes.
 
     Args:
         x1: first operand.
         x2: second operand.
-        axes: how many of the last axes of `x1` pair with the first of `x2`, in order, or two sequences of axes.
+        axes: number of axes: the last ones of `x1` pair with the first ones of `x2`, in order; or two sequences of
+            axes.
+
+    Returns:
+        Array with the other axes of `x1`, then those of `x2`, in the promoted dtype.
+
+    Raises:
+        ShapeError: the extents of a pair differ.
+        ArgumentError: `axes` has another form.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.tensordot(tr.ones((2, 3)), tr.ones((3, 4)), axes=1).shape
     (2, 4)
@@ -217,7 +252,14 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
-    """Products of each element of a vector with each of another.
+    """Outer product of two vectors.
+
+    Args:
+        x1: vector of m elements; other arrays are flattened.
+        x2: vector of n elements.
+
+    Returns:
+        Array of shape (m, n) in the promoted dtype.
 
     >>> tr.outer(tr.asarray([1, 2]), tr.asarray([3, 4]))
     Tensor([[3, 4],
@@ -228,7 +270,13 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 def kron(x1: Any, x2: Any, /) -> Array:
-    """Kronecker product: each element of `x1` replaced by its product with the whole of `x2`.
+    """Kronecker product: each element of `x1` is replaced by its product with `x2`.
+
+    Args:
+        x1, x2: arrays of any shape; missing axes count as leading axes of extent 1.
+
+    Returns:
+        Array whose extents are the products of the extents, in the promoted dtype.
 
     >>> tr.kron(tr.asarray([1, 10]), tr.asarray([1, 2]))
     Tensor([ 1,  2, 10, 20])
@@ -243,7 +291,23 @@ def kron(x1: Any, x2: Any, /) -> Array:
 
 
 def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Array:
-    """The diagonals of (stacks of) matrices, along a new last axis; `offset` counts above the main one.
+    """Diagonals of matrices.
+
+    Args:
+        x: array with at least two axes.
+        offset: index of the diagonal; 0 is the main one, positive indices are above it.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
+
+    Returns:
+        Array without both axes, with the diagonal as new last axis.
+
+    Raises:
+        ShapeError: `x` has fewer than two axes.
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `diag`, which also builds matrices.
 
     >>> tr.diagonal(tr.asarray([[1, 2], [3, 4]]))
     Tensor([1, 4])
@@ -261,9 +325,23 @@ def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) ->
 
 
 def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Array:
-    """Sums of the diagonals of (stacks of) matrices.
+    """Sums of the diagonals of matrices.
 
-    ``linalg.trace`` and the method ``trace`` are this function; in the main namespace, that name is a program's trace.
+    ``linalg.trace`` and the method ``trace`` are this function; in the main namespace, ``trace`` traces programs.
+
+    Args:
+        x: array with at least two axes.
+        offset: index of the diagonal; 0 is the main one, positive indices are above it.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
+        dtype: dtype of the sums; by default that of `sum`.
+
+    Returns:
+        Array without both axes.
+
+    Raises:
+        ShapeError: `x` has fewer than two axes.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.matrix_trace(tr.asarray([[1, 2], [3, 4]]))
     Tensor(5)

@@ -57,15 +57,22 @@ _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 @direct(reshaped, ANY_SIZE)
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
-    """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
+    """Arrange the elements, in row-major order, in another shape.
 
-    With ``copy=True`` the result has memory of its own, with ``copy=False`` that of `x`, where elements are known.
-    Beside an extent of 0, -1 stands for nothing in particular. Beside a symbolic extent of a trace it stands for a
-    formula, which holds also for calls of the compiled function in which that extent is 0.
+    An extent of -1 is inferred. With symbolic extents it becomes a formula, which also holds for calls of the compiled
+    function in which an extent is 0.
+
+    Args:
+        x: array of any shape and dtype.
+        shape: extents of the result, one of which may be -1.
+        copy: True always copies, False raises if elements must move, None copies if necessary.
+
+    Returns:
+        Array of the given shape and the dtype of `x`.
 
     Raises:
-        ShapeError: the shape holds another number of elements, or leaves -1 open.
-        ArgumentError: `copy` is False, but the elements have to move.
+        ShapeError: the number of elements differs, or -1 is not determined.
+        ArgumentError: `copy` is False, but elements must move.
 
     >>> tr.reshape(tr.arange(6), (2, -1)).shape
     (2, 3)
@@ -134,7 +141,13 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
 
 @direct(_forms.ravel, ANY_SIZE)
 def ravel(x: Any, /) -> Array:
-    """The elements in row-major order as a vector.
+    """Flatten an array in row-major order.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Vector of the dtype of `x`.
 
     >>> tr.ravel(tr.asarray([[1, 2], [3, 4]]))
     Tensor([1, 2, 3, 4])
@@ -145,7 +158,21 @@ def ravel(x: Any, /) -> Array:
 
 @direct(_forms.permute_dims, ANY_SIZE)
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
-    """The axes in another order: axis ``i`` of the result is axis ``axes[i]`` of `x`.
+    """Permute the axes: axis ``i`` of the result is axis ``axes[i]`` of `x`.
+
+    Args:
+        x: array of any shape and dtype.
+        axes: each axis once, in the new order.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        ArgumentError: an axis is missing.
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `transpose`, which reverses the axes by default; `moveaxis`.
 
     >>> tr.permute_dims(tr.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -170,7 +197,16 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
 
 @direct(swapped, ANY_SIZE)
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes swapped: the transpose of each matrix of a stack.
+    """Transpose matrices: swap the last two axes.
+
+    Args:
+        x: array of shape (..., m, n).
+
+    Returns:
+        Array of shape (..., n, m).
+
+    Raises:
+        ShapeError: `x` has fewer than two axes.
 
     >>> tr.matrix_transpose(tr.zeros((5, 2, 3))).shape
     (5, 3, 2)
@@ -190,7 +226,18 @@ def matrix_transpose(x: Any, /) -> Array:
 
 @direct(np.ndarray.swapaxes, ANY_SIZE)
 def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
-    """Two axes swapped.
+    """Swap two axes.
+
+    Args:
+        x: array of any shape and dtype.
+        axis1: one axis.
+        axis2: the other axis.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
 
     >>> tr.swapaxes(tr.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -204,7 +251,19 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
 
 @direct(_forms.moveaxis, ANY_SIZE)
 def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Array:
-    """Axes moved to new places; the others keep their order.
+    """Move axes to new positions; the others keep their order.
+
+    Args:
+        x: array of any shape and dtype.
+        source: axis or axes to move.
+        destination: their positions in the result.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        ArgumentError: there is not one position for each axis.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.moveaxis(tr.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -223,10 +282,21 @@ def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int
 
 @direct(_forms.squeeze, ANY_SIZE)
 def squeeze(x: Any, /, axis: Any = None) -> Array:
-    """The axes named, of extent 1, dropped; by default all axes of extent 1.
+    """Remove axes of extent 1.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes to remove; by default all of extent 1.
+
+    Returns:
+        Array of the dtype of `x`.
 
     Raises:
-        ShapeError: an axis has another extent.
+        ShapeError: an axis does not have extent 1.
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `expand_dims`, the inverse.
 
     >>> tr.squeeze(tr.zeros((1, 3, 1)), axis=(0, 2)).shape
     (3,)
@@ -250,7 +320,20 @@ def squeeze(x: Any, /, axis: Any = None) -> Array:
 
 @direct(_forms.expand_dims, ANY_SIZE)
 def expand_dims(x: Any, /, axis: Any = 0) -> Array:
-    """New axes of extent 1 at the places that `axis` names in the result.
+    """Insert axes of extent 1.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: position or positions of the new axes in the result.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `squeeze`, the inverse.
 
     >>> tr.expand_dims(tr.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
@@ -269,7 +352,14 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Array:
 
 @direct(broadcasted, ANY_SIZE)
 def broadcast_to(x: Any, /, shape: Any) -> Array:
-    """`x` repeated to a shape: aligned at the right, extents equal or 1.
+    """Broadcast an array to a shape.
+
+    Args:
+        x: array of any shape and dtype.
+        shape: the shape; axes are aligned at the right, and extents are equal or 1.
+
+    Returns:
+        Array of the given shape and the dtype of `x`.
 
     Raises:
         ShapeError: the shape of `x` does not broadcast to it.
@@ -291,7 +381,16 @@ def broadcast_to(x: Any, /, shape: Any) -> Array:
 
 @direct(_forms.broadcast_arrays, ANY_SIZE)
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
-    """Values repeated to the one shape that they broadcast to.
+    """Broadcast arrays to their common shape.
+
+    Args:
+        arrays: arrays of any shapes and dtypes.
+
+    Returns:
+        A tuple of arrays of that shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> [a.shape for a in tr.broadcast_arrays(tr.zeros((2, 1)), tr.zeros(3))]
     [(2, 3), (2, 3)]
@@ -305,7 +404,17 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 @direct(_forms.flip, ANY_SIZE)
 def flip(x: Any, /, axis: Any = None) -> Array:
-    """The elements in reverse order along axes, by default along all.
+    """Reverse the order of the elements along axes.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes; by default all.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.flip(tr.asarray([1, 2, 3]))
     Tensor([3, 2, 1])
@@ -321,9 +430,21 @@ def flip(x: Any, /, axis: Any = None) -> Array:
 
 @direct(_forms.roll, ANY_SIZE)
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
-    """The elements moved along axes, those that leave at one end coming back at the other; without axes, of the vector.
+    """Shift elements cyclically along axes.
 
     A shift may be a 0-d integer array, which may be traced.
+
+    Args:
+        x: array of any shape and dtype.
+        shift: number of places, or one for each axis; may be a 0-d integer array, also a traced one.
+        axis: axis or axes; by default the flattened array is shifted.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        ArgumentError: there is not one shift for each axis.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.roll(tr.asarray([1, 2, 3]), 1)
     Tensor([3, 1, 2])

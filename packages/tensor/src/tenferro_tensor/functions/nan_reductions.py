@@ -45,7 +45,19 @@ def _filled(x: Any, fill: float) -> tuple[Any, Any]:
 
 
 def nansum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Sum over axes of the elements that are not NaN; 0 where there are none.
+    """Sum over axes, ignoring NaN; 0 for no elements.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nansum(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(3.)
@@ -54,7 +66,19 @@ def nansum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = F
 
 
 def nanprod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Product over axes of the elements that are not NaN; 1 where there are none.
+    """Product over axes, ignoring NaN; 1 for no elements.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanprod(tr.asarray([3.0, float("nan"), 2.0]))
     Tensor(6.)
@@ -63,7 +87,18 @@ def nanprod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = 
 
 
 def nancumsum(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
-    """Cumulative sum along an axis, or of all elements, where NaN counts as 0.
+    """Cumulative sum, with NaN counted as 0.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis to accumulate along; by default the flattened array.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+
+    Returns:
+        Array of the shape of `x`, or a vector.
+
+    Raises:
+        AxisError: the axis is out of range.
 
     >>> tr.nancumsum(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor([1., 1., 3.])
@@ -72,7 +107,18 @@ def nancumsum(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
 
 
 def nancumprod(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
-    """Cumulative product along an axis, or of all elements, where NaN counts as 1.
+    """Cumulative product, with NaN counted as 1.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis to accumulate along; by default the flattened array.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+
+    Returns:
+        Array of the shape of `x`, or a vector.
+
+    Raises:
+        AxisError: the axis is out of range.
 
     >>> tr.nancumprod(tr.asarray([3.0, float("nan"), 2.0]))
     Tensor([3., 3., 6.])
@@ -81,7 +127,19 @@ def nancumprod(x: Any, /, axis: Any = None, *, dtype: Any = None) -> Array:
 
 
 def nanmean(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Mean over axes of the elements that are not NaN; NaN where there are none.
+    """Mean over axes, ignoring NaN; NaN for no elements.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result, and of the computation; by default that of `x`.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanmean(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(1.5)
@@ -122,15 +180,22 @@ def nanvar(
     keepdims: bool = False,
     correction: float = 0.0,
 ) -> Array:
-    """Variance over axes of the elements that are not NaN; NaN where there are not more than `correction` of them.
+    """Variance over axes, ignoring NaN; NaN where `correction` is not less than the number of elements.
 
     Args:
-        x: the array.
-        axis: one axis, a tuple of axes, or ``None`` for all.
-        dtype: dtype of the variance, and of the elements that it is computed of; by default that of `x`.
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result, and of the computation; by default that of `x`.
         ddof: another name for `correction`.
-        keepdims: leave the reduced axes with extent 1.
-        correction: 0 for the variance of a population, 1 for the unbiased estimate from a sample.
+        keepdims: keep the reduced axes with extent 1.
+        correction: degrees of freedom to subtract: 0 for the variance of a population, 1 for the unbiased estimate from
+            a sample.
+
+    Returns:
+        Array without the reduced axes, real.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanvar(tr.asarray([1.0, float("nan"), 3.0]))
     Tensor(1.)
@@ -155,9 +220,24 @@ def nanstd(
     keepdims: bool = False,
     correction: float = 0.0,
 ) -> Array:
-    """Standard deviation over axes of the elements that are not NaN, the square root of `nanvar`.
+    """Standard deviation over axes, ignoring NaN; the square root of `nanvar`.
 
-    As for `std`, derivatives are 0 where all of these elements are equal.
+    As for `std`, derivatives are 0 where all elements are equal.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result, and of the computation; by default that of `x`.
+        ddof: another name for `correction`.
+        keepdims: keep the reduced axes with extent 1.
+        correction: degrees of freedom to subtract: 0 for the variance of a population, 1 for the unbiased estimate from
+            a sample.
+
+    Returns:
+        Array without the reduced axes, real.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanstd(tr.asarray([1.0, float("nan"), 3.0]))
     Tensor(1.)
@@ -172,7 +252,20 @@ def nanstd(
 
 @direct(_statistic_forms.nanmax, ANY_SIZE)
 def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Largest element over axes of those that are not NaN; NaN where there are none.
+    """Largest element over axes, ignoring NaN; NaN if all are NaN.
+
+    Args:
+        x: real array of any shape.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the dtype of `x`.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+        AxisError: an axis is out of range or repeated.
+        DTypeError: `x` is complex.
 
     >>> tr.nanmax(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(2.)
@@ -183,7 +276,20 @@ def nanmax(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @direct(_statistic_forms.nanmin, ANY_SIZE)
 def nanmin(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Smallest element over axes of those that are not NaN; NaN where there are none.
+    """Smallest element over axes, ignoring NaN; NaN if all are NaN.
+
+    Args:
+        x: real array of any shape.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the dtype of `x`.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+        AxisError: an axis is out of range or repeated.
+        DTypeError: `x` is complex.
 
     >>> tr.nanmin(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(1.)
@@ -197,12 +303,22 @@ def _unless_all(none: Any, out: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Index of the first largest element that is not NaN, along an axis or among all elements.
+    """Index of the first largest element, ignoring NaN.
 
-    Where all are NaN: an error if that is known, else, as in a compiled program, -1.
+    If all elements are NaN, this is an error if they are known; otherwise, as in a compiled program, the index is -1.
+
+    Args:
+        x: real array of any shape.
+        axis: axis along which to search; by default the flattened array.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        int64 array without the reduced axes.
 
     Raises:
         ArgumentError: all elements along the axis are known to be NaN.
+        ShapeError: there are no elements to choose from.
+        AxisError: the axis is out of range.
 
     >>> tr.nanargmax(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(2)
@@ -212,12 +328,22 @@ def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> 
 
 
 def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Index of the first smallest element that is not NaN, along an axis or among all elements.
+    """Index of the first smallest element, ignoring NaN.
 
-    Where all are NaN: an error if that is known, else, as in a compiled program, -1.
+    If all elements are NaN, this is an error if they are known; otherwise, as in a compiled program, the index is -1.
+
+    Args:
+        x: real array of any shape.
+        axis: axis along which to search; by default the flattened array.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        int64 array without the reduced axes.
 
     Raises:
         ArgumentError: all elements along the axis are known to be NaN.
+        ShapeError: there are no elements to choose from.
+        AxisError: the axis is out of range.
 
     >>> tr.nanargmin(tr.asarray([1.0, float("nan"), 2.0]))
     Tensor(0)

@@ -35,14 +35,21 @@ __all__ = [
 
 
 def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Array:
-    """A value of numbers, nested sequences or arrays in memory of its own, as `asarray` with ``copy=True``.
+    """Convert data to an array in its own memory, as `asarray` with ``copy=True``.
 
     Args:
-        obj: the data.
+        obj: a number, nested sequences of numbers or arrays, a NumPy array, a buffer or a DLPack producer.
         dtype: dtype of the result; by default that of the data.
-        copy: ``False`` raises where a copy is needed, ``None`` copies only then.
-        ndmin: least number of axes; missing ones are put in front, with extent 1.
-        device: where it goes.
+        copy: False raises where a copy is needed, None copies only there.
+        ndmin: smallest number of axes; missing ones are prepended with extent 1.
+        device: device to move the data to.
+
+    Returns:
+        Array with the shape of the data.
+
+    Raises:
+        DTypeError: the data are not numbers, or they are complex and `dtype` is not.
+        ArgumentError: sequences are ragged, or a copy is needed and `copy` is False.
 
     >>> tr.array([1, 2], ndmin=2)
     Tensor([[1, 2]])
@@ -53,7 +60,21 @@ def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: in
 
 
 def cumprod(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Array:
-    """Products of the elements up to each one along an axis; without axis, of all elements in row-major order.
+    """Cumulative product along an axis.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis to accumulate along; by default the flattened array.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+
+    Returns:
+        Array of the shape of `x`, or a vector.
+
+    Raises:
+        AxisError: the axis is out of range.
+
+    See also:
+        `cumulative_prod`, of the Array API.
 
     >>> tr.cumprod(tr.asarray([[1, 2], [3, 4]]))
     Tensor([ 1,  2,  6, 24])
@@ -62,7 +83,21 @@ def cumprod(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Array:
 
 
 def cumsum(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Array:
-    """Sums of the elements up to each one along an axis; without axis, of all elements in row-major order.
+    """Cumulative sum along an axis.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis to accumulate along; by default the flattened array.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+
+    Returns:
+        Array of the shape of `x`, or a vector.
+
+    Raises:
+        AxisError: the axis is out of range.
+
+    See also:
+        `cumulative_sum`, of the Array API.
 
     >>> tr.cumsum(tr.asarray([[1, 2], [3, 4]]))
     Tensor([ 1,  3,  6, 10])
@@ -71,13 +106,22 @@ def cumsum(x: Any, /, axis: int | None = None, *, dtype: Any = None) -> Array:
 
 
 def dot(x1: Any, x2: Any, /) -> Array:
-    """Sum of products over the last axis of `x1` and the last but one of `x2`, or its only one.
+    """Sum of products over the last axis of `x1` and the second-to-last (or only) axis of `x2`.
 
-    With a number it is the product. The result has the other axes of `x1`, then those of `x2`: for stacks of matrices
-    this is not `matmul`, which pairs the stacks.
+    With a number, it is the product. For stacks of matrices it differs from `matmul`, which pairs the stacks.
+
+    Args:
+        x1: array of shape (..., k), or a number.
+        x2: array of shape (..., k, n), a vector of k elements, or a number.
+
+    Returns:
+        Array with the other axes of `x1`, then those of `x2`, in the promoted dtype.
 
     Raises:
-        ShapeError: the extents of the two axes differ.
+        ShapeError: the extents of both axes differ.
+
+    See also:
+        `matmul`, `inner` and `vdot`.
 
     >>> tr.dot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
@@ -89,7 +133,13 @@ def dot(x1: Any, x2: Any, /) -> Array:
 
 
 def inner(x1: Any, x2: Any, /) -> Array:
-    """Sum of products over the last axes of both operands; with a number, the product.
+    """Sum of products over the last axes; with a number, the product.
+
+    Args:
+        x1, x2: arrays of shape (..., k), or numbers.
+
+    Returns:
+        Array with the other axes of `x1`, then those of `x2`, in the promoted dtype.
 
     Raises:
         ShapeError: the extents of the last axes differ.
@@ -104,10 +154,19 @@ def inner(x1: Any, x2: Any, /) -> Array:
 
 
 def vdot(x1: Any, x2: Any, /) -> Array:
-    """Sum of ``conj(x1) * x2`` over all elements, in row-major order.
+    """Inner product of flattened arrays, ``sum(conj(x1) * x2)``.
+
+    Args:
+        x1, x2: arrays with equal numbers of elements.
+
+    Returns:
+        Array without axes, in the promoted dtype.
 
     Raises:
         ShapeError: the numbers of elements differ.
+
+    See also:
+        `vecdot`, along an axis.
 
     >>> tr.vdot(tr.asarray([1j, 2]), tr.asarray([1j, 1]))
     Tensor(3.+0.j)
@@ -129,7 +188,18 @@ def _contracted(name: str, x: Any, y: Any, axis: int) -> Any:
 
 
 def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """The identity matrix with `n` rows.
+    """Identity matrix.
+
+    Args:
+        n: number of rows.
+        dtype: dtype of the result; float64 by default.
+        device: device or its name; by default that of the enclosing scope, else the CPU.
+
+    Returns:
+        Array of shape (n, n).
+
+    See also:
+        `eye`, with other diagonals.
 
     >>> tr.identity(2)
     Tensor([[1., 0.],
@@ -139,7 +209,13 @@ def identity(n: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def sort_complex(x: Any, /) -> Array:
-    """The elements as complex numbers, sorted along the last axis by real part, then by imaginary part.
+    """Sort along the last axis as complex numbers: by real part, then by imaginary part.
+
+    Args:
+        x: array with at least one axis.
+
+    Returns:
+        Complex array of the shape of `x`.
 
     >>> tr.sort_complex(tr.asarray([3, 1j, 1]))
     Tensor([0.+1.j, 1.+0.j, 3.+0.j])
@@ -150,7 +226,21 @@ def sort_complex(x: Any, /) -> Array:
 
 @direct(lambda x, /, axes=None: x.transpose(axes) if axes.__class__ in (tuple, type(None)) else None, ANY_SIZE)
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
-    """The axes in another order; by default in reverse, so that a matrix is transposed.
+    """Permute the axes; by default reverse them, which transposes a matrix.
+
+    Args:
+        x: array of any shape and dtype.
+        axes: each axis once, in the new order.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        ArgumentError: an axis is missing.
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `permute_dims`, of the Array API; `matrix_transpose`, for stacks.
 
     >>> tr.transpose(tr.zeros((2, 3, 4))).shape
     (4, 3, 2)
@@ -160,7 +250,17 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:
-    """Products of (stacks of) matrices and vectors, whose leading axes broadcast.
+    """Matrix-vector products; leading axes broadcast.
+
+    Args:
+        x1: array of shape (..., m, n).
+        x2: array of shape (..., n).
+
+    Returns:
+        Array of shape (..., m) in the promoted dtype.
+
+    Raises:
+        ShapeError: the contracted extents differ, or leading axes do not broadcast.
 
     >>> tr.matvec(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1, 1], [0, 1]]))
     Tensor([[3, 7],
@@ -172,7 +272,17 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """Products of (stacks of) conjugated vectors and matrices, whose leading axes broadcast.
+    """Vector-matrix products with conjugated vectors; leading axes broadcast.
+
+    Args:
+        x1: array of shape (..., m).
+        x2: array of shape (..., m, n).
+
+    Returns:
+        Array of shape (..., n) in the promoted dtype.
+
+    Raises:
+        ShapeError: the contracted extents differ, or leading axes do not broadcast.
 
     >>> tr.vecmat(tr.asarray([1, 1]), tr.asarray([[1, 2], [3, 4]]))
     Tensor([4, 6])

@@ -33,14 +33,18 @@ class TopK(NamedTuple):
 
 @direct(_numpy_forms.lexsort, ANY_SIZE)
 def lexsort(keys: Any, /, axis: int = -1) -> Array:
-    """The indices along an axis that sort by the last key, where that is equal by the one before it, and so on.
+    """Indices that sort by several keys; the last key is the primary one.
 
     Args:
-        keys: a sequence of arrays of one shape, or an array whose first axis counts them.
-        axis: the axis along which to sort.
+        keys: sequence of arrays of one shape, or an array whose first axis enumerates them.
+        axis: axis along which to sort.
+
+    Returns:
+        int64 array of the shape of a key.
 
     Raises:
-        ShapeError: there is no key, or they differ in shape.
+        ShapeError: there is no key, or the shapes differ.
+        AxisError: the axis is out of range.
 
     >>> tr.lexsort((tr.asarray([1, 2, 0]), tr.asarray([5, 3, 3])))
     Tensor([2, 1, 0])
@@ -65,18 +69,23 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
-    """The elements so arranged along an axis that those with the numbers `kth` stand where sorting puts them.
+    """Rearrange elements along an axis such that those at `kth` are where sorting would put them.
 
-    Before each of them are elements that are not larger, after it elements that are not smaller, in no order to rely
-    on.
+    Elements before them are not larger, elements after them not smaller; their order is unspecified.
 
     Args:
-        x: the array.
-        kth: one place or several, which may count from the end.
-        axis: the axis; ``None`` for the vector of all elements.
+        x: array of any shape.
+        kth: index or indices into the sorted order; negative ones count from the end.
+        axis: axis to partition along; None for the flattened array.
+
+    Returns:
+        Array of the dtype of `x`.
 
     Raises:
-        AxisError: a place is out of bounds.
+        AxisError: an index is out of bounds.
+
+    See also:
+        `argpartition`, which returns indices; `top_k`.
 
     >>> tr.partition(tr.asarray([3, 1, 2]), 1)[1]
     Tensor(2)
@@ -88,7 +97,18 @@ def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Arr
 
 
 def argpartition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
-    """The indices along an axis that arrange the elements as `partition` does.
+    """Indices that rearrange elements along an axis as `partition` does.
+
+    Args:
+        x: array of any shape.
+        kth: index or indices into the sorted order; negative ones count from the end.
+        axis: axis to partition along; None for the flattened array.
+
+    Returns:
+        int64 array.
+
+    Raises:
+        AxisError: an index is out of bounds.
 
     >>> tr.argpartition(tr.asarray([3, 1, 2]), 0)[0]
     Tensor(1)
@@ -111,12 +131,21 @@ def _line(name: str, x: Any, axis: int | None, kth: Any) -> tuple[Any, int]:
 
 
 def top_k(x: Any, k: Any, /, *, axis: int = -1) -> TopK:
-    """The `k` largest elements along an axis in descending order, and their indices; of equal ones the first first.
+    """The `k` largest elements along an axis in descending order, and their indices.
 
-    The derivative passes to the elements that are chosen.
+    Equal elements keep their order. Derivatives pass to the selected elements.
+
+    Args:
+        x: array with at least one axis.
+        k: number of elements.
+        axis: axis to select along.
+
+    Returns:
+        A named tuple of the values and their indices, int64, with extent `k` along the axis.
 
     Raises:
         ArgumentError: there are fewer than `k` elements.
+        AxisError: the axis is out of range.
 
     >>> tr.top_k(tr.asarray([3, 9, 5]), 2)
     TopK(values=Tensor([9, 5]), indices=Tensor([1, 2]))

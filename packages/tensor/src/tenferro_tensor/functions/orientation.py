@@ -20,7 +20,13 @@ __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "fliplr", "flipud", "rollax
 
 @direct(_numpy_forms.atleast_1d, ANY_SIZE)
 def atleast_1d(*arrays: Any) -> Array:
-    """Each array with at least one axis; a tuple of them for several arrays.
+    """View arrays with at least one axis.
+
+    Args:
+        arrays: arrays of any shapes and dtypes.
+
+    Returns:
+        The array for one argument, a tuple of arrays for several.
 
     >>> tr.atleast_1d(tr.asarray(2.0))
     Tensor([2.])
@@ -30,7 +36,13 @@ def atleast_1d(*arrays: Any) -> Array:
 
 @direct(_numpy_forms.atleast_2d, ANY_SIZE)
 def atleast_2d(*arrays: Any) -> Array:
-    """Each array with at least two axes, a vector as a row; a tuple of them for several arrays.
+    """View arrays with at least two axes; a vector becomes a row.
+
+    Args:
+        arrays: arrays of any shapes and dtypes.
+
+    Returns:
+        The array for one argument, a tuple of arrays for several.
 
     >>> tr.atleast_2d(tr.asarray([1, 2])).shape
     (1, 2)
@@ -40,7 +52,13 @@ def atleast_2d(*arrays: Any) -> Array:
 
 @direct(_numpy_forms.atleast_3d, ANY_SIZE)
 def atleast_3d(*arrays: Any) -> Array:
-    """Each array with at least three axes: a vector has shape (1, n, 1) then, a matrix (m, n, 1).
+    """View arrays with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
+
+    Args:
+        arrays: arrays of any shapes and dtypes.
+
+    Returns:
+        The array for one argument, a tuple of arrays for several.
 
     >>> tr.atleast_3d(tr.asarray([1, 2])).shape
     (1, 2, 1)
@@ -64,7 +82,16 @@ def with_axes(x: Any, least: int) -> Any:
 
 
 def flipud(x: Any, /) -> Array:
-    """The entries along the first axis in reverse order.
+    """Reverse the order along the first axis.
+
+    Args:
+        x: array with at least one axis.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        ShapeError: `x` has no axes.
 
     >>> tr.flipud(tr.asarray([1, 2, 3]))
     Tensor([3, 2, 1])
@@ -74,7 +101,16 @@ def flipud(x: Any, /) -> Array:
 
 
 def fliplr(x: Any, /) -> Array:
-    """The entries along the second axis in reverse order.
+    """Reverse the order along the second axis.
+
+    Args:
+        x: array with at least two axes.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        ShapeError: `x` has fewer than two axes.
 
     >>> tr.fliplr(tr.asarray([[1, 2, 3]]))
     Tensor([[3, 2, 1]])
@@ -91,10 +127,19 @@ def _of_axes(name: str, x: Any, least: int) -> Any:
 
 
 def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Array:
-    """`x` turned by `k` right angles in the plane of two axes, from the first towards the second.
+    """Rotate an array by multiples of 90 degrees in the plane of two axes.
+
+    Args:
+        x: array with at least two axes.
+        k: number of rotations, from the first axis towards the second.
+        axes: the two axes of the plane.
+
+    Returns:
+        Array of the dtype of `x`.
 
     Raises:
         AxisError: the axes are not two different ones of `x`.
+        ShapeError: `x` has fewer than two axes.
 
     >>> tr.rot90(tr.asarray([[1, 2], [3, 4]]))
     Tensor([[2, 4],
@@ -115,7 +160,21 @@ def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Array:
 
 @direct(_numpy_forms.rollaxis, ANY_SIZE)
 def rollaxis(x: Any, axis: int, start: int = 0) -> Array:
-    """An axis moved to before the axis `start`; `moveaxis` says the same more plainly.
+    """Move an axis before the axis `start`.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis to move.
+        start: axis to move it before.
+
+    Returns:
+        Array of the dtype of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+
+    See also:
+        `moveaxis`, which is clearer.
 
     >>> tr.rollaxis(tr.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)

@@ -22,12 +22,22 @@ __all__ = ["packbits", "unpackbits"]
 
 
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Bytes whose bits say which elements along an axis, or of all, are not 0; missing ones at the end count as 0.
+    """Pack nonzero elements into the bits of bytes; missing bits at the end are 0.
 
     Args:
-        x: integers or booleans.
-        axis: the axis.
-        bitorder: ``"big"`` where the first element is the highest bit, ``"little"`` where it is the lowest.
+        x: integer or boolean array.
+        axis: axis to pack along; by default the flattened array.
+        bitorder: ``"big"`` if the first element is the highest bit, ``"little"`` if it is the lowest.
+
+    Returns:
+        uint8 array, with one entry for 8 along the axis.
+
+    Raises:
+        DTypeError: `x` is floating point.
+        ArgumentError: `bitorder` is another text.
+
+    See also:
+        `unpackbits`, the inverse.
 
     >>> tr.packbits(tr.asarray([1, 0, 1, 0, 0, 0, 0, 1, 1]))
     Tensor([161, 128], dtype=uint8)
@@ -47,13 +57,23 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Array
 
 
 def unpackbits(x: Any, /, axis: int | None = None, count: Any = None, bitorder: str = "big") -> Array:
-    """The bits of bytes along an axis, or of all, as bytes that are 0 or 1.
+    """Unpack the bits of bytes into elements that are 0 or 1.
 
     Args:
-        x: bytes, in uint8.
-        axis: the axis.
-        count: how many bits to keep; a negative number says how many to leave out at the end.
+        x: uint8 array.
+        axis: axis to unpack along; by default the flattened array.
+        count: number of bits to keep; a negative number is the number to drop at the end.
         bitorder: ``"big"`` for the highest bit first, ``"little"`` for the lowest.
+
+    Returns:
+        uint8 array, with 8 entries for one along the axis.
+
+    Raises:
+        DTypeError: `x` is not uint8.
+        ArgumentError: `bitorder` is another text.
+
+    See also:
+        `packbits`, the inverse.
 
     >>> tr.unpackbits(tr.asarray([161], dtype=tr.uint8))
     Tensor([1, 0, 1, 0, 0, 0, 0, 1], dtype=uint8)

@@ -25,9 +25,20 @@ _STOP_GRADIENT: Final = catalog.stop_gradient.op()
 
 
 def complex(x1: Any, x2: Any, /) -> Array:
-    """The complex numbers ``x1 + 1j * x2`` of real parts `x1` and imaginary parts `x2`.
+    """Complex numbers ``x1 + 1j * x2`` from real and imaginary parts.
 
-    Signs of zeros and infinities stay as they are, which the sum of products would not keep.
+    Unlike that expression, it preserves the signs of zeros and infinities.
+
+    Args:
+        x1: real parts, real.
+        x2: imaginary parts, real; both broadcast.
+
+    Returns:
+        complex64 or complex128 array of the broadcast shape.
+
+    Raises:
+        DTypeError: a part is complex, or of a narrow dtype.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.complex(tr.asarray([1.0, 2.0]), -1)
     Tensor([1.-1.j, 2.-1.j])
@@ -38,6 +49,12 @@ def complex(x1: Any, x2: Any, /) -> Array:
 def conj(x: Any, /) -> Array:
     """Complex conjugate; real numbers are unchanged.
 
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
     >>> tr.conj(tr.asarray([1 + 2j]))
     Tensor([1.-2.j])
     """
@@ -45,7 +62,13 @@ def conj(x: Any, /) -> Array:
 
 
 def imag(x: Any, /) -> Array:
-    """Imaginary part; 0 for real numbers.
+    """Imaginary part; zeros for real numbers.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Real array of the shape of `x`.
 
     >>> tr.imag(tr.asarray([1 + 2j]))
     Tensor([2.])
@@ -56,6 +79,12 @@ def imag(x: Any, /) -> Array:
 def real(x: Any, /) -> Array:
     """Real part; real numbers are unchanged.
 
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Real array of the shape of `x`.
+
     >>> tr.real(tr.asarray([1 + 2j]))
     Tensor([1.])
     """
@@ -63,7 +92,13 @@ def real(x: Any, /) -> Array:
 
 
 def stop_gradient(x: Any, /) -> Array:
-    """`x` itself, but no derivative passes.
+    """`x` itself, as a constant of every differentiation.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     >>> tr.stop_gradient(tr.asarray([1.0]))
     Tensor([1.])

@@ -19,10 +19,20 @@ __all__ = ["to_device"]
 
 
 def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> Array:
-    """`x` on a device: a copy where the memory differs, the value itself where it is there already.
+    """Move an array to a device, copying only if the memory space differs.
+
+    Args:
+        x: array of any shape and dtype.
+        device: the device, or its name.
+        stream: must be None; the compute context orders the work.
+
+    Returns:
+        Array of the shape and dtype of `x`, at the device.
 
     Raises:
-        ArgumentError: a stream is given; work is ordered by the compute context instead.
+        ArgumentError: `stream` was given.
+        PlacementError: there is no such device.
+        TransferForbiddenError: transfers are forbidden here.
 
     >>> tr.to_device(tr.asarray([1.0]), "cpu:0").device
     ComputeDevice('cpu:0')

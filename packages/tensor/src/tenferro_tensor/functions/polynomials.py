@@ -65,7 +65,16 @@ def trimmed(name: str, p: Any, trim: bool | None, tolerance: float = 0.0) -> Any
 
 @direct(_numpy_forms.polyadd)
 def polyadd(p: Any, q: Any, /) -> Array:
-    """The sum of two polynomials.
+    """Sum of two polynomials.
+
+    Args:
+        p, q: vectors of coefficients, highest power first.
+
+    Returns:
+        Vector of coefficients.
+
+    Raises:
+        ShapeError: an operand is not a vector.
 
     >>> tr.polyadd(tr.asarray([1, 2]), tr.asarray([9, 5, 4]))
     Tensor([9, 6, 6])
@@ -75,7 +84,16 @@ def polyadd(p: Any, q: Any, /) -> Array:
 
 @direct(_numpy_forms.polysub)
 def polysub(p: Any, q: Any, /) -> Array:
-    """The difference of two polynomials.
+    """Difference of two polynomials.
+
+    Args:
+        p, q: vectors of coefficients, highest power first.
+
+    Returns:
+        Vector of coefficients.
+
+    Raises:
+        ShapeError: an operand is not a vector.
 
     >>> tr.polysub(tr.asarray([2, 10]), tr.asarray([1, 2, 3]))
     Tensor([-1,  0,  7])
@@ -91,7 +109,20 @@ def _aligned(name: str, p: Any, q: Any) -> list[Any]:
 
 
 def polymul(p: Any, q: Any, /, *, trim_leading_zeros: bool | None = None) -> Array:
-    """The product of two polynomials.
+    """Product of two polynomials.
+
+    Args:
+        p, q: vectors of coefficients, highest power first.
+        trim_leading_zeros: whether to remove leading zeros of the result; by default only if they are known.
+
+    Returns:
+        Vector of coefficients.
+
+    Raises:
+        ShapeError: an operand is not a vector.
+
+    See also:
+        `convolve`, the same on vectors.
 
     >>> tr.polymul(tr.asarray([1, 2]), tr.asarray([1, 3]))
     Tensor([1, 5, 6])
@@ -101,10 +132,18 @@ def polymul(p: Any, q: Any, /, *, trim_leading_zeros: bool | None = None) -> Arr
 
 
 def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tuple[Any, Any]:
-    """The quotient and the remainder of two polynomials.
+    """Quotient and remainder of two polynomials.
+
+    Args:
+        u: coefficients of the dividend, highest power first.
+        v: coefficients of the divisor.
+        trim_leading_zeros: whether to remove leading zeros of the result; by default only if they are known.
+
+    Returns:
+        A tuple of the coefficients of the quotient and of the remainder.
 
     Raises:
-        ShapeError: the divisor has no coefficients.
+        ShapeError: an operand is not a vector, or has no coefficients.
 
     >>> tr.polydiv(tr.asarray([3.0, 5.0, 2.0]), tr.asarray([2.0, 1.0]))
     (Tensor([1.5 , 1.75]), Tensor([0.25]))
@@ -128,7 +167,17 @@ def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tup
 
 @direct(_numpy_forms.polyval)
 def polyval(p: Any, x: Any, /) -> Array:
-    """The values of a polynomial at places, by Horner's rule.
+    """Evaluate a polynomial by Horner's rule.
+
+    Args:
+        p: vector of coefficients, highest power first.
+        x: points, of any shape.
+
+    Returns:
+        Array of the shape of `x`, in the promoted dtype.
+
+    Raises:
+        ShapeError: `p` is not a vector.
 
     >>> tr.polyval(tr.asarray([3, 0, 1]), tr.asarray([5, 2]))
     Tensor([76, 13])
@@ -141,7 +190,18 @@ def polyval(p: Any, x: Any, /) -> Array:
 
 
 def polyder(p: Any, /, m: int = 1) -> Array:
-    """The derivative of order `m` of a polynomial.
+    """Derivative of a polynomial.
+
+    Args:
+        p: vector of coefficients, highest power first.
+        m: order of the derivative.
+
+    Returns:
+        Vector of coefficients.
+
+    Raises:
+        ArgumentError: `m` is negative.
+        ShapeError: `p` is not a vector.
 
     >>> tr.polyder(tr.asarray([1, 1, 1, 1]))
     Tensor([3, 2, 1])
@@ -165,15 +225,19 @@ def _powers(p: Any, n: Any, least: int) -> Any:
 
 
 def polyint(p: Any, /, m: int = 1, k: Any = None) -> Array:
-    """The integral of order `m` of a polynomial.
+    """Antiderivative of a polynomial.
 
     Args:
-        p: the coefficients.
-        m: how often to integrate.
-        k: the constants of integration, by default 0: one for each time, in the order in which they come in, or one.
+        p: vector of coefficients, highest power first.
+        m: number of integrations.
+        k: constants of integration, one for each integration in order, or one for all; 0 by default.
+
+    Returns:
+        Vector of coefficients.
 
     Raises:
-        ArgumentError: the number of constants is another one.
+        ArgumentError: `m` is negative, or there are too few constants.
+        ShapeError: `p` is not a vector.
 
     >>> tr.polyint(tr.asarray([6.0, 2.0, 1.0]), k=4.0)
     Tensor([2., 1., 1., 4.])
@@ -207,12 +271,19 @@ def _constants(k: Any, m: int) -> Sequence[Any]:
 
 @direct(_numpy_forms.vander)
 def vander(x: Any, /, n: Any = None, increasing: bool = False) -> Array:
-    """The matrix of the powers of a vector: column j holds ``x**(n - 1 - j)``, or ``x**j`` if `increasing`.
+    """Vandermonde matrix: column j is ``x**(n - 1 - j)``, or ``x**j`` if `increasing`.
 
     Args:
-        x: the vector.
-        n: number of columns, by default the extent of `x`.
-        increasing: powers ascend.
+        x: vector.
+        n: number of columns; by default the extent of `x`.
+        increasing: sort the powers in ascending order.
+
+    Returns:
+        Array of shape (extent of x, n).
+
+    Raises:
+        ShapeError: `x` is not a vector.
+        ArgumentError: `n` is negative.
 
     >>> tr.vander(tr.asarray([1, 2, 3]), 3)
     Tensor([[1, 1, 1],

@@ -24,7 +24,13 @@ __all__ = [
 
 
 def iscomplex(x: Any, /) -> Array:
-    """Whether the imaginary part is not 0, element by element.
+    """Whether elements have a nonzero imaginary part.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Boolean array of the shape of `x`.
 
     >>> tr.iscomplex(tr.asarray([1 + 0j, 2j]))
     Tensor([False,  True])
@@ -33,7 +39,13 @@ def iscomplex(x: Any, /) -> Array:
 
 
 def isreal(x: Any, /) -> Array:
-    """Whether the imaginary part is 0, element by element.
+    """Whether elements have a zero imaginary part.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Boolean array of the shape of `x`.
 
     >>> tr.isreal(tr.asarray([1 + 0j, 2j]))
     Tensor([ True, False])
@@ -42,7 +54,13 @@ def isreal(x: Any, /) -> Array:
 
 
 def iscomplexobj(x: Any, /) -> bool:
-    """Whether the dtype is complex, whatever the elements are.
+    """Whether the dtype is complex.
+
+    Args:
+        x: array or number.
+
+    Returns:
+        A Python bool, regardless of the elements.
 
     >>> tr.iscomplexobj(tr.asarray([1 + 0j]))
     True
@@ -51,7 +69,13 @@ def iscomplexobj(x: Any, /) -> bool:
 
 
 def isrealobj(x: Any, /) -> bool:
-    """Whether the dtype is not complex, whatever the elements are.
+    """Whether the dtype is not complex.
+
+    Args:
+        x: array or number.
+
+    Returns:
+        A Python bool, regardless of the elements.
 
     >>> tr.isrealobj(tr.asarray([1 + 0j]))
     False
@@ -60,7 +84,16 @@ def isrealobj(x: Any, /) -> bool:
 
 
 def isneginf(x: Any, /) -> Array:
-    """Whether a real number is minus infinity.
+    """Whether elements are minus infinity.
+
+    Args:
+        x: real array of any shape.
+
+    Returns:
+        Boolean array of the shape of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.isneginf(tr.asarray([float("-inf"), 1.0]))
     Tensor([ True, False])
@@ -70,7 +103,16 @@ def isneginf(x: Any, /) -> Array:
 
 
 def isposinf(x: Any, /) -> Array:
-    """Whether a real number is plus infinity.
+    """Whether elements are plus infinity.
+
+    Args:
+        x: real array of any shape.
+
+    Returns:
+        Boolean array of the shape of `x`.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> tr.isposinf(tr.asarray([float("inf"), 1.0]))
     Tensor([ True, False])
@@ -87,7 +129,13 @@ def _ordered(name: str, x: Any) -> Any:
 
 
 def isscalar(x: Any, /) -> bool:
-    """Whether `x` is a single number: a number of Python or NumPy, or a value without axes.
+    """Whether `x` is a single number: a Python or NumPy number, or an array without axes.
+
+    Args:
+        x: any object.
+
+    Returns:
+        A Python bool.
 
     >>> tr.isscalar(3.0), tr.isscalar(tr.asarray(3.0)), tr.isscalar(tr.asarray([3.0]))
     (True, True, False)
@@ -96,7 +144,13 @@ def isscalar(x: Any, /) -> bool:
 
 
 def iterable(x: Any, /) -> bool:
-    """Whether a loop over `x` is possible: whether it has an axis, or is another collection.
+    """Whether `x` can be iterated over: an array with an axis, or another collection.
+
+    Args:
+        x: any object.
+
+    Returns:
+        A Python bool.
 
     >>> tr.iterable(tr.zeros(2)), tr.iterable(tr.asarray(1.0))
     (True, False)
@@ -105,7 +159,13 @@ def iterable(x: Any, /) -> bool:
 
 
 def ndim(x: Any, /) -> int:
-    """Number of axes, also of a number or of nested sequences.
+    """Number of axes.
+
+    Args:
+        x: array, number or nested sequences.
+
+    Returns:
+        A Python integer.
 
     >>> tr.ndim(tr.zeros((2, 3)))
     2
@@ -114,7 +174,13 @@ def ndim(x: Any, /) -> int:
 
 
 def shape(x: Any, /) -> tuple[Any, ...]:
-    """Extents of the axes, also of a number or of nested sequences.
+    """Extents of the axes.
+
+    Args:
+        x: array, number or nested sequences.
+
+    Returns:
+        A tuple of integers and sizes.
 
     >>> tr.shape(tr.zeros((2, 3)))
     (2, 3)
@@ -123,7 +189,17 @@ def shape(x: Any, /) -> tuple[Any, ...]:
 
 
 def size(x: Any, /, axis: Any = None) -> Any:
-    """Number of elements, or the product of the extents of some axes.
+    """Number of elements, or product of the extents of some axes.
+
+    Args:
+        x: array, number or nested sequences.
+        axis: axis or axes; by default all.
+
+    Returns:
+        An integer or a size.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.size(tr.zeros((2, 3))), tr.size(tr.zeros((2, 3)), 1)
     (6, 3)
@@ -148,9 +224,19 @@ _ABSTRACT: Final = {
 
 
 def issubdtype(dtype: Any, kind: Any, /) -> bool:
-    """Whether a dtype is of a kind: an abstract type of NumPy such as ``np.floating``, or a dtype.
+    """Whether a dtype is of a kind.
 
     `isdtype` asks the same in the words of the standard.
+
+    Args:
+        dtype: the dtype, or a name of it.
+        kind: an abstract class of NumPy such as ``np.floating``, or a dtype.
+
+    Returns:
+        A Python bool.
+
+    See also:
+        `isdtype`, of the Array API.
 
     >>> tr.issubdtype(tr.float32, np.floating), tr.issubdtype(tr.float32, tr.float64)
     (True, False)
@@ -162,7 +248,16 @@ def issubdtype(dtype: Any, kind: Any, /) -> bool:
 
 
 def promote_types(type1: Any, type2: Any, /) -> DType:
-    """The dtype in which two dtypes meet.
+    """Common dtype of two dtypes.
+
+    Args:
+        type1, type2: dtypes, or names of them.
+
+    Returns:
+        The promoted dtype.
+
+    See also:
+        `result_type`, for any number of arrays and dtypes.
 
     >>> tr.promote_types(tr.float32, tr.int64)
     dtype('float64')
@@ -171,14 +266,17 @@ def promote_types(type1: Any, type2: Any, /) -> DType:
 
 
 def real_if_close(x: Any, /, tol: float = 100) -> Array:
-    """The real part of complex numbers whose imaginary parts are all nearly 0, else the numbers themselves.
+    """Real part if all imaginary parts are nearly 0, otherwise the array itself.
 
     Args:
-        x: the array.
-        tol: the bound of the imaginary parts, in units of the machine epsilon if it is greater than 1.
+        x: array of any shape and dtype.
+        tol: bound of the imaginary parts; in units of the machine epsilon if greater than 1.
+
+    Returns:
+        Array of the shape of `x`, real or complex.
 
     Raises:
-        TracingError: the elements are not known while tracing, hence the dtype of the result neither.
+        TracingError: the elements, and with them the dtype of the result, are unknown while tracing.
 
     >>> tr.real_if_close(tr.asarray([2 + 1e-17j]))
     Tensor([2.])

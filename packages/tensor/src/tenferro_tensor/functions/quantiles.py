@@ -45,7 +45,21 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 
 @direct(_statistic_forms.median)
 def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Middle element over axes, the mean of the two middle ones of an even number; NaN if one is NaN, or of none.
+    """Median over axes; NaN if an element is NaN, or for no elements.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `nanmedian`, which ignores NaN; `quantile`.
 
     >>> tr.median(tr.asarray([7, 1, 2, 4]))
     Tensor(3.)
@@ -55,7 +69,18 @@ def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @direct(_statistic_forms.nanmedian)
 def nanmedian(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Median over axes of the elements that are not NaN; NaN where there are none.
+    """Median over axes, ignoring NaN; NaN for no elements.
+
+    Args:
+        x: real array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanmedian(tr.asarray([7.0, float("nan"), 2.0]))
     Tensor(4.5)
@@ -102,20 +127,28 @@ def _entry(rows: Any, at: DimLike) -> Any:
 def quantile(
     x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
-    """Quantiles over axes: the elements that the fraction `q` of all elements does not exceed; NaN if one is NaN.
+    """Quantiles over axes; NaN if an element is NaN.
 
-    Derivatives pass to the neighbouring elements, and to `q` where the method interpolates.
+    Derivatives pass to the neighbouring elements, and to `q` if the method interpolates.
 
     Args:
-        x: real numbers.
-        q: probabilities between 0 and 1; their axes come first in the result.
-        axis: one axis, a tuple of axes, or ``None`` for all.
-        method: NumPy's name of the rule for a quantile between two elements.
-        keepdims: leave the reduced axes with extent 1.
-        weights: of the shape of `x` or of the extents of the axes; for the method ``"inverted_cdf"``.
+        x: real array of any shape.
+        q: probabilities between 0 and 1, of any shape.
+        axis: axis or axes to reduce; by default all.
+        method: NumPy's name of the estimator (R. J. Hyndman and Y. Fan, 1996).
+        keepdims: keep the reduced axes with extent 1.
+        weights: array of the shape of `x`, or of the extents of the axes; for the method ``"inverted_cdf"`` only.
+
+    Returns:
+        Array with the axes of `q` first, then those of `x` that are not reduced.
 
     Raises:
-        ArgumentError: a probability is not between 0 and 1, or the method is unknown or takes no weights.
+        ArgumentError: `q` is out of range, or the method is unknown or takes no weights.
+        DTypeError: `x` is complex.
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `percentile`; `nanquantile`, which ignores NaN.
 
     >>> tr.quantile(tr.asarray([1.0, 2.0, 4.0]), 0.75)
     Tensor(3.)
@@ -126,7 +159,26 @@ def quantile(
 def percentile(
     x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
-    """Percentiles over axes: `quantile` with probabilities between 0 and 100.
+    """Percentiles over axes; NaN if an element is NaN.
+
+    Args:
+        x: real array of any shape.
+        q: percentages between 0 and 100, of any shape.
+        axis: axis or axes to reduce; by default all.
+        method: NumPy's name of the estimator (R. J. Hyndman and Y. Fan, 1996).
+        keepdims: keep the reduced axes with extent 1.
+        weights: array of the shape of `x`, or of the extents of the axes; for the method ``"inverted_cdf"`` only.
+
+    Returns:
+        Array with the axes of `q` first, then those of `x` that are not reduced.
+
+    Raises:
+        ArgumentError: `q` is out of range, or the method is unknown or takes no weights.
+        DTypeError: `x` is complex.
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `quantile`, with probabilities.
 
     >>> tr.percentile(tr.asarray([1.0, 2.0, 4.0]), 75)
     Tensor(3.)
@@ -137,7 +189,23 @@ def percentile(
 def nanquantile(
     x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
-    """Quantiles over axes of the elements that are not NaN; NaN where there are none.
+    """Quantiles over axes, ignoring NaN; NaN for no elements.
+
+    Args:
+        x: real array of any shape.
+        q: probabilities between 0 and 1, of any shape.
+        axis: axis or axes to reduce; by default all.
+        method: NumPy's name of the estimator (R. J. Hyndman and Y. Fan, 1996).
+        keepdims: keep the reduced axes with extent 1.
+        weights: array of the shape of `x`, or of the extents of the axes; for the method ``"inverted_cdf"`` only.
+
+    Returns:
+        Array with the axes of `q` first, then those of `x` that are not reduced.
+
+    Raises:
+        ArgumentError: `q` is out of range, or the method is unknown or takes no weights.
+        DTypeError: `x` is complex.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanquantile(tr.asarray([1.0, float("nan"), 2.0]), 0.5)
     Tensor(1.5)
@@ -148,7 +216,23 @@ def nanquantile(
 def nanpercentile(
     x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Array:
-    """Percentiles over axes of the elements that are not NaN; NaN where there are none.
+    """Percentiles over axes, ignoring NaN; NaN for no elements.
+
+    Args:
+        x: real array of any shape.
+        q: percentages between 0 and 100, of any shape.
+        axis: axis or axes to reduce; by default all.
+        method: NumPy's name of the estimator (R. J. Hyndman and Y. Fan, 1996).
+        keepdims: keep the reduced axes with extent 1.
+        weights: array of the shape of `x`, or of the extents of the axes; for the method ``"inverted_cdf"`` only.
+
+    Returns:
+        Array with the axes of `q` first, then those of `x` that are not reduced.
+
+    Raises:
+        ArgumentError: `q` is out of range, or the method is unknown or takes no weights.
+        DTypeError: `x` is complex.
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.nanpercentile(tr.asarray([1.0, float("nan"), 2.0]), 50)
     Tensor(1.5)

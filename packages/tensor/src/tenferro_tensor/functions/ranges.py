@@ -27,7 +27,13 @@ __all__ = ["copy", "frombuffer", "fromfunction", "fromiter", "geomspace", "logsp
 
 
 def copy(x: Any, /) -> Array:
-    """The same elements in memory of their own.
+    """Copy an array into its own memory.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     >>> tr.copy(tr.asarray([1, 2]))
     Tensor([1, 2])
@@ -52,9 +58,28 @@ def _placed(name: str, x: Any, axis: int, dtype: Any) -> Any:
 def logspace(
     start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
-    """`num` powers ``base**start`` to ``base**stop``, whose exponents are evenly spaced.
+    """Numbers ``base**start`` to ``base**stop`` with evenly spaced exponents.
 
-    Both bounds and the base may be values, through which derivatives pass; bounds broadcast.
+    The bounds and the base may be arrays, with respect to which the result is differentiable.
+
+    Args:
+        start: first exponent.
+        stop: last exponent; both broadcast.
+        num: number of elements, at least 0.
+        endpoint: include `stop`.
+        base: the base.
+        dtype: dtype of the result; by default floating point.
+        axis: position of the new axis.
+
+    Returns:
+        Array with a new axis of extent `num`.
+
+    Raises:
+        ArgumentError: `num` is negative.
+        AxisError: the axis is out of range.
+
+    See also:
+        `geomspace`, which takes the bounds themselves.
 
     >>> tr.logspace(0, 2, 3)
     Tensor([  1.,  10., 100.])
@@ -70,12 +95,28 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Array:
-    """`num` numbers from `start` to `stop`, each the one before times a constant.
+    """Numbers from `start` to `stop` with a constant ratio.
 
-    Both bounds may be values, through which derivatives pass, and broadcast. Complex numbers lie on a spiral.
+    The bounds may be arrays, with respect to which the result is differentiable. Complex numbers are on a logarithmic
+    spiral.
+
+    Args:
+        start: first number.
+        stop: last number; both broadcast.
+        num: number of elements, at least 0.
+        endpoint: include `stop`.
+        dtype: dtype of the result; by default floating point.
+        axis: position of the new axis.
+
+    Returns:
+        Array with a new axis of extent `num`.
 
     Raises:
-        ArgumentError: a bound is known to be 0.
+        ArgumentError: a bound is known to be 0, or `num` is negative.
+        AxisError: the axis is out of range.
+
+    See also:
+        `logspace`, which takes exponents.
 
     >>> tr.geomspace(1, 1000, 4)
     Tensor([   1.,   10.,  100., 1000.])
@@ -98,13 +139,16 @@ def geomspace(
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, /, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """The values of a function of indices: it is called once, with the index of every element along each axis.
+    """Values of a function of indices, called once with the indices of all elements.
 
     Args:
-        function: a function of as many arrays of the shape as that has axes.
-        shape: the shape.
+        function: takes as many arrays as the shape has axes, each of that shape.
+        shape: extents of the array.
         dtype: dtype of the indices.
         kwargs: passed to the function.
+
+    Returns:
+        The result of the function.
 
     >>> tr.fromfunction(lambda i, j: 10 * i + j, (2, 2), dtype=int)
     Tensor([[ 0,  1],
@@ -114,16 +158,19 @@ def fromfunction(function: Callable[..., Any], shape: Any, /, *, dtype: Any = fl
 
 
 def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """A vector of the numbers whose bytes are in a buffer, such as ``bytes``; they are copied.
+    """Vector of the numbers whose bytes are in a buffer; they are copied.
 
     Args:
         buffer: bytes, or an object with the buffer protocol.
-        dtype: of the numbers.
-        count: how many to read, -1 for all.
-        offset: how many bytes to skip.
+        dtype: dtype of the numbers.
+        count: how many to read; -1 for all.
+        offset: number of bytes to skip.
+
+    Returns:
+        Vector of the given dtype.
 
     Raises:
-        HostAdapterError: the buffer is too short, or its length is no multiple of the numbers' size.
+        HostAdapterError: the buffer is too short, or its length is not a multiple of the element size.
 
     >>> tr.frombuffer(bytes([1, 2, 3]), dtype="uint8")
     Tensor([1, 2, 3], dtype=uint8)
@@ -136,15 +183,18 @@ def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int 
 
 
 def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1) -> Array:
-    """A vector of the numbers that an iterable gives.
+    """Vector of the numbers that an iterable yields.
 
     Args:
-        iterable: gives the numbers.
-        dtype: of the result.
-        count: how many to take, -1 for all.
+        iterable: yields numbers.
+        dtype: dtype of the result.
+        count: how many to take; -1 for all.
+
+    Returns:
+        Vector of the given dtype.
 
     Raises:
-        HostAdapterError: there are fewer than `count`, or one does not fit the dtype.
+        HostAdapterError: there are fewer than `count`, or a number does not fit the dtype.
 
     >>> tr.fromiter((i * i for i in range(4)), dtype="int64")
     Tensor([0, 1, 4, 9])

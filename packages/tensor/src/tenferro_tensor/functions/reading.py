@@ -30,11 +30,21 @@ _basic_ops: Final = Table("ops behind keys of integers and slices")
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """``x[key]`` with NumPy's meaning: integers, slices, ellipsis, new axes, masks and integer arrays.
+    """``x[key]``, with the semantics of NumPy.
 
-    Indices that are known are checked, in a trace as well. Those that are not (traced, or on an accelerator) are
-    clamped to the axis, and a slice ``i : i + k`` between such bounds is moved inside: only the running kernel sees
-    them, and that raises nothing.
+    Known indices are checked, also while tracing. Unknown ones (traced, or on an accelerator) are clamped to the axis,
+    and a slice ``i : i + k`` with such bounds is moved inside the array: only the running kernel sees them, and it
+    raises no errors.
+
+    Args:
+        x: the array.
+        key: integers, slices, ellipsis, new axes, masks and integer arrays.
+
+    Returns:
+        The selected elements.
+
+    Raises:
+        AxisError: a known index is out of bounds.
     """
     given, spec = x, x.spec
     token = None if spec.symbolic else key_parts(key)
@@ -200,12 +210,24 @@ def _column(indices: Any, common: tuple[DimLike, ...]) -> Any:
 
 @direct(_forms.take, ANY_SIZE)
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
-    """The elements of `x` at integer indices along an axis, which a vector need not name.
+    """Elements at integer indices along an axis.
 
-    Indices that are known are checked; those of a trace are clamped to the axis when the program runs.
+    Known indices are checked; traced ones are clamped to the axis at run time.
+
+    Args:
+        x: array with at least one axis.
+        indices: integer array of any shape.
+        axis: axis to index; may be left out for a vector.
+
+    Returns:
+        Array of the dtype of `x`, with the axes of `indices` in place of the axis.
 
     Raises:
-        AxisError: a known index is out of bounds.
+        AxisError: a known index is out of bounds, or the axis is out of range.
+        ArgumentError: the axis is left out, and `x` is not a vector.
+
+    See also:
+        `take_along_axis`, with indices for each line.
 
     >>> tr.take(tr.asarray([10, 20, 30]), tr.asarray([2, 0]))
     Tensor([30, 10])
@@ -228,7 +250,22 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
 
 @direct(_forms.take_along_axis, ANY_SIZE)
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Array:
-    """The elements of `x` at an own index for each line along an axis; the other axes broadcast.
+    """Elements at separate indices for each line along an axis.
+
+    Args:
+        x: the array.
+        indices: integer array with as many axes as `x`; the other axes broadcast.
+        axis: axis to index.
+
+    Returns:
+        Array of the dtype of `x` with the broadcast shape.
+
+    Raises:
+        ShapeError: the numbers of axes differ, or other axes do not broadcast.
+        AxisError: a known index is out of bounds.
+
+    See also:
+        `put_along_axis`, which writes; `take`.
 
     >>> tr.take_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), axis=1)
     Tensor([[2],

@@ -36,7 +36,22 @@ def accumulated(x: Any, dtype: Any) -> Any:
 
 
 def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """Sum over axes; 0 of no elements. Integers are summed in 64 bits.
+    """Sum over axes; 0 for no elements.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `nansum`, which ignores NaN; `cumulative_sum`.
 
     >>> tr.sum(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     Tensor([4., 6.])
@@ -49,7 +64,22 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fals
 
 
 def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """Product over axes; 1 of no elements. Integers are multiplied in 64 bits.
+    """Product over axes; 1 for no elements.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes to reduce; by default all.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `nanprod`, which ignores NaN; `cumulative_prod`.
 
     >>> tr.prod(tr.asarray([1, 2, 3]))
     Tensor(6)
@@ -60,8 +90,21 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Largest element over axes; NaN if one is NaN.
 
+    Args:
+        x: real array of any shape.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the dtype of `x`.
+
     Raises:
         ShapeError: there are no elements to choose from.
+        AxisError: an axis is out of range or repeated.
+        DTypeError: `x` is complex.
+
+    See also:
+        `nanmax`, which ignores NaN; `argmax`; `maximum`, elementwise.
 
     >>> tr.max(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([5, 7])
@@ -72,8 +115,21 @@ def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Smallest element over axes; NaN if one is NaN.
 
+    Args:
+        x: real array of any shape.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the dtype of `x`.
+
     Raises:
         ShapeError: there are no elements to choose from.
+        AxisError: an axis is out of range or repeated.
+        DTypeError: `x` is complex.
+
+    See also:
+        `nanmin`, which ignores NaN; `argmin`; `minimum`, elementwise.
 
     >>> tr.min(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([1, 2])
@@ -82,7 +138,18 @@ def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 
 def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Whether all elements over axes are true, that is nonzero; true of no elements.
+    """Whether all elements over axes are true; true for no elements.
+
+    Args:
+        x: array of any shape and dtype; nonzero counts as true.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Boolean array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.all(tr.asarray([True, False]))
     Tensor(False)
@@ -91,7 +158,18 @@ def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 
 def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Whether some element over axes is true, that is nonzero; false of no elements.
+    """Whether any element over axes is true; false for no elements.
+
+    Args:
+        x: array of any shape and dtype; nonzero counts as true.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Boolean array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.any(tr.asarray([True, False]))
     Tensor(True)
@@ -101,7 +179,18 @@ def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @direct(_forms.count_nonzero, ANY_SIZE)
 def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Number of elements over axes that are not zero, as int64.
+    """Number of nonzero elements over axes.
+
+    Args:
+        x: array of any shape and dtype.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        int64 array without the reduced axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.count_nonzero(tr.asarray([[1, 0], [2, 3]]), axis=0)
     Tensor([2, 1])

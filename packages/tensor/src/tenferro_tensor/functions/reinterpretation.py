@@ -13,13 +13,20 @@ __all__: list[str] = []
 
 
 def view(x: Any, dtype: Any) -> Any:
-    """The same bits under another dtype; the last axis takes the difference in size, as in NumPy.
+    """Reinterpret the bits as another dtype; the last axis absorbs the difference in size, as in NumPy.
 
-    Between a complex dtype and the real one of its parts, derivatives pass, and traced values have such views as well.
-    Other views are of concrete values only. For a dtype that only NumPy knows the result is a NumPy array.
+    Between a complex dtype and the real dtype of its parts, derivatives pass, and traced values have such views as
+    well. Other views exist for concrete values only. For a dtype that only NumPy supports, the result is a NumPy array.
+
+    Args:
+        x: the array.
+        dtype: the dtype, or a name of it.
+
+    Returns:
+        Array of the given dtype.
 
     Raises:
-        UnsupportedError: the bits of a value that is traced or differentiated, or that is on an accelerator.
+        UnsupportedError: the bits of a traced or differentiated value, or of one on an accelerator.
 
     >>> tr.asarray([1 + 2j, 3j]).view("float64")
     Tensor([1., 2., 0., 3.])

@@ -52,9 +52,23 @@ def _cumulative(ops: AlongOps, start: int, x: Any, axis: Any, dtype: Any, includ
 
 @direct(_line_forms.cumulative_sum, SHORT)
 def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Sums of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
+    """Cumulative sum along an axis.
 
-    `include_initial` puts the empty sum, 0, in front.
+    Args:
+        x: array with at least one axis.
+        axis: axis to accumulate along; may be left out for a vector.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+        include_initial: prepend the empty sum, 0.
+
+    Returns:
+        Array of the shape of `x`; the axis is longer by 1 with `include_initial`.
+
+    Raises:
+        ArgumentError: the axis is left out, and `x` is not a vector.
+        AxisError: the axis is out of range.
+
+    See also:
+        `cumsum`, which flattens by default.
 
     >>> tr.cumulative_sum(tr.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6])
@@ -64,9 +78,23 @@ def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_in
 
 @direct(_line_forms.cumulative_prod, SHORT)
 def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Products of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
+    """Cumulative product along an axis.
 
-    `include_initial` puts the empty product, 1, in front.
+    Args:
+        x: array with at least one axis.
+        axis: axis to accumulate along; may be left out for a vector.
+        dtype: dtype of the result; by default that of `x`, int64 or uint64 for integers and booleans.
+        include_initial: prepend the empty product, 1.
+
+    Returns:
+        Array of the shape of `x`; the axis is longer by 1 with `include_initial`.
+
+    Raises:
+        ArgumentError: the axis is left out, and `x` is not a vector.
+        AxisError: the axis is out of range.
+
+    See also:
+        `cumprod`, which flattens by default.
 
     >>> tr.cumulative_prod(tr.asarray([1, 2, 3]))
     Tensor([1, 2, 6])
@@ -76,9 +104,21 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
 
 @direct(_line_forms.diff, LONG)
 def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Array:
-    """Differences of neighbours along an axis, taken `n` times; of booleans, whether neighbours differ.
+    """Differences of neighbouring elements along an axis; for booleans, whether they differ.
 
-    `prepend` and `append` are joined to `x` along the axis first.
+    Args:
+        x: array with at least one axis.
+        n: number of times to take differences.
+        axis: axis to take differences along.
+        prepend: array joined in front of `x` first.
+        append: array joined after `x` first.
+
+    Returns:
+        Array whose axis is shorter by `n`.
+
+    Raises:
+        ArgumentError: `n` is negative.
+        AxisError: the axis is out of range.
 
     >>> tr.diff(tr.asarray([1, 4, 9]))
     Tensor([3, 5])

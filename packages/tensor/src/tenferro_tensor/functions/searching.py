@@ -44,10 +44,20 @@ def _located(ops: AlongOps, x: Any, axis: int | None, keepdims: bool) -> Any:
 
 
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Index of the first largest element along an axis, or among all elements; NaN counts as largest.
+    """Index of the first largest element; NaN counts as the largest.
+
+    Args:
+        x: real array.
+        axis: axis along which to search; by default the flattened array.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        int64 array without the reduced axes.
 
     Raises:
         ShapeError: there are no elements to choose from.
+        AxisError: the axis is out of range.
+        DTypeError: `x` is complex.
 
     >>> tr.argmax(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([1, 0])
@@ -56,10 +66,20 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Index of the first smallest element along an axis, or among all elements; NaN counts as smallest.
+    """Index of the first smallest element; NaN counts as the smallest.
+
+    Args:
+        x: real array.
+        axis: axis along which to search; by default the flattened array.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        int64 array without the reduced axes.
 
     Raises:
         ShapeError: there are no elements to choose from.
+        AxisError: the axis is out of range.
+        DTypeError: `x` is complex.
 
     >>> tr.argmin(tr.asarray([[1, 5], [7, 2]]), axis=1)
     Tensor([0, 1])
@@ -69,11 +89,20 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 @direct(np.ndarray.nonzero, ANY_SIZE)
 def nonzero(x: Any, /) -> tuple[Any, ...]:
-    """Indices of the nonzero elements, in row-major order: one vector for each axis.
+    """Indices of the nonzero elements, in row-major order.
+
+    Args:
+        x: array with at least one axis.
+
+    Returns:
+        A tuple of int64 vectors, one for each axis.
 
     Raises:
-        TracingError: the elements are not known while tracing, hence the size of the result neither.
+        TracingError: the elements, and with them the size of the result, are unknown while tracing.
         ShapeError: `x` has no axes.
+
+    See also:
+        `argwhere`, which returns one matrix and can take a size.
 
     >>> tr.nonzero(tr.asarray([[0, 1], [2, 0]]))
     (Tensor([0, 1]), Tensor([1, 0]))
@@ -103,13 +132,21 @@ def _unravelled(flat: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", *, sorter: Any = None) -> Array:
-    """Where to insert the elements of `x2` into the ascending vector `x1`: before or after its equals.
+    """Indices at which to insert elements into an ascending vector.
 
     Args:
-        x1: the sorted vector, or, with `sorter`, any vector.
-        x2: the elements.
-        side: ``"left"`` for before, ``"right"`` for after.
-        sorter: indices that sort `x1`, as `argsort` gives them.
+        x1: the sorted vector; with `sorter`, any vector.
+        x2: the elements to insert, of any shape.
+        side: ``"left"`` to insert before equal elements, ``"right"`` after them.
+        sorter: indices that sort `x1`, as returned by `argsort`.
+
+    Returns:
+        int64 array of the shape of `x2`.
+
+    Raises:
+        ArgumentError: `side` is neither of these.
+        ShapeError: `x1` is not a vector.
+        DTypeError: an operand is complex.
 
     >>> tr.searchsorted(tr.asarray([1, 3, 5]), tr.asarray([3, 4]))
     Tensor([1, 2])

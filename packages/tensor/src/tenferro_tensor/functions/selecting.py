@@ -25,12 +25,24 @@ __all__ = ["choose", "extract", "piecewise", "put_along_axis", "select"]
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """For each element, that of the first choice whose condition is true, and `default` where none is.
+    """Select each element from the first choice whose condition is true.
 
-    Conditions, choices and the default broadcast; no derivative passes into what is not chosen.
+    No derivative passes to elements that are not selected.
+
+    Args:
+        condlist: sequence of boolean arrays.
+        choicelist: one array or number for each condition; all broadcast.
+        default: value where no condition is true.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
 
     Raises:
         ArgumentError: there is not one choice for each condition, or a condition is not boolean.
+        ShapeError: the shapes do not broadcast.
+
+    See also:
+        `where`, for one condition; `piecewise`.
 
     >>> x = tr.arange(5)
     >>> tr.select([x < 2, x > 3], [x, x * 10], -1)
@@ -55,20 +67,23 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Array:
-    """A function given by pieces: where several conditions hold, the last one counts, and 0 stands where none does.
+    """Piecewise defined function: the last true condition counts; 0 where none is true.
 
-    Unlike NumPy's, every function is called with all of `x`, so that it may be traced, and the result has the dtype
-    that the pieces promote to, so that nothing is rounded.
+    Unlike NumPy's, it calls every function with all of `x`, so that it can be traced, and the result has the promoted
+    dtype of the pieces, so that nothing is rounded.
 
     Args:
         x: the array.
         condlist: boolean arrays of the shape of `x`, or one of them.
-        funclist: a function or a number for each condition, and perhaps one more for where none holds.
+        funclist: one function or number for each condition, and optionally one more where none is true.
         args: passed to every function after `x`.
         kwargs: passed to every function.
 
+    Returns:
+        Array of the shape of `x`, in the promoted dtype.
+
     Raises:
-        ArgumentError: the numbers of conditions and functions do not fit.
+        ArgumentError: the number of functions does not match.
 
     >>> x = tr.asarray([-2.0, 0.5, 3.0])
     >>> tr.piecewise(x, [x < 0, x > 1], [lambda x: -x, lambda x: x * x, 0.0])
@@ -98,16 +113,21 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
 
 @direct(_numpy_forms.choose)
 def choose(x: Any, choices: Any, /, mode: str = "raise") -> Array:
-    """For each element of an integer array, the element at its place of the choice with that number.
+    """Select each element from the array with a given number.
 
     Args:
-        x: the numbers of the choices.
-        choices: a sequence of arrays, or one whose first axis counts them; they broadcast with `x`.
-        mode: for numbers outside: ``"raise"`` an error where they are known (else they are moved inside), ``"wrap"``
-            around, or ``"clip"``.
+        x: integer array of numbers of the choices.
+        choices: sequence of arrays, or an array whose first axis enumerates them; they broadcast with `x`.
+        mode: treatment of numbers out of range: ``"raise"`` an error if they are known (unknown ones are clamped),
+            ``"wrap"`` around, or ``"clip"``.
+
+    Returns:
+        Array of the broadcast shape, in the promoted dtype.
 
     Raises:
-        AxisError: a known number is outside.
+        AxisError: a known number is out of range.
+        ArgumentError: `x` is not an integer array, or the mode is unknown.
+        ShapeError: the shapes do not broadcast.
 
     >>> tr.choose(tr.asarray([1, 0, 1]), [tr.asarray([1, 2, 3]), tr.asarray([10, 20, 30])])
     Tensor([10,  2, 30])
@@ -133,16 +153,22 @@ def choose(x: Any, choices: Any, /, mode: str = "raise") -> Array:
 
 @direct(_numpy_forms.extract)
 def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0) -> Array:
-    """The elements where a condition is true, in row-major order.
+    """Elements where a condition is true, in row-major order.
 
     Args:
-        condition: numbers or booleans, of as many elements as `x`.
+        condition: array with as many elements as `x`; nonzero counts as true.
         x: the array.
-        size: how many elements to give; by default as many as there are, which in a trace is a new size.
-        fill_value: stands after too few of them.
+        size: number of results; by default all, which while tracing makes a data-dependent extent.
+        fill_value: fills missing results.
+
+    Returns:
+        Vector of the dtype of `x`.
 
     Raises:
         ShapeError: the numbers of elements differ.
+
+    See also:
+        `compress`, along an axis.
 
     >>> x = tr.arange(6)
     >>> tr.extract(x % 3 == 0, x)
@@ -161,16 +187,23 @@ def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0)
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> Array:
-    """`x` with values put at an own index for each line along an axis; the argument does not change.
+    """Replace elements at separate indices for each line along an axis, and return the result.
 
     Args:
-        x: the array.
-        indices: integers with the axes of `x`; the other axes broadcast.
-        values: broadcast to the indices.
-        axis: the axis; ``None`` for the vector of all elements.
+        x: the array, which does not change.
+        indices: integer array with as many axes as `x`; the other axes broadcast.
+        values: array that broadcasts to the indices.
+        axis: axis to index; None for the flattened array.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     Raises:
-        ShapeError: the indices have not the axes of `x`.
+        ShapeError: the numbers of axes differ.
+        DTypeError: the indices are not integers, or the values do not convert to the dtype of `x` without loss.
+
+    See also:
+        `take_along_axis`, which reads.
 
     >>> tr.put_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), 9, 1)
     Tensor([[1, 9],

@@ -44,23 +44,27 @@ def unique(
     size: Any = None,
     fill_value: Any = None,
 ) -> Array:
-    """The distinct elements, or the distinct entries along an axis, in ascending order.
+    """Distinct elements, or distinct entries along an axis, in ascending order.
 
     Args:
-        x: the array.
-        return_index: also return where each occurs first.
-        return_inverse: also return which of them each one is.
-        return_counts: also return how often each occurs.
-        axis: the axis; ``None`` for all elements.
-        equal_nan: take all NaNs for one.
-        size: how many to return, which makes the extent known to a trace and to `vmap`; only without axis.
-        fill_value: stands after too few of them, by default the smallest one.
+        x: array of any shape and dtype.
+        return_index: also return the index of the first occurrence of each.
+        return_inverse: also return the index into the result of each element of `x`.
+        return_counts: also return the number of occurrences of each.
+        axis: axis whose entries are compared; by default the flattened array.
+        equal_nan: treat all NaNs as equal.
+        size: number of results, which makes the extent known to a trace and to `vmap`; without axis only.
+        fill_value: fills missing results; by default the smallest element.
 
     Returns:
-        The distinct elements; with other results that are asked for, a tuple of them in the order of the arguments.
+        The distinct elements; with further results, a tuple of them in the order of the arguments.
 
     Raises:
-        TracingError: the elements are not known, and there is no `size`.
+        TracingError: the elements are unknown, and there is no `size`.
+        UnsupportedError: both `size` and an axis were given.
+
+    See also:
+        `unique_values`, `unique_counts`, `unique_inverse` and `unique_all`, of the Array API.
 
     >>> tr.unique(tr.asarray([3, 1, 3]), return_counts=True)
     (Tensor([1, 3]), Tensor([1, 2]))
@@ -124,7 +128,18 @@ def _first_of_run(in_order: Any, equal_nan: bool) -> Any:
 
 @direct(_numpy_forms.union1d, ANY_SIZE)
 def union1d(x: Any, y: Any, /, *, size: Any = None, fill_value: Any = None) -> Array:
-    """The distinct elements of both arrays; `size` and `fill_value` are those of `unique`.
+    """Distinct elements of two arrays, in ascending order.
+
+    Args:
+        x, y: arrays of any shapes.
+        size: number of results, which makes the extent known to a trace and to `vmap`.
+        fill_value: fills missing results; by default the smallest element.
+
+    Returns:
+        Vector of the promoted dtype.
+
+    Raises:
+        TracingError: the elements are unknown, and there is no `size`.
 
     >>> tr.union1d(tr.asarray([3, 1]), tr.asarray([2, 3]))
     Tensor([1, 2, 3])
@@ -143,7 +158,18 @@ def _both(name: str, x: Any, y: Any) -> tuple[Any, Any, np.ndarray[Any, Any], np
 
 @direct(_numpy_forms.intersect1d, ANY_SIZE)
 def intersect1d(x: Any, y: Any, /, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The distinct elements that are in both arrays, read from `x`; with `return_indices`, also where they are.
+    """Distinct elements that both arrays contain, in ascending order.
+
+    Args:
+        x, y: arrays of any shapes.
+        assume_unique: skip the removal of duplicates in the arguments.
+        return_indices: also return the indices of the elements in `x` and in `y`.
+
+    Returns:
+        Vector of the promoted dtype; with `return_indices`, a tuple with two int64 vectors.
+
+    Raises:
+        TracingError: the elements are unknown while tracing.
 
     >>> tr.intersect1d(tr.asarray([1, 3, 4, 3]), tr.asarray([3, 1, 2]))
     Tensor([1, 3])
@@ -156,7 +182,17 @@ def intersect1d(x: Any, y: Any, /, assume_unique: bool = False, return_indices: 
 
 @direct(_numpy_forms.setdiff1d, ANY_SIZE)
 def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Array:
-    """The distinct elements of `x` that are not in `y`.
+    """Distinct elements of `x` that are not in `y`.
+
+    Args:
+        x, y: arrays of any shapes.
+        assume_unique: skip the removal of duplicates in the arguments.
+
+    Returns:
+        Vector of the dtype of `x`.
+
+    Raises:
+        TracingError: the elements are unknown while tracing.
 
     >>> tr.setdiff1d(tr.asarray([1, 3, 2, 4]), tr.asarray([3]))
     Tensor([1, 2, 4])
@@ -169,7 +205,17 @@ def setdiff1d(x: Any, y: Any, /, assume_unique: bool = False) -> Array:
 
 @direct(_numpy_forms.setxor1d, ANY_SIZE)
 def setxor1d(x: Any, y: Any, /, assume_unique: bool = False) -> Array:
-    """The distinct elements that are in one of the arrays only.
+    """Distinct elements that exactly one of two arrays contains.
+
+    Args:
+        x, y: arrays of any shapes.
+        assume_unique: skip the removal of duplicates in the arguments.
+
+    Returns:
+        Vector of the promoted dtype.
+
+    Raises:
+        TracingError: the elements are unknown while tracing.
 
     >>> tr.setxor1d(tr.asarray([1, 3, 2]), tr.asarray([3, 4]))
     Tensor([1, 2, 4])

@@ -85,10 +85,20 @@ def _inverse_form(x: np.ndarray[Any, Any], /) -> UniqueInverse:
 
 @direct(_all_form, SHORT)
 def unique_all(x: Any, /) -> UniqueAll:
-    """The distinct elements in ascending order, where each occurs first, which one each element is, and how often.
+    """Distinct elements in ascending order, with indices, inverse and counts.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        A named tuple of the values, the index of the first occurrence of each, the index into `values` of each element
+        of `x` (of its shape), and the counts; indices and counts are int64.
 
     Raises:
-        TracingError: the elements are not known while tracing.
+        TracingError: the elements are unknown while tracing.
+
+    See also:
+        `unique`, which can return a given number of elements.
 
     >>> tr.unique_all(tr.asarray([3, 1, 3])).counts
     Tensor([1, 2])
@@ -125,7 +135,16 @@ def _counts_form(x: np.ndarray[Any, Any], /) -> UniqueCounts | None:
 
 @direct(_counts_form, ANY_SIZE)
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The distinct elements in ascending order, and how often each occurs.
+    """Distinct elements in ascending order, with counts.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        A named tuple of the values and the counts, int64.
+
+    Raises:
+        TracingError: the elements are unknown while tracing.
 
     >>> tr.unique_counts(tr.asarray([3, 1, 3])).values
     Tensor([1, 3])
@@ -136,7 +155,16 @@ def unique_counts(x: Any, /) -> UniqueCounts:
 
 @direct(_inverse_form, SHORT)
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The distinct elements in ascending order, and which of them each element of `x` is.
+    """Distinct elements in ascending order, with the inverse.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        A named tuple of the values and the index into them of each element of `x`, int64.
+
+    Raises:
+        TracingError: the elements are unknown while tracing.
 
     >>> tr.unique_inverse(tr.asarray([3, 1, 3])).inverse_indices
     Tensor([1, 0, 1])
@@ -147,7 +175,16 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 @direct(_line_forms.unique_values, ANY_SIZE)
 def unique_values(x: Any, /) -> Array:
-    """The distinct elements in ascending order.
+    """Distinct elements in ascending order.
+
+    Args:
+        x: array of any shape and dtype.
+
+    Returns:
+        Vector of the dtype of `x`.
+
+    Raises:
+        TracingError: the elements are unknown while tracing.
 
     >>> tr.unique_values(tr.asarray([3, 1, 3]))
     Tensor([1, 3])
@@ -157,7 +194,15 @@ def unique_values(x: Any, /) -> Array:
 
 @direct(_line_forms.isin, ANY_SIZE)
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
-    """Whether each element of `x1` is among those of `x2`; with `invert`, whether it is not.
+    """Whether each element is in a set.
+
+    Args:
+        x1: array of any shape.
+        x2: elements of the set, of any shape.
+        invert: whether each element is not in the set instead.
+
+    Returns:
+        Boolean array of the shape of `x1`.
 
     >>> tr.isin(tr.asarray([1, 2, 3]), tr.asarray([3, 1]))
     Tensor([ True, False,  True])

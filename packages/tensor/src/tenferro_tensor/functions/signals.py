@@ -33,16 +33,23 @@ OPEN_BLOCK: Final = 32
 
 @direct(_numpy_forms.convolve, ANY_SIZE)
 def convolve(x: Any, v: Any, /, mode: str = "full") -> Array:
-    """Convolution of two vectors, ``z[i] = sum_j x[j] v[i - j]``: the coefficients of a product of polynomials.
+    """Convolution of two vectors, ``z[i] = sum_j x[j] v[i - j]``.
 
     Args:
-        x: a vector of n elements.
-        v: a vector of k elements; the two may be exchanged.
-        mode: ``"full"`` for all n + k - 1 results, ``"same"`` for the max(n, k) in their middle, ``"valid"`` for the
-            max(n, k) - min(n, k) + 1 that every element of the shorter vector takes part in.
+        x: vector of n elements.
+        v: vector of k elements.
+        mode: ``"full"`` for all n + k - 1 results, ``"same"`` for the max(n, k) in the middle, ``"valid"`` for the
+            max(n, k) - min(n, k) + 1 to which every element of the shorter vector contributes.
+
+    Returns:
+        Vector in the promoted dtype.
 
     Raises:
-        ShapeError: an operand is no vector, or has no elements.
+        ShapeError: an operand is not a vector, or is empty.
+        ArgumentError: the mode is unknown.
+
+    See also:
+        `correlate`; `polymul`, the same on coefficients.
 
     >>> tr.convolve(tr.asarray([1, 2, 3]), tr.asarray([0, 1]))
     Tensor([0, 1, 2, 3])
@@ -56,12 +63,19 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Array:
     """Correlation of two vectors, ``z[i] = sum_j x[i + j] conj(v[j])``.
 
     Args:
-        x: a vector of n elements.
-        v: a vector of k elements.
-        mode: as for `convolve`, where ``"full"`` starts at ``i = -(k - 1)``.
+        x: vector of n elements.
+        v: vector of k elements.
+        mode: as for `convolve`; ``"full"`` starts at ``i = -(k - 1)``.
+
+    Returns:
+        Vector in the promoted dtype.
 
     Raises:
-        ShapeError: an operand is no vector, or has no elements.
+        ShapeError: an operand is not a vector, or is empty.
+        ArgumentError: the mode is unknown.
+
+    See also:
+        `convolve`.
 
     >>> tr.correlate(tr.asarray([1, 2, 3]), tr.asarray([0, 1]))
     Tensor([2, 3])

@@ -17,7 +17,22 @@ _ARGSORT: Final = [AlongOps("argsort", catalog.argsort, descending=descending) f
 
 
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis; always stable.
+    """Sort the elements along an axis. NaN comes last, and equal elements keep their order.
+
+    Args:
+        x: array with at least one axis.
+        axis: axis along which to sort.
+        descending: sort in descending order.
+        stable: ignored; the sort is always stable.
+
+    Returns:
+        Array of the shape and dtype of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+
+    See also:
+        `argsort`, which returns the indices.
 
     >>> tr.sort(tr.asarray([3, 1, 2]), descending=True)
     Tensor([3, 2, 1])
@@ -26,7 +41,22 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
 
 
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The indices along an axis that sort `x`; always stable.
+    """Indices that sort the elements along an axis. NaN comes last, and equal elements keep their order.
+
+    Args:
+        x: array with at least one axis.
+        axis: axis along which to sort.
+        descending: sort in descending order.
+        stable: ignored; the sort is always stable.
+
+    Returns:
+        int64 array of the shape of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+
+    See also:
+        `sort`, which returns the elements.
 
     >>> tr.argsort(tr.asarray([3, 1, 2]))
     Tensor([1, 2, 0])

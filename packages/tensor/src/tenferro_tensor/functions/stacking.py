@@ -34,10 +34,18 @@ __all__ = [
 
 @direct(_numpy_forms.vstack)
 def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
-    """Arrays joined as rows: along the first axis, vectors as rows of a matrix.
+    """Join arrays along the first axis; vectors are rows.
+
+    Args:
+        arrays: sequence of arrays.
+        dtype: dtype of the result; by default the promoted one.
+
+    Returns:
+        Array with at least two axes.
 
     Raises:
-        ShapeError: the other extents do not agree.
+        ShapeError: other extents differ.
+        ArgumentError: the sequence is empty.
 
     >>> tr.vstack([tr.asarray([1, 2]), tr.asarray([3, 4])])
     Tensor([[1, 2],
@@ -48,10 +56,18 @@ def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
 
 @direct(_numpy_forms.hstack)
 def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
-    """Arrays joined as columns: along the second axis, vectors along their only one.
+    """Join arrays along the second axis; vectors along their only one.
+
+    Args:
+        arrays: sequence of arrays.
+        dtype: dtype of the result; by default the promoted one.
+
+    Returns:
+        Array with at least one axis.
 
     Raises:
-        ShapeError: the other extents do not agree.
+        ShapeError: other extents differ.
+        ArgumentError: the sequence is empty.
 
     >>> tr.hstack([tr.asarray([1, 2]), tr.asarray([3])])
     Tensor([1, 2, 3])
@@ -62,10 +78,18 @@ def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
 
 @direct(_numpy_forms.dstack)
 def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
-    """Arrays joined in depth: along the third axis, vectors and matrices as layers.
+    """Join arrays along the third axis; vectors and matrices are layers.
+
+    Args:
+        arrays: sequence of arrays.
+        dtype: dtype of the result; by default the promoted one.
+
+    Returns:
+        Array with at least three axes.
 
     Raises:
-        ShapeError: the other extents do not agree.
+        ShapeError: other extents differ.
+        ArgumentError: the sequence is empty.
 
     >>> tr.dstack([tr.asarray([1, 2]), tr.asarray([3, 4])])
     Tensor([[[1, 3],
@@ -76,10 +100,17 @@ def dstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Array:
 
 @direct(_numpy_forms.column_stack)
 def column_stack(arrays: Sequence[Any], /) -> Array:
-    """Vectors joined as the columns of a matrix; matrices beside them are joined as they are.
+    """Join vectors as columns of a matrix; matrices are joined as they are.
+
+    Args:
+        arrays: sequence of vectors and matrices.
+
+    Returns:
+        A matrix in the promoted dtype.
 
     Raises:
-        ShapeError: the other extents do not agree.
+        ShapeError: other extents differ.
+        ArgumentError: the sequence is empty.
 
     >>> tr.column_stack([tr.asarray([1, 2]), tr.asarray([3, 4])])
     Tensor([[1, 3],
@@ -106,13 +137,19 @@ def _joined(values: list[Any], axis: int, dtype: Any) -> Any:
 
 
 def block(arrays: Any, /) -> Array:
-    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards.
+    """Assemble an array from nested lists of blocks; the innermost lists are joined along the last axis.
 
-    Blocks with fewer axes than others, or than there are levels of lists, get axes of extent 1 in front.
+    Blocks with too few axes get leading axes of extent 1.
+
+    Args:
+        arrays: nested lists of arrays, of equal depth.
+
+    Returns:
+        Array in the promoted dtype.
 
     Raises:
-        ArgumentError: a list is empty, or the lists are not equally deep everywhere.
-        ShapeError: the extents of blocks do not agree.
+        ArgumentError: a list is empty, or depths differ.
+        ShapeError: extents of blocks do not match.
 
     >>> tr.block([[tr.eye(2), tr.zeros((2, 1))], [tr.ones((1, 3))]])
     Tensor([[1., 0., 0.],
@@ -150,7 +187,23 @@ def _assembled(part: Any, ndim: int, axis: int) -> Any:
 
 @direct(_numpy_forms.array_split, ANY_SIZE)
 def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
-    """As `split`, but a number of parts need not divide the extent: the first ones get one entry more.
+    """Split an array along an axis into parts that may differ in size.
+
+    Args:
+        x: array with at least one axis.
+        indices_or_sections: number of parts, the first of which are longer by one if necessary; or a list of the
+            indices to split before.
+        axis: axis to split.
+
+    Returns:
+        A list of arrays.
+
+    Raises:
+        ArgumentError: the number of parts is less than 1.
+        AxisError: the axis is out of range.
+
+    See also:
+        `split`, into equal parts.
 
     >>> tr.array_split(tr.arange(5), 3)
     [Tensor([0, 1]), Tensor([2, 3]), Tensor([4])]
@@ -169,7 +222,17 @@ def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]
 
 
 def vsplit(x: Any, indices_or_sections: Any, /) -> list[Any]:
-    """`x`, of at least two axes, cut along the first one; see `split`.
+    """Split an array along the first axis; see `split`.
+
+    Args:
+        x: array with at least two axes.
+        indices_or_sections: number of equal parts, or a list of the indices to split before.
+
+    Returns:
+        A list of arrays.
+
+    Raises:
+        ShapeError: `x` has too few axes, or the extent is not divisible by the number of parts.
 
     >>> [part.shape for part in tr.vsplit(tr.zeros((4, 3)), 2)]
     [(2, 3), (2, 3)]
@@ -178,7 +241,17 @@ def vsplit(x: Any, indices_or_sections: Any, /) -> list[Any]:
 
 
 def hsplit(x: Any, indices_or_sections: Any, /) -> list[Any]:
-    """`x` cut along the second axis, a vector along its only one; see `split`.
+    """Split an array along the second axis, a vector along its only one; see `split`.
+
+    Args:
+        x: array with at least one axis.
+        indices_or_sections: number of equal parts, or a list of the indices to split before.
+
+    Returns:
+        A list of arrays.
+
+    Raises:
+        ShapeError: `x` has too few axes, or the extent is not divisible by the number of parts.
 
     >>> tr.hsplit(tr.arange(4), 2)
     [Tensor([0, 1]), Tensor([2, 3])]
@@ -188,7 +261,17 @@ def hsplit(x: Any, indices_or_sections: Any, /) -> list[Any]:
 
 
 def dsplit(x: Any, indices_or_sections: Any, /) -> list[Any]:
-    """`x`, of at least three axes, cut along the third one; see `split`.
+    """Split an array along the third axis; see `split`.
+
+    Args:
+        x: array with at least three axes.
+        indices_or_sections: number of equal parts, or a list of the indices to split before.
+
+    Returns:
+        A list of arrays.
+
+    Raises:
+        ShapeError: `x` has too few axes, or the extent is not divisible by the number of parts.
 
     >>> [part.shape for part in tr.dsplit(tr.zeros((1, 2, 4)), [1])]
     [(1, 2, 1), (1, 2, 3)]

@@ -43,7 +43,21 @@ def converted_like(n: Any, x: Any) -> Any:
 
 
 def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Arithmetic mean over axes; of integers in float64, NaN of no elements.
+    """Arithmetic mean over axes; NaN for no elements.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `average`, which takes weights; `nanmean`, which ignores NaN.
 
     >>> tr.mean(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     Tensor([2., 3.])
@@ -57,8 +71,23 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Variance over axes: ``sum(abs(x - mean(x))**2) / (n - correction)``.
 
-    `correction` 0 gives the variance of a population, 1 the unbiased estimate from a sample; NaN where it is not less
-    than the number of elements.
+    NaN where `correction` is not less than the number of elements.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        correction: degrees of freedom to subtract: 0 for the variance of a population, 1 for the unbiased estimate from
+            a sample.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, real.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `std`, its square root; `nanvar`, which ignores NaN.
 
     >>> tr.var(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
@@ -73,7 +102,20 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
 def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Standard deviation over axes, the square root of `var`.
 
-    Its derivatives of every order are 0 where all elements are equal, like those of a norm at 0.
+    Where all elements are equal, its derivatives of every order are 0, like those of a norm at 0.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        correction: degrees of freedom to subtract: 0 for the variance of a population, 1 for the unbiased estimate from
+            a sample.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, real.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.std(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
@@ -111,10 +153,25 @@ def _below_real_peak(x: Any, axes: Any) -> tuple[Any, Any]:
 
 
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """``log(sum(exp(x)))`` over axes, without overflow on the way; minus infinity of no elements.
+    """``log(sum(exp(x)))`` over axes, without intermediate overflow; minus infinity for no elements.
 
-    Where the largest element is infinite, that element is the limit, and the derivative is shared equally by all that
-    attain it, as by `logaddexp`. Of complex elements it is the principal logarithm, shifted by the largest real part.
+    Where the largest element is infinite, the result is that element, and all elements that attain it share the
+    derivative equally, as in `logaddexp`. For complex elements, the result is the principal logarithm, shifted by the
+    largest real part.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to reduce; by default all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        Array without the reduced axes, in the floating-point dtype of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `logaddexp`, elementwise.
 
     >>> tr.logsumexp(tr.asarray([1000.0, 1000.0]))
     Tensor(1000.69314718)
@@ -147,10 +204,22 @@ def _reduced(kept: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def softmax(x: Any, /, axis: Any = -1) -> Array:
-    """``exp(x) / sum(exp(x))`` over axes, without overflow on the way.
+    """``exp(x) / sum(exp(x))`` over axes, without intermediate overflow.
 
-    Where the largest element is infinite, all that attain it share the sum equally, as in the derivative of
-    `logsumexp`; derivatives are 0 there.
+    Where the largest element is infinite, all elements that attain it have equal shares, and derivatives are 0.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to normalise over.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+
+    See also:
+        `log_softmax`, its logarithm.
 
     >>> tr.softmax(tr.asarray([0.0, 0.0]))
     Tensor([0.5, 0.5])
@@ -166,9 +235,19 @@ def softmax(x: Any, /, axis: Any = -1) -> Array:
 
 
 def log_softmax(x: Any, /, axis: Any = -1) -> Array:
-    """Logarithm of `softmax`, accurate where a share is tiny.
+    """Logarithm of `softmax`, accurate for tiny shares.
 
-    Where the largest element is infinite, those that attain it have equal shares, and derivatives are 0.
+    Where the largest element is infinite, all elements that attain it have equal shares, and derivatives are 0.
+
+    Args:
+        x: array of any shape; integers are computed in float64.
+        axis: axis or axes to normalise over.
+
+    Returns:
+        Array of the shape of `x`, in its floating-point dtype.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
 
     >>> tr.log_softmax(tr.asarray([0.0, 0.0]))
     Tensor([-0.69314718, -0.69314718])

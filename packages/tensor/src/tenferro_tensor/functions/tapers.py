@@ -23,7 +23,13 @@ def _window(name: str, n: Any, *parameters: Any) -> Any:
 
 
 def bartlett(n: Any, /) -> Array:
-    """The triangular window, 0 at both ends.
+    """Bartlett (triangular) window, 0 at both ends.
+
+    Args:
+        n: number of points.
+
+    Returns:
+        float64 vector of `n` elements, symmetric.
 
     >>> tr.bartlett(5)
     Tensor([0. , 0.5, 1. , 0.5, 0. ])
@@ -32,7 +38,13 @@ def bartlett(n: Any, /) -> Array:
 
 
 def blackman(n: Any, /) -> Array:
-    """Blackman's window, a sum of three cosines: ``0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t)`` for t from 0 to 1.
+    """Blackman window ``0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t)``, t from 0 to 1.
+
+    Args:
+        n: number of points.
+
+    Returns:
+        float64 vector of `n` elements, symmetric.
 
     >>> tr.round(tr.blackman(5) * 100)
     Tensor([ -0.,  34., 100.,  34.,  -0.])
@@ -41,7 +53,13 @@ def blackman(n: Any, /) -> Array:
 
 
 def hamming(n: Any, /) -> Array:
-    """Hamming's window, a raised cosine: ``0.54 - 0.46 cos(2 pi t)`` for t from 0 to 1.
+    """Hamming window ``0.54 - 0.46 cos(2 pi t)``, t from 0 to 1.
+
+    Args:
+        n: number of points.
+
+    Returns:
+        float64 vector of `n` elements, symmetric.
 
     >>> tr.hamming(5)
     Tensor([0.08, 0.54, 1.  , 0.54, 0.08])
@@ -50,7 +68,13 @@ def hamming(n: Any, /) -> Array:
 
 
 def hanning(n: Any, /) -> Array:
-    """Von Hann's window, a raised cosine: ``0.5 - 0.5 cos(2 pi t)`` for t from 0 to 1.
+    """Hann window ``0.5 - 0.5 cos(2 pi t)``, t from 0 to 1.
+
+    Args:
+        n: number of points.
+
+    Returns:
+        float64 vector of `n` elements, symmetric.
 
     >>> tr.hanning(5)
     Tensor([0. , 0.5, 1. , 0.5, 0. ])
@@ -59,9 +83,14 @@ def hanning(n: Any, /) -> Array:
 
 
 def kaiser(n: Any, beta: float, /) -> Array:
-    """Kaiser's window: Bessel functions of order 0, ``I0(beta sqrt(1 - s**2)) / I0(beta)`` for s from -1 to 1.
+    """Kaiser window ``I0(beta sqrt(1 - s**2)) / I0(beta)``, s from -1 to 1 (J. F. Kaiser, 1974).
 
-    `beta` is a number: 0 gives a rectangle, 5 is near Hamming's window, 8.6 near Blackman's.
+    Args:
+        n: number of points.
+        beta: shape parameter: 0 is a rectangle, 5 is close to the Hamming window, 8.6 to the Blackman window.
+
+    Returns:
+        float64 vector of `n` elements, symmetric.
 
     >>> tr.kaiser(3, 0.0)
     Tensor([1., 1., 1.])

@@ -23,16 +23,22 @@ __all__ = ["assume", "compress", "truncate"]
 
 
 def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Array:
-    """The first `k` entries along an axis, or all of them where there are fewer.
+    """First `k` entries along an axis, or all if there are fewer.
+
+    A traced `k` makes a data-dependent extent: one program serves all of its values.
 
     Args:
-        x: the array.
-        k: how many: an integer, a size, or a 0-d integer array, which may be traced.
-        axis: the axis.
-        max: a bound of `k`, which must hold; without one, `k` may exceed the extent.
+        x: array with at least one axis.
+        k: number of entries: an integer, a size, or a 0-d integer array, which may be traced.
+        axis: axis to truncate.
+        max: upper bound of `k`, which must hold; without it, `k` may exceed the extent.
+
+    Returns:
+        Array of the dtype of `x`, with at most `k` entries along the axis.
 
     Raises:
-        ArgumentError: `k` is negative, larger than `max`, or no integer.
+        ArgumentError: `k` is negative, larger than `max`, or not an integer.
+        AxisError: the axis is out of range.
 
     >>> tr.truncate(tr.asarray([5, 7, 9]), tr.asarray(2))
     Tensor([5, 7])
@@ -55,17 +61,26 @@ def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Array:
 
 
 def compress(x: Any, mask: Any, /, *, axis: int | None = None, max: Any = None) -> Array:
-    """The entries along an axis where a mask is true, in order; without axis, the elements of `x` where it is true.
+    """Entries along an axis where a mask is true, in order.
+
+    A traced mask makes a data-dependent extent.
 
     Args:
         x: the array.
-        mask: booleans: one for each index of the axis, or, without axis, for each element of `x`.
-        axis: the axis.
-        max: a bound of the number of true entries, by default the extent.
+        mask: booleans, one for each index of the axis; without axis, one for each element of `x`.
+        axis: axis to select from; by default the flattened array.
+        max: upper bound of the number of true entries; by default the extent.
+
+    Returns:
+        Array of the dtype of `x`, with as many entries along the axis as the mask has true ones.
 
     Raises:
-        ShapeError: the mask does not fit.
+        ShapeError: the shape of the mask does not match.
         ArgumentError: the mask is not boolean, or has more than `max` true entries.
+        AxisError: the axis is out of range.
+
+    See also:
+        `where`, which keeps the shape.
 
     >>> tr.compress(tr.asarray([5, 7, 9]), tr.asarray([True, False, True]))
     Tensor([5, 9])
@@ -95,12 +110,15 @@ def _same(a: DimLike, b: DimLike) -> bool:
 
 
 def assume(condition: Any, /) -> None:
-    """State a condition on sizes that depend on data, such as ``assume(u.shape[1] >= 1)``.
+    """State a condition on data-dependent sizes, such as ``assume(u.shape[1] >= 1)``.
 
-    The trace relies on it from then on, and the program checks it when it runs.
+    The trace relies on it, and the program checks it at run time.
+
+    Args:
+        condition: a comparison of sizes.
 
     Raises:
-        ShapeError: it does not hold.
+        ShapeError: the condition does not hold.
 
     >>> tr.assume(tr.zeros(3).shape[0] >= 1)
     """

@@ -29,7 +29,7 @@ _basic_plans: Final = Table("updates behind keys of integers and slices")
 
 
 class At:
-    """The type of ``x.at``: ``x.at[key]`` names a part of `x`."""
+    """The type of ``x.at``; ``x.at[key]`` refers to a part of `x`."""
 
     __slots__ = ("_x",)
 
@@ -44,11 +44,11 @@ class At:
 
 
 class IndexUpdate:
-    """A part of a value, and the functions that give the value with that part changed; nothing changes in place.
+    """A part of an array, and functions that return the array with this part changed; nothing changes in place.
 
-    Where an index that is not known (traced, or on an accelerator) is out of bounds, nothing is changed.
-    Values are broadcast to the part and converted to the dtype of the value where nothing is lost. Where index arrays
-    name an element twice, `add`, `multiply`, `min` and `max` combine all values, and of `set` one wins.
+    Updates at unknown indices (traced, or on an accelerator) that are out of bounds are dropped. Values broadcast to
+    the part and are converted to the dtype of the array if nothing is lost. If index arrays address an element twice,
+    `add`, `multiply`, `min` and `max` combine all values; of `set`, an unspecified one wins.
     """
 
     __slots__ = ("_key", "_x")
@@ -57,11 +57,25 @@ class IndexUpdate:
         self._x, self._key = x, key
 
     def get(self) -> Any:
-        """The part itself, ``x[key]``."""
+        """Return the part itself, ``x[key]``.
+
+        Returns:
+            The selected elements.
+        """
         return getitem(self._x, self._key)
 
     def set(self, values: Any, /) -> Any:
-        """The value with the part replaced.
+        """Return the array with the part replaced.
+
+        Args:
+            values: array or number that broadcasts to the part.
+
+        Returns:
+            Array of the shape and dtype of the original.
+
+        Raises:
+            DTypeError: the values do not convert to the dtype of the array without loss.
+            ShapeError: the values do not broadcast to the part.
 
         >>> tr.zeros(3).at[1].set(5.0)
         Tensor([0., 5., 0.])
@@ -69,7 +83,17 @@ class IndexUpdate:
         return _updated(self._x, self._key, values, "set")
 
     def add(self, values: Any, /) -> Any:
-        """The value with numbers added to the part.
+        """Return the array with values added to the part.
+
+        Args:
+            values: array or number that broadcasts to the part.
+
+        Returns:
+            Array of the shape and dtype of the original.
+
+        Raises:
+            DTypeError: the values do not convert to the dtype of the array without loss.
+            ShapeError: the values do not broadcast to the part.
 
         >>> tr.zeros(3).at[[0, 0, 2]].add(1.0)
         Tensor([2., 0., 1.])
@@ -77,7 +101,17 @@ class IndexUpdate:
         return _updated(self._x, self._key, values, "add")
 
     def subtract(self, values: Any, /) -> Any:
-        """The value with numbers subtracted from the part.
+        """Return the array with values subtracted from the part.
+
+        Args:
+            values: array or number that broadcasts to the part.
+
+        Returns:
+            Array of the shape and dtype of the original.
+
+        Raises:
+            DTypeError: the values do not convert to the dtype of the array without loss.
+            ShapeError: the values do not broadcast to the part.
 
         >>> tr.ones(2).at[0].subtract(3.0)
         Tensor([-2.,  1.])
@@ -85,7 +119,17 @@ class IndexUpdate:
         return _updated(self._x, self._key, catalog.neg(admitted(self._x, values)), "add")
 
     def multiply(self, values: Any, /) -> Any:
-        """The value with the part multiplied.
+        """Return the array with the part multiplied by values.
+
+        Args:
+            values: array or number that broadcasts to the part.
+
+        Returns:
+            Array of the shape and dtype of the original.
+
+        Raises:
+            DTypeError: the values do not convert to the dtype of the array without loss.
+            ShapeError: the values do not broadcast to the part.
 
         >>> tr.ones(2).at[0].multiply(3.0)
         Tensor([3., 1.])
@@ -93,7 +137,17 @@ class IndexUpdate:
         return _updated(self._x, self._key, values, "mul")
 
     def min(self, values: Any, /) -> Any:
-        """The value with the part replaced where the given numbers are smaller.
+        """Return the array with the elementwise minimum of the part and values.
+
+        Args:
+            values: array or number that broadcasts to the part.
+
+        Returns:
+            Array of the shape and dtype of the original.
+
+        Raises:
+            DTypeError: the values do not convert to the dtype of the array without loss.
+            ShapeError: the values do not broadcast to the part.
 
         >>> tr.ones(2).at[:].min(tr.asarray([0.0, 2.0]))
         Tensor([0., 1.])
@@ -101,7 +155,17 @@ class IndexUpdate:
         return _updated(self._x, self._key, values, "min")
 
     def max(self, values: Any, /) -> Any:
-        """The value with the part replaced where the given numbers are larger.
+        """Return the array with the elementwise maximum of the part and values.
+
+        Args:
+            values: array or number that broadcasts to the part.
+
+        Returns:
+            Array of the shape and dtype of the original.
+
+        Raises:
+            DTypeError: the values do not convert to the dtype of the array without loss.
+            ShapeError: the values do not broadcast to the part.
 
         >>> tr.ones(2).at[:].max(tr.asarray([0.0, 2.0]))
         Tensor([1., 2.])

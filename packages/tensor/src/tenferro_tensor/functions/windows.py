@@ -20,18 +20,24 @@ __all__ = ["dynamic_slice", "dynamic_update_slice"]
 
 
 def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Array:
-    """The block of `x` of extents `sizes` that begins at `starts`; ``x[i : i + k]`` on every axis, for any ``i``.
+    """Block of given extents whose start may be traced: ``x[i : i + k]`` on every axis, for any ``i``.
 
-    Negative starts count from the end. A block that would leave the array is moved inside, on concrete values as on
-    traced ones. Its derivative is the update of one block.
+    Negative starts count from the end. A block that would extend beyond the array is moved inside, for concrete and
+    traced starts alike. The derivative is the update of one block.
 
     Args:
-        x: the array.
-        starts: an integer for each axis: a number, a size or a 0-d array, which may be traced; or a vector of them.
-        sizes: the extents of the block: integers and sizes.
+        x: array with at least one axis.
+        starts: one integer for each axis: a number, a size or a 0-d array, which may be traced; or a vector of them.
+        sizes: extents of the block: integers and sizes.
+
+    Returns:
+        Array of shape `sizes` and the dtype of `x`.
 
     Raises:
         ShapeError: there is not one start and one size for each axis, or the block is larger than the array.
+
+    See also:
+        `dynamic_update_slice`, which writes.
 
     >>> tr.dynamic_slice(tr.arange(5), [tr.asarray(2)], [2])
     Tensor([2, 3])
@@ -42,19 +48,25 @@ def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Array:
 
 
 def dynamic_update_slice(x: Any, update: Any, starts: Any) -> Array:
-    """`x` with the block that begins at `starts` replaced by `update`; nothing changes in place.
+    """Replace a block whose start may be traced, and return the result.
 
-    Negative starts count from the end. A block that would leave the array is moved inside; ``x.at[i : i + k].set(...)``
-    leaves the array as it is then.
+    Negative starts count from the end. A block that would extend beyond the array is moved inside; ``x.at[i : i +
+    k].set(...)`` leaves the array unchanged instead.
 
     Args:
-        x: the array.
-        update: the block, with as many axes as `x`, of a dtype that fits into that of `x`.
-        starts: an integer for each axis, as for `dynamic_slice`.
+        x: array with at least one axis.
+        update: the block, with as many axes as `x`, of a dtype that converts to that of `x` without loss.
+        starts: one integer for each axis, as for `dynamic_slice`.
+
+    Returns:
+        Array of the shape and dtype of `x`.
 
     Raises:
         ShapeError: there is not one start for each axis, or the block is larger than the array.
-        DTypeError: the update does not fit into the dtype of the array without loss.
+        DTypeError: the update does not convert to the dtype of the array without loss.
+
+    See also:
+        `dynamic_slice`, which reads.
 
     >>> tr.dynamic_update_slice(tr.zeros(5), tr.ones(2), [tr.asarray(2)])
     Tensor([0., 0., 1., 1., 0.])
