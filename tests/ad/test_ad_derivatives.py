@@ -202,11 +202,11 @@ def test_ever_new_numbers_are_not_traced_for_ever():
         x.zero_grad()
         (x * (1.5 + k)).sum().backward()
         np.testing.assert_array_equal(host(x.grad), np.full(17, 1.5 + k))
-    assert Vjp.traces[catalog.mul] - before <= derivative.LITERAL_TRACES + 1
+    assert Vjp.traces[catalog.mul] - before <= derivative.LITERAL_TRACES_MAX + 1
 
 
-def test_ever_new_shapes_are_not_traced_at_once(monkeypatch):
-    monkeypatch.setattr(derivative, "MANY_TRACES", 3)
+def test_changing_shapes_are_not_traced_at_once(monkeypatch):
+    monkeypatch.setattr(derivative, "TRACES_BEFORE_BACKOFF", 3)
     for n in range(2, 12):
         x = np.linspace(0.1, 1.0, n)
         for _ in range(4):

@@ -210,7 +210,7 @@ def test_numbers_of_what_is_not_differentiated_stay_allowed() -> None:
 
 
 def test_a_checked_function_is_refused_as_well() -> None:
-    with pytest.raises(GradientError, match=r"float\(\) was asked of"):
+    with pytest.raises(GradientError, match=r"float\(\) of an EagerTensor|float\(\) of a Dual"):
         check_grads(lambda x: tr.sum(x) * float(x[0]), (tr.ones(2),))
 
 

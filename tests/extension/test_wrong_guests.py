@@ -140,11 +140,11 @@ def scaled(x: Spec) -> Spec:
 SLOPES = {
     "too long": (
         lambda x: np.ones(2, "float32"),
-        r"a slope of scaled is a float32\[2\], which does not broadcast to the output, a float32\[1\]; let",
+        r"derivative of scaled is a float32\[2\], which does not broadcast to the output, a float32\[1\]; return",
     ),
     "too many axes": (
         lambda x: x[None],
-        r"a slope of scaled is a float32\[1, 1\], which does not broadcast to the output, a float32\[1\]; let",
+        r"derivative of scaled is a float32\[1, 1\], which does not broadcast to the output, a float32\[1\]; return",
     ),
     "wider numbers": (
         lambda x: np.ones(1),

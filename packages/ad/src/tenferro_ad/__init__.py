@@ -1,8 +1,8 @@
-"""Automatic differentiation: eager tensors, transforms, and the checking of derivatives."""
+"""Automatic differentiation: eager tensors, transforms, and gradient checking."""
 
 from typing import TYPE_CHECKING
 
-from tenferro_ad import (  # noqa: F401 - how values record
+from tenferro_ad import (  # noqa: F401 - imported to register recorders and rules
     _call,
     _elementwise,
     _expansion_rules,

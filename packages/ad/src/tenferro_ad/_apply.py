@@ -1,10 +1,10 @@
-"""Applying a rule: cotangents backward through one op, tangents forward through one op.
+"""Applies a derivative rule to one op: cotangents backward, tangents forward.
 
-This is the plain meaning of the three kinds of rule. It works on values of every kind, so a derivative can itself be
-differentiated or traced; `_derivative` traces it once and keeps its steps.
+This is the reference meaning of the three kinds of rule. It works on values of every level, so a derivative can itself
+be differentiated or traced; `_derivative` traces it once and keeps the steps.
 
-Pairing is Re(conj(a) b): through a holomorphic slope D a tangent goes as t * D and a cotangent as g * conj(D).
-`None` is zero.
+The pairing is Re(conj(a) b): an elementwise holomorphic derivative D maps a tangent to t * D and a cotangent to
+g * conj(D). `None` stands for zero.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Maybe = Any
 
 
 class CallSite:
-    """One op on operands of given specs, of which some are differentiated.
+    """An op, the specs of its operands, and which operands are differentiated.
 
     Attributes:
         op: the op.
-        rule: its rule record.
+        rule: the op's derivative rule.
         need: positions of the differentiated operands.
         given: spec of each operand, or the class of a Python scalar.
-        specs: specs that the rule sees: element-wise operands brought to one shape and dtype.
+        specs: operand specs as the rule sees them; for elementwise ops, broadcast and promoted to one spec.
         outs: specs of the outputs.
-        many: whether the op gives a tuple.
+        many: whether the op returns a tuple.
         save: positions among (operands..., outputs...) of the values that the rule reads.
     """
 
@@ -58,7 +58,7 @@ class CallSite:
 
     @property
     def active(self) -> bool:
-        """Whether a derivative can pass at all."""
+        """Whether the op propagates derivatives at all."""
         return not isinstance(self.rule, Inactive) and any(s.inexact for s in self.outs)
 
     def _named(self) -> set[int]:
@@ -72,7 +72,7 @@ class CallSite:
         return found
 
     def functions(self) -> dict[int, Any]:
-        """The slope or transpose of each differentiated operand."""
+        """The elementwise derivative or transpose of each differentiated operand."""
         if not self.active:
             return {}
         table = self.rule.operands
@@ -85,9 +85,9 @@ class CallSite:
         return found
 
     def complete(self, ins: list[Maybe]) -> list[Maybe]:
-        """Operands as the rule sees them; those that are not saved stay ``None``.
+        """Operands as the rule sees them; unsaved operands stay ``None``.
 
-        What stands for a Python scalar, itself or an array without axes, is left as it is.
+        Python scalars, and 0-d arrays that stand for them, are left unchanged.
         """
         if self.op.primitive.elementwise:
             return [
@@ -97,29 +97,29 @@ class CallSite:
         return ins
 
     def without_scalars(self, ins: list[Maybe]) -> list[Maybe]:
-        """Operands with arrays of full shape in the place of Python scalars."""
+        """Operands with every Python scalar replaced by an array of full shape."""
         return [
             self.stand_in(i, a) if given in SCALARS and a is not None else a
             for i, (a, given) in enumerate(zip(ins, self.given))
         ]
 
     def stand_in(self, i: int, a: Any) -> Any:
-        """An array in the place of a Python scalar."""
+        """An array that replaces a Python scalar."""
         spec = self.specs[i]
         if a.__class__ in SCALARS:
             a = Primitive.adopt(a, dtype=spec.dtype, device=spec.place.device)
-        # Symbolic extents belong to a trace: there the op that meets the number broadcasts it.
+        # Symbolic sizes belong to a trace, where the op that consumes the scalar broadcasts it.
         return a if spec.symbolic else brought(a, spec)
 
 
 def apply_vjp(site: CallSite, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:
-    """Cotangents of the differentiated operands, in their own specs, from cotangents of the outputs.
+    """Cotangents of the differentiated operands, each in its operand's spec.
 
     Args:
-        site: the op and its circumstances.
+        site: the op and its operand specs.
         ins: operands; ``None`` where the rule does not read one.
         outs: outputs, likewise.
-        cts: cotangents of the outputs, at least one of them not zero.
+        cts: cotangents of the outputs, at least one of them nonzero.
     """
     rule = site.rule
     ins = site.complete(ins)
@@ -131,7 +131,7 @@ def apply_vjp(site: CallSite, ins: list[Maybe], outs: list[Maybe], cts: Sequence
         except (ZeroDivisionError, OverflowError, AttributeError):
             if not any(a.__class__ in SCALARS for a in ins):
                 raise
-            # A Python number took part where NumPy's arithmetic was meant: 1 / 0.0 is an infinity here.
+            # Python's scalar arithmetic raised where NumPy's does not: 1 / 0.0 must be an infinity here.
             pulled = _vjp_one(site, rule, site.without_scalars(ins), outs, cts[0])
     return tuple([_returned(site, i, c) for i, c in zip(site.need, pulled)])
 
@@ -155,26 +155,26 @@ def _vjp_one(site: CallSite, rule: Any, ins: list[Maybe], outs: list[Maybe], g: 
 
 
 def _scaled(v: Any, f: Any, site: CallSite, scope: Scope, *, conjugate: bool) -> Maybe:
-    """A cotangent or tangent through a slope; constant slopes cost nothing, or a sign."""
+    """A cotangent or tangent times an elementwise derivative; derivatives 1, -1 and 0 need no product."""
     slope = scope.call(f) if callable(f) else f
     if slope.__class__ in SCALARS:
         if slope == 1:
             return v
         if slope == 0 and slope is f:
-            return None  # zero by the rule, not by the value of a number among the operands
+            return None  # a constant zero of the rule, not a scalar operand that happens to be zero
         return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)  # type: ignore[attr-defined]
     slope = _adopted(slope)
     if not isinstance(slope, Array):
         raise GradientError(
-            f"a slope of {site.op.primitive.name} is {slope!r:.80}, which is neither an array nor a number; let the "
-            "function in Slopes return one",
+            f"the elementwise derivative of {site.op.primitive.name} is {slope!r:.80}, which is neither an array nor a "
+            "number; return one of them from the function in Slopes",
             primitive=site.op.primitive.name,
         )
     goal = site.outs[0]
     if slope.spec.shape != goal.shape and not broadcasts_to(slope.spec.shape, goal.shape):
         raise GradientError(
-            f"a slope of {site.op.primitive.name} is a {slope.spec!r}, which does not broadcast to the output, a "
-            f"{goal!r}; let the function in Slopes return an array of the output's shape, or a number",
+            f"the elementwise derivative of {site.op.primitive.name} is a {slope.spec!r}, which does not broadcast to "
+            f"the output, a {goal!r}; return an array of the output's shape, or a number, from the function in Slopes",
             primitive=site.op.primitive.name,
         )
     if conjugate and slope.spec.cplx:
@@ -217,12 +217,12 @@ def _require_count(site: CallSite, which: str, got: Any, count: int, what: str) 
 
 
 def _adopted(x: Any) -> Any:
-    """A host array that a user's rule returned, as a tensor."""
+    """Convert a host array that a user's rule returned to a tensor."""
     return Primitive.adopt(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def same_sizes(x: Any, goal: Spec) -> Any:
-    """A value under the names that `goal` has for its extents, where they are other open sizes that are equal."""
+    """Rename the symbolic sizes of a value to those of `goal` where they are known to be equal."""
     spec = getattr(x, "spec", None)
     if spec is None or spec.shape == goal.shape or spec.ndim != goal.ndim or not (spec.symbolic or goal.symbolic):
         return x
@@ -232,7 +232,7 @@ def same_sizes(x: Any, goal: Spec) -> Any:
 
 
 def _returned(site: CallSite, i: int, c: Maybe) -> Maybe:
-    """A cotangent in the spec of the operand as it was given."""
+    """A cotangent in the spec of the operand as the caller passed it."""
     if c is None:
         return None
     given = site.given[i]
@@ -242,7 +242,7 @@ def _returned(site: CallSite, i: int, c: Maybe) -> Maybe:
 
 
 def _cotangent(site: CallSite, i: int, c: Maybe) -> Maybe:
-    """A cotangent in the spec of the operand as the rule sees it; a rule that returns another is wrong."""
+    """Check that a cotangent has the spec of its operand as the rule sees it."""
     if c is None:
         return None
     goal = site.specs[i]
@@ -260,7 +260,7 @@ def _cotangent(site: CallSite, i: int, c: Maybe) -> Maybe:
 
 
 def _at_home(c: Any, spec: Spec) -> Any:
-    """A cotangent at the place of its operand, where cotangents from all devices of one memory are summed."""
+    """Move a cotangent to its operand's device within one memory, where cotangents are summed."""
     place = c.spec.place
     if place is spec.place or place.memory_space is not spec.place.memory_space:
         return c
@@ -268,7 +268,7 @@ def _at_home(c: Any, spec: Spec) -> Any:
 
 
 def unbrought(g: Any, spec: Spec) -> Any:
-    """The transpose of `brought`: a cotangent summed over broadcast axes and converted to a spec.
+    """The transpose of `brought`: sum a cotangent over broadcast axes and convert its dtype.
 
     A real operand of a complex function takes the real part.
     """
@@ -292,13 +292,13 @@ def unbrought(g: Any, spec: Spec) -> Any:
 def apply_jvp(
     site: CallSite, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
 ) -> tuple[list[Any], list[Maybe]]:
-    """Outputs, and tangents of the outputs, from operands and tangents of the differentiated ones.
+    """Outputs and their tangents.
 
     Args:
-        site: the op and its circumstances.
+        site: the op and its operand specs.
         ins: all operands.
         tangents: tangents of the operands at ``site.need``.
-        outs: outputs where they are known already, else ``None``.
+        outs: outputs if they are already known, else ``None``.
     """
     rule, op = site.rule, site.op
     if outs is None and not (isinstance(rule, General) and rule.forward is not None):
@@ -331,7 +331,7 @@ def _jvp_slopes(site: CallSite, ins: list[Any], outs: list[Any], tangents: Seque
 
 
 def _jvp_linear(site: CallSite, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
-    """A linear op is its own derivative: in each operand given the rest, or in all named operands together."""
+    """A linear op is its own derivative: in each operand with the others fixed, or jointly in all named operands."""
     site.functions()
     op = site.op
     if rule.joint:

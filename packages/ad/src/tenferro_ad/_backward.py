@@ -1,7 +1,7 @@
-"""The backward pass: from cotangents of outputs to cotangents of leaves, each node once.
+"""The backward pass: from cotangents of outputs to cotangents of leaves, visiting each node once.
 
 One pass serves any number of roots and leaves. Its state is local, so passes may nest and run in threads.
-Cotangents are values like all others: whatever interprets them records or traces the pass itself.
+Cotangents are ordinary values, so the pass itself can be recorded or traced.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tenferro_tensor.calls import Node, backward
 from tenferro_tensor.transfers import forbidding
 
 CHECKS: Final[list[Callable[[Iterable[Node]], None]]] = []
-"""What looks at the nodes of a backward pass before it begins, where transfers are forbidden."""
+"""Checks of the nodes of a backward pass, made before it starts if transfers are forbidden."""
 
 _seq = attrgetter("seq")
 
 
 def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[Node, Any]:
-    """Carry cotangents from root nodes to the leaves below them.
+    """Propagate cotangents from root nodes to the leaves that they depend on.
 
     Args:
         roots: nodes of outputs with their cotangents.
-        release: let go of every visited node's saved values as soon as it is done, so that memory falls while the
-            pass runs; the graph cannot be used again.
+        release: drop each node's saved values once it has been visited, so that memory falls during the pass; the
+            graph cannot be used again.
 
     Returns:
-        The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
+        The cotangents of the leaves that were reached; a leaf without an entry has cotangent zero.
     """
     if forbidding():
         roots = list(roots)
@@ -40,7 +40,7 @@ def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -
             check(reachable([node for node, _ in roots]))
     cotangents: dict[Node, Any] = {}
     failed: list[Node] = []
-    # Slopes at poles are infinite, and rules know what to do with them: NumPy's warnings about them are no news.
+    # Derivatives at poles are infinite, and rules handle them: silence NumPy's warnings.
     with np.errstate(divide="ignore", invalid="ignore"):
         for node, g in roots:
             have = cotangents.get(node)
@@ -56,10 +56,10 @@ def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -
 
 
 def reachable(roots: Iterable[Node]) -> list[Node]:
-    """The roots and all nodes below them in the order of recording."""
+    """The roots and all their ancestors, in the order of recording."""
     order = list(roots)
     seen = set(order)
-    for node in order:  # grows while it is walked
+    for node in order:  # grows during the loop
         for parent in node.parents:
             if parent not in seen:
                 seen.add(parent)

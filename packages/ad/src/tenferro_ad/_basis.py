@@ -1,4 +1,4 @@
-"""A linear function on all unit vectors at once, in batches that keep to a budget of memory."""
+"""Applies a linear function to all unit vectors at once, in batches within a memory budget."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def on_basis(f: Callable[[Any], list[Any]], spec: Spec, unit: complex, memory_bu
 
     Args:
         f: a linear function of a value of the spec to a list of values.
-        spec: what it takes.
-        unit: the length of the unit vectors: 1 or 1j.
+        spec: spec of its argument.
+        unit: scale of the unit vectors: 1 or 1j.
         memory_budget: bytes that the values of one batch may take; ``None`` for all unit vectors at once.
 
     Raises:
-        ArgumentError: there is a budget, and sizes are open.
+        ArgumentError: there is a budget, but a size is symbolic.
     """
     if memory_budget is None:
         return vmap(f)(_unit_vectors(spec, unit, 0, spec.size))  # type: ignore[no-any-return]
@@ -47,7 +47,7 @@ def _unit_vectors(spec: Spec, unit: complex, start: Any, count: Any) -> Any:
 
 
 def bytes_of_one(f: Callable[..., list[Any]], specs: Sequence[Spec]) -> int:
-    """Bytes that the values of one run of a function of values of given specs take at most."""
+    """Peak memory, in bytes, of the values of one run of a function on arguments of given specs."""
     builder = Builder()
     program = optimise(builder.close(f(*[builder.input(spec) for spec in specs])))
     return plan_memory(program).peak({}) + sum([_bytes(s) for s in (*specs, *program.outputs)])

@@ -1,15 +1,15 @@
-"""Derivatives at a point from derivatives beside it: what a transform does where a rule has no answer.
+"""Derivatives at degenerate points, as limits of derivatives at nearby points.
 
-Vectors of equal eigenvalues do not determine the derivative of a loss that weights them: the rule would need a second
-derivative of all that follows. A transform knows what follows, since it has the function: it runs it again with every
-decomposition perturbed by multiples of a direction that parts the equal values (`General.apart`), and takes the limit.
-With g(m) the derivative for the multiple m, and g even = (g(m) + g(-m)) / 2::
+The eigenvectors of equal eigenvalues do not determine the derivative of a loss that weights them: the rule would need
+a second derivative of everything downstream. A transform has the whole function, so it runs it again with every
+decomposition perturbed along a direction that splits the equal values (`General.apart`), and extrapolates. With g(m)
+the derivative for the perturbation m times that direction, and even(m) = (g(m) + g(-m)) / 2::
 
     g(0) = 1.5 even(1) - 0.6 even(2) + 0.1 even(3)
 
-The directions are found once and stay as they are, so the sum is the derivative of a function again, in any mode.
-Derivatives of a smooth loss pass these tests, and those of a loss with a kink fail one: fewer points give the same
-limit, the odd parts grow with m, and another direction gives the same limit.
+The directions are fixed after the first run, so the sum is again the derivative of a function, in any mode.
+Three tests tell a smooth loss from one with a kink: fewer points yield the same limit, the odd part grows linearly
+with m, and a second direction yields the same limit.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from tenferro_tensor_core import DimLike, GradientError, computing_type
 R = TypeVar("R")
 
 WEIGHTS: Final = {1: 0.75, -1: 0.75, 2: -0.3, -2: -0.3, 3: 0.05, -3: 0.05}
-"""The limit from six points; its error grows with the sixth power of the step."""
+"""Weights of the six-point limit, by multiple; its error is of sixth order in the step."""
 
 FEWER: Final = {1: 2 / 3, -1: 2 / 3, 2: -1 / 6, -2: -1 / 6}
-"""The limit from four of them."""
+"""Weights of the four-point limit."""
 
 SCALES: Final = (1.0, 4.0, 0.25)
-"""Lengths of the step, tried one after the other: longer ones have less noise, shorter ones suit rougher functions."""
+"""Step lengths, tried in turn: long steps reduce noise, short steps suit functions of high curvature."""
 
 TOLERANCE: Final = {"f": 1e-2, "d": 1e-6, "F": 1e-2, "D": 1e-6}
-"""What tests allow, relative to the derivatives, by dtype."""
+"""Relative tolerance of the tests, by dtype character."""
 
 FLOOR: Final = 1e-3
-"""Derivatives smaller than this multiple of their natural size are compared with it instead."""
+"""Lower bound of the tolerance's scale, as a fraction of the derivative's expected magnitude."""
 
 
 class Rerun:
-    """One run of a function beside the point.
+    """One run of a function with perturbed decompositions.
 
     Attributes:
-        directions: of each decomposition in the order of the run, the two directions.
-        multiple: what they are multiplied with; 0 in the first run, which finds them.
-        side: which of the two is taken.
+        directions: two perturbation directions for each decomposition, in the order of the run.
+        multiple: factor of the directions; 0 in the first run, which finds them.
+        side: index of the direction that is used.
         count: number of decompositions so far.
-        quiet: whether ops are not counted: those that a moved op, or a rule, runs on values inside.
-        level: values of higher levels belong to transforms and traces that begin during the run.
+        quiet: whether to ignore ops, because a perturbed op or a rule runs them on inner values.
+        level: values of higher levels belong to transforms and traces that start during the run.
     """
 
     __slots__ = ("count", "directions", "level", "multiple", "quiet", "side")
@@ -81,7 +81,7 @@ def _running(rerun: Rerun) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """The scope of a backward pass: what rules run there is no part of the function."""
+    """The scope of a backward pass, where ops of rules are not part of the function."""
     rerun = _rerun.get()
     if rerun is None or rerun.quiet:
         yield
@@ -94,7 +94,7 @@ def quiet() -> Iterator[None]:
 
 
 def moved(op: Op, operands: tuple[Any, ...]) -> Any:
-    """Run an op of the function beside the point; ``None`` where that is the op itself."""
+    """Run an op of the function with its operand perturbed; ``None`` if the op is not perturbed."""
     rerun = _rerun.get()
     if rerun is None or rerun.quiet:
         return None
@@ -106,7 +106,7 @@ def moved(op: Op, operands: tuple[Any, ...]) -> Any:
     if not isinstance(rule, General) or rule.apart is None:
         return None
     x, bare = operands[0], tuple([_bare(a) for a in operands])
-    if any(a.level > rerun.level for a in bare):  # in the body of a loop, or a lane: its operands are no constants
+    if any(a.level > rerun.level for a in bare):  # in a loop body or under vmap: the operands are not constants
         return None
     with quiet():
         if not rerun.multiple:
@@ -118,10 +118,10 @@ def moved(op: Op, operands: tuple[Any, ...]) -> Any:
 
 
 class Always:
-    """The scope in which every derivative is taken beside the point: programs do not know where they will be run.
+    """A scope in which every derivative is taken as a limit: a traced program does not know its values.
 
     Args:
-        kind: what is raised where there is no limit.
+        kind: the error raised if the limit does not exist.
     """
 
     def __init__(self, kind: type[GradientError]) -> None:
@@ -139,16 +139,16 @@ _always: Final[ContextVar[type[GradientError] | None]] = ContextVar("tenferro de
 
 
 def forced() -> GradientError | None:
-    """The error that stands for the one that is to be expected, in the scope where that is so."""
+    """In the scope of `Always`, the error that the rule would raise at a degenerate point; else ``None``."""
     kind, rerun = _always.get(), _rerun.get()
     if kind is None or (rerun is not None and rerun.multiple):
         return None
-    text = "at equal or zero values of a decomposition the derivative is not determined by its vectors"
+    text = "at equal or zero values of a decomposition the vectors do not determine the derivative"
     return kind(text, beside=True)
 
 
 def _is_beside(error: BaseException) -> bool:
-    """Whether there may be derivatives beside the point of the error."""
+    """Whether nearby points may have a derivative although this point has none."""
     return isinstance(error, GradientError) and bool(error.payload.get("beside"))
 
 
@@ -156,14 +156,14 @@ RECOURSES.append(Recourse(_is_beside, lambda error: Always(cast(type[GradientErr
 
 
 def _bare(x: Any) -> Any:
-    """The value without any differentiation."""
+    """The value inside all levels of differentiation."""
     while isinstance(x, Differentiated):
         x = x.value
     return x
 
 
 def found_directions() -> int | None:
-    """Number of directions that a run around has found so far; ``None`` where none looks for any."""
+    """Number of directions found so far by the enclosing run; ``None`` outside of a run."""
     rerun = _rerun.get()
     return None if rerun is None else len(rerun.directions)
 
@@ -175,17 +175,17 @@ def limit(
     sizes: Callable[[R], Sequence[Any]],
     known: int | None = None,
 ) -> tuple[R, list[Any]]:
-    """A derivative as the limit of those beside the point.
+    """A derivative as the limit of derivatives at nearby points.
 
     Args:
-        error: why there is none at the point itself; raised where the limit does not exist either.
-        run: the function, run for the directions alone.
-        derivative: the function and its derivative: arrays, ``None`` for zero.
-        sizes: from what `run` gave, the size that each array of the derivative might have; see `size`.
-        known: number of directions that an outer run had found before this function was tried, if it did not end.
+        error: the error at the point itself; raised if the limit does not exist either.
+        run: runs the function, to find the directions.
+        derivative: runs the function and returns its derivative as arrays, ``None`` for zero.
+        sizes: maps the result of `run` to the expected magnitude of each array of the derivative; see `size`.
+        known: number of directions that an enclosing run had found before it called this function, if any.
 
     Returns:
-        What `run` gave at the point itself, and the limit.
+        The result of `run` at the point itself, and the limit.
 
     Raises:
         GradientError: the derivative depends on the direction, or is not smooth.
@@ -205,7 +205,7 @@ def limit(
             found = [_derivatives(derivative, directions, side, scale) for side in (0, 1)]
             arrays = zip(*found[0].values(), *found[1].values(), strict=True)
             return at, [_agreeing(values, size, error) for values, size in zip(arrays, sizes(at), strict=True)]
-        except (GradientError, IndexError) as seen:  # the function goes other ways there, or the limit is not reached
+        except (GradientError, IndexError) as seen:  # the function branches differently there, or there is no limit
             last = seen
     raise last if isinstance(last, type(error)) else error from None
 
@@ -213,7 +213,7 @@ def limit(
 def _derivatives(
     derivative: Callable[[], Sequence[Any]], directions: list[tuple[Any, Any]], side: int, scale: float
 ) -> dict[int, Sequence[Any]]:
-    """Derivatives along one of the directions, by the multiple."""
+    """Derivatives at multiples of one of the directions, by multiple."""
     found = {}
     for m in (WEIGHTS, FEWER)[side]:
         with _running(Rerun(directions, m * scale, side)):
@@ -222,7 +222,7 @@ def _derivatives(
 
 
 def size(*arrays: Any) -> Any:
-    """The largest magnitude in arrays, a constant of every differentiation; ``None`` counts as zero."""
+    """The largest magnitude in arrays, as a constant of every differentiation; ``None`` counts as zero."""
     found: Any = 0.0
     for x in arrays:
         if x is not None and x.spec.inexact and not any(n.__class__ is int and n == 0 for n in x.spec.shape):
@@ -231,12 +231,12 @@ def size(*arrays: Any) -> Any:
 
 
 def ratio(above: Any, below: Any) -> Any:
-    """``above / below``, and `above` itself where `below` is 0."""
+    """``above / below``, or `above` itself where `below` is 0."""
     return above / catalog.select(catalog.eq(below, 0.0), 1.0, below)
 
 
 def _agreeing(values: Sequence[Any], size: Any, error: GradientError) -> Any:
-    """The limit of one array, after the tests."""
+    """The limit of one array, checked by the three tests."""
     if all(v is None for v in values):
         return None
     given = dict(zip([*[(0, m) for m in WEIGHTS], *[(1, m) for m in FEWER]], values, strict=True))
@@ -260,7 +260,7 @@ def _sum(terms: list[tuple[float, Any]]) -> Any:
 def smooth_(
     x: Spec, fewer: Spec, other: Spec, bent: Spec, size: Spec, *values: Spec, kind: type[Exception], reason: str
 ) -> Spec:
-    """`x`, after the tests that other limits of the values agree with it, and that their odd part is not bent."""
+    """`x`, after checking that the other limits agree with it and that the odd part is linear in the step."""
     return x
 
 
@@ -270,14 +270,14 @@ def _smooth_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, kind: Any, 
     def run(x: Any, fewer: Any, other: Any, bent: Any, size: Any, *values: Any) -> Any:
         allowed = tolerance * max(FLOOR * float(size), *[float(abs(v).max()) for v in values if v.size])
         if not all(bool((abs(y) <= allowed).all()) for y in (x - fewer, x - other, bent)):
-            raise kind(f"{reason}. Derivatives beside this point have no common limit either")
+            raise kind(f"{reason}. Derivatives at nearby points have no common limit either")
         return x
 
     return run
 
 
 def _smooth_jvp(primals: Any, tangents: Any, outs: Any, *, kind: Any, reason: str) -> tuple[Any]:
-    """The tests are for the tangents too."""
+    """The tangents pass the same tests."""
     if any(t is None for t in (*tangents[:4], *tangents[5:])):
         return (tangents[0],)
     return (smooth_(*tangents[:4], primals[4], *tangents[5:], kind=kind, reason=reason),)
@@ -288,7 +288,7 @@ def _smooth_vjp(primals: Any, outs: Any, cotangents: Any, *, kind: Any, reason: 
 
 
 def _smooth_batched(lanes: DimLike, values: Any, batched: tuple[bool, ...], /, **metadata: Any) -> Any:
-    """The tests are for all lanes together."""
+    """All lanes pass the tests together."""
     arrays = all_with_lanes(lanes, values, batched)
     if batched[4]:
         arrays[4] = catalog.reduce_max(values[4], axes=(0,))

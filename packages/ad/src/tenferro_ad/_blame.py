@@ -1,4 +1,4 @@
-"""Lines of derivatives: what a pull records in a program comes from the line of the operation that it pulls through."""
+"""Source attribution: ops that a vjp records in a program carry the source line of the op that they differentiate."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tenferro_runtime.tracing import recording
 
 
 class Blamed:
-    """A pull that tells the builder whose line it works for.
+    """A vjp that records its ops under the source line of the op that it differentiates.
 
     Attributes:
-        vjp: the pull.
-        builder: the builder.
-        source: the line.
+        vjp: the vjp.
+        builder: the builder that records its ops.
+        source: the source line.
     """
 
     __slots__ = ("builder", "source", "vjp")
@@ -25,12 +25,12 @@ class Blamed:
 
     @property
     def op(self) -> Any:
-        """The op that is pulled through, for messages."""
+        """The differentiated op, for error messages."""
         return getattr(self.vjp, "op", None)
 
     @property
     def where(self) -> str:
-        """The line as text."""
+        """The source line as text."""
         return where(self.source)
 
     def __call__(self, g: Any, saved: Any) -> Any:
@@ -42,6 +42,6 @@ class Blamed:
 
 
 def blamed(vjp: Callable[[Any, Any], Any], out: Any) -> Callable[[Any, Any], Any]:
-    """The pull of an operation with this output: it remembers the running line if that is being recorded."""
+    """The vjp of an op with this output, attributed to the current source line if the op is being recorded."""
     builder = recording(out)
     return vjp if builder is None else Blamed(vjp, builder, builder.blame or user_line())

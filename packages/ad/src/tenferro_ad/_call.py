@@ -1,4 +1,4 @@
-"""Differentiating a program that is called: `call` is recorded as one node, and pushed as two calls."""
+"""Derivatives of `call`: one node in reverse mode, two calls in forward mode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sizes = Mapping[str, DimLike]
 
 
 def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    """Run the forward part, and keep the residuals for the backward part."""
+    """Run the forward part and save the residuals for the backward part."""
     program = op.params["program"]
     sizes: Sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     split = split_reverse(program, need, sizes)
@@ -39,7 +39,7 @@ def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
 
 
 def run_first(split: Split, lower: list[Any], sizes: Sizes) -> tuple[Any, Any, Sizes]:
-    """The outputs, the residuals, and the sizes with those that depend on data."""
+    """Run the first part: its outputs, its residuals, and all sizes including the data-dependent ones."""
     count, late = len(split.active), len(split.active) + len(split.late)
     if not split.late:
         found = call(*lower, program=split.first, sizes=chosen(split.first, sizes))
@@ -54,7 +54,7 @@ def pull_second(split: Split, gs: list[Any], residuals: tuple[Any, ...], count: 
     mask = tuple([g is not None for g in gs])
     second = split.seconds.get(mask)
     if second is None:
-        # No program for just these cotangents: the one for all of them, with zeros for those that are absent.
+        # There is no backward program for this subset of cotangents: use the full one and pass zeros.
         second = split.seconds[split.active]
         specs = iter(second.program.inputs)
         gs = [
@@ -69,7 +69,7 @@ def _those(values: list[Any], chosen: tuple[bool, ...]) -> list[Any]:
 
 
 def run_second(second: Second, given: list[Any], residuals: tuple[Any, ...], count: int, sizes: Sizes) -> list[Any]:
-    """Run the second part; `None` where a result is zero."""
+    """Run the second part; results that are zero are ``None``."""
     if not second.places:
         return [None] * count
     program = second.program
@@ -82,7 +82,7 @@ def run_second(second: Second, given: list[Any], residuals: tuple[Any, ...], cou
 
 
 def push_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
-    """Run the part for values, then the part for tangents."""
+    """Run the program of the values, then the program of the tangents."""
     program = op.params["program"]
     sizes: Sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     split = split_forward(program, need, sizes)

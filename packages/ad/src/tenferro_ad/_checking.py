@@ -1,4 +1,4 @@
-"""`check_grads`: derivatives held against central differences, and forward mode against reverse mode."""
+"""`check_grads`: compares forward mode with central differences, and reverse mode with forward mode."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, GradientError, computing_type, finfo, real_of
 
 _STEP: Final = {4: 2e-3, 8: 6e-6}
-"""Step of the differences by size of a real number: about the cube root of the rounding error."""
+"""Step of the central differences, by bytes per real number: about the cube root of the rounding error."""
 _RTOL: Final = {4: 2e-2, 8: 1e-6}
 _ATOL: Final = {4: 2e-2, 8: 1e-6}
 _NARROW_UNITS: Final = 24
-"""Rounding units of a narrow type that its derivatives may be off, in both numbers."""
+"""Default `rtol` and `atol` for float16 and bfloat16, in rounding units of the dtype."""
 MODES: Final = ("fwd", "rev")
 
 Floats = np.ndarray[Any, Any]
@@ -37,25 +37,30 @@ def check_grads(
     step: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Check the derivatives of a function, in random directions.
+    """Check the derivatives of a function in random directions.
 
-    Forward mode is compared with central differences. Reverse mode is compared through the pairing
-    Re<u, J t> = Re<J* u, t>, with J t from forward mode if that is checked too and else from differences. Higher orders
-    check the derivatives of the derivatives in the same way, all combinations of `modes`.
+    Forward mode is compared with central differences. Reverse mode is checked by the pairing
+    Re<u, J t> = Re<J* u, t>, with J t from forward mode if `modes` includes it, else from central differences. Higher
+    orders check the derivatives of the derivatives, for all combinations of `modes`.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers; differentiable around `args`.
-        args: tuple of the arguments; integers and booleans among the leaves are held fixed.
-        order: highest order of derivatives to check.
+        f: a function of pytrees of arrays to pytrees of arrays, differentiable around `args`.
+        args: tuple of the arguments; integer and boolean leaves are held fixed.
+        order: highest order of derivatives to check, at least 1.
         modes: ``"fwd"``, ``"rev"`` or both.
-        rtol: allowed difference relative to the largest entry; by default 1e-6, or 2e-2 in single precision, and 24
-            rounding units of float16 and bfloat16, whose differences are taken in float32.
-        atol: allowed absolute difference; by default the same numbers.
-        step: step of the differences; by default about the cube root of the rounding error.
+        rtol: allowed difference relative to the largest entry; by default 1e-6 in double precision, 2e-2 in single
+            precision, and 24 rounding units for float16 and bfloat16, whose differences are taken in float32.
+        atol: allowed absolute difference; same defaults as `rtol`.
+        step: step of the central differences; by default about the cube root of the rounding error.
         seed: seed of the random directions.
 
     Raises:
-        GradientError: two derivatives differ; the text says which, where, and by how much.
+        ArgumentError: `modes` or `order` is not valid.
+        GradientError: two derivatives differ; the message says which, where, and by how much. Or no argument, or no
+            result, is real or complex floating point.
+
+    See also:
+        check_primitive: checks all registrations of one primitive.
 
     >>> from tenferro_ad import check_grads
     >>> check_grads(lambda x, y: x * x * y, (2.0, 3.0), order=2)
@@ -69,7 +74,7 @@ def check_grads(
 
 
 class _Check:
-    """One function at one point, seen as a function of its real and complex leaves."""
+    """The check of one function at one point, as a function of its real and complex leaves."""
 
     def __init__(
         self,
@@ -95,7 +100,7 @@ class _Check:
         self.step = _STEP[size] if given_step is None else given_step
 
     def call(self, *points: Any) -> tuple[Any, ...]:
-        """The differentiable leaves of the value at differentiable leaves of the arguments."""
+        """Map differentiable leaves of the arguments to differentiable leaves of the value."""
         leaves = list(self.all)
         for i, x in zip(self.at, points):
             leaves[i] = x
@@ -103,7 +108,7 @@ class _Check:
         return tuple([v for v in map(as_value, out) if v.spec.inexact])
 
     def direction(self, like: Sequence[Any]) -> list[Any]:
-        """A random tangent, in which no entry is small."""
+        """A random tangent without small entries."""
         found = []
         for x in like:
             shape, dtype = x.shape, x.dtype
@@ -114,14 +119,14 @@ class _Check:
         return found
 
     def differences(self, t: Sequence[Any]) -> list[Floats]:
-        """Central differences along `t`; narrow arguments move in float32, where a step is more than rounding."""
+        """Central differences along `t`, computed in float32 for narrow arguments, whose rounding exceeds the step."""
         moved = [(_widened(x), self.step * _widened(d)) for x, d in zip(self.points, t)]
         ahead = self.call(*[x + d for x, d in moved])
         behind = self.call(*[x - d for x, d in moved])
         return [(host(a) - host(b)) / (2 * self.step) for a, b in zip(ahead, behind)]
 
     def run(self, order: int) -> None:
-        """Check this order, and the derivatives of the derivatives up to `order`."""
+        """Check this function and its derivatives up to `order`."""
         t = self.direction(self.points)
         outs = self.call(*self.points)
         if not outs:
@@ -179,7 +184,7 @@ class _Check:
 
 
 def host(x: Any) -> Floats:
-    """The elements of a concrete value."""
+    """The elements of a concrete value as a NumPy array; narrow floats as float32."""
     found: Floats = _widened(x)._concrete()
     return found
 

@@ -1,4 +1,4 @@
-"""`checkpoint`: a function whose intermediate values are not kept for the sweep, but computed again in it."""
+"""`checkpoint`: a function whose intermediate values are recomputed in the backward pass instead of saved."""
 
 from __future__ import annotations
 
@@ -53,13 +53,15 @@ if TYPE_CHECKING:
 
 
 def _infer(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
-    """Apply a program to operands; its values are computed anew when it is differentiated."""
+    """Apply a program to operands; its backward pass recomputes the values."""
     return called(*xs, program=program, sizes=sizes)
 
 
 class _LateOp(Op):
-    """The op of a program with sizes that depend on data: it has no output spec, so only `_record` and `push_call` see
-    it; for values that are not differentiated it is the steps of its program."""
+    """The op of a program with data-dependent sizes, which has no output spec.
+
+    Only `_record` and `push_call` see it; on values that are not differentiated it runs its program step by step.
+    """
 
     __slots__ = ()
 
@@ -84,12 +86,12 @@ checkpointed = _Checkpointed(_infer, family="tenferro-ad.checkpointed.v1")
 
 
 class _Recomputed(NamedTuple):
-    """Operands, kept values and cotangents to cotangents.
+    """The backward program of a checkpoint: from operands, saved values and cotangents to cotangents.
 
     Attributes:
-        program: runs the function again, and the backward pass.
-        active: which outputs carry a derivative.
-        places: positions of its outputs among the results; the others are zero.
+        program: reruns the function, then runs the backward pass.
+        active: which outputs of the function carry a derivative.
+        places: index of each output of `program` among the cotangents; the others are zero.
     """
 
     program: Program
@@ -114,7 +116,7 @@ def _recomputing(need: tuple[int, ...], program: Program, builder: Builder) -> _
 def _with_kept(
     program: Program, values: list[Any], kept: list[Any], level: int
 ) -> tuple[tuple[Any, ...], dict[int, int]]:
-    """The outputs of a program where kept values are given, and which variable stands for which that is made again."""
+    """Run a program with its saved values given: the outputs, and the saved variable for each recomputed one."""
     env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values))}
     made = {v: eq for eq in program.equations for v in eq.results}
     given, stands_for = iter(kept), dict[int, int]()
@@ -135,7 +137,7 @@ def _with_kept(
 
 
 def _reading(program: Program, stands_for: Mapping[int, int]) -> Program:
-    """The program reading other variables for some."""
+    """The program with reads of some variables redirected to others."""
     stands_for = {v: x for v, x in stands_for.items() if v not in program.input_ids}
     if not stands_for:
         return program
@@ -174,7 +176,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
 
 def _with_outputs(program: Program, more: tuple[int, ...]) -> Program:
-    """The program with further outputs; kept with it."""
+    """The program with further outputs; cached with it."""
     if not more:
         return program
     found: Program | None = program.memo.get("with kept values")
@@ -186,7 +188,7 @@ def _with_outputs(program: Program, more: tuple[int, ...]) -> Program:
 def _record_late(
     op: Op, sizes: Sizes, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]
 ) -> Any:
-    """As `_record`, where sizes depend on data: the sweep begins with the forward part, which finds them again."""
+    """`_record` for data-dependent sizes: the backward pass first reruns the forward part to find them."""
     split = split_reverse(without_effects(op.params["program"]), need, sizes)
     outs = op(*lower)
     if not any(split.active):
@@ -202,9 +204,9 @@ def _record_late(
 
 
 def _loop_nests(step: Step) -> Sequence[Any]:
-    """The program in line, inside of a loop: there it is repeated by another loop, so that nothing of it is shared."""
+    """Inline the program inside a loop, where the rerun is in another loop and shares no values with it."""
     if step.w.statements is step.w.function:
-        raise step.unsupported("outside of loops, less memory is taken step by step")
+        raise step.unsupported("outside loops, running step by step takes less memory")
     params, specs = step.params, specs_of(step.body.program.specs, step.eq)
     inner = params["program"]
     inner = instance(inner, sizes_for(inner, specs, params["sizes"]))
@@ -213,7 +215,7 @@ def _loop_nests(step: Step) -> Sequence[Any]:
 
 
 def _lowering(e: Any, xs: Sequence[Any], outs: Sequence[Spec], *, program: Program, sizes: Any) -> Sequence[Any]:
-    """The program in line, behind a barrier: else XLA would take the second run of it for the first one, and keep."""
+    """Inline the program behind an optimization barrier, without which XLA would merge the rerun with the first run."""
     specs = [x.spec for x in xs]
     fixed = instance(program, sizes_for(program, specs, sizes))
     return e.inline(fixed, e.ops("optimization_barrier", xs, specs) if xs else xs)  # type: ignore[no-any-return]
@@ -231,7 +233,7 @@ class _Function(Compiled):
     """A compiled function that is called as one checkpointed operation.
 
     Attributes:
-        policy: which values are kept; ``None`` for none.
+        policy: selects the values to save; ``None`` saves none.
     """
 
     def __init__(self, f: Callable[..., Any], policy: Policy | None) -> None:
@@ -244,7 +246,7 @@ class _Function(Compiled):
         before = [(x, x.state()) for x in (going_on, getattr(going_on, "home", None)) if x is not None]
         found = self.find(static, *self.flattened(dynamic))
         form = found.form
-        if before and definitions(form.program):  # such sizes belong to the program that is being traced
+        if before and definitions(form.program):  # data-dependent sizes belong to the enclosing trace
             for x, state in before:
                 x.restore(state)
             return self._called(dynamic, static)
@@ -253,19 +255,25 @@ class _Function(Compiled):
 
 
 def checkpoint(f: Callable[..., Any], *, policy: Policy | None = None) -> Callable[..., Any]:
-    """Make a function that keeps only its arguments for the backward pass, and runs again there.
+    """Wrap a function so that the backward pass recomputes its intermediate values instead of saving them.
 
-    Memory for the values inside is traded for a second run. The function is traced as by `compile`, once for each kind
-    of arguments: it takes arrays and numbers in any containers, and cannot branch on their elements. Inside another
-    trace, a function with sizes that depend on data becomes a part of that trace, and keeps what it would keep there.
+    Trades the memory of the intermediate values for a second run. The function is traced as by `compile`, once for
+    each kind of arguments, so it cannot branch on elements. Inside another trace, a function with data-dependent
+    sizes is inlined into that trace and saves what it would save there.
 
     Args:
-        f: the function.
-        policy: which values inside are kept, too, so that they are not computed again: one of `checkpoint_policies`,
-            or a function of an operation to a boolean.
+        f: a function of pytrees of arrays to a pytree of arrays.
+        policy: selects values to save in addition to the arguments: one of `checkpoint_policies`, or a function of an
+            operation to a boolean. By default none.
+
+    Returns:
+        A function with the arguments and the value of `f`, and with the methods ``cache_info()`` and ``clear()``.
 
     Raises:
-        ArgumentError: the policy is no function.
+        ArgumentError: `policy` is not callable.
+
+    See also:
+        checkpoint_name: names a value for the policies `save_names` and `save_all_names_but`.
 
     >>> from tenferro_ad import checkpoint, grad
     >>> block = checkpoint(lambda x: (x * x) * (x * x))
@@ -274,7 +282,7 @@ def checkpoint(f: Callable[..., Any], *, policy: Policy | None = None) -> Callab
     """
     if policy is not None and not callable(policy):
         raise ArgumentError(
-            f"checkpoint takes a function of an operation as policy, got {policy!r}; see checkpoint_policies"
+            f"checkpoint takes a function of an operation as its policy, got {policy!r}; see checkpoint_policies"
         )
     state = _Function(f, policy)
     entry: Any = state.entry

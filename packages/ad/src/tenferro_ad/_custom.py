@@ -1,4 +1,4 @@
-"""`custom_rule`: a plain function with a derivative of its own, as a primitive."""
+"""`custom_rule`: makes a primitive of a plain function and a derivative rule for it."""
 
 from __future__ import annotations
 
@@ -45,29 +45,35 @@ def custom_rule(
     static_argnames: str | Iterable[str] = (),
     family: str | None = None,
 ) -> Any:
-    """Give a function a derivative of its own. One of `jvp` and `vjp` is enough: the other is its transpose.
+    """Define the derivative of a function. One of `jvp` and `vjp` suffices: the other is its transpose.
 
-    The function becomes a primitive: its positional parameters are arrays in any containers, its keyword-only
-    parameters hashable metadata, and it is opaque to tracing, so it may call NumPy or SciPy. Its derivative is taken
-    from the rule alone, in every mode and at every order (the rule itself is differentiated, so it must be written
-    with tenferro functions where higher orders are wanted). Neither the function nor its rule may use differentiated
-    or traced values from outside. Define it once, at module level; a primitive lives as long as the process.
+    The function becomes a primitive: its positional parameters are pytrees of arrays, its keyword-only parameters are
+    hashable metadata. It is opaque to tracing, so it may call NumPy or SciPy. Every mode and order of differentiation
+    uses the rule; higher orders differentiate the rule itself, which must then be written with tenferro functions.
+    Neither the function nor its rule may close over differentiated or traced values. Define it once, at module level:
+    a primitive lives as long as the process.
 
     Args:
-        f: a function of trees of arrays to an array, or to a tree of arrays.
-        jvp: ``jvp(primals, tangents, outs, **metadata)``, the tuple of tangents of the outputs.
-        vjp: ``vjp(primals, outs, cotangents, **metadata)``, the tuple of cotangents of the arguments. In all these
-            tuples ``None`` stands for zero; inside of containers zeros are written out, and ``None`` belongs to
-            integers. `outs` is a tuple also where there is one output.
-        rule: a rule record of `tenferro_runtime.extension` in place of the two, for arguments that are arrays.
-        infer: maps the `Spec`s of the arrays, in their containers, and the metadata, to the `Spec`s of the result. By
-            default the function is traced to find out, for which it must be written with tenferro functions.
-        static_argnames: names of positional parameters that are metadata, too: functions, options, sizes.
-        family: ``"<distribution>.<op>.v<major>"``, by which a program file names the function; a process that loads
-            the file must have made it before. Without it, programs that use the function cannot be saved.
+        f: a function of pytrees of arrays to an array, or to a pytree of arrays; without it, returns a decorator.
+        jvp: ``jvp(primals, tangents, outs, **metadata)``, which returns the tuple of tangents of the outputs.
+        vjp: ``vjp(primals, outs, cotangents, **metadata)``, which returns the tuple of cotangents of the arguments. In
+            all these tuples ``None`` stands for zero; inside containers zeros are arrays, and ``None`` stands for the
+            tangent of an integer. `outs` is a tuple even if there is one output.
+        rule: a rule record of `tenferro_runtime.extension`, instead of `jvp` and `vjp`, for arguments that are arrays.
+        infer: maps the `Spec`s of the arguments, in their containers, and the metadata, to the `Spec`s of the result.
+            By default the function is traced, so it must be written with tenferro functions.
+        static_argnames: names of positional parameters that are also metadata: functions, options, sizes.
+        family: ``"<distribution>.<op>.v<major>"``, the name of the function in program files; a process must define
+            the function before it loads such a file. Without it, programs that use the function cannot be saved.
+
+    Returns:
+        The primitive, a `CustomFunction`; without `f`, a decorator that makes one.
 
     Raises:
-        ArgumentError: neither or too much of a rule is given, or the function's parameters do not fit.
+        ArgumentError: no rule or more than one rule is given, or the function's parameters do not fit.
+
+    See also:
+        custom_root, custom_linear_solve: derivatives of functions that are defined by equations.
 
     >>> import numpy as np
     >>> from tenferro_ad import custom_rule, grad
@@ -94,18 +100,18 @@ def custom_rule(
 
 
 class _NotFlat(Exception):
-    """A function of arrays returns them in containers."""
+    """Raised when a function of arrays returns its result in containers."""
 
 
 class CustomFunction(Primitive):
-    """A function with a rule of its own; for arguments or results in containers, a primitive of their leaves stands in.
+    """A function with its own derivative rule. Calls with nested containers go to a primitive of their leaves.
 
     Args:
         f: the function.
         rule: its derivative.
         infer: maps specs to specs, or ``None``.
         static: names of positional parameters that are metadata.
-        family: the id by which files name it, or ``None``.
+        family: its id in program files, or ``None``.
     """
 
     def __init__(
@@ -122,7 +128,7 @@ class CustomFunction(Primitive):
 
         specs_of.__name__, specs_of.__doc__, specs_of.__module__ = name, f.__doc__, f.__module__
         specs_of.__signature__ = signature  # type: ignore[attr-defined]
-        specs_of.__wrapped__ = f  # type: ignore[attr-defined]  # tells whether a family id is taken by other code
+        specs_of.__wrapped__ = f  # type: ignore[attr-defined]  # to detect a family id that other code uses
         super().__init__(specs_of, family=family)
         self._static = frozenset(self.metadata)
         REGISTRY.kernel(self, "*", self._kernel)
@@ -134,14 +140,14 @@ class CustomFunction(Primitive):
             if isinstance(rule, General)
             else None
         )
-        # With an inference of its own it may do anything, so it runs on one lane after the other.
+        # A function with its own inference may be opaque, so it runs lane by lane.
         if isinstance(rule, General) and rule.forward is None and infer is None:
             LanesRule(self, self._leaves, _raw, rule, family and f"{stem}_of_lanes.v{version}")
             if self._trees is not None:
                 self._trees.map_over_lanes(family and f"{stem}_of_trees_of_lanes.v{version}")
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Apply the function to arrays, or to trees of them."""
+        """Apply the function to arrays, or to pytrees of arrays."""
         if self._signature is not None:
             args, params = _sorted(self._signature, self._static, args, params)
         if self._flat and _flat(flatten(args)[1]):
@@ -164,14 +170,14 @@ class CustomFunction(Primitive):
         return found
 
     def _specs(self, *args: Any, **params: Any) -> Any:
-        """Specs of the result in its containers."""
+        """Specs of the result, in its containers."""
         rule = self._record
         sides = (rule.jvp, rule.vjp) if isinstance(rule, General) else ()
         for g in (self._f, *sides, *params.values()):
             for variable, value in outer_values(g) if callable(g) else ():
                 raise GradientError(
-                    f"{self.name} has a rule of its own, but uses {value.spec!r} of class {type(value).__name__} from "
-                    f"outside, which the rule does not know, as {variable}; pass it as an argument",
+                    f"{self.name} has its own derivative rule, but closes over {variable}, {value.spec!r} of class "
+                    f"{type(value).__name__}, which the rule does not know; pass it as an argument",
                     variable=variable,
                 )
         return _inferred(self._f, self.name, args, params) if self._given is None else self._given(*args, **params)
@@ -191,18 +197,18 @@ class CustomFunction(Primitive):
 
 
 def _flat(tree: TreeDef) -> bool:
-    """Whether all parts of a tree are leaves, and there are some."""
+    """Whether a tree has children, all of them leaves."""
     return bool(tree.children) and all(child is LEAF for child in tree.children)
 
 
 def _checked(signature: inspect.Signature, name: str, static: tuple[str, ...]) -> inspect.Signature:
-    """The signature with the static parameters as keyword-only ones."""
+    """The signature, with the static parameters made keyword-only."""
     parameters = list(signature.parameters.values())
     for p in parameters:
         fixed = p.name in static
         if p.kind is p.VAR_KEYWORD or (p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty and not fixed):
             raise ArgumentError(
-                f"custom_rule: parameter {p.name!r} of {name} must be an array without default, or keyword-only "
+                f"custom_rule: parameter {p.name!r} of {name} must be an array without a default, or keyword-only "
                 "metadata; put a * in front of the metadata, or name it in static_argnames",
                 parameter=p.name,
             )
@@ -212,7 +218,7 @@ def _checked(signature: inspect.Signature, name: str, static: tuple[str, ...]) -
 
 
 def _read(f: Function, name: str, static: tuple[str, ...]) -> inspect.Signature:
-    """The signature of a function that has the static parameters.
+    """The signature of a function, checked to have the static parameters.
 
     Raises:
         ArgumentError: it lacks one, or takes it by position only.
@@ -222,15 +228,15 @@ def _read(f: Function, name: str, static: tuple[str, ...]) -> inspect.Signature:
         p = signature.parameters.get(n)
         if p is None or p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise ArgumentError(
-                f"custom_rule: static_argnames={n!r} names no parameter of {name} that can be given by name; it takes "
-                f"{signature}",
+                f"custom_rule: static_argnames={n!r} names no parameter of {name} that can be passed by keyword; its "
+                f"signature is {signature}",
                 parameter=n,
             )
     return signature
 
 
 def _arrays_first(f: Function, signature: inspect.Signature, static: tuple[str, ...]) -> Function:
-    """The function with its arrays by position, and its static arguments by name."""
+    """The function with arrays as positional and static arguments as keyword parameters."""
     order = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     @functools.wraps(f)
@@ -245,7 +251,7 @@ def _arrays_first(f: Function, signature: inspect.Signature, static: tuple[str, 
 def _sorted(
     signature: inspect.Signature, static: frozenset[str], args: tuple[Any, ...], params: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arrays by position, and metadata by name."""
+    """Split bound arguments into positional arrays and keyword metadata."""
     bound = signature.bind(*args, **params)
     bound.apply_defaults()
     arrays: list[Any] = []
@@ -268,8 +274,8 @@ def _inferred(f: Function, name: str, args: tuple[Any, ...], params: dict[str, A
         outs = trace(traced, *args).outputs
     except TracingError as error:
         raise TracingError(
-            f"custom_rule cannot find out the shapes that {name} returns by tracing it: {error}. Give them by "
-            f"infer=, a function of the specs of its arrays, as in custom_rule(infer=lambda x: x, ...)"
+            f"custom_rule cannot infer the shapes that {name} returns by tracing it: {error}. Pass infer=, a "
+            f"function of the specs of its arrays, as in custom_rule(infer=lambda x: x, ...)"
         ) from error
     return unflatten(tree, outs)
 
@@ -287,7 +293,7 @@ def _raw(name: str, x: Any, spec: Spec) -> Any:
         x = as_value(x)
         if x.__class__ is not Tensor:
             raise GradientError(
-                f"{name} has a rule of its own, but uses {x.spec!r} of class {type(x).__name__} from outside, "
+                f"{name} has its own derivative rule, but closes over {x.spec!r} of class {type(x).__name__}, "
                 "which the rule does not know; pass it as an argument"
             )
         if x.spec is spec:
@@ -297,5 +303,5 @@ def _raw(name: str, x: Any, spec: Spec) -> Any:
             f"{name} returned {x.dtype.name}{list(x.shape)} where its inference says {spec!r}; correct infer, or "
             "convert the result"
         )
-    # The function may keep an array that it returns, and write to it in its next call.
+    # Copy: the function may keep the array that it returns and overwrite it in its next call.
     return x.copy() if isinstance(x, (np.ndarray, np.generic)) else owned(x)._data

@@ -1,7 +1,6 @@
-"""Functions with a rule of their own under `vmap`: the function of all lanes, whose rule is that of all lanes.
+"""`vmap` of functions with custom rules: function and rule are both mapped over the lanes.
 
-The function is mapped over the lanes, so it runs once for all of them; so is its derivative rule, which therefore is
-the derivative in whatever order `vmap` and differentiation are composed.
+Each runs once for all lanes. Since the rule is mapped too, `vmap` and differentiation compose in either order.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ Raw = Callable[[str, Any, Spec], Any]
 
 
 class LanesRule:
-    """Registers how a function with a rule of its own is mapped over lanes: as a primitive that does so.
+    """The batching rule of a function with a custom derivative rule: a primitive that maps it over lanes.
 
-    The primitive has two more pieces of metadata, with one entry for each `vmap` around the function, the outermost
-    first: `lanes_` says which operands have an axis for it, `extents_` how long that is.
+    The primitive has two further metadata with one entry for each enclosing `vmap`, outermost first: `lanes_` says
+    which operands have a lane axis, `extents_` is the number of lanes.
 
     Args:
         primitive: the primitive of the function.
-        run: ``run(values, params)``, the leaves of what the function returns.
-        raw: makes a returned leaf the raw output of a spec.
+        run: ``run(values, params)`` returns the leaves of the function's result.
+        raw: converts a returned leaf to the raw output of a spec.
         rule: the derivative of `primitive`.
         family: the id of the new primitive, or ``None``.
     """
@@ -65,7 +64,7 @@ class LanesRule:
     def _outs(
         self, specs: Sequence[Spec], lanes: tuple[Flags, ...], params: dict[str, Any]
     ) -> tuple[tuple[Spec, ...], bool]:
-        """Specs of the results of one lane, and whether these are a tuple."""
+        """Specs of the results of one lane, and whether the results are a tuple."""
         axes = [sum(column) for column in zip(*lanes, strict=True)]
         found = self._primitive.infer(*[s.with_(shape=s.shape[n:]) for s, n in zip(specs, axes, strict=True)], **params)
         return (found, True) if isinstance(found, tuple) else ((found,), False)
@@ -122,7 +121,7 @@ class LanesRule:
         found, right = _of_all_lanes(pull, lanes, extents_, (*primals, *outs, *[cotangents[k] for k in given]), count)
         if not right:
             return found
-        # What all lanes share gets the sum of what comes from each.
+        # An operand that all lanes share receives the sum of their cotangents.
         shared = [tuple([n for n, flags in enumerate(lanes_) if not flags[i]]) for i in range(count)]
         return tuple([
             g if g is None or not axes else sum_over(g, axis=axes) for g, axes in zip(found, shared, strict=True)
@@ -130,7 +129,7 @@ class LanesRule:
 
 
 def _mapped(f: Function, lanes: tuple[Flags, ...], extents: tuple[DimLike, ...]) -> Function:
-    """The function mapped over several batches, the outermost first."""
+    """The function mapped over several batch axes, outermost first."""
     for flags, size in zip(reversed(lanes), reversed(extents), strict=True):
         f = vmap(f, tuple([0 if there else None for there in flags]), axis_size=size)
     return f
@@ -139,7 +138,7 @@ def _mapped(f: Function, lanes: tuple[Flags, ...], extents: tuple[DimLike, ...])
 def _of_all_lanes(
     rule: Function, lanes: tuple[Flags, ...], extents: tuple[DimLike, ...], values: tuple[Any, ...], count: int
 ) -> tuple[Any, bool]:
-    """What a derivative rule returns for all lanes, and whether that is as many values as it should be."""
+    """The result of a derivative rule for all lanes, and whether it has the right number of values."""
     seen: Any = None
 
     def some(*xs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""StableHLO lowering of functions with rules of their own: what they do with values, written in line."""
+"""StableHLO lowering of functions with custom rules: traces the function and inlines it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def traced_lowering(name: str, leaves: Callable[[Sequence[Any], dict[str, Any]],
             program = trace(lambda *values: tuple(leaves(values, params)), *[x.spec for x in xs])
         except TracingError as cause:
             raise UnsupportedError(
-                f"{name} has no StableHLO lowering, because it cannot be traced: {cause}; run the program on the CPU "
+                f"{name} has no StableHLO lowering because it cannot be traced: {cause}; run the program on the CPU "
                 "backend",
                 primitive=name,
             ) from cause

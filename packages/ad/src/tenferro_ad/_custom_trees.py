@@ -1,4 +1,4 @@
-"""Functions with a rule of their own whose arguments or results are trees: a primitive of the leaves."""
+"""Functions with custom rules whose arguments or results are pytrees: a primitive of the leaves."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tenferro_tensor_core import ArgumentError, GradientError, key_of
 
 Function = Callable[..., Any]
 
-STRUCTURES: Final = 1024
-"""Number of kinds of arguments for which one function's structure of results is remembered."""
+STRUCTURES_MAX: Final = 1024
+"""Bound of the cache of result structures of one function, by kind of arguments."""
 
 
 class TreeRule:
@@ -29,7 +29,7 @@ class TreeRule:
         name: its name.
         metadata: names of its static arguments.
         specs_of: maps trees of specs, and static arguments, to the tree of specs of the result.
-        raw: makes a returned leaf the raw output of a spec.
+        raw: converts a returned leaf to the raw output of a spec.
         rule: the derivative, as a function of trees.
         family: the id of the primitive, or ``None``.
     """
@@ -45,7 +45,7 @@ class TreeRule:
         family: str | None,
     ) -> None:
         self._f, self._name, self._specs_of, self._raw, self._rule = f, name, specs_of, raw, rule
-        self._structures: BoundedCache[Any, TreeDef] = BoundedCache(f"custom_rule({name})", STRUCTURES)
+        self._structures: BoundedCache[Any, TreeDef] = BoundedCache(f"custom_rule({name})", STRUCTURES_MAX)
 
         def infer(*leaves: Spec, tree: TreeDef, made: TreeDef, **params: Any) -> tuple[Spec, ...]:
             outs, found = self._inferred(leaves, tree, params)
@@ -102,13 +102,13 @@ class TreeRule:
         return run
 
     def _leaves(self, values: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        """The leaves of what the function returns for leaves of any level."""
+        """The leaves of the function's result, from leaves of any level."""
         rest = {name: value for name, value in params.items() if name not in ("tree", "made")}
         found = self._f(*unflatten(params["tree"], values), **rest)
         return flatten_like(params["made"], found, f"the result of {self._name}")
 
     def map_over_lanes(self, family: str | None) -> None:
-        """Have the function run on all lanes of a batch at once; `family` is the id of what does so, or ``None``."""
+        """Register the batching rule that runs all lanes at once, with the given family id or ``None``."""
         rule = General(jvp=self._rule.jvp and self._jvp, vjp=self._rule.vjp and self._vjp)
         LanesRule(self.primitive, self._leaves, self._raw, rule, family)
 
@@ -131,7 +131,7 @@ class TreeRule:
         return self._spread("vjp", "cotangent", tree.children, found)
 
     def _spread(self, mode: str, what: str, parts: Sequence[TreeDef], found: Any) -> tuple[Any, ...]:
-        """The leaves of what a rule returned for parts; ``None`` for a part is zero for all of its leaves."""
+        """The leaves of a rule's result; ``None`` for a part is zero for all of its leaves."""
         if not isinstance(found, tuple) or len(found) != len(parts):
             raise GradientError(
                 f"the {mode} of {self._name} must return a tuple with one {what} or None for each of {len(parts)} "
@@ -145,18 +145,18 @@ class TreeRule:
 
 
 def parts_of(made: TreeDef) -> tuple[TreeDef, ...]:
-    """The structures of the results: of the members of a tuple, or of the only result."""
+    """The structures of the results: those of a tuple's members, or of the only result."""
     return made.children if made.kind is tuple else (made,)
 
 
 def split(parts: Sequence[TreeDef], leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """The leaves of several trees as the tuple of them."""
+    """Unflatten the concatenated leaves of several trees to a tuple of trees."""
     rest = iter(leaves)
     return tuple([unflatten(part, [next(rest) for _ in range(part.size)]) for part in parts])
 
 
 def filled(parts: Sequence[TreeDef], leaves: Sequence[Any], like: Sequence[Any]) -> tuple[Any, ...]:
-    """Tangents or cotangents of several trees: ``None`` for one that has none, and zeros for leaves of the others."""
+    """Tangents or cotangents of several trees: ``None`` for a tree without any, zeros for missing leaves of others."""
     found: list[Any] = []
     start = 0
     for part in parts:

@@ -1,6 +1,6 @@
-"""`Derivative`: the derivative of an op for given specs, by its rule at first, then by steps traced from it.
+"""`Derivative`: the derivative of an op for given specs, first by its rule, later by steps traced from the rule.
 
-`_vjp` and `_jvp` are the two modes of it: what they trace, and what they call inputs.
+`_vjp` and `_jvp` implement its two modes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tenferro_tensor.tables import TABLES, EntryTable
 from tenferro_tensor_core import TracingError, key_of
 
 TRACE_USES: Final = 2
-"""A rule is traced when it is used for so many times, which costs about 50 uses as it is written."""
-MANY_TRACES: Final = 64
-"""With so many traces of one primitive, the shapes that it meets are taken to be ever new..."""
-TRACE_USES_OF_MANY: Final = 16
-"""...and a rule is traced only when it is used for so many times."""
-LITERAL_TRACES: Final = 8
-"""Number of values of Python numbers for which one rule is traced with the number as a literal."""
+"""Uses of a rule before it is traced; tracing costs about as much as 50 uses."""
+TRACES_BEFORE_BACKOFF: Final = 64
+"""Traces of one primitive after which its shapes are assumed to keep changing."""
+TRACE_USES_AFTER_BACKOFF: Final = 16
+"""Uses of a rule before it is traced, from then on."""
+LITERAL_TRACES_MAX: Final = 8
+"""Traces of one rule with a Python number as a literal; afterwards the number becomes an input."""
 VARIANTS_MAX: Final = 64
-"""Number of traces of one rule; what differs from all of them goes by the rule as it is written."""
+"""Traces of one rule; further variants apply the rule directly."""
 
 Variant = tuple[tuple[bool, ...], Any]
-"""Which of several cotangents are there, and the key of the Python numbers among the inputs."""
+"""Which of several cotangents are nonzero, and the key of the Python numbers among the inputs."""
 
 PLAIN: Final[Variant] = ((), ())
 
@@ -36,14 +36,15 @@ Run = Callable[[Any, Any], Any]
 
 
 class Derivative:
-    """Calls of a rule, or of steps traced from it: ``derivative(given, saved)``.
+    """A rule, or the steps traced from it, as a function: ``derivative(given, saved)``.
 
     Attributes:
-        site: the op and its circumstances.
+        site: the op and its operand specs.
         key: key of its entry among those of the op.
-        head: what is called: the steps of one variant, which hand on what they are not for, at last to `by_variant`.
+        head: the function to call: the steps of the newest variant, which pass other variants on, finally to
+            `by_variant`.
         steps: steps by variant; the rule itself where it cannot be traced.
-        uses: how often it was called while there were no steps.
+        uses: number of calls that found no steps.
     """
 
     __slots__ = ("head", "key", "site", "steps", "uses")
@@ -58,32 +59,32 @@ class Derivative:
 
     @property
     def op(self) -> Any:
-        """The op, which errors name."""
+        """The op, for error messages."""
         return self.site.op
 
     def __call__(self, given: Any, saved: Any) -> Any:
         return self.head(given, saved)
 
     def by_variant(self, given: Any, saved: Any) -> Any:
-        """Call the steps for these inputs, which are traced when they are due, or apply the rule."""
+        """Call the steps for these inputs, tracing them when due, or apply the rule."""
         variant = self.variant(given, saved)
         run = self.steps.get(variant)
         return (self._run_for(variant, given, saved) if run is None else run)(given, saved)
 
     def variant(self, given: Any, saved: Any) -> Variant:
-        """What the steps for these inputs depend on besides specs."""
+        """The key of the steps for these inputs, besides their specs."""
         raise NotImplementedError
 
     def by_rule(self, given: Any, saved: Any) -> Any:
-        """Apply the rule as it is written; works on values of every kind."""
+        """Apply the rule directly; works on values of every level."""
         raise NotImplementedError
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
-        """The rule as a program; ``None`` for a rule that reads values of a trace outside of it.
+        """The rule as a program; ``None`` if the rule reads values of an enclosing trace.
 
         Args:
-            variant: which inputs there are.
-            numbers: Python numbers by position, which are literals of the program; or ``None``, where they are inputs.
+            variant: the variant.
+            numbers: Python numbers by position, which become literals of the program; ``None`` to make them inputs.
 
         Raises:
             TracingError: the rule cannot be traced.
@@ -95,11 +96,11 @@ class Derivative:
         raise NotImplementedError
 
     def entry(self, before: Entry, head: Run) -> Entry:
-        """The entry that calls `head`; it replaces another."""
+        """The entry that calls `head`, as a replacement of `before`."""
         raise NotImplementedError
 
     def _lead(self, head: Run) -> None:
-        """Call `head` from now on, and let entries call it straight away."""
+        """Make `head` the function to call, also in the entries of the op."""
         before, self.head = self.head, head
         for table in (self.site.op, *[t for t in TABLES if isinstance(t, EntryTable)]):
             entry = table.entries.get(self.key)
@@ -112,7 +113,7 @@ class Derivative:
             return self.by_rule
         numbers = self.numbers(given, saved)
         literals: Mapping[int, Any] | None = numbers
-        if numbers and len(self.steps) >= LITERAL_TRACES:
+        if numbers and len(self.steps) >= LITERAL_TRACES_MAX:
             variant, literals = (variant[0], None), None
         run = self.steps.get(variant)
         if run is None:
@@ -127,7 +128,7 @@ class Derivative:
     def _traced(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Run:
         site = self.site
         if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
-            return self.by_rule  # extents belong to a trace, whose values are not concrete
+            return self.by_rule  # symbolic sizes belong to a trace, whose values are not concrete
         self.traces[site.op.primitive] += 1
         try:
             d = self.derive(variant, numbers)
@@ -136,14 +137,14 @@ class Derivative:
         return self.by_rule if d is None else make_steps(site.op, d, self.otherwise(d))
 
     def otherwise(self, d: Derivation) -> Run | None:
-        """What steps call for values that are not concrete; ``None`` for the same program, op by op."""
+        """The function that steps call for values that are not concrete; ``None`` to run the same program op by op."""
         return self.by_rule if d.numbers else None
 
     def _due(self) -> bool:
-        few = self.traces[self.site.op.primitive] < MANY_TRACES
-        return self.uses >= (TRACE_USES if few else TRACE_USES_OF_MANY)
+        backoff = self.traces[self.site.op.primitive] >= TRACES_BEFORE_BACKOFF
+        return self.uses >= (TRACE_USES_AFTER_BACKOFF if backoff else TRACE_USES)
 
 
 def key_of_numbers(numbers: list[Any]) -> Any:
-    """The key of Python numbers, which tells 1, 1.0 and True apart, and 0.0 and -0.0."""
+    """A key of Python numbers that distinguishes 1, 1.0 and True, and 0.0 and -0.0."""
     return key_of(tuple(numbers)) if numbers else ()

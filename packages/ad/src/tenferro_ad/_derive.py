@@ -1,4 +1,4 @@
-"""The missing side of a rule: a linear function transposed by running it on leaves and sweeping back.
+"""Derives the missing side of a rule, by transposing a linear function with a backward pass.
 
 The transpose of a jvp is a vjp and the transpose of a vjp is a jvp, so one function serves both.
 """
@@ -18,7 +18,7 @@ from tenferro_tensor import next_level
 def transposed(linear: Callable[..., Sequence[Any]], like: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
     """Cotangents of the arguments of a linear function, from cotangents of its results.
 
-    The function is run at zero, so it must not branch on values or divide by its arguments.
+    The function runs at zero, so it must not branch on values or divide by its arguments.
 
     Args:
         linear: a function linear over the reals, of values to a sequence of values; ``None`` is zero.

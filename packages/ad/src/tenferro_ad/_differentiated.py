@@ -1,10 +1,9 @@
-"""What the two kinds of differentiated value share: a value inside, a level, and no silent way out.
+"""The base of `EagerTensor` and `Dual`: an inner value, a level, and no silent loss of derivatives.
 
-NumPy arrays, DLPack capsules and pickles of such a value are always refused, but for arrays to be drawn while no
-function is being differentiated. Python's floats and integers, and what is made of them, as by ``math.sin``, are
-refused while the function is running whose derivative they would cut: afterwards, and of variables, they are read to be
-looked at. Truth values and text are never refused, and neither is ``complex(x)``, by which a number can be looked at
-while the function is running.
+Export to NumPy arrays, DLPack capsules and pickles raises, except to plotting packages while no function is being
+differentiated. Conversion to a Python float or integer (also inside ``math.sin``) raises while the function that it
+would cut is running; afterwards, and for variables, it is allowed. Truth values, text and ``complex(x)`` are always
+allowed, so ``complex(x)`` inspects a number while the function runs.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from tenferro_tensor import SCALARS, Array, Spec
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, GradientError
 
-DRAWING: Final = frozenset({"matplotlib", "mpl_toolkits"})
-"""Packages that draw what they are given: they look at elements, as printing does, and hand on no arrays."""
+PLOTTING_PACKAGES: Final = frozenset({"matplotlib", "mpl_toolkits"})
+"""Packages that only display elements, as printing does, and return no arrays."""
 
 _running: Final[set[int]] = set()
-"""Levels of the functions that are being differentiated now, in any thread."""
+"""Levels of the functions that are being differentiated, in any thread."""
 
 
 def split(operands: tuple[Any, ...], kind: Any, level: int) -> tuple[int, tuple[Any, ...], list[Any], list[Any]]:
-    """Operands of which some are differentiated, as the entries of ops see them.
+    """Split operands into the parts of an entry's key, inner values and differentiated operands.
 
     Args:
         operands: the operands of an op.
@@ -37,8 +36,8 @@ def split(operands: tuple[Any, ...], kind: Any, level: int) -> tuple[int, tuple[
         level: their level.
 
     Returns:
-        The differentiated ones as bits of a number; the spec of each operand, or the class of a Python scalar; the
-        operands with the values inside of the differentiated ones; and these themselves.
+        A bit mask of the differentiated operands; the spec of each operand, or the class of a Python scalar; the
+        operands with differentiated ones replaced by their inner values; and the differentiated operands.
     """
     mask, bit = 0, 1
     parts: list[Any] = []
@@ -58,7 +57,7 @@ def split(operands: tuple[Any, ...], kind: Any, level: int) -> tuple[int, tuple[
 
 
 def running(level: int, f: Callable[..., Any], *args: Any) -> Any:
-    """``f(*args)``, a function that is differentiated by values of a level; they give out no numbers meanwhile."""
+    """Call ``f(*args)``; meanwhile, values of this level refuse conversion to Python numbers."""
     _running.add(level)
     try:
         return f(*args)
@@ -67,10 +66,10 @@ def running(level: int, f: Callable[..., Any], *args: Any) -> Any:
 
 
 class Differentiated(Array):
-    """A value that a derivative passes through.
+    """A value that carries a derivative.
 
     Attributes:
-        value: the value inside, of a lower level.
+        value: the inner value, of a lower level.
         spec: its spec.
         level: level of the differentiation that it belongs to.
     """
@@ -88,24 +87,28 @@ class Differentiated(Array):
 
     @property
     def requires_grad(self) -> bool:
-        """Always true: a value that no derivative passes through is of neither kind."""
+        """Always true: a constant is never wrapped."""
         return True
 
     def detach(self) -> Any:
-        """The value inside: the same data, and a constant of the differentiation."""
+        """The inner value: the same data, as a constant of the differentiation.
+
+        Returns:
+            An array with the shape and dtype of this one.
+        """
         return self.value._alias()
 
     def _export(self, what: str) -> NoReturn:
         name = type(self).__name__
         raise GradientError(
-            f"{what} was asked of {'an' if name[0] in 'AEIOU' else 'a'} {name} {self.spec!r}{here()}, and would cut it "
-            "off from differentiation silently; compute with tenferro's functions (tr.sin for math.sin), or use "
+            f"{what} of {'an' if name[0] in 'AEIOU' else 'a'} {name} {self.spec!r}{here()} would silently cut off its "
+            "derivative; compute with tenferro's functions (tr.sin for math.sin), or use "
             ".detach() first if a constant is meant (tr.stop_gradient(x) where derivatives are nested)",
             spec=repr(self.spec),
         )
 
     def _look(self, what: str) -> None:
-        """Refuse a number of the value, which has been read from the value inside, while it is being differentiated."""
+        """Refuse a conversion while the value's function is being differentiated."""
         if self.level in _running and not (state.recording_scopes and _modes.silent(self.level)):
             self._export(what)
 
@@ -126,7 +129,7 @@ class Differentiated(Array):
         """The only element as a Python scalar.
 
         Raises:
-            GradientError: the function that the value belongs to is being differentiated; detach the value first.
+            GradientError: the function of this value is being differentiated; detach the value first.
         """
         found = self.value.item()
         self._look("item()")
@@ -136,7 +139,7 @@ class Differentiated(Array):
         """The elements as nested lists of Python scalars.
 
         Raises:
-            GradientError: the function that the value belongs to is being differentiated; detach the value first.
+            GradientError: the function of this value is being differentiated; detach the value first.
         """
         found = self.value.tolist()
         self._look("tolist()")
@@ -152,7 +155,7 @@ class Differentiated(Array):
         frame: Any = sys._getframe(1)
         while frame is not None:
             package = frame.f_globals.get("__name__", "").partition(".")[0]
-            if package in DRAWING:
+            if package in PLOTTING_PACKAGES:
                 return True
             if package != "numpy" and not package.startswith("tenferro_"):
                 return False
@@ -160,7 +163,7 @@ class Differentiated(Array):
         return False
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: detach first.
+        """Not available: call `detach` first.
 
         Raises:
             GradientError: always.

@@ -1,7 +1,6 @@
-"""`Dual`: a value with its tangent, for forward mode; nothing is remembered.
+"""`Dual`: a value with its tangent, for forward mode; nothing is recorded.
 
-The tangent may be of any level below the dual's own: of a higher level than the value, too, which is how `linearize`
-traces only the tangents.
+The tangent's level is below the dual's own but may exceed the value's, so that `linearize` traces only tangents.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Dual(Differentiated, DualBase):
     """A value and its tangent in forward mode.
 
     Attributes:
-        value: the value inside, of a lower level.
+        value: the inner value, of a lower level.
         spec: its spec.
         level: level of the differentiation that it belongs to.
         tangent: the tangent, of the same spec.
@@ -41,7 +40,7 @@ class Dual(Differentiated, DualBase):
     tangent: Any
 
     def __init__(self) -> None:
-        raise GradientError("a Dual is made inside of jvp and the other forward transforms only")
+        raise GradientError("a Dual cannot be constructed: jvp and the other forward transforms make them")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return push(self.level, op, args)
@@ -61,14 +60,14 @@ def dual(value: Any, tangent: Any, level: int) -> Dual:
 
 
 JVP_RULES: Final[dict[Primitive, Callable[..., Any]]] = {}
-"""Primitives that tangents go through in their own way: those whose metadata is a program."""
+"""Forward-mode functions of primitives whose metadata is a program."""
 
 JVP_RULES_BY_RULE: Final[dict[type, Callable[..., Any]]] = {}
-"""The same for primitives with a rule of some class; it is passed first."""
+"""The same, by class of the primitive's rule, which is their first argument."""
 
 
 def jvp_rule_of(primitive: Primitive) -> Callable[..., Any] | None:
-    """The way that tangents go through a primitive, if they have one of their own."""
+    """The primitive's own forward-mode function, or ``None``."""
     found = JVP_RULES.get(primitive)
     if found is None:
         rule = REGISTRY.find("rule", primitive)
@@ -78,10 +77,10 @@ def jvp_rule_of(primitive: Primitive) -> Callable[..., Any] | None:
 
 
 def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
-    """Run an op on the values inside its operands, and push their tangents through it.
+    """Run an op on dual operands: the outputs with their tangents.
 
     Args:
-        level: the highest level among the operands, that of a dual one.
+        level: the highest level among the operands, that of a dual.
         op: the op.
         operands: its operands.
     """
@@ -98,7 +97,7 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
 
 
 def _push_first(level: int, op: Op, mask: int, lower: list[Any], tangents: list[Any]) -> Any:
-    """Push through an op that has no entry for these operands yet, or must have none."""
+    """`push` for an op without an entry for these operands."""
     if not op.primitive.elementwise:
         lower = list(materialised(tuple(lower)))
     need = tuple([i for i in range(len(lower)) if mask >> i & 1])
@@ -121,7 +120,7 @@ def _push_first(level: int, op: Op, mask: int, lower: list[Any], tangents: list[
 
 
 def _push_as(entry: Entry, level: int, lower: list[Any], tangents: list[Any]) -> Any:
-    """Outputs and their tangents, as an entry finds them, in one."""
+    """`push` by an entry."""
     found = entry.run(lower, tangents)
     count = len(found) // 2
     results = [z if t is None or not z.spec.inexact else dual(z, t, level) for z, t in zip(found, found[count:])]

@@ -1,7 +1,6 @@
 """`EagerTensor`: a value that is being differentiated in reverse mode.
 
-It wraps a value of a lower level and the node that recorded it. A value that no derivative passes through is never
-wrapped: a constant of the differentiation is an ordinary value.
+It wraps a value of a lower level and the node that recorded it. Constants of the differentiation are never wrapped.
 """
 
 from __future__ import annotations
@@ -24,13 +23,15 @@ _new = object.__new__
 
 
 class EagerTensor(Differentiated, RecordedBase):
-    """A value whose operations are recorded, for `backward` or an enclosing transform to sweep.
+    """A value whose operations are recorded for reverse-mode differentiation.
+
+    Made by `variable`, or by `grad`, `vjp` and the other transforms; it supports all operators and array functions.
 
     Attributes:
-        value: the value inside, of a lower level.
+        value: the inner value, of a lower level.
         spec: its spec.
         level: level of the differentiation that it belongs to.
-        node: the record of the operation that made it.
+        node: the record of the operation that produced it.
 
     >>> from tenferro_ad import variable
     >>> x = variable([1.0, 2.0, 3.0])
@@ -46,22 +47,22 @@ class EagerTensor(Differentiated, RecordedBase):
     node: Node
 
     def __init__(self) -> None:
-        raise GradientError("an EagerTensor is made by variable(x), or inside of grad, vjp and the other transforms")
+        raise GradientError("an EagerTensor is made by variable(x), or inside grad, vjp and the other transforms")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return state.record(self.level, op, args)
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it was made by `variable`, and so keeps a gradient."""
+        """Whether this is a variable, which accumulates a gradient."""
         return isinstance(self.node, Leaf)
 
     @property
     def grad(self) -> Any:
-        """Sum of the gradients that `backward` has brought to this variable, or ``None``.
+        """The gradient accumulated by `backward`, or ``None``.
 
         Raises:
-            GradientError: this is a computed value, which keeps no gradient.
+            GradientError: this is a computed value, not a variable.
         """
         return self._leaf("grad").grad
 
@@ -76,28 +77,28 @@ class EagerTensor(Differentiated, RecordedBase):
         node.grad = None if value is None else owned(value)._alias()
 
     def zero_grad(self) -> None:
-        """Forget the gradient gathered so far."""
+        """Reset the accumulated gradient to ``None``."""
         self._leaf("zero_grad()").grad = None
 
     def _leaf(self, asked: str) -> Leaf:
         if isinstance(self.node, Leaf):
             return self.node
         raise GradientError(
-            f"{asked} was asked of a computed {self.spec!r}; only a variable keeps a gradient: "
+            f"a computed {self.spec!r} has no {asked}; only a variable accumulates a gradient: "
             "make it with variable(x), or use vjp or grad for the derivative with respect to a computed value"
         )
 
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
-        """Carry a cotangent from this value to the variables that it depends on, adding to their ``grad``.
+        """Run the backward pass from this value, adding to the ``grad`` of the variables that it depends on.
 
         Args:
-            gradient: the cotangent, of this value's shape and dtype; may be left out for a real number, where it is 1.
-            retain_graph: keep the saved values, so that the same graph can be swept again. By default they are let
-                go while the sweep runs.
+            gradient: cotangent with this value's shape and dtype; defaults to 1 for a single real number.
+            retain_graph: keep the saved values, so that `backward` can run again. By default they are released during
+                the pass.
 
         Raises:
-            GradientError: there is no gradient given and this is not a single real number; or the gradient has
-                another shape or dtype; or the graph was swept before and is released.
+            GradientError: `gradient` is missing and this is not a single real number; or it has another shape or
+                dtype; or an earlier pass has released the graph.
         """
         g = seed_of(self.value, gradient, "backward()")
         for node, c in backward_pass([(self.node, g)], release=not retain_graph).items():
@@ -108,12 +109,12 @@ class EagerTensor(Differentiated, RecordedBase):
         node = self.node
         if not isinstance(node, Leaf) or node.variable is None or node.variable() is not self:
             super()._go_over(updated)
-        elif updated.level == 0:  # nothing is recorded now
+        elif updated.level == 0:  # inside no_grad
             self.value = updated
         else:
             raise GradientError(
-                f"the elements of a variable {self.spec!r} were assigned to, and its gradient is that of the value "
-                "before; write y = x.copy() and assign to y, or assign in a scope of no_grad() to change the variable"
+                f"elements of a variable {self.spec!r} were assigned to, but its gradient belongs to the previous "
+                "value; write y = x.copy() and assign to y, or assign inside no_grad() to change the variable"
             )
 
     def _copied(self) -> EagerTensor:
@@ -126,7 +127,7 @@ class EagerTensor(Differentiated, RecordedBase):
 
 
 def wrap(value: Any, level: int, node: Node) -> EagerTensor:
-    """A value recorded by a node; the value owns its memory, since nodes to come may keep it."""
+    """Wrap a value recorded by a node; the value owns its memory, because later nodes may save it."""
     if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
         owned(value)
     z = _new(EagerTensor)
@@ -135,12 +136,12 @@ def wrap(value: Any, level: int, node: Node) -> EagerTensor:
 
 
 def watched(value: Any, level: int) -> EagerTensor:
-    """A value with respect to which a transform of the given level differentiates."""
+    """Wrap a value that a transform of the given level differentiates with respect to."""
     return wrap(value, level, Node(None, (), None))
 
 
 def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
-    """`watched` of each, lent to the function that is differentiated; unrolled: there may be thousands."""
+    """`watched` of each value, lent to the differentiated function; inlined, since there may be thousands."""
     found = []
     for value in values:
         if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
@@ -153,7 +154,7 @@ def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
 
 
 def wrap_many(outs: tuple[Any, ...], level: int, node: Node) -> tuple[Any, ...]:
-    """The outputs of an operation of several: differentiable ones get a node that selects them."""
+    """Wrap the outputs of a multi-output op: differentiable ones get a node that selects them."""
     count = len(outs)
     return tuple(
         [wrap(z, level, Node(PickOutput(i, count), (node,), None)) if z.spec.inexact else z for i, z in enumerate(outs)]
@@ -161,7 +162,7 @@ def wrap_many(outs: tuple[Any, ...], level: int, node: Node) -> tuple[Any, ...]:
 
 
 def require_inexact(x: Any, asked: str) -> None:
-    """Integers and booleans carry no derivative."""
+    """Raise unless a value is real or complex floating point."""
     if not x.spec.inexact:
         raise GradientError(
             f"{asked} was given {x.spec!r}, but only real and complex floating-point values can be differentiated; "

@@ -1,4 +1,4 @@
-"""Derivatives of element-wise programs, for families that apply a user's function to numbers of their own."""
+"""Derivatives of elementwise programs, for families that apply a user's function to scalars."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tenferro_tensor_core import Decisions
 
 
 def differentiated(program: Program, captured: bool) -> Program:
-    """The program of the derivative with respect to the first input, of the same inputs.
+    """The program of the derivative with respect to the first input, with the same inputs.
 
-    With `captured` it is the derivative with respect to all others that are inexact, along tangents that are its last
-    inputs.
+    With `captured`, the derivative is with respect to all other inexact inputs, along tangents that are appended to
+    the inputs.
     """
     builder = Builder()
     with Decisions(dict(program.examples), builder), stage(builder):

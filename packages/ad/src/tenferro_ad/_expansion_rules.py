@@ -1,4 +1,4 @@
-"""Rules of primitives that have none: their expansions are differentiated, in either mode."""
+"""Rules of primitives that have an expansion but no rule: the expansion is differentiated."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tenferro_tensor_core import decisions
 
 
 def rule_of_expansion(primitive: Primitive) -> General | None:
-    """The rule that differentiates the expansion of a primitive; ``None`` where it has no expansion.
+    """The rule that differentiates the expansion of a primitive; ``None`` if it has no expansion.
 
-    The backward pass runs the expansion again from the operands, so that the primitive itself may run by any kernel.
+    The backward pass reruns the expansion from the operands, so any kernel may run the primitive itself.
     """
     if not has_expansion(primitive):
         return None
@@ -49,7 +49,7 @@ def rule_of_expansion(primitive: Primitive) -> General | None:
 
 
 def _expansion(op: Op, primals: tuple[Any, ...]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """The expansion as a function of operands: its program, or where that is open for lack of sizes, its own steps."""
+    """The expansion as a function of operands: its program, or its own steps if sizes are missing for a program."""
     sizes = decisions()
     known = () if sizes is None else tuple(sizes.guards)
     specs = tuple([x.spec for x in primals])

@@ -21,23 +21,29 @@ from tenferro_tensor_core import ArgumentError, GradientError
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """Value of a function, and its derivative along tangents: J t.
+    """Compute the value of a function and its derivative along tangents, J t.
 
-    One forward run, whatever the number of arguments; no memory is kept for a sweep.
+    One forward run, whatever the number of arguments; nothing is saved for a backward pass.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
+        f: a function of pytrees of arrays to a pytree of arrays.
         primals: tuple of the arguments.
-        tangents: tuple of their tangents, in the same containers; what belongs to integers or booleans is ignored.
-        has_aux: the function returns a pair (value, aux), of which aux is passed on undifferentiated.
+        tangents: tuple of their tangents, each with the structure, shapes and dtypes of its argument; tangents of
+            integers and booleans are ignored.
+        has_aux: `f` returns a pair ``(value, aux)``; aux is returned undifferentiated.
 
     Returns:
-        ``(value, tangent)``, or ``(value, tangent, aux)``. The tangent has the containers of the value, zeros where
-        the value does not depend on the arguments, and ``None`` for integers and booleans.
+        ``(value, tangent)``, or ``(value, tangent, aux)``. The tangent has the structure, shapes and dtypes of the
+        value; it is zero where the value does not depend on the arguments, and ``None`` for integers and booleans.
 
     Raises:
-        GradientError: a tangent has another shape or dtype than its primal.
+        ArgumentError: `primals` or `tangents` is not a tuple.
+        GradientError: the shape or dtype of a tangent differs from its argument's.
         MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        vjp: reverse mode.
+        linearize: the same derivative as a function of the tangents.
 
     >>> from tenferro_ad import jvp
     >>> jvp(lambda x: x * x, (3.0,), (1.0,))
@@ -56,7 +62,7 @@ def jvp(
 def pushed_through(
     f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any], tree: Any, has_aux: bool = False
 ) -> tuple[Any, Any, Any]:
-    """Value, tangent and aux of a function at leaves with tangents, ``None`` where there is none."""
+    """Value, tangent and aux of a function at given leaves and their tangents, ``None`` for no tangent."""
     known, error = found_directions(), forced()
     if error is None:
         try:
@@ -94,7 +100,7 @@ def _beside(
     tree: Any,
     has_aux: bool,
 ) -> tuple[Any, Any, Any]:
-    """The same where a rule has no answer at this point: the limit of tangents beside it."""
+    """`_pushed` at a degenerate point: the limit of tangents at nearby points."""
     level = next_level()
 
     def lowered(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians, all tangents or cotangents at a time, and Hessian-vector products."""
+"""Jacobians and Hessians, with batched tangents or cotangents, and Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -24,23 +24,32 @@ def jacfwd(
     convention: str = "tenferro",
     memory_budget: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that returns the Jacobian of `f`, in forward mode.
+    """Make a function that returns the Jacobian of `f`, by forward mode.
 
-    For a value of shape s and an argument of shape t it has shape s + t; containers of arguments nest inside those of
-    the value. Good for few arguments and many values. Where the argument is complex and the value real, an entry is
-    the gradient d f / d Re z + i d f / d Im z.
+    Efficient for few arguments and many values. Where the argument z is complex and the value real, an entry is the
+    gradient d f / d Re z + i d f / d Im z.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
-        argnums: the positional argument to differentiate, or several of them.
-        has_aux: the function returns a pair (value, aux); the result is then ``(jacobian, aux)``.
-        holomorphic: the function is holomorphic; needed where both argument and value are complex.
-        convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
-        memory_budget: bytes that the values on the way may take: so many columns as fit are computed at a time. By
-            default it is all of them.
+        f: a function of pytrees of arrays to a pytree of arrays.
+        argnums: position of the argument to differentiate, or several positions.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``(jacobian, aux)``.
+        holomorphic: `f` is holomorphic; required if both argument and value are complex.
+        convention: ``"tenferro"``, or ``"jax"``, which conjugates derivatives of real values by complex arguments.
+        memory_budget: limit, in bytes, on the memory of one batch of columns; by default all columns are one batch.
+
+    Returns:
+        A function with the arguments of `f`. For a value of shape s and an argument of shape t, the Jacobian has shape
+        s + t and their common dtype; the structure of the arguments nests inside that of the value.
 
     Raises:
-        GradientError: both are complex, and `holomorphic` was not said; or an argument holds integers or booleans.
+        ArgumentError: `convention` is unknown, or `argnums` names no argument.
+        GradientError: argument and value are both complex and `holomorphic` is not set; or an argument or value is
+            not real or complex floating point.
+        MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        jacrev: the same matrix by reverse mode.
+        sparse_jacobian: for a Jacobian with few nonzero entries.
 
     >>> from tenferro_ad import jacfwd
     >>> import numpy as np
@@ -68,12 +77,12 @@ def jacfwd(
 
 
 class _Pushed:
-    """A function that is run with tangents of one argument.
+    """A function that runs with tangents of one argument.
 
     Attributes:
         picked: the arguments.
-        tree: structure of its value.
-        aux: what it returned beside that.
+        tree: structure of the function's value.
+        aux: the auxiliary result of the function.
     """
 
     tree: Any
@@ -87,7 +96,7 @@ class _Pushed:
         self.leaves = flatten(tuple(picked.values))[1]
 
     def along(self, j: int) -> Callable[[Any], list[Any]]:
-        """The tangents of the values, as a function of that of leaf `j` of the arguments."""
+        """The map from a tangent of leaf `j` of the arguments to tangents of the values."""
         values = self.picked.values
 
         def push(tangent: Any) -> list[Any]:
@@ -110,21 +119,31 @@ def jacrev(
     convention: str = "tenferro",
     memory_budget: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that returns the Jacobian of `f`, in reverse mode.
+    """Make a function that returns the Jacobian of `f`, by reverse mode.
 
-    The same matrix as `jacfwd`; good for many arguments and few values.
+    The same matrix as `jacfwd`; efficient for many arguments and few values.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
-        argnums: the positional argument to differentiate, or several of them.
-        has_aux: the function returns a pair (value, aux); the result is then ``(jacobian, aux)``.
-        holomorphic: the function is holomorphic; needed where both argument and value are complex.
-        convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
-        memory_budget: bytes that the values on the way may take: so many rows as fit are computed at a time. By
-            default it is all of them.
+        f: a function of pytrees of arrays to a pytree of arrays.
+        argnums: position of the argument to differentiate, or several positions.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``(jacobian, aux)``.
+        holomorphic: `f` is holomorphic; required if both argument and value are complex.
+        convention: ``"tenferro"``, or ``"jax"``, which conjugates derivatives of real values by complex arguments.
+        memory_budget: limit, in bytes, on the memory of one batch of rows; by default all rows are one batch.
+
+    Returns:
+        A function with the arguments of `f`. For a value of shape s and an argument of shape t, the Jacobian has shape
+        s + t and their common dtype; the structure of the arguments nests inside that of the value.
 
     Raises:
-        GradientError: both are complex, and `holomorphic` was not said; or an argument holds integers or booleans.
+        ArgumentError: `convention` is unknown, or `argnums` names no argument.
+        GradientError: argument and value are both complex and `holomorphic` is not set; or an argument or value is
+            not real or complex floating point.
+        MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        jacfwd: the same matrix by forward mode.
+        sparse_jacobian: for a Jacobian with few nonzero entries.
 
     >>> from tenferro_ad import jacrev
     >>> import numpy as np
@@ -167,15 +186,28 @@ def hessian(
     has_aux: bool = False,
     memory_budget: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that returns the matrix of second derivatives of a real function of real arguments.
+    """Make a function that returns the Hessian of a real function of real arguments.
 
-    Forward over reverse: the gradient runs once, and all unit vectors go through its derivative at a time.
+    Forward over reverse mode: the gradient runs once, with a batch of unit tangents.
 
     Args:
-        f: a function of arrays, in any containers, to one real number.
-        argnums: the positional argument to differentiate, or several of them.
-        has_aux: the function returns a pair (value, aux); the result is then ``(hessian, aux)``.
-        memory_budget: bytes that the values on the way may take: so many columns as fit are computed at a time.
+        f: a function of pytrees of arrays to one real number.
+        argnums: position of the argument to differentiate, or several positions.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``(hessian, aux)``.
+        memory_budget: limit, in bytes, on the memory of one batch of columns; by default all columns are one batch.
+
+    Returns:
+        A function with the arguments of `f`. For an argument of shape t, the Hessian has shape t + t and the
+        argument's dtype; for containers, blocks nest as in `jacfwd` of the gradient.
+
+    Raises:
+        ArgumentError: `argnums` names no argument.
+        GradientError: the value is not one real number, or an argument is not real floating point.
+        MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        hvp: Hessian-vector products without the matrix.
+        sparse_hessian: for a Hessian with few nonzero entries.
 
     >>> from tenferro_ad import hessian
     >>> import numpy as np
@@ -188,15 +220,23 @@ def hessian(
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """Product of the Hessian of a real function with tangents, without the Hessian: the jvp of the gradient.
+    """Multiply the Hessian of a real function by tangents, without forming the Hessian: the jvp of the gradient.
 
     Args:
-        f: a function of arrays, in any containers, to one real number.
-        primals: tuple of the arguments, all differentiated.
-        tangents: tuple of their tangents.
+        f: a function of pytrees of arrays to one real number.
+        primals: tuple of the arguments, all of which are differentiated.
+        tangents: tuple of their tangents, each with the structure, shapes and dtypes of its argument.
 
     Returns:
-        The product for the only argument, or a tuple of products where there are several.
+        The product, with the structure, shapes and dtypes of the argument; a tuple of them for several arguments.
+
+    Raises:
+        ArgumentError: `primals` is not a nonempty tuple.
+        GradientError: the value is not one real number, or a tangent does not fit its argument.
+        MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        hessian: the matrix itself.
 
     >>> from tenferro_ad import hvp
     >>> hvp(lambda x: x * x * x, (2.0,), (1.0,))
@@ -223,32 +263,32 @@ def require_floats(outs: Sequence[Spec], what: str) -> None:
 
 
 def require_kind(outs: Sequence[Spec], x: Spec, holomorphic: bool, what: str) -> None:
-    """Raise unless the values have one derivative: of complex arguments only a holomorphic function has.
+    """Raise unless the values have a single derivative: with complex arguments, only holomorphic functions do.
 
     Raises:
-        GradientError: they have not, or `holomorphic` is said of real numbers.
+        GradientError: they do not, or `holomorphic` is set for real arguments or values.
     """
     for out in outs:
         if holomorphic and not (out.cplx and x.cplx):
             raise GradientError(
-                f"{what} with holomorphic=True is for complex arguments and values, but there are {x!r} and "
+                f"{what} with holomorphic=True needs complex arguments and values, but got {x!r} and "
                 f"{out!r}; leave holomorphic out"
             )
         if not holomorphic and out.cplx and x.cplx:
             raise GradientError(
                 f"{what} of the complex value {out!r} with respect to the complex {x!r}: only a holomorphic "
-                "function has one complex derivative; say holomorphic=True if it is, else differentiate real and "
+                "function has a complex derivative; pass holomorphic=True if it is, else differentiate real and "
                 "imaginary parts"
             )
 
 
 def _first(x: Any, spec: Spec) -> Any:
-    """Rows, one for each element of a spec, with the axes of the spec in front."""
+    """Rows, one for each element of a spec, with the axes of the spec leading."""
     return x if spec.ndim == 1 else catalog.reshape(x, shape=(*spec.shape, *x.spec.shape[1:]))
 
 
 def _last(x: Any, spec: Spec) -> Any:
-    """Columns, one for each element of a spec, with the axes of the spec at the end."""
+    """Columns, one for each element of a spec, with the axes of the spec trailing."""
     turned = catalog.transpose(x, permutation=(*range(1, x.spec.ndim), 0))
     return turned if spec.ndim == 1 else catalog.reshape(turned, shape=(*turned.spec.shape[:-1], *spec.shape))
 

@@ -1,4 +1,4 @@
-"""Forward mode through one op: its outputs and their tangents, from its operands and tangents of some of them."""
+"""Forward mode of one op: its outputs and their tangents, from its operands and some of their tangents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenferro_tensor.calls import Entry
 
 
 class Jvp(Derivative):
-    """``jvp(operands, tangents)``: outputs, then their tangents, ``None`` where a tangent is zero."""
+    """``jvp(operands, tangents)`` returns the outputs, then their tangents, ``None`` for a zero tangent."""
 
     __slots__ = ()
     traces: ClassVar = Counter()
@@ -34,7 +34,7 @@ class Jvp(Derivative):
         return {i: a for i, a in enumerate(given) if a.__class__ in SCALARS}
 
     def otherwise(self, d: Derivation) -> Run:
-        return self.by_rule  # tangents may be traced or batched where values are not: those stay as they are
+        return self.by_rule  # keeps values concrete where only the tangents are traced or batched
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site

@@ -1,4 +1,4 @@
-"""`linearize` and `linear_transpose`: the derivative at a point as a function of its own, run once and used often."""
+"""`linearize` and `linear_transpose`: the derivative at a point as a function, recorded once and called often."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ from tenferro_tensor_core import GradientError
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """Value of a function, and its derivative there as a function of tangents.
+    """Compute the value of a function, and its derivative at that point as a function of tangents.
 
-    The function runs once, on values as they are, so it may branch on them. Only what tangents go through is recorded,
-    as a program; the returned function replays it.
+    The function runs once, on concrete values, so it may branch on them. Only the operations on tangents are recorded,
+    as a program that the returned function replays.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
-        primals: the arguments; all leaves real or complex floating point.
+        f: a function of pytrees of arrays to a pytree of arrays.
+        primals: the arguments; all leaves must be real or complex floating point.
 
     Returns:
-        ``(value, push)``; ``push(*tangents)`` is the tangent of the value, ``None`` for integers and booleans.
+        ``(value, jvp)``. ``jvp(*tangents)`` takes one tangent for each argument, with its structure, shapes and
+        dtypes, and returns the tangent of the value, ``None`` for integers and booleans.
 
     Raises:
         GradientError: an argument holds integers or booleans.
         MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        jvp: for a single tangent.
+        linear_transpose: the transpose of a linear function.
 
     >>> from tenferro_ad import linearize
     >>> y, push = linearize(lambda x: x * x, 3.0)
@@ -58,21 +63,30 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         except GradientError as error:
             if not error.payload.get("beside"):
                 raise
-            return pushed_through(f, values, fit, tree)[1]  # which may choose bases for this tangent
+            return pushed_through(f, values, fit, tree)[1]  # chooses bases of eigenspaces for this tangent
 
     return out, push
 
 
 def linear_transpose(f: Callable[..., Any], *like: Any, convention: str = "tenferro") -> Callable[..., Any]:
-    """The transpose of a linear function: for the pairing Re(conj(a) b), its adjoint.
+    """Make the transpose of a linear function: its adjoint under the pairing Re(conj(a) b).
 
     Args:
-        f: a function that is linear in all its arguments together, of arrays in any containers.
-        like: arguments, or `Spec`s, of which only shapes and dtypes are used.
-        convention: ``"jax"`` gives the transpose without conjugation.
+        f: a function of pytrees of arrays, jointly linear in all its arguments.
+        like: arguments, or `Spec`s, that supply structure, shapes and dtypes; their elements are not used.
+        convention: ``"tenferro"``, or ``"jax"`` for the transpose without conjugation.
 
     Returns:
-        A function of a cotangent, in the containers of the value, to a tuple with a cotangent for each argument.
+        A function of a cotangent, with the structure, shapes and dtypes of the value. It returns a tuple with one
+        cotangent for each argument.
+
+    Raises:
+        ArgumentError: `convention` is unknown.
+        GradientError: an argument holds integers or booleans.
+        MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        vjp: the transpose of the derivative of any function.
 
     >>> from tenferro_ad import linear_transpose
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""A minimum cut of a network: which of its nodes stay with the source (Dinic's algorithm)."""
+"""Minimum cut of a flow network (Dinic, 1970)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ UNBOUNDED: Final = float("inf")
 """Capacity of an edge that no cut crosses."""
 
 _ROUNDING: Final = 1e-9
-"""Capacities left that are rounding errors."""
+"""Residual capacities up to this count as zero."""
 
 
 class FlowNetwork:
@@ -41,7 +41,7 @@ class FlowNetwork:
         self._left += [capacity, 0.0]
 
     def source_side(self) -> set[int]:
-        """The nodes on the side of the source in the minimum cut that is nearest to it."""
+        """The nodes on the source side of the minimum cut nearest to the source."""
         while True:
             depth = self._depths()
             if depth[1] < 0:
@@ -52,7 +52,7 @@ class FlowNetwork:
         depth = [-1] * len(self._edges)
         depth[0] = 0
         order = [0]
-        for v in order:  # grows while it is walked
+        for v in order:  # grows during the loop
             for e in self._edges[v]:
                 if depth[self._to[e]] < 0 and self._left[e] > _ROUNDING:
                     depth[self._to[e]] = depth[v] + 1
@@ -60,7 +60,7 @@ class FlowNetwork:
         return depth
 
     def _block(self, depth: list[int]) -> None:
-        """Send flow along shortest paths until there are none left."""
+        """Find a blocking flow: augment along shortest paths until none is left."""
         untried = [0] * len(self._edges)
         path: list[int] = []
         v = 0

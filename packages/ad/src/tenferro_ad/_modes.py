@@ -1,7 +1,7 @@
-"""`no_grad` and `record_sources`: what the recording of operations can be told.
+"""`no_grad` and `record_sources`: scopes that change the recording of operations.
 
-Recording reads one number, `state.recording_scopes`: the scopes open in any thread, and the branches and bodies being
-traced. Only while it is not 0 does it ask anything else.
+`state.recording_scopes` counts the open scopes of all threads, plus the branches and loop bodies being traced. While
+it is 0, recording checks nothing else.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ class _Scope(ContextDecorator):
 
 
 class no_grad(_Scope):
-    """Scope, or decorator of a function, in which operations leave no trace for differentiation.
+    """Context manager or decorator that disables recording for differentiation.
 
-    It concerns everything that was being differentiated when the scope was entered, in either mode: results are plain
-    values, constants of the derivative. A transform that starts inside works as anywhere else. The scope belongs to
-    the context: a thread started inside it records as usual.
+    It applies to every differentiation that is active on entry, in either mode: results are constants. A transform
+    that starts inside works as usual. The scope is context-local: a thread started inside it records as usual.
 
     >>> from tenferro_ad import no_grad, variable
     >>> x = variable([1.0, 2.0])
@@ -71,10 +70,16 @@ class no_grad(_Scope):
 
 
 class record_sources(_Scope):
-    """Scope, or decorator, in which every recorded operation remembers the user's line.
+    """Context manager or decorator in which every recorded operation stores the user's source line.
 
-    An error that a derivative raises later then names the line of the operation that it belongs to. Recording costs
-    about a microsecond more per operation.
+    An error raised by a derivative then names the line of the operation that it belongs to. Recording costs about one
+    microsecond more per operation.
+
+    >>> from tenferro_ad import record_sources, variable
+    >>> x = variable([1.0, 2.0])
+    >>> with record_sources():
+    ...     y = (x * x).sum()
+    >>> y.backward()
     """
 
     def _enter(self) -> Token[Any]:
@@ -82,12 +87,12 @@ class record_sources(_Scope):
 
 
 def silent(level: int) -> bool:
-    """Whether operations on values of a level are not recorded in this context; ask only in `recording_scopes`."""
+    """Whether this context does not record operations on values of a level; call only inside recording scopes."""
     return level < _floor.get()
 
 
 def sourced() -> bool:
-    """Whether operations are to remember the user's line in this context; ask only in `recording_scopes`."""
+    """Whether operations store the user's line in this context; call only inside recording scopes."""
     return _sources.get()
 
 

@@ -1,7 +1,7 @@
-"""Kinds of `Node`: what reverse mode remembers of one operation, and no more.
+"""Kinds of `Node`, the reverse-mode record of one operation.
 
-A node points to the nodes of its differentiated operands and to nothing that points back: there is no list of the
-tape, so a branch that nobody can reach any more is freed at once, without the cycle collector.
+A node refers to the nodes of its differentiated operands, and nothing refers back: there is no tape, so an unreachable
+branch of the graph is freed at once, without the cycle collector.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 Vjp = Callable[[Any, Any], Any]
-"""``vjp(g, saved)``: from the cotangent of the output, one cotangent, or ``None`` for zero, for each parent."""
+"""``vjp(g, saved)`` maps the cotangent of the output to one cotangent for each parent, ``None`` for zero."""
 
 
 class Leaf(Node):
-    """The node of a `variable`, which keeps the gradient that backward passes bring.
+    """The node of a `variable`, which accumulates the gradient.
 
     Attributes:
-        grad: sum of what all backward passes have brought, or ``None``.
-        variable: reference to the variable itself, which copies and aliases of it are not.
+        grad: sum of the cotangents of all backward passes, or ``None``.
+        variable: weak reference to the variable itself, as opposed to copies and aliases of it.
     """
 
     __slots__ = ("grad", "variable")
@@ -34,7 +34,7 @@ class Leaf(Node):
 
 
 class SourcedNode(Node):
-    """A node that knows the user's line; made only while sources are recorded.
+    """A node that stores the user's source line; made only inside `record_sources`.
 
     Attributes:
         where: file and line, as in ``model.py:12``.
@@ -45,14 +45,14 @@ class SourcedNode(Node):
 
 
 class OutputCotangents(list[Any]):
-    """Cotangents of the outputs of one operation of several, ``None`` where zero; they are added one by one."""
+    """Cotangents of the outputs of a multi-output op, ``None`` for zero; addition is elementwise."""
 
     def __add__(self, other: Any) -> OutputCotangents:
         return OutputCotangents([a if b is None else b if a is None else a + b for a, b in zip(self, other)])
 
 
 class PickOutput:
-    """The `vjp` of one output of an operation of several: hands its cotangent on to the operation's node.
+    """The `vjp` of one output of a multi-output op: passes its cotangent to the op's node.
 
     Attributes:
         index: which output.
@@ -71,20 +71,20 @@ class PickOutput:
 
 
 def released(g: Any, saved: Any) -> NoReturn:
-    """Stands in a node whose saved values an earlier backward pass has let go."""
+    """The `vjp` of a node whose saved values an earlier backward pass has released."""
     raise GradientError(
-        "this graph was swept already and its saved values are released; call the first backward() with "
-        "retain_graph=True to sweep it again, or compute the value anew"
+        "an earlier backward pass has released the saved values of this graph; call the first backward() with "
+        "retain_graph=True, or compute the value again"
     )
 
 
 def owned_all(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Values that a node saves: nobody assigns to them, and the concrete ones own their memory from here on."""
+    """Values for a node to save: protected from assignment, and owning their memory if concrete."""
     return tuple([aliased(owned(x) if x.__class__ is Tensor else x) if isinstance(x, Array) else x for x in values])
 
 
 def make_node(vjp: Vjp, parents: tuple[Node, ...], saved: tuple[Any, ...]) -> Node:
-    """A node at the next place in the order."""
+    """A node that saves values, next in the recording order."""
     return Node(vjp, parents, owned_all(saved))
 
 

@@ -1,14 +1,14 @@
-"""A program split in two by lifting: what needs only the operands, and what needs cotangents or tangents too.
+"""Splits a program for differentiation: a part that needs only operands, and a part that needs (co)tangents too.
 
-The first part is recorded by one builder, and the derivative runs in a second one of higher level. Every value of the
-first that the second lifts is a residual, and becomes an extra output of the first. Whatever a rule computes from
-operands alone is thereby computed, once, in the first part.
+One builder records the first part, and the derivative runs in a second builder of higher level. Every value of the
+first that the second captures is a residual, an extra output of the first. So whatever a rule computes from operands
+alone is computed once, in the first part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._dual import Dual, dual
@@ -21,17 +21,17 @@ from tenferro_runtime.runtime import optimised_like, promised_like
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike
 
-MOST_MASKS = 4
-"""Up to this number of differentiable outputs there is a backward program for each of them alone."""
+SEPARATE_OUTPUTS_MAX: Final = 4
+"""With at most this many differentiable outputs, each gets its own backward program as well."""
 
 
 class Second(NamedTuple):
-    """The second part: what needs cotangents or tangents.
+    """The part of a derivative that needs cotangents or tangents.
 
     Attributes:
-        program: of the cotangents or tangents, then of residuals.
-        residuals: which residuals, by position.
-        places: positions of its outputs among the results; the others are zero.
+        program: takes the cotangents or tangents, then residuals.
+        residuals: indices of those residuals.
+        places: index of each output among the results; the other results are zero.
     """
 
     program: Program
@@ -43,10 +43,10 @@ class Split(NamedTuple):
     """A program in two parts.
 
     Attributes:
-        first: of the operands, to the outputs, then the values of sizes that depend on data, then the residuals.
+        first: maps the operands to the outputs, then the values of data-dependent sizes, then the residuals.
         active: which outputs carry a derivative.
-        seconds: the second part, by which cotangents (of all outputs) are there; for tangents the key is ``()``.
-        late: the sizes that depend on data.
+        seconds: second parts, by which of the outputs have a cotangent; in forward mode the key is ``()``.
+        late: the data-dependent sizes.
     """
 
     first: Program
@@ -56,7 +56,7 @@ class Split(NamedTuple):
 
 
 class _Residuals:
-    """Values of the first part that second parts have lifted; each once."""
+    """The values of the first part that second parts capture, without duplicates."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -83,10 +83,10 @@ def split_reverse(
     whole: bool = False,
     thin: bool = True,
 ) -> Split:
-    """A program as a forward part and backward parts, with respect to the operands at `need`; kept with it.
+    """Split a program into a forward part and backward parts for the operands at `need`; cached with the program.
 
-    With `whole` there is one backward part, for the cotangents of all outputs that carry a derivative. Without `thin`
-    all that the backward parts lifted stays a residual. For `sizes`, see `derived`.
+    With `whole` there is a single backward part, for the cotangents of all active outputs. Without `thin` every value
+    that the backward parts capture stays a residual. For `sizes`, see `derived`.
     """
     return derived(
         program,
@@ -115,16 +115,16 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whol
 
 
 def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
-    """All cotangents, and each alone where they are few."""
+    """The sets of cotangents that get a backward program: all, and each alone if they are few."""
     ones = [i for i, a in enumerate(active) if a]
     masks = [active] if ones else []
-    if 1 < len(ones) <= MOST_MASKS:
+    if 1 < len(ones) <= SEPARATE_OUTPUTS_MAX:
         masks += [tuple([i == one for i in range(len(active))]) for one in ones]
     return masks
 
 
 def split_forward(program: Program, need: tuple[int, ...], sizes: Mapping[str, DimLike]) -> Split:
-    """A program as a part for values and a part for tangents, with respect to the operands at `need`; kept with it."""
+    """Split a program into a part for values and a part for tangents of the operands at `need`; cached with it."""
     return derived(program, ("forward", need), sizes, lambda p, first: _split_forward(p, need, first), _unified)
 
 
@@ -166,7 +166,7 @@ def _split(
 
 
 def _unified(split: Split, equalities: Mapping[str, DimLike]) -> Split:
-    """The parts with one name for sizes that the derivative needs to be equal."""
+    """The parts with sizes unified that the derivative requires to be equal."""
     seconds = {m: s._replace(program=_with_sizes(s.program, equalities)) for m, s in split.seconds.items()}
     return split._replace(first=_with_sizes(split.first, equalities), seconds=seconds)
 

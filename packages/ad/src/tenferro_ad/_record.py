@@ -1,7 +1,7 @@
-"""Recording: one op on differentiated operands runs on the values inside and leaves one node.
+"""Recording: an op on differentiated operands runs on their inner values and creates one node.
 
-An element-wise op on operands of several shapes and dtypes is one node too: the kernel broadcasts and promotes by
-itself, and the rule sees operands that are brought to one spec only when it runs.
+An elementwise op on operands of several shapes and dtypes is one node too: the kernel broadcasts and promotes, and the
+rule brings the operands to one spec when it runs.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tenferro_tensor_core import AmbiguousPlacementError
 Recorder = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]
 
 RECORDERS: Final[dict[Primitive, Recorder]] = {}
-"""Primitives that are recorded in their own way: those whose metadata is a program, and transfers."""
+"""Recorders of primitives whose metadata is a program, and of transfers."""
 
 RECORDERS_BY_RULE: Final[dict[type, Callable[..., Any]]] = {}
-"""Recorders of primitives with a rule of some class; they get the rule first."""
+"""Recorders by class of the primitive's rule, which is their first argument."""
 
 
 def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
-    """Run an op on the values inside its operands, and leave a node.
+    """Run an op on the inner values of its operands, and record a node.
 
     Args:
-        level: the highest level among the operands, that of a recorded one.
+        level: the highest level among the operands, that of an eager tensor.
         op: the op.
         operands: its operands.
     """
@@ -54,7 +54,7 @@ def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
 
 
 def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list[Node]) -> Any:
-    """Record an op that has no entry for these operands yet, or must have none."""
+    """`record` for an op without an entry for these operands."""
     if not op.primitive.elementwise:
         lower = list(materialised(tuple(lower)))
     need = tuple([i for i in range(len(lower)) if mask >> i & 1])
@@ -79,7 +79,7 @@ def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list
 def make_entry(op: Op, mask: int, parts: tuple[Any, ...]) -> Entry:
     """The entry of an op with its derivative.
 
-    It has no kernel until the op has run on concrete values: those inside may be of other levels, or traced.
+    It has no kernel until the op has run on concrete values: inner values may be of other levels, or traced.
     """
     key = (mask, *parts)
     site = CallSite(op, rule_of(op), tuple([i for i in range(len(parts)) if mask >> i & 1]), parts)
@@ -88,7 +88,7 @@ def make_entry(op: Op, mask: int, parts: tuple[Any, ...]) -> Entry:
 
 
 def _record_as(entry: Entry, level: int, op: Op, lower: list[Any], parents: tuple[Node, ...]) -> Any:
-    """Run an op on the values inside, and record it as its entry says."""
+    """`record` by an entry."""
     out = op(*lower)
     outs = out if entry.many else (out,)
     if outs[0].__class__ is Tensor and entry.run is None and not state.open_scopes:

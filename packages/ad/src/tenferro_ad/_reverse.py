@@ -19,7 +19,7 @@ from tenferro_tensor_core import GradientError
 
 
 class Recorded:
-    """One recorded run of a function: outputs, and the graph from them to the leaves of its arguments."""
+    """One recorded run of a function: its outputs, and the graph from them to the leaves of its arguments."""
 
     def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, what: str) -> None:
         self.again = partial(Recorded, f, picked, kwargs, has_aux, what)
@@ -32,14 +32,11 @@ class Recorded:
         self.aux = map_tree(self.lowered, aux)
 
     def lowered(self, x: Any) -> Any:
-        """A result without the recording of this run."""
+        """The inner value of a result of this run."""
         return x.value if x.__class__ is EagerTensor and x.level == self.level else x
 
     def pull(self, cotangents: Sequence[Any], *, release: bool) -> list[Any]:
-        """Cotangents of the leaves; zeros where nothing arrives.
-
-        Where a rule has no answer at this point, the function runs again beside it.
-        """
+        """Cotangents of the leaves, zeros where none arrives; at a degenerate point, their limit (see `_beside`)."""
         error = forced()
         if error is None:
             try:
@@ -64,28 +61,34 @@ class Recorded:
 
 
 def conjugated(x: Any) -> Any:
-    """The conjugate of a complex value; a real one as it is."""
+    """The conjugate of a complex value; a real value itself."""
     return catalog.conj(x) if isinstance(x, Array) and x.spec.cplx else x
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention: str = "tenferro") -> tuple[Any, ...]:
-    """Value of a function, and the function that pulls cotangents of the value back to its arguments.
+    """Compute the value of a function, and its pullback: the map from cotangents of the value to those of arguments.
 
-    With J the derivative, the pullback is its adjoint for the pairing Re(conj(a) b): g -> J^H g.
+    With J the derivative, the pullback is its adjoint under the pairing Re(conj(a) b): g -> J^H g.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
-        primals: the arguments.
-        has_aux: the function returns a pair (value, aux), of which aux is passed on undifferentiated.
-        convention: ``"jax"`` conjugates complex cotangents on the way in and out: g -> J^T g.
+        f: a function of pytrees of arrays to a pytree of arrays.
+        primals: the arguments; all leaves must be real or complex floating point.
+        has_aux: `f` returns a pair ``(value, aux)``; aux is returned undifferentiated.
+        convention: ``"tenferro"``, or ``"jax"``, which conjugates complex cotangents on input and output: g -> J^T g.
 
     Returns:
-        ``(value, pullback)``, or ``(value, pullback, aux)``. The pullback takes a cotangent in the containers of the
-        value and returns a tuple with a cotangent for each argument; it can be called any number of times.
+        ``(value, pullback)``, or ``(value, pullback, aux)``. The pullback takes a cotangent with the structure, shapes
+        and dtypes of the value, and returns a tuple with one cotangent for each argument, with the argument's
+        structure, shapes and dtypes. It can be called any number of times.
 
     Raises:
-        GradientError: an argument holds integers or booleans.
+        ArgumentError: `convention` is unknown.
+        GradientError: an argument holds integers or booleans; from the pullback: the cotangent does not fit.
         MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        jvp: forward mode.
+        grad: for one real value.
 
     >>> from tenferro_ad import vjp
     >>> y, pull = vjp(lambda a, b: a * b, 2.0, 3.0)
@@ -117,9 +120,26 @@ def value_and_grad(
     holomorphic: bool = False,
     convention: str = "tenferro",
 ) -> Callable[..., tuple[Any, Any]]:
-    """Make a function that returns the value of `f` and its gradient; see `grad` for the arguments.
+    """Make a function that returns the value of `f` and its gradient.
 
-    The result is ``(value, gradient)``, and with `has_aux` ``((value, aux), gradient)``.
+    Args:
+        f: a function of pytrees of arrays to one real number.
+        argnums: position of the argument to differentiate, or several positions; then the gradient is a tuple.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``((value, aux), gradient)``.
+        holomorphic: `f` is holomorphic and returns one complex number; the gradient is its complex derivative.
+        convention: ``"tenferro"``, or ``"jax"`` for the conjugate of complex gradients.
+
+    Returns:
+        A function with the arguments of `f` that returns ``(value, gradient)``. The gradient has the structure, shapes
+        and dtypes of the differentiated argument.
+
+    Raises:
+        ArgumentError: `convention` is unknown, or `argnums` names no argument.
+        GradientError: the value is not a single real number, or an argument holds integers or booleans.
+        MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        grad: the gradient alone, and its convention for complex arguments.
 
     >>> from tenferro_ad import value_and_grad
     >>> value_and_grad(lambda x: x * x)(3.0)
@@ -154,20 +174,31 @@ def grad(
 ) -> Callable[..., Any]:
     """Make a function that returns the gradient of `f`.
 
-    The gradient g of a real function satisfies df = Re(conj(g) dz): it points uphill, also for complex arguments,
-    and the gradient of sum |z|^2 is 2z. An argument that the value does not depend on has the gradient zero.
+    The gradient g of a real function satisfies df = Re(conj(g) dz): it is the direction of steepest ascent, also for
+    complex arguments, and the gradient of sum |z|^2 is 2z. The gradient is zero for an argument that the value does
+    not depend on.
 
     Args:
-        f: a function of arrays, in any containers, to one real number.
-        argnums: the positional argument to differentiate, or several of them; then the gradient is a tuple.
-        has_aux: the function returns a pair (value, aux); the result is then ``(gradient, aux)``.
-        holomorphic: the function is holomorphic and gives one complex number; the result is its complex derivative,
-            whatever the convention.
-        convention: ``"jax"`` gives the conjugate of complex gradients.
+        f: a function of pytrees of arrays to one real number.
+        argnums: position of the argument to differentiate, or several positions; then the gradient is a tuple.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``(gradient, aux)``.
+        holomorphic: `f` is holomorphic and returns one complex number; the result is its complex derivative in either
+            convention.
+        convention: ``"tenferro"``, or ``"jax"`` for the conjugate of complex gradients.
+
+    Returns:
+        A function with the arguments of `f`. The gradient has the structure, shapes and dtypes of the differentiated
+        argument.
 
     Raises:
+        ArgumentError: `convention` is unknown, or `argnums` names no argument.
         GradientError: the value is not a single real number, or an argument holds integers or booleans.
         MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        value_and_grad: the value too.
+        vjp: for values of any shape.
+        jacrev: the whole Jacobian.
 
     >>> from tenferro_ad import grad
     >>> grad(lambda x: x * x * x)(2.0)
@@ -204,7 +235,7 @@ def _require_holomorphic(value: Any, leaves: Sequence[Any]) -> None:
     for x in (value, *leaves):
         if not x.spec.cplx:
             raise GradientError(
-                f"holomorphic=True is for complex arguments and a complex value, but there is a {x.spec!r}; "
+                f"holomorphic=True needs complex arguments and a complex value, but got {x.spec!r}; "
                 "leave holomorphic out, or convert it to complex"
             )
     if value.spec.shape != ():

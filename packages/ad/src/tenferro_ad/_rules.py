@@ -1,4 +1,4 @@
-"""Finding the rule of a primitive, and giving rule functions what they ask for by name."""
+"""Finds the rule of a primitive, and injects arguments into rule functions by parameter name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tenferro_tensor_core.forks import importing, new_lock
 _lock = new_lock()
 _core_rules = False
 _checked: Final[WeakKeyDictionary[Primitive, Any]] = WeakKeyDictionary()
-"""The rules that are known to fit their primitives."""
+"""Rules that have been checked to fit their primitives."""
 
 RULE_MAKERS: Final[list[Callable[[Primitive], Any | None]]] = []
-"""Asked in turn for the rule of a primitive that has none in the registry."""
+"""Factories tried in turn for the rule of a primitive that has none in the registry."""
 
 
 def rule_of(op: Op) -> Any:
     """The rule record of an op's primitive.
 
     Raises:
-        MissingRuleError: there is none; the text names the primitive, its family and what would bring it.
-        RegistryError: what is registered cannot be a rule of the primitive.
+        MissingRuleError: there is none; the message names the primitive, its family and how to add a rule.
+        RegistryError: the registered rule does not fit the primitive.
     """
     global _core_rules
     p = op.primitive
@@ -58,7 +58,7 @@ def _absence(p: Primitive) -> str:
     whose = f" of family {p.family!r}" if p.family else ""
     if p.extension:
         return (
-            f"the extension {p.extension!r} brings the primitive{whose} but no derivative rule for it; "
+            f"the extension {p.extension!r} defines the primitive{whose} but no derivative rule for it; "
             "register one with registry.rule(), or stop the gradient of its operands with stop_gradient"
         )
     return (
@@ -81,30 +81,31 @@ def missing_operand(op: Op, operand: str) -> MissingRuleError:
 
 
 _wanted: dict[Callable[..., Any], tuple[str, ...]] = {}
-WANTED_BOUND: Final = 4096
+WANTED_MAX: Final = 4096
+"""Bound of the cache of parameter names."""
 
 
 def wanted(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Names of the parameters of a rule function: what is to be injected, and so what is to be saved."""
+    """Names of the parameters of a rule function: the values to inject, hence to save."""
     names = _wanted.get(function)
     if names is None:
         names = tuple(inspect.signature(function).parameters)
-        if len(_wanted) >= WANTED_BOUND:
+        if len(_wanted) >= WANTED_MAX:
             _wanted.clear()
         _wanted[function] = names
     return names
 
 
 def operand_name(primitive: Primitive, i: int) -> str:
-    """Name of the i-th operand; all of a variadic tail share theirs."""
+    """Name of the i-th operand; variadic operands share one name."""
     names = primitive.operands
     return names[min(i, len(names) - 1)].lstrip("*")
 
 
 class Scope:
-    """What rule functions may name: operands, ``out``, ``<operand>_spec``, metadata, and ``g`` in a transpose.
+    """The names available to rule functions: operands, ``out``, ``<operand>_spec``, metadata, and ``g`` in a transpose.
 
-    A variadic operand stands for the tuple of its values, and its ``_spec`` for the tuple of theirs.
+    The name of a variadic operand stands for the tuple of its values, and its ``_spec`` for the tuple of their specs.
     """
 
     __slots__ = ("g", "ins", "op", "outs", "specs")
@@ -137,12 +138,12 @@ class Scope:
         )
 
     def call(self, function: Callable[..., Any]) -> Any:
-        """Call a rule function with what it names."""
+        """Call a rule function with the values that its parameters name."""
         return function(*[self[name] for name in wanted(function)])
 
 
 def indices_wanted(op: Op, count: int, nout: int, function: Callable[..., Any]) -> set[int]:
-    """Positions among ``count`` operands and the ``nout`` outputs after them of the values that a function names."""
+    """Positions, among `count` operands followed by `nout` outputs, of the values that a rule function names."""
     names = op.primitive.operands
     found: set[int] = set()
     for name in wanted(function):

@@ -1,7 +1,7 @@
-"""What a checkpoint keeps besides its arguments: values that are named, and policies that choose.
+"""The values that a checkpoint saves besides its arguments: names, and policies that select.
 
-A policy is asked when a function is traced. The values that it chooses are marked in the program, by operations that
-return their operand, so that whatever is made of the program knows them.
+A policy is called while a function is traced. Identity operations in the program mark the values that it selects, so
+that programs derived from it know them.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import ArgumentError
 
 Policy = Callable[[Op], bool]
-"""Whether the results of an operation are kept."""
+"""Returns whether to save the results of an operation."""
 
 
 def _named(x: Spec, *, name: str) -> Spec:
-    """`x` itself, under a name by which policies of checkpoints know it."""
+    """The identity; marks `x` with a name for checkpoint policies."""
     return x
 
 
 def _saved(x: Spec) -> Spec:
-    """`x` itself, which a checkpoint keeps."""
+    """The identity; marks `x` as saved by its checkpoint."""
     return x
 
 
@@ -41,14 +41,20 @@ REGISTRY.batching(saved, lambda size, values, batched: saved(values[0]))
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The array itself, under a name by which `save_names` knows it.
+    """Name an array for the checkpoint policies `save_names` and `save_all_names_but`.
 
     Args:
-        x: an array.
-        name: the name; several values may have one.
+        x: an array of any shape and dtype.
+        name: the name; several values may share it.
+
+    Returns:
+        The same array, with its shape and dtype.
 
     Raises:
-        ArgumentError: the name is no text.
+        ArgumentError: `name` is not a string.
+
+    See also:
+        checkpoint_policies.save_names: the policy that reads the names.
 
     >>> from tenferro_ad import checkpoint, checkpoint_name, checkpoint_policies, grad
     >>> def f(x):
@@ -58,12 +64,12 @@ def checkpoint_name(x: Any, name: str) -> Any:
     Tensor([1., 1.])
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"checkpoint_name takes a text as name, got {name!r}")
+        raise ArgumentError(f"checkpoint_name takes a string as its name, got {name!r}")
     return named(as_value(x), name=name)
 
 
 def marked(program: Program, policy: Policy) -> Program:
-    """The program with the values marked that a policy keeps; kept with it."""
+    """The program with the values marked that a policy saves; cached with it."""
     found: Program | None = program.memo.get(("saved", policy))
     return program.memo.setdefault(("saved", policy), _marked(program, policy)) if found is None else found
 
@@ -86,5 +92,5 @@ def _marked(program: Program, policy: Policy) -> Program:
 
 
 def kept_values(program: Program) -> tuple[int, ...]:
-    """The variables of a program that a checkpoint keeps."""
+    """The variables of a program that a checkpoint saves."""
     return tuple([eq.results[0] for eq in program.equations if eq.op.primitive is saved])

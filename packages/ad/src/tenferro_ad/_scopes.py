@@ -1,4 +1,4 @@
-"""Scopes that change what an op on differentiated values does."""
+"""Dispatch of ops on differentiated values inside scopes that change their behaviour."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tenferro_tensor import Op
 
 
 def by_scope(level: int, op: Op, operands: tuple[Any, ...], values: Sequence[Any]) -> Any:
-    """Run an op as an open scope has it; ``None`` where no scope says how.
+    """Run an op as the open scopes require; ``None`` if no scope applies.
 
     Args:
         level: the highest level among the operands.
         op: the op.
         operands: its operands.
-        values: the operands, with the values inside of those of this level.
+        values: the operands, with those of this level replaced by their inner values.
     """
     if silent(level):
         return op(*values)

@@ -1,4 +1,4 @@
-"""The cotangents and tangents that users give: checked, and 1 where a real number needs none."""
+"""Checks of the cotangents and tangents that users pass; a real number's cotangent defaults to 1."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def seed_of(value: Any, given: Any, what: str) -> Any:
     Args:
         value: the output.
         given: the user's cotangent, or ``None``.
-        what: who asks, for the error.
+        what: the calling function, for errors.
     """
     spec = value.spec
     if given is not None:
         return fitted(given, spec, f"{what}: the cotangent")
     if spec.shape != () or spec.cplx:
         kind = "complex" if spec.cplx else "an array"
-        # grad takes no cotangent, so it would be no use to ask for one
+        # grad takes no cotangent, so do not advise to pass one
         advice = (
             "reduce the value to a real number first, use vjp or jacrev, or holomorphic=True for a complex derivative"
             if what == "grad"
-            else "give one of the same shape and dtype, or reduce the value to a real number first"
+            else "pass one of the same shape and dtype, or reduce the value to a real number first"
         )
         raise GradientError(
             f"{what} of {spec!r} needs a cotangent: only a single real number has a gradient by itself, and this is "
@@ -47,7 +47,7 @@ def fitted(given: Any, spec: Spec, what: str) -> Any:
     if given.spec is not spec:
         raise GradientError(
             f"{what} must be {spec!r}, like the value that it belongs to, but is {given.spec!r}; "
-            "give one of the same shape and dtype",
+            "pass one of the same shape and dtype",
             expected=repr(spec),
             given=repr(given.spec),
         )

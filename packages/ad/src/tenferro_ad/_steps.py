@@ -1,6 +1,6 @@
-"""How a derivative, as a program, becomes `Steps`: calls over numbered registers.
+"""Compiles the program of a derivative to `Steps`: calls over numbered registers.
 
-The same calls run with kernels on raw arrays, and with ops on values.
+The same calls run with kernels on raw arrays, or with ops on values.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Derivation(NamedTuple):
 
     Attributes:
         program: the program.
-        arguments: for each of its inputs, the number of the input of `Steps` that it stands for.
+        arguments: for each input of the program, the index of the corresponding input of `Steps`.
         outputs: for each output of `Steps`, the variable of the program and its spec, or ``None`` for zero.
-        inputs: for each input of `Steps` ``None`` for a concrete tensor, `object` for a Python number that is an input
-            of the program, else the number itself, a literal of the program.
-        numbers: for inputs that are Python numbers and arguments of the program, what converts them.
+        inputs: for each input of `Steps`, ``None`` for a concrete tensor, `object` for a Python number that is an
+            input of the program, or the number itself if it is a literal of the program.
+        numbers: converters of the Python numbers that are inputs of the program, by index.
     """
 
     program: Program
@@ -39,7 +39,7 @@ class Derivation(NamedTuple):
 
 
 def make_steps(op: Op, d: Derivation, otherwise: Callable[[Any, Any], Any] | None) -> Steps:
-    """The steps of a derivative; by default values that are not concrete go through the same program, op by op."""
+    """The steps of a derivative; by default, values that are not concrete run the same program op by op."""
     argument = dict(zip(d.program.input_ids, d.arguments))
     passed_on = {v for v, i in argument.items() if d.inputs[i] is None}
     made = [o[0] for o in d.outputs if o is not None and o[0] not in passed_on]
@@ -87,7 +87,7 @@ def _calls(
 
 
 class _OpByOp:
-    """A derivation on values of any level: its ops, one after the other; `interpret` with everything looked up."""
+    """Runs a derivation op by op on values of any level: `interpret` with precomputed lookups."""
 
     __slots__ = ("_made", "derivation")
 

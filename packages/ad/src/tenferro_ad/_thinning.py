@@ -1,8 +1,8 @@
-"""Fewer residuals: what only the second part reads, and cheap steps make of other residuals, moves over to it.
+"""Rematerialization: cheap values that only the second part reads move there, so there are fewer residuals.
 
-Splitting by lifting computes as much as it can in the first part: of ``tanh`` it would keep both the output y, which
-the next step needs anyway, and 1 - y * y. Moving ``1 - y * y`` costs nothing, and y is all that is held meanwhile.
-A view is made again in the second part even where the first needs it too: it holds the memory of its operand anyway.
+Splitting a program computes as much as possible in the first part: for ``tanh`` it would save both the output y, which
+is saved anyway, and 1 - y * y. Moving ``1 - y * y`` to the second part costs nothing and saves its memory. Views are
+recomputed in the second part even if the first needs them too, because they share the memory of their operand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _cheap(eq: Equation) -> bool:
 
 
 def movable(first: Program, count: int) -> list[Equation]:
-    """The equations of a first part, of ``count`` outputs and then residuals, that may move to the second."""
+    """The equations of a first part (`count` outputs, then residuals) that may move to the second."""
     residuals = set(first.output_ids[count:])
     fixed = set(first.output_ids[:count])
     held = residuals | set(first.input_ids) | set(first.constants)
@@ -38,7 +38,7 @@ def movable(first: Program, count: int) -> list[Equation]:
         if _cheap(eq) and v not in fixed and (read or v in residuals) and all(u.results[0] in moved for u in read):
             moved[v] = eq
     while True:
-        # What is read must be held or move too; what stays in the first part must find its operands there.
+        # Operands of moved equations must be residuals or move too; equations that stay must keep their operands.
         wrong = {v for v, eq in moved.items() if any(u not in held and u not in moved for u in eq.variables)}
         wrong |= {u for v, eq in made.items() if v not in moved or v in wrong for u in eq.variables if u in moved}
         if not wrong:
@@ -49,7 +49,7 @@ def movable(first: Program, count: int) -> list[Equation]:
 
 
 def _seen_again(first: Program, count: int, moves: list[Equation]) -> list[Equation]:
-    """The moves, and the views that residuals are of what is no view."""
+    """The moves, plus the chains of views that produce residuals."""
     made = {v: eq for eq in first.equations for v in eq.results}
     chosen = {eq.results[0] for eq in moves}
     waiting = [v for v in first.output_ids[count:] if v not in chosen]
@@ -66,12 +66,12 @@ def _seen_again(first: Program, count: int, moves: list[Equation]) -> list[Equat
 def thinned(
     first: Program, count: int, seconds: Sequence[tuple[Program, tuple[int, ...]]]
 ) -> tuple[Program, list[tuple[Program, tuple[int, ...]]]]:
-    """A first part with fewer residuals, and the second parts that make up for it.
+    """A first part with fewer residuals, and second parts that recompute them.
 
     Args:
-        first: program of the operands, to ``count`` outputs and then residuals.
+        first: program from the operands to `count` outputs, then residuals.
         count: number of outputs.
-        seconds: programs of some inputs and then residuals, with the positions of the residuals.
+        seconds: programs of some inputs, then residuals, with the indices of those residuals.
     """
     moves = _seen_again(first, count, movable(first, count))
     if not moves and len(set(first.output_ids[count:])) == len(first.output_ids) - count:
@@ -95,16 +95,16 @@ def with_moves(
     first: Program,
     given_back: Sequence[int] = (),
 ) -> tuple[Program, tuple[int, ...]]:
-    """The second part as a program of what it had and of the residuals that are left.
+    """The second part with moved equations prepended, as a program of its inputs and the remaining residuals.
 
     Args:
-        second: program of some inputs and then residuals.
-        taken: positions of its residuals among `old`.
+        second: program of some inputs, then residuals.
+        taken: indices of its residuals in `old`.
         old: the variables of the first part that were residuals.
-        moves: equations of the first part that the second part carries out, too.
-        at: positions of the residuals that are left, by variable.
+        moves: equations of the first part that the second part computes too.
+        at: index of each remaining residual, by variable.
         first: the first part.
-        given_back: variables of the first part that are additional outputs.
+        given_back: variables of the first part that become additional outputs.
     """
     builder = Builder()
     given = [builder.input(s) for s in second.inputs[: len(second.inputs) - len(taken)]]
@@ -115,7 +115,7 @@ def with_moves(
     env: dict[int, Any] = dict(first.constants)
     now = [v for v in at if v in needed]
     env.update((v, builder.input(first.specs[v])) for v in now)
-    with stage(builder):  # for steps of constants and sizes alone
+    with stage(builder):  # so that equations of constants and sizes alone are recorded too
         for eq in moves:
             if eq.results[0] in needed:
                 made = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])

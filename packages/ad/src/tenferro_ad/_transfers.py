@@ -1,4 +1,4 @@
-"""Gradients through transfers: booked on the line of the forward transfer, and refused before a sweep begins."""
+"""Gradients of transfers: logged under the line of the forward transfer, and refused before a backward pass starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenferro_tensor.transfers import Move, blaming, require_allowed
 
 
 class TransferPull:
-    """Sends a cotangent back to where the operand of a transfer lies.
+    """The vjp of a transfer: moves a cotangent to the operand's memory.
 
     Attributes:
         op: the transfer.
@@ -37,7 +37,7 @@ class TransferPull:
         return where(self.source)
 
     def __call__(self, g: Any, saved: Any) -> tuple[Any, ...]:
-        builder = recording(g)  # not always that of the forward transfer: a gradient may be a program of its own
+        builder = recording(g)  # may differ from the forward transfer's builder: a gradient can be a separate program
         if builder is not None:
             return Blamed(self._back, builder, self.source)(g, saved)  # type: ignore[no-any-return]
         with blaming(self.where):
@@ -47,7 +47,7 @@ class TransferPull:
         return (catalog.transfer(g, place=self.spec.place),)
 
     def moves(self) -> list[Move]:
-        """What it moves between memories."""
+        """The moves between memories."""
         source, target = self.op.params["place"].memory_space, self.spec.place.memory_space
         nbytes = None if self.spec.symbolic else self.spec.size * self.spec.dtype.itemsize
         return [] if source is target else [Move(nbytes, source, target, self.where)]  # type: ignore[arg-type]
@@ -64,16 +64,16 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
 
 def _require_none(nodes: Iterable[Node]) -> None:
-    """Raise before a sweep through these nodes if it would move data where that is forbidden."""
+    """Raise if a backward pass through these nodes would make a forbidden transfer."""
     for node in nodes:
         pull: Any = node.vjp
         if isinstance(pull, TransferPull):
-            require_allowed(pull.moves(), " by a gradient that goes back through that line")
+            require_allowed(pull.moves(), " by the gradient of that line")
         else:
             op = getattr(pull, "op", None)
             for program in [] if op is None else inner_programs(op.params):
                 back = [Move(m.nbytes, m.target, m.source, m.line) for m in moves_of(program)]
-                require_allowed(back, " by a gradient that goes back through that line")
+                require_allowed(back, " by the gradient of that line")
 
 
 RECORDERS[catalog.transfer] = _record

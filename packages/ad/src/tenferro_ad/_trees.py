@@ -1,4 +1,4 @@
-"""Arguments and results of transforms: which leaves are differentiated, and values put back in their containers."""
+"""Arguments and results of transforms: selects the differentiated leaves and rebuilds containers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CONVENTIONS = ("tenferro", "jax")
 
 
 def as_value(x: Any) -> Any:
-    """A leaf as a value: arrays and numbers of the host become tensors."""
+    """A leaf as a value: host arrays and numbers become tensors."""
     return aliased(x) if isinstance(x, Array) else tensor(x)
 
 
 def as_values(leaves: Sequence[Any], tree: TreeDef, what: str, *, copy: bool = False) -> list[Any]:
-    """The leaves of a tree as values, which nobody else assigns to; `copy` keeps arrays of the host from being changed.
+    """The leaves of a tree as values, protected from assignment; `copy` also copies host arrays.
 
     Raises:
-        ArgumentError: one is neither an array nor a number; the message names its path.
+        ArgumentError: a leaf is neither an array nor a number; the message names its path.
     """
     found: list[Any] = []
     try:
@@ -48,21 +48,21 @@ def as_values(leaves: Sequence[Any], tree: TreeDef, what: str, *, copy: bool = F
 
 
 def require_convention(convention: str) -> None:
-    """One of the two conventions for gradients of complex values."""
+    """Raise unless `convention` is one of the two conventions for gradients of complex values."""
     if convention not in CONVENTIONS:
         raise ArgumentError(
-            f"convention={convention!r} is not known; 'tenferro' pairs as Re(conj(a) b), so that a complex gradient "
-            "points uphill, 'jax' gives its conjugate",
+            f"convention={convention!r} is unknown; use 'tenferro', which pairs as Re(conj(a) b), so that a complex "
+            "gradient points uphill, or 'jax' for its conjugate",
             convention=convention,
         )
 
 
 class Picked:
-    """The positional arguments of a function, with those to differentiate taken apart.
+    """The positional arguments of a function, with the leaves of those to differentiate.
 
     Attributes:
         values: leaves of the chosen arguments, as values.
-        tree: their shape: of one argument, or of the tuple of those that `argnums` lists.
+        tree: structure of the chosen argument, or of the tuple of arguments that `argnums` lists.
     """
 
     def __init__(self, args: tuple[Any, ...], argnums: int | Sequence[int], what: str) -> None:
@@ -88,10 +88,10 @@ class Picked:
 
 
 def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:
-    """Numbers of arguments, counted from the first one.
+    """Argument positions, with negative ones counted from the end.
 
     Raises:
-        ArgumentError: one is no number of an argument.
+        ArgumentError: a position is out of range.
     """
     for n in nums:
         if n.__class__ is not int or not -count <= n < count:
@@ -104,7 +104,7 @@ def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:
 
 
 def require_differentiable(specs: Sequence[Spec], tree: TreeDef, what: str) -> None:
-    """All leaves must be real or complex floating point."""
+    """Raise unless all leaves are real or complex floating point."""
     if all(spec.inexact for spec in {*specs}):
         return
     for spec, path in zip(specs, tree.paths()):
@@ -118,7 +118,7 @@ def require_differentiable(specs: Sequence[Spec], tree: TreeDef, what: str) -> N
 
 
 def split_aux(out: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
-    """The result, and what comes along undifferentiated."""
+    """Split a function's result into the value and aux."""
     if not has_aux:
         return out, None
     if not isinstance(out, tuple) or len(out) != 2:

@@ -1,4 +1,4 @@
-"""`variable`: where differentiation by `backward` starts."""
+"""`variable`: makes the leaves that `backward` differentiates with respect to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _over: dict[int, int] = {}
 
 
 def _level_for(value: Any) -> int:
-    """One level for all concrete variables; one for all variables of each trace, above the trace."""
+    """One level for all concrete variables; one level above each trace for the variables made in it."""
     if value.level < _VARIABLES:
         return _VARIABLES
     if len(_over) >= 1024:
@@ -28,14 +28,20 @@ def _level_for(value: Any) -> int:
 
 
 def variable(x: Any, *, dtype: Any = None) -> EagerTensor:
-    """A variable: a value with respect to which `EagerTensor.backward` differentiates.
+    """Make a variable: a value that `EagerTensor.backward` differentiates with respect to.
 
     Args:
-        x: numbers, nested sequences, a NumPy array or a tensor, with real or complex floating-point elements.
+        x: a number, a nested sequence, a NumPy array or a tensor, with real or complex floating-point elements.
         dtype: dtype of the variable; by default that of `x`.
+
+    Returns:
+        An `EagerTensor` with the shape of `x`; its ``grad`` accumulates the gradient.
 
     Raises:
         GradientError: `x` has integers or booleans, or is itself being differentiated.
+
+    See also:
+        grad: the functional form, without variables.
 
     >>> from tenferro_ad import variable
     >>> w = variable(3.0)

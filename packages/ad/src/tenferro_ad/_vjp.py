@@ -1,4 +1,4 @@
-"""Reverse mode through one op: cotangents of its operands, from cotangents of its outputs and saved values."""
+"""Reverse mode of one op: cotangents of its operands, from cotangents of its outputs and saved values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tenferro_tensor import SCALARS
 from tenferro_tensor.calls import Entry
 
 _CONVERTERS: Final = {"float64": float, "complex128": complex}
-"""What makes of a Python number a number of a dtype, where that is not NumPy's scalar type."""
+"""Converters of Python numbers by dtype; other dtypes use NumPy's scalar type."""
 
 
 class Vjp(Derivative):
     """The `vjp` of nodes: ``vjp(g, saved)``.
 
-    Once the rule of an op is traced, the entry of the op gets the steps themselves; nodes recorded before keep this.
+    Once the rule of an op is traced, the op's entry calls the steps directly; earlier nodes keep this object.
 
     Attributes:
-        kept: which of the saved values the steps read, where they do not read all.
+        kept: indices of the saved values that the steps read, or ``None`` for all.
     """
 
     __slots__ = ("kept",)
@@ -91,7 +91,7 @@ class Vjp(Derivative):
         outputs = [c for c in pulled if c is not None]
         program = optimise(builder.close(outputs))
         if isinstance(site.rule, General) and variant == PLAIN:
-            # Such a rule has named nothing, so only now it is known what it reads.
+            # A General rule names no parameters, so only the trace shows what it reads.
             read = {v for eq in program.equations for v in eq.variables} | {*program.output_ids, program.input_ids[0]}
             self.kept = tuple([k for k, v in enumerate(program.input_ids[1:]) if v in read])
             kept = [0, *[k + 1 for k in self.kept]]

@@ -1,4 +1,4 @@
-"""Differentiating a primitive that applies a program in some way of its own, by its record `Within`."""
+"""Derivatives of primitives that apply a program inside, by their rule `Within`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class _Divided(NamedTuple):
     Attributes:
         split: the program in parts.
         first: the op of the first part.
-        slots: what each residual of the split is: one of `first`, an operand, or another input of the program.
+        slots: where each residual of the split comes from: an output of `first`, an operand, or another input of the
+            program.
     """
 
     split: Split
@@ -32,7 +33,7 @@ class _Divided(NamedTuple):
 
 
 def _parts(rule: Within, op: Op, count: int, need: tuple[int, ...], mode: str) -> _Divided:
-    """The parts for the operands at `need` of `count`; kept with the program."""
+    """The parts for the operands at `need`, among `count`; cached with the program."""
     program: Program = op.params[rule.program]
     key = ("within", op, need, mode)
     found: _Divided | None = program.memo.get(key)
@@ -45,7 +46,7 @@ def _parts(rule: Within, op: Op, count: int, need: tuple[int, ...], mode: str) -
 
 
 def _without_operands(rule: Within, op: Op, split: Split, leading: int) -> _Divided:
-    """The parts where residuals that are operands are none."""
+    """The parts, without the residuals that are operands or inputs."""
     count, program = len(split.active), split.first
     kept: list[int] = []
     slots: list[Role] = []
@@ -61,7 +62,7 @@ def _without_operands(rule: Within, op: Op, split: Split, leading: int) -> _Divi
 
 
 def _second(rule: Within, op: Op, parts: _Divided, key: Any, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
-    """The op of a second part; kept with its program."""
+    """The op of a second part; cached with its program."""
     second = parts.split.seconds[key]
     memo_key = ("within second", op, ins, outs)
     found: Op | None = second.program.memo.get(memo_key)
@@ -79,7 +80,7 @@ def _values(roles: list[Role], residuals: Any, operands: Any) -> list[Any]:
 
 
 def record_within(rule: Within, op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: Any) -> Any:
-    """Run the first part, and keep the residuals and the operands that second parts read."""
+    """Run the first part, and save the residuals and the operands that second parts read."""
     parts = _parts(rule, op, len(lower), need, "reverse")
     active = parts.split.active
     if not any(active):
@@ -115,7 +116,7 @@ def record_within(rule: Within, op: Op, level: int, lower: list[Any], need: tupl
 
 
 def push_within(rule: Within, op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
-    """Run the part for values, then the part for tangents."""
+    """Run the part of the values, then the part of the tangents."""
     parts = _parts(rule, op, len(lower), need, "forward")
     count = len(parts.split.active)
     found = parts.first(*lower)

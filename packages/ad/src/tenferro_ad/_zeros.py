@@ -1,4 +1,4 @@
-"""Zeros and ones, which are steps of a trace where their extents are open."""
+"""Zeros and ones; with symbolic sizes they are recorded as ops of the trace."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tenferro_tensor import Primitive, Spec, catalog
 
 
 def full(spec: Spec, number: float) -> Any:
-    """A constant array; one element is stored."""
+    """A constant array that stores one element."""
     scalar = Primitive.adopt(number, dtype=spec.dtype, device=spec.place.device)
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 
 def zeros_in(builder: Any, spec: Spec) -> Any:
-    """Zeros as a value of a program that is being recorded."""
+    """Zeros as a value of a builder's program."""
     scalar = builder.constant(Primitive.adopt(0, dtype=spec.dtype, device=spec.place.device))
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
