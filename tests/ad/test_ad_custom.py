@@ -126,7 +126,7 @@ def test_what_custom_rule_refuses():
         opaque(X)
     w = variable(2.0)
     closed = custom_rule(lambda x: x * w, vjp=pull, infer=lambda x: x)
-    with pytest.raises(GradientError, match="uses .* of class EagerTensor from outside, which the rule does not know"):
+    with pytest.raises(GradientError, match="closes over .* of class EagerTensor, which the rule does not know"):
         closed(X)
     wrong = custom_rule(lambda x: x.sum(), vjp=pull, infer=lambda x: x)
     with pytest.raises(GradientError, match=r"returned float64\[\] where its inference says float64\[2\]"):

@@ -62,7 +62,7 @@ def test_grad_belongs_to_variables_only():
     x = variable(3.0)
     y = x * x
     assert not y.is_leaf
-    with pytest.raises(GradientError, match="only a variable keeps a gradient"):
+    with pytest.raises(GradientError, match="only a variable accumulates a gradient"):
         _ = y.grad
     with pytest.raises(GradientError, match="cannot be set to"):
         x.grad = tensor([1.0])

@@ -85,7 +85,7 @@ def test_what_grad_refuses():
         grad(lambda x: (x, x))(1.0)
     with pytest.raises(GradientError, match=r"got int64\[\], which has no derivative"):
         grad(lambda x: tr.argmax(x))(np.ones(3))
-    with pytest.raises(ArgumentError, match="convention='torch' is not known"):
+    with pytest.raises(ArgumentError, match="convention='torch' is unknown"):
         grad(lambda x: x, convention="torch")
 
 
@@ -113,7 +113,7 @@ def test_holomorphic_derivative_in_both_conventions():
     for convention in ("tenferro", "jax"):
         g = grad(lambda z: (z * z * z).sum(), holomorphic=True, convention=convention)(Z)
         np.testing.assert_allclose(host(g), 3 * Z**2)
-    with pytest.raises(GradientError, match="holomorphic=True is for complex arguments"):
+    with pytest.raises(GradientError, match="holomorphic=True needs complex arguments"):
         grad(lambda x: x.sum(), holomorphic=True)(np.ones(2))
     with pytest.raises(GradientError, match="use jacfwd or jacrev with holomorphic=True"):
         grad(lambda z: z, holomorphic=True)(Z)
@@ -183,9 +183,9 @@ def test_jacobians_of_all_kinds_of_numbers():
     np.testing.assert_allclose(host(jacfwd(lambda x: tr.exp(x * 1j))(x)), np.diag(1j * np.exp(1j * x)))
     np.testing.assert_allclose(host(jacrev(lambda z: (z * z.conj()).real, convention="jax")(Z)), np.diag(2 * Z.conj()))
     np.testing.assert_allclose(host(jacfwd(lambda z: (z * z.conj()).real, convention="jax")(Z)), np.diag(2 * Z.conj()))
-    with pytest.raises(GradientError, match="only a holomorphic function has one complex derivative"):
+    with pytest.raises(GradientError, match="only a holomorphic function has a complex derivative"):
         jacfwd(lambda z: z.conj())(Z)
-    with pytest.raises(GradientError, match="only a holomorphic function has one complex derivative"):
+    with pytest.raises(GradientError, match="only a holomorphic function has a complex derivative"):
         jacrev(lambda z: z.conj())(Z)
     with pytest.raises(GradientError, match="leave it out of the result"):
         jacrev(lambda x: tr.argmax(x))(x)

@@ -118,8 +118,8 @@ def test_sizes_that_depend_on_data() -> None:
 
 def test_a_policy_is_a_function_and_a_name_a_text() -> None:
     wrong: Any = "dots"
-    with pytest.raises(ArgumentError, match="takes a function of an operation as policy, got 'dots'"):
+    with pytest.raises(ArgumentError, match="takes a function of an operation as its policy, got 'dots'"):
         checkpoint(f, policy=wrong)
     wrong = 3
-    with pytest.raises(ArgumentError, match="takes a text as name, got 3"):
+    with pytest.raises(ArgumentError, match="takes a string as its name, got 3"):
         checkpoint_name(X, wrong)

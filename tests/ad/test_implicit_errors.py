@@ -60,16 +60,16 @@ def scaled_root(a: Any, *rest: Any) -> Any:
         (
             lambda: custom_root(lambda x: x, X, start, has_aux=True),
             ArgumentError,
-            r"pair \(x, aux\) where has_aux=True",
+            r"pair \(x, aux\) with has_aux=True",
         ),
-        (lambda: custom_root(lambda x: x, X, NO_FUNCTION), ArgumentError, "takes a function as solve"),
+        (lambda: custom_root(lambda x: x, X, NO_FUNCTION), ArgumentError, "needs a function as solve"),
         (
             lambda: custom_linear_solve(lambda x: x, X, start, NO_FUNCTION),
             ArgumentError,
-            "takes a function as transpose_solve",
+            "needs a function as transpose_solve",
         ),
-        (lambda: custom_linear_solve(lambda x: x, X, start, convention="x"), ArgumentError, "'jax' gives"),
-        (lambda: fixed_point(lambda x: x, X, max_steps=-1), ArgumentError, "at least 0 as max_steps"),
+        (lambda: custom_linear_solve(lambda x: x, X, start, convention="x"), ArgumentError, "or 'jax' for"),
+        (lambda: fixed_point(lambda x: x, X, max_steps=-1), ArgumentError, "max_steps of at least 0"),
         (lambda: custom_root(lambda x: x, np.array([1, 2]), start), GradientError, "first guess x is int64.*astype"),
         (lambda: custom_root(lambda x: x + tr.sum(tr.compress(x, x > 0)), X, start), UnsupportedError, "mask"),
         (

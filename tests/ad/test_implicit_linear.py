@@ -116,7 +116,7 @@ def test_without_a_transposed_solver_there_is_forward_mode():
         tr.compile(lambda b: custom_linear_solve(lambda x: a @ x, b, richardson)),
     ):
         close(jvp(f, (b,), (b,)), jvp(lambda b: explicit(a, b), (b,), (b,)))
-        with pytest.raises(GradientError, match="give custom_linear_solve a transpose_solve, or symmetric=True"):
+        with pytest.raises(GradientError, match="pass transpose_solve or symmetric=True to custom_linear_solve"):
             grad(size_of(f))(b)
 
 

@@ -172,7 +172,7 @@ def test_copies_of_variables():
 
 def test_variables():
     w = variable([1.0, 2.0])
-    with pytest.raises(GradientError, match=r"write y = x\.copy\(\) and assign to y, or assign in a scope of no_grad"):
+    with pytest.raises(GradientError, match=r"write y = x\.copy\(\) and assign to y, or assign inside no_grad"):
         w[0] = 3.0
     with no_grad():
         w[0] = 3.0

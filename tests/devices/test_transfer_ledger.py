@@ -205,7 +205,7 @@ def test_sweeps_are_refused_before_their_first_step() -> None:
             out = f(v)
             with tr.no_transfers(), tr.transfers() as ledger, pytest.raises(TransferForbiddenError) as error:
                 out.backward()
-            assert "by a gradient that goes back through that line, but no_transfers() forbids" in str(error.value)
+            assert "by the gradient of that line, but no_transfers() forbids" in str(error.value)
             assert (line or error.value.payload["line"]) in (UP, BACK)
             assert ledger.count == 0 and v.grad is None
             out.backward()  # the graph is whole: nothing was released

@@ -84,7 +84,7 @@ def test_functions_with_rules_of_their_own():
     program = tr.trace(lambda x: (f(x), slope(x), tr.vmap(f)(x), tr.vmap(slope)(x)), x)
     for got, want in zip(XlaExecutor().run(program, x), program.run(x), strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-14)
-    with pytest.raises(UnsupportedError, match="of_elements has no StableHLO lowering, because it cannot be traced"):
+    with pytest.raises(UnsupportedError, match="of_elements has no StableHLO lowering because it cannot be traced"):
         lower_to_stablehlo(tr.trace(of_elements, x))
 
 

@@ -1,4 +1,4 @@
-"""The way back through a loop from stored states: the steps between two states are repeated, one state at a time."""
+"""The backward pass of a loop from stored states: recomputes the steps after one state at a time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tenferro_tensor_core import DimLike
 def carry_before(
     steps: LoopSteps, states: StoredStates, k: Any, slots: DimLike
 ) -> tuple[tuple[Any, ...], StoredStates]:
-    """The carry before step `k`, and the states that are left for the steps before.
+    """The carry before step `k`, and the remaining states for the earlier steps.
 
-    On the way from the last state to the step, states are stored where binomial checkpointing asks for it.
+    While it recomputes the steps from the last state to `k`, it stores states as binomial checkpointing requires.
     """
     available = number(slots)
 
@@ -26,7 +26,7 @@ def carry_before(
         ahead = where(at + ahead < k, ahead, k - at)
         return at + ahead, steps.advanced(now, at, at + ahead), states
 
-    # The last state is taken out, and stored again where it is needed once more: what stores always, stores in place.
+    # Always pop the last state, and store it again if needed: an unconditional store can be in place.
     now, at = last_state(states)
     states = states._replace(count=states.count - 1)
     _, now, states = while_loop(lambda state: state[0] < k, segment, (at, now, states))

@@ -1,7 +1,7 @@
-"""The arithmetic of binomial checkpointing, in numbers of a program.
+"""The arithmetic of binomial checkpointing, on traced integers.
 
 With `s` slots for states, one of which holds the state before the first step, beta(s, r) = C(s + r, s) steps can be
-reversed if each is repeated at most r times; n steps then take r n - beta(s + 1, r - 1) repeated steps and no fewer.
+reversed if each is repeated at most r times; the minimum for n steps is r n - beta(s + 1, r - 1) repeated steps.
 A. Griewank and A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000) 19-45.
 """
 
@@ -13,10 +13,10 @@ from tenferro_runtime import cond, maximum, minimum, while_loop
 
 
 class Repetition(NamedTuple):
-    """The least r for which ``beta(slots, r) >= steps``, and binomial coefficients beside it.
+    """The least r for which ``beta(slots, r) >= steps``, and the neighbouring binomial coefficients.
 
     Attributes:
-        r: how often a step is repeated at most.
+        r: maximum number of repetitions of a step.
         reach: ``beta(slots, r)``.
         below: ``beta(slots, r - 1)``.
     """
@@ -27,7 +27,7 @@ class Repetition(NamedTuple):
 
 
 def repetition(steps: Any, slots: Any) -> Repetition:
-    """How often steps are repeated; 0-d integers."""
+    """The maximum number of repetitions of a step; arguments and results are 0-d integers."""
 
     def more(now: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         r, reach, _ = now
@@ -38,11 +38,11 @@ def repetition(steps: Any, slots: Any) -> Repetition:
 
 
 def repeated_steps(steps: Any, slots: Any) -> Any:
-    """The least number of steps that are repeated while `steps` of them are reversed from a stored state.
+    """The minimum number of repeated steps when reversing `steps` steps from a stored state.
 
     Args:
         steps: number of steps, at least 1.
-        slots: number of slots, that of the stored state included.
+        slots: number of slots, including that of the stored state.
     """
 
     def formula() -> Any:
@@ -53,11 +53,11 @@ def repeated_steps(steps: Any, slots: Any) -> Any:
 
 
 def next_stored(steps: Any, slots: Any) -> Any:
-    """After how many steps from a stored state the next one is stored, so that the fewest steps are repeated.
+    """The number of steps from a stored state to the next one to store, for the fewest repeated steps.
 
     Args:
-        steps: number of steps that are reversed from the stored state.
-        slots: number of slots, that of the stored state included. With one there is no next state.
+        steps: number of steps to reverse from the stored state.
+        slots: number of slots, including that of the stored state; with one slot there is no next state.
     """
 
     def split() -> Any:

@@ -1,8 +1,8 @@
-"""Reverse mode of loops within a memory budget: states are stored in slots, and steps between them are repeated.
+"""Reverse mode of loops within a memory budget: stores states in slots and recomputes the steps between them.
 
-Two operations hold what they need of the loop: `loop_forward` runs it and stores states, `loop_backward` takes these
-and the cotangents of the results. In programs both are replaced by their expansions, which are loops. Their own
-derivatives are those of the loop over values and tangents, so that these keep to the budget, too.
+`loop_forward` runs the loop and stores states; `loop_backward` takes the states and the cotangents of the results.
+Programs replace both by their expansions, which are loops. Their own derivatives are those of the loop over values
+and tangents, so higher orders keep to the budget too.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike
 
 LOOP = ("body", "cond", "consts", "carry", "length", "reverse", "max_steps")
-"""The metadata of both operations that say which loop it is; of a `scan`, `cond` is ``None``."""
+"""The metadata of both operations that describe the loop; for a `scan`, `cond` is ``None``."""
 
 
 def _loop_forward(
     *xs: Spec, body: Program, cond: Program | None, consts: int, carry: int, length: DimLike | None, reverse: bool,
     max_steps: DimLike | None, memory_budget: int, slots: DimLike,
 ) -> tuple[Spec, ...]:  # fmt: skip
-    """Run a loop and store states of it in slots: its results, then the arrays of the states."""
+    """Run a loop and store states in slots: its results, then the arrays of the states."""
     rows = [] if length is None else [s.with_(shape=(length, *s.shape)) for s in body.outputs[carry:]]
     kept = specs_of_states(body.outputs[:carry], slots)
     return (*body.outputs[:carry], *rows, *kept)
@@ -65,8 +65,8 @@ def _loop_backward(
 ) -> tuple[Spec, ...]:  # fmt: skip
     """The cotangents of the operands at `need` of a loop.
 
-    The operands are those of the loop, the arrays of states if they are `stored`, the cotangents of the results that
-    are `there`, and what the sums over all steps start from. Where the states are not stored, the loop is run again.
+    The operands are those of the loop, the arrays of states if `stored`, the cotangents of the results marked by
+    `there`, and the initial values of the sums over steps. If the states are not stored, the loop runs again.
 
     `once`, `first` and `second` are the parts of a step; for the rest see `LoopForward` and `LoopBackward`.
     """
@@ -83,7 +83,7 @@ loop_backward = _primitive(_loop_backward, "loop_backward")
 
 
 def _steps(operands: Sequence[Any], params: dict[str, Any]) -> tuple[LoopSteps, tuple[Any, ...]]:
-    """The steps of a loop, and its first carry."""
+    """The steps of a loop, and its initial carry."""
     consts, end = params["consts"], params["consts"] + params["carry"]
     total = None if params["length"] is None else number(params["length"])
     fixed, sliced = tuple(operands[:consts]), tuple(operands[end:])
@@ -109,18 +109,18 @@ def _run_backward(*xs: Any, **params: Any) -> tuple[Any, ...]:
     operands = xs[:count]
     arrays = xs[count:start] if params["stored"] else _run_forward(*operands, **params)[len(params["there"]) :]
     end = start + len(which)
-    return _WayBack(operands, params).run(from_arrays(arrays), dict(zip(which, xs[start:end])), xs[end:])
+    return _LoopReversal(operands, params).run(from_arrays(arrays), dict(zip(which, xs[start:end])), xs[end:])
 
 
 def _parts(params: Mapping[str, Any]) -> tuple[int, int, list[int]]:
-    """Of the operands of `loop_backward`: the number of the loop's, where cotangents start, and of which results."""
+    """The number of loop operands, the index of the first cotangent, and the results that have cotangents."""
     count = len(params["body"].input_ids)
     start = count + params["carry"] + 4 if params["stored"] else count
     return count, start, [k for k, g in enumerate(params["there"]) if g]
 
 
-class _WayBack:
-    """The way back of a loop as values in a trace."""
+class _LoopReversal:
+    """The backward pass of a loop, on values of a trace."""
 
     def __init__(self, operands: Sequence[Any], params: dict[str, Any]) -> None:
         self.params, self.operands = params, operands
@@ -129,7 +129,7 @@ class _WayBack:
         self.once = applied(once, self.steps.fixed) if once.output_ids else ()
 
     def run(self, states: StoredStates, cts: dict[int, Any], sums: Sequence[Any]) -> tuple[Any, ...]:
-        """Cotangents of the operands that are asked for."""
+        """Cotangents of the differentiated operands."""
         p, specs = self.params, [x.spec for x in self.operands]
         consts, carry = p["consts"], p["carry"]
         first = [cts[i - consts] if i - consts in cts else full(specs[i], 0) for i in p["moving"]]
@@ -165,9 +165,9 @@ class _WayBack:
 def record_within_budget(
     op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...], budget: int | None = None
 ) -> tuple[Any, ...]:
-    """Run a loop and store states, from which the backward pass repeats steps.
+    """Run a loop and store states from which the backward pass recomputes steps.
 
-    Where the values that the derivatives of all steps need fit into the budget, they are stored instead.
+    If the residuals of all steps fit into the budget, they are stored instead.
     """
     params = _params(op, DEFAULT_BUDGET if budget is None else budget)
     forward = forward_of(params["body"], params["consts"], params["carry"], need)
@@ -186,8 +186,8 @@ def _record(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:  # fmt: skip
     """The results of a loop and the arrays of its states.
 
-    With `again` the states are not kept: the backward pass runs the loop again and stores them. A loop around this one
-    would keep them for each of its steps.
+    With `again` no states are saved, because an enclosing loop would stack them for each of its steps: the backward
+    pass reruns the loop to store them.
     """
     count = len(params["body"].output_ids)
     outs = op(*lower) if again else loop_forward(*lower, **params)
@@ -203,14 +203,14 @@ def _record(
     pull.op = op  # type: ignore[attr-defined]
     node = make_node(blamed(pull, outs[0]), parents, (*lower, *states))
     consts, carry = params["consts"], params["carry"]
-    # Over no steps the carry is what it was: a differentiated one stays so whatever the body does.
+    # With zero steps the carry is returned unchanged, so a differentiated carry is active whatever the body does.
     active = [forward.split.active[k] or (k < carry and consts + k in need) for k in range(count)]
     wrapped = wrap_many(outs, level, node)
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)]), states
 
 
 def _parts_of(forward: LoopForward, params: dict[str, Any], there: tuple[bool, ...]) -> dict[str, Any]:
-    """The metadata of `loop_backward` that say what a step of the way back is; none has effects."""
+    """The metadata of `loop_backward` that describe a backward step; its programs have no effects."""
     consts, carry = params["consts"], params["carry"]
     back = backward_of(forward, params["body"], consts, carry, there[carry:], defer=False)
     return {
@@ -236,7 +236,7 @@ def _params(op: Op, memory_budget: int) -> dict[str, Any]:
 
 
 def _loop(params: dict[str, Any]) -> Op:
-    """The loop that an operation holds."""
+    """The loop inside one of the operations."""
     primitive = scan if params["cond"] is None else while_loop
     return primitive.op(**{name: params[name] for name in primitive.metadata})
 
@@ -259,14 +259,14 @@ def _push_forward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], t
 def _joint(
     op: Op, operands: Sequence[Any], directions: dict[int, Any], cts: dict[int, Any], pushed: dict[int, Any]
 ) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Derivatives of a loop over values and tangents.
+    """Derivatives of the loop over values and tangents.
 
     Args:
-        op: an operation that holds the loop.
+        op: the operation with the loop inside.
         operands: operands of the loop.
         directions: their tangents, by position.
-        cts: cotangents of the tangents of the results.
-        pushed: cotangents of the results.
+        cts: cotangents of the results' tangents, by position.
+        pushed: cotangents of the results, by position.
 
     Returns:
         The tangents of the results, and the cotangents of the operands, by position.
@@ -289,7 +289,7 @@ def _joint(
 
 
 def _record_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    """The cotangents of the cotangents are tangents of the loop; those of its operands go through both."""
+    """Record the backward operation: cotangents of its results are tangents of the loop's operands."""
     count, start, which = _parts(op.params)
     outs = op(*lower)
 
@@ -323,7 +323,7 @@ def _push_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], 
 
 
 def _start_of_sum(eq: Equation, k: int) -> int | None:
-    """The position of the operand from which a sum over all steps starts."""
+    """The position of the operand that is the initial value of a sum over all steps."""
     sums, i = eq.op.params["sums"], eq.op.params["need"][k]
     return len(eq.operands) - len(sums) + sums.index(i) if i in sums else None
 

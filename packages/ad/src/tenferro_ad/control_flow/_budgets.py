@@ -1,4 +1,4 @@
-"""Derivatives of `budgeted`: those of the loop in it, within its memory budget."""
+"""Derivatives of `budgeted`: those of the loop inside, within its memory budget."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tenferro_tensor.calls import Node
 
 
 def _only_loop(op: Op) -> Op | None:
-    """The loop, where there is nothing else in the program."""
+    """The loop, if it is the only equation of the program."""
     program: Program = op.params["program"]
     return program.equations[0].op if len(program.equations) == 1 else None
 
 
 def _run(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The program on values that are differentiated: its loops keep to the budget."""
+    """Run the program on differentiated values, with its loops inside the budget."""
     program: Program = op.params["program"]
     env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values))}
     for eq in program.equations:

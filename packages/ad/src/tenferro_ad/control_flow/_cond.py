@@ -1,4 +1,4 @@
-"""Derivatives of `cond`: a choice between the derivatives of the branches."""
+"""Derivatives of `cond`: a `cond` over the derivatives of the branches."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tenferro_runtime.passes.schedule import weight
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Node
 
-SMALL_BYTES: Final = 16
-"""An operand of up to so many bytes is read again on the way back rather than anything that is made of it."""
+CHEAP_OPERAND_MAX_BYTES: Final = 16
+"""Operands up to this size count as free: the backward pass saves them instead of values derived from them."""
 
 
 class _Choice(NamedTuple):
     """The branches in two parts.
 
     Attributes:
-        firsts: first parts: of the operands, to the outputs and then the residuals.
+        firsts: first parts, from the operands to the outputs, then the residuals.
         active: which outputs carry a derivative in some branch.
         splits: the parts of each branch.
-        slots: which residual of `firsts` stands for each residual of a branch; a negative number ``~i`` means operand
+        slots: for each branch, the index in `firsts` of each of its residuals; a negative number ``~i`` means operand
             ``i``.
     """
 
@@ -50,7 +50,7 @@ def _choice(branches: tuple[Program, ...], need: tuple[int, ...], free: frozense
 def _split(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
     splits = tuple([_split_branch(branch, need, free) for branch in branches])
     count = len(branches[0].output_ids)
-    # Branches share the places of residuals of one spec; operands are there anyway.
+    # Branches share the slots of residuals of equal spec; operands need no slots.
     specs: list[Spec] = []
     slots: list[tuple[int, ...]] = []
     for split in splits:
@@ -75,20 +75,19 @@ def _split(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset
 
 
 def _split_branch(branch: Program, need: tuple[int, ...], free: frozenset[int]) -> Split:
-    """The parts of a branch with the residuals that cost least.
+    """The parts of a branch, with the cheapest set of residuals.
 
-    Large operands are not taken to be there unless they are known to be: a loop around the branches would have to
-    stack them.
+    Only `free` and small operands count as free: an enclosing loop would have to stack the others.
     """
     with operands_there(branch, {*branch.constants, *[branch.input_ids[i] for i in free]}):
         split = split_reverse(branch, need, whole=True, thin=False)
     first = split.first
-    small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= SMALL_BYTES]
+    small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= CHEAP_OPERAND_MAX_BYTES]
     return selected(split, len(branch.output_ids), {*small, *[first.input_ids[i] for i in free]})[0]
 
 
 def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:
-    """The first part of a branch with its residuals where all branches expect them, and zeros in the other places."""
+    """The first part of a branch with its residuals in the shared slots, and zeros in the other slots."""
     builder = Builder()
     found = applied(split.first, [builder.input(s) for s in split.first.inputs])
     residuals = {slot: value for slot, value in zip(slots, found[count:]) if slot >= 0}
@@ -97,12 +96,12 @@ def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) 
 
 
 class _Backward(NamedTuple):
-    """The second parts of the branches for some cotangents.
+    """The second parts of the branches for a subset of cotangents.
 
     Attributes:
         branches: programs of the residuals, the operands at `kept`, and the cotangents.
-        kept: which operands they read.
-        places: positions in `need` of their outputs.
+        kept: positions of the operands that they read.
+        places: index in `need` of each of their outputs.
     """
 
     branches: tuple[Program, ...]
@@ -131,7 +130,7 @@ def _make_backward(choice: _Choice, need: tuple[int, ...], there: tuple[bool, ..
 
 
 def _pulled(choice: _Choice, k: int, there: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Builder, dict[int, Any]]:
-    """The open second part of branch `k`, and the cotangents that it gives by position in `need`."""
+    """The builder of the second part of branch `k`, and its cotangents by index in `need`."""
     split, outputs = choice.splits[k], choice.firsts[k].outputs
     builder = Builder()
     residuals = [builder.input(s) for s in outputs[len(there) :]]
@@ -148,7 +147,7 @@ def _pulled(choice: _Choice, k: int, there: tuple[bool, ...], kept: tuple[int, .
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    """Run the first parts, and keep the index, the residuals and the operands that second parts read."""
+    """Run the first parts; save the index, the residuals and the operands that second parts read."""
     branches = op.params["branches"]
     index, *operands = lower
     wanted = tuple([i - 1 for i in need])  # the index is an integer or a boolean, and never differentiated
@@ -177,7 +176,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
 
 def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
-    """Choose among the branches of values and tangents."""
+    """A `cond` over branches of values and tangents."""
     branches, apart = op.params["branches"], outranked(lower, tangents)
     if apart:
         branches = tuple([without_effects(branch) for branch in branches])

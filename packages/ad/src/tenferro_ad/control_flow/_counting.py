@@ -1,6 +1,6 @@
-"""Loops that count up to a bound: their counter, and whether they still go on, follow from the number of the step.
+"""Loops that count up to a bound: the step number determines the counter and whether the loop still runs.
 
-So the way back computes both again instead of stacking them.
+So the backward pass recomputes both instead of stacking them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class LoopCounter(NamedTuple):
     """A counter among the carries of a `while_loop`.
 
     Attributes:
-        carry: which carry.
-        by: what a step adds to it.
+        carry: index of the carry.
+        by: increment of one step.
     """
 
     carry: int
@@ -30,7 +30,7 @@ class LoopCounter(NamedTuple):
 
 
 def counter_of(condition: Program, body: Program, consts: int) -> LoopCounter | None:
-    """The counter that the condition compares with a constant of the loop, if that is all that it does."""
+    """The counter, if the condition only compares a counter with a constant of the loop; else ``None``."""
     if len(condition.equations) != 1 or condition.equations[0].op.primitive is not c.lt:
         return None
     (compare,) = condition.equations
@@ -38,7 +38,7 @@ def counter_of(condition: Program, body: Program, consts: int) -> LoopCounter | 
     if not isinstance(index, int) or index not in condition.input_ids[consts:]:
         return None
     if bound in condition.input_ids[consts:] or condition.specs[index].dtype != int64:
-        return None  # a short integer could wrap around after the end of the loop and go on
+        return None  # a narrower integer could wrap around after the loop has ended
     carry = condition.input_ids.index(index) - consts
     before, after = body.input_ids[consts + carry], body.output_ids[carry]
     made = next((eq for eq in body.equations if after in eq.results), None)
@@ -51,9 +51,9 @@ def counter_of(condition: Program, body: Program, consts: int) -> LoopCounter | 
 
 
 def counted(condition: Program, body: Program, consts: int, counter: LoopCounter) -> Program:
-    """One step as the body of a scan: of the constants, the first count, the carry and the number of the step.
+    """One step as the body of a scan, from the constants, the initial count, the carry and the step number.
 
-    Kept with the body of the loop.
+    Cached with the body of the loop.
     """
     key = ("counted", condition, consts)
     found: Program | None = body.memo.get(key)
@@ -74,7 +74,7 @@ def _step(condition: Program, body: Program, consts: int, counter: LoopCounter) 
     carry = [step.input(s) for s in specs[consts:]]
     number = c.convert(step.input(Spec((), int64, HOST)), dtype=specs[at].dtype)
     count = c.add(start, c.mul(number, counter.by) if counter.by > 1 else number)
-    # Once the loop has ended, the carry keeps the count that it ended with.
+    # After the loop has ended, the carry holds the final count.
     now = [count if j == counter.carry else x for j, x in enumerate(carry)]
     live = applied(condition, [*fixed, *now])[0]
     went = cond(live, *fixed, *now, branches=(optimise(ended), optimise(going)))
@@ -83,7 +83,7 @@ def _step(condition: Program, body: Program, consts: int, counter: LoopCounter) 
 
 
 def numbers(steps: DimLike) -> Any:
-    """The numbers of the steps."""
+    """The step numbers, from 0."""
     if isinstance(steps, int):
         return tensor(np.arange(steps, dtype=int64))
     return c.iota(shape=(steps,), dtype=int64, axis=0, place=HOST)

@@ -1,7 +1,7 @@
-"""Sums of products over the steps of a loop, formed after the loop by one product of stacked factors.
+"""Sums of products over the steps of a loop, computed after the loop by one product of stacked factors.
 
-The cotangent of a matrix that every step multiplies with is such a sum: a step would make a whole matrix and add it to
-another one. Stacked factors take less memory than that moves, and one large product is faster than many thin ones.
+The cotangent of a matrix that every step multiplies by is such a sum: each step would form a matrix and add it to
+another. Stacking the factors moves less memory, and one large product is faster than many thin ones.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import weight
 from tenferro_tensor import catalog as c
 
-MIN_SHRINK: Final = 4
-"""A product is formed after the loop if it is this many times as large as the factors to be stacked."""
+PRODUCT_TO_FACTORS_MIN: Final = 4
+"""Minimum ratio of the product's size to that of its stacked factors for deferring the product."""
 
 
 class Deferred(NamedTuple):
     """A sum of products of stacked factors.
 
     Attributes:
-        carry: which carry of the body the sum was.
-        factors: where the stacked factors are: ``("slice", i)`` among the slices of the body, or ``("row", i)`` among
+        carry: index of the carry that held the sum.
+        factors: source of each stacked factor: ``("slice", i)`` among the slices of the body, or ``("row", i)`` among
             its rows.
         contract: the axes that a step contracts.
     """
@@ -34,20 +34,20 @@ class Deferred(NamedTuple):
     contract: tuple[tuple[int, ...], tuple[int, ...]]
 
     def formed(self, slices: Sequence[Any], rows: Sequence[Any]) -> Any:
-        """The sum, of stacked slices and rows."""
+        """Compute the sum from stacked slices and rows."""
         a, b = [(slices if kind == "slice" else rows)[i] for kind, i in self.factors]
         left, right = [(0, *[axis + 1 for axis in axes]) for axes in self.contract]
         return c.dot_general(a, b, contract=(left, right), batch=((), ()))
 
 
 def deferred(body: Program, consts: int, carry: int, sums: Sequence[int]) -> tuple[Program, tuple[Deferred, ...]]:
-    """A body that stacks factors instead of summing products, and the sums that are left for afterwards.
+    """A body that stacks factors instead of summing products, and the deferred sums.
 
     Args:
         body: the body of a loop.
         consts: number of inputs before the carry.
         carry: number of carries.
-        sums: the carries that start from zero and whose results alone are needed.
+        sums: indices of carries that start from zero and are only read after the loop.
     """
     made = {v: eq for eq in body.equations for v in eq.results}
     uses = Counter([v for eq in body.equations for v in eq.variables])
@@ -70,7 +70,7 @@ def deferred(body: Program, consts: int, carry: int, sums: Sequence[int]) -> tup
         if len(factors) != 2 or any(v in fixed or not body.specs[v].shape for v in factors):
             continue
         stacked = sum([weight(body.specs[v], body.examples) for v in {*factors} - {*slices, *rows}])
-        if MIN_SHRINK * stacked > weight(body.specs[total], body.examples):
+        if PRODUCT_TO_FACTORS_MIN * stacked > weight(body.specs[total], body.examples):
             continue
         rows += [v for v in dict.fromkeys(factors) if v not in slices and v not in rows]
         left, right = [("slice", slices.index(v)) if v in slices else ("row", rows.index(v)) for v in factors]

@@ -1,4 +1,4 @@
-"""The way forward through a loop that stores states."""
+"""The forward pass of a loop that stores states."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tenferro_tensor_core import DimLike
 def through_known(
     steps: LoopSteps, carry: tuple[Any, ...], rows: tuple[Spec, ...], slots: DimLike
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], StoredStates]:
-    """All steps of a loop whose number of steps is known: the last carry, the rows and the states.
+    """Run a loop with a known number of steps: the last carry, the rows and the states.
 
-    States are stored before the steps that binomial checkpointing asks for.
+    Binomial checkpointing determines the steps before which states are stored.
     """
     total, available = steps.total, number(slots)
 
@@ -48,11 +48,11 @@ def through_unknown(
     slots: DimLike,
     max_steps: DimLike | None,
 ) -> tuple[tuple[Any, ...], StoredStates]:
-    """All steps of a loop with a condition: the last carry and the states.
+    """Run a loop with a condition: the last carry and the states.
 
-    Nobody knows when the loop will end: once all slots are in use, states are given up for new ones. This is the online
+    The number of steps is unknown, so once all slots are in use, new states replace old ones. This is the online
     checkpointing of Q. Wang, P. Moin and G. Iaccarino, SIAM J. Sci. Comput. 31 (2009) 2549-2567, and of P. Stumm and
-    A. Walther, SIAM J. Sci. Comput. 32 (2010) 836-854, with another choice of states.
+    A. Walther, SIAM J. Sci. Comput. 32 (2010) 836-854, with a different choice of states.
     """
     available, zero = number(slots), number(0)
     arrays = [empty(s) for s in specs_of_states([x.spec for x in carry], slots)[:-2]]

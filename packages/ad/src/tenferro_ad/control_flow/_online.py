@@ -1,8 +1,8 @@
-"""Which states a loop keeps while nobody knows when it will end.
+"""Online checkpointing: which states a loop keeps while its number of steps is unknown.
 
-Few slots: the state is given up whose loss costs least if the loop ended now. Many slots: since the choice looks at all
-of them, several states are given up at a time, so that the gaps become those of binomial checkpointing for a horizon, a
-number of steps somewhat ahead.
+With few slots, evict the state whose loss costs least if the loop ended now. With many slots, where that choice is
+expensive, evict several states at a time, so that the gaps become those of binomial checkpointing for a horizon, a
+number of steps somewhat larger than the current one.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from tenferro_ad.control_flow._stored_states import number, row, with_row
 from tenferro_runtime import cond, fori_loop, maximum, where, while_loop
 
 NEVER: Final = 2**62
-"""The number of a step that no loop reaches."""
+"""A step number that no loop reaches."""
 
-MANY: Final = 256
-"""Above this number of slots many states are given up at a time."""
+SINGLE_EVICTION_MAX_SLOTS: Final = 256
+"""Up to this number of slots, evict one state at a time."""
 
-AHEAD: Final = 50
-"""The horizon is a part of so many ahead."""
+HORIZON_GROWTH: Final = 50
+"""The horizon grows by one part in this many."""
 
 
 class Ranks(NamedTuple):
-    """What is known of states, without them.
+    """The bookkeeping of stored states.
 
     Attributes:
-        steps: by rank the number of the step that the state is before.
-        places: by rank the slot.
+        steps: by rank, the number of the step that follows the state.
+        places: by rank, the slot of the state.
         count: number of slots in use.
     """
 
@@ -38,7 +38,7 @@ class Ranks(NamedTuple):
 
 
 def with_room(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, Any]:
-    """The ranks with a free slot for the state before step `k`, and the horizon."""
+    """Free a slot for the state before step `k`: the ranks and the horizon."""
 
     def fresh(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
         return ranks._replace(places=with_row(ranks.places, ranks.count, ranks.count)), horizon
@@ -49,25 +49,25 @@ def with_room(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, An
 
     def used(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
         spread = lambda ranks, horizon: spread_out(ranks, k, slots, horizon)
-        return cond(slots > MANY, spread, few, ranks, horizon)  # type: ignore[no-any-return]
+        return cond(slots > SINGLE_EVICTION_MAX_SLOTS, spread, few, ranks, horizon)  # type: ignore[no-any-return]
 
     return cond(k < slots, fresh, used, ranks, horizon)  # type: ignore[no-any-return]
 
 
 def spacing(k: Any, count: Any, slots: Any, horizon: Any) -> Any:
-    """After how many steps the state after that before step `k` is stored, of which `count` are stored now."""
+    """The number of steps from the state before step `k` to the next state to store, with `count` slots in use."""
 
     def later() -> Any:
         wide = lambda: gap(slots - count + 1, slots, horizon)
-        return cond(slots > MANY, wide, lambda: maximum(repetition(k, slots).r - 1, 1))
+        return cond(slots > SINGLE_EVICTION_MAX_SLOTS, wide, lambda: maximum(repetition(k, slots).r - 1, 1))
 
     return where(slots > 1, cond(k + 1 < slots, lambda: number(1), later), NEVER)
 
 
 def without_one(ranks: Ranks, k: Any, slots: Any) -> Ranks:
-    """Full slots without the state whose loss costs least if the loop ends before step `k`.
+    """Evict the state whose loss costs least if the loop ends before step `k`; all slots are in use.
 
-    A state of rank j has ``slots - j`` slots for the steps behind it, and one more where an earlier one is given up.
+    A state of rank j has ``slots - j`` slots for the steps after it, and one more if an earlier state is evicted.
     """
     steps, places, count = ranks
 
@@ -95,9 +95,9 @@ def without_one(ranks: Ranks, k: Any, slots: Any) -> Ranks:
 
 
 def gap(room: Any, slots: Any, horizon: Any) -> Any:
-    """The number of steps between a state with `room` slots for the steps behind it and the next state.
+    """The number of steps from a state with `room` slots for the steps after it to the next state.
 
-    With r repetitions for the horizon, gaps between beta(room, r - 2) and beta(room, r - 1) serve.
+    With r repetitions for the horizon, gaps from beta(room, r - 2) to beta(room, r - 1) are optimal.
     """
     r, reach, below = repetition(horizon, slots)
     widest = fori_loop(1, r, lambda j, b: b * (room + j) // j, number(1))
@@ -106,19 +106,19 @@ def gap(room: Any, slots: Any, horizon: Any) -> Any:
 
 
 def spread_out(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, Any]:
-    """Ranks with room, and the horizon for which gaps have been made wider."""
+    """Widen the gaps until a slot is free: the ranks and the new horizon."""
 
     def wider(state: tuple[Ranks, Any]) -> tuple[Ranks, Any]:
         ranks, horizon = state
         horizon = maximum(horizon, k)
-        horizon = horizon + maximum(horizon // AHEAD, 1)
+        horizon = horizon + maximum(horizon // HORIZON_GROWTH, 1)
         return _with_gaps(ranks, slots, horizon), horizon
 
     return while_loop(lambda state: state[0].count == slots, wider, (ranks, horizon))  # type: ignore[no-any-return]
 
 
 def _with_gaps(ranks: Ranks, slots: Any, horizon: Any) -> Ranks:
-    """The states nearest to where gaps end; those that are given up have the last ranks."""
+    """Keep the states nearest to the ends of gaps; evicted states get the last ranks."""
 
     def look(state: tuple[Any, ...]) -> tuple[Any, ...]:
         rank, last, goal, (steps, places, count) = state

@@ -1,4 +1,4 @@
-"""Values and tangents through a program in one go, and through an op that is made of such programs."""
+"""Forward mode of programs, and of ops whose metadata are programs: values and tangents together."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tenferro_tensor import next_level
 
 
 class Pushed(NamedTuple):
-    """A program of operands and of tangents of some of them.
+    """The forward-mode derivative of a program.
 
     Attributes:
-        program: of the operands, then the tangents; to the outputs, then the tangents of those in `active`.
+        program: maps the operands, then tangents, to the outputs, then the tangents of those in `active`.
         active: positions of the outputs that have tangents.
     """
 
@@ -25,7 +25,7 @@ class Pushed(NamedTuple):
 
 
 def pushed_program(program: Program, need: tuple[int, ...], forced: tuple[int, ...] = ()) -> Pushed:
-    """A program with the tangents of the operands at `need`; kept with it.
+    """The forward-mode derivative of a program for the operands at `need`; cached with it.
 
     Args:
         program: the program.
@@ -62,9 +62,9 @@ class Spread(NamedTuple):
     """The body of a loop over values and tangents.
 
     Attributes:
-        pushed: the body, its operands first and then tangents.
-        need: operands that have tangents, in order; more than asked for where the carry spreads them.
-        moving: which leaves of the carry are among them.
+        pushed: the body, with its operands first and then tangents.
+        need: positions of operands with tangents, in order, including those reached through the carry.
+        moving: leaves of the carry among them.
     """
 
     pushed: Pushed
@@ -73,7 +73,7 @@ class Spread(NamedTuple):
 
 
 def spread(body: Program, need: tuple[int, ...], consts: int, carry: int) -> Spread:
-    """The body with tangents for every leaf of the carry that gets one in some step."""
+    """The body with tangents for every leaf of the carry that has one in some step."""
     while True:
         moving = tuple([i - consts for i in need if consts <= i < consts + carry])
         pushed = pushed_program(body, need, moving)
@@ -84,12 +84,12 @@ def spread(body: Program, need: tuple[int, ...], consts: int, carry: int) -> Spr
 
 
 def interleaved(count: int, need: tuple[int, ...], *parts: int) -> list[int]:
-    """Where (operands, tangents) stand when tangents are put behind the part that their operands belong to.
+    """The order of (operands, tangents) that puts tangents after the part that their operands belong to.
 
     Args:
         count: number of operands.
-        need: operands that have tangents, in order.
-        parts: where the parts after the first begin.
+        need: positions of operands that have tangents, in order.
+        parts: start of each part after the first.
 
     >>> interleaved(4, (0, 2, 3), 1, 3)
     [0, 4, 1, 2, 5, 3, 6]
@@ -102,5 +102,5 @@ def interleaved(count: int, need: tuple[int, ...], *parts: int) -> list[int]:
 
 
 def outranked(lower: Sequence[Any], tangents: Sequence[Any]) -> bool:
-    """Whether tangents belong to a level above all values: then values must not be computed together with them."""
+    """Whether tangents belong to a level above all values, so that values must be computed separately."""
     return bool(max([t.level for t in tangents]) > max([x.level for x in lower]))

@@ -1,6 +1,6 @@
-"""The two parts of the steps of a loop: what the way forward keeps of each, and what the way back makes of it.
+"""The two parts of a loop's step: the forward part with its residuals, and the backward part.
 
-What is the same in all steps is computed once, before the loop, and kept once.
+Loop invariants are computed and saved once, before the loop.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tenferro_runtime.runtime import how_of
 
 
 class LoopForward(NamedTuple):
-    """The first part of a loop, and where its residuals are.
+    """The first part of a loop, and the sources of its residuals.
 
     Attributes:
         split: the two parts of the body.
-        need: operands that carry derivatives, positions in order; more than asked for where the carry spreads them.
-        once: program of the constants, to what is the same in all steps.
-        body: of the constants, of what `once` gives, the carry and the slices; to carry, rows and stacked residuals.
-        sources: where each residual of the body is: ``("once", i)``, ``("row", i)`` among rows and stacked
-            residuals, ``("operand", i)``, ``("carry", i)`` for a carry that the way back restores step by step, or
+        need: positions of operands that carry derivatives, in order, including those reached through the carry.
+        once: program from the constants to the loop invariants.
+        body: maps the constants, the results of `once`, the carry and the slices to carry, rows and stacked residuals.
+        sources: source of each residual of the body: ``("once", i)``, ``("row", i)`` among rows and stacked
+            residuals, ``("operand", i)``, ``("carry", i)`` for a carry that the backward pass restores step by step, or
             ``("constant", v)`` for a constant of the first part.
-        restored: the carries that the second part restores: its last outputs.
+        restored: indices of the carries that the second part restores, as its last outputs.
     """
 
     split: Split
@@ -44,13 +44,13 @@ class LoopForward(NamedTuple):
 
 
 def forward_of(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
-    """The first part of a loop, kept with its body.
+    """The first part of a loop, cached with its body.
 
     Args:
         body: the body of a scan.
         consts: number of constants.
         carry: number of carries.
-        need: operands that carry derivatives.
+        need: positions of operands that carry derivatives.
     """
     key = ("scan forward", need, consts, carry)
     found: LoopForward | None = body.memo.get(key)
@@ -93,28 +93,27 @@ def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...])
 def _selected(
     split: Split, consts: int, carry: int, count: int, which: Collection[int]
 ) -> tuple[Split, tuple[CarryChain, ...]]:
-    """The parts of a step with the residuals that cost least, and the carries that the second one restores."""
+    """The parts of a step with the cheapest set of residuals, and the carries that the second part restores."""
     first, chains = with_logs(split.first, consts, carry, which)
     there = {*invariants(first, consts), *first.input_ids[consts + carry :]}
     found, used = selected(split._replace(first=first), count, there, first.output_ids[carry:count], chains)
     restoring = [chain.carry for chain in used if chain.restores]
     if len(restoring) < sum(bool(chain.restores) for chain in chains):
-        return _selected(split, consts, carry, count, restoring)  # without what the others would have kept
+        return _selected(split, consts, carry, count, restoring)  # without the logs of the other carries
     return found, used
 
 
 class LoopBackward(NamedTuple):
-    """The second part of a loop, for some cotangents.
+    """The second part of a loop, for a subset of cotangents.
 
     Attributes:
-        body: of what `once` gave and of operands that are the same in all steps; of the cotangents of the carry, the
-            sums of those of constants and the carries that are restored; of slices of cotangents of rows, of stacked
-            residuals and of operands.
-        reads: which sources the body takes from all steps and from each: ``(kind, i)`` in order.
-        sliced: the same for those that are cut into slices.
+        body: the body of the backward scan. Constants: the sources in `reads`. Carry: the cotangents of the carry, the
+            cotangent sums of constants, and the restored carries. Slices: the cotangents of rows, and `sliced`.
+        reads: sources that are constants of the backward scan, as ``(kind, i)``.
+        sliced: sources that are slices of the backward scan.
         sums: constants whose cotangents are summed over the steps, in the order of their carries.
         slices: operands whose cotangents are its first rows.
-        deferred: sums of products that are formed after the loop.
+        deferred: sums of products that are computed after the loop.
     """
 
     body: Program
@@ -128,7 +127,7 @@ class LoopBackward(NamedTuple):
 def backward_of(
     forward: LoopForward, body: Program, consts: int, carry: int, there: tuple[bool, ...], *, defer: bool
 ) -> LoopBackward:
-    """The second part of a loop, kept with its body.
+    """The second part of a loop, cached with its body.
 
     Args:
         forward: the first part.
@@ -136,7 +135,7 @@ def backward_of(
         consts: number of constants.
         carry: number of carries.
         there: which rows have cotangents.
-        defer: whether sums of products may be formed after the loop.
+        defer: whether sums of products may be computed after the loop.
     """
     key = ("scan backward", forward.need, consts, carry, there, defer)
     found: LoopBackward | None = body.memo.get(key)
@@ -178,7 +177,7 @@ def _make_backward(forward: LoopForward, consts: int, carry: int, there: tuple[b
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
     outs += [total + results[i] for i, total in sums.items()]
     outs += before
-    # Read by read into the sums: a step costs what it reads.
+    # Accumulate into the sums in place, so that a step costs only what it reads.
     exact = how_of(split.first).exact
     body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
     body = optimise(accumulate_in_body(body, in_turn=exact))

@@ -1,7 +1,7 @@
 """Derivatives of `scan`.
 
-Reverse mode: the first part of the body in a scan that also stacks the residuals, then the second part in a scan over
-them in the opposite direction.
+In reverse mode, a scan of the body's first part stacks the residuals, and a scan of the second part runs over them in
+the opposite direction.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tenferro_tensor.calls import Node
 def record_scan(
     op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...], *, defer: bool = True
 ) -> Any:
-    """Run the first part of all steps, and keep its residuals for the second.
+    """Run the first part of all steps, and save its residuals for the second.
 
-    With `defer`, sums of products over the steps may be formed after the loop.
+    With `defer`, sums of products over the steps may be computed after the loop.
     """
     params = op.params
     consts, carry = params["consts"], params["carry"]
@@ -48,7 +48,7 @@ def record_scan(
 
     pull.op = op  # type: ignore[attr-defined]
     node = make_node(blamed(pull, found[0]), parents, tuple([held[source] for source in wanted]))
-    # Over no steps the carry is what it was: a differentiated one stays so whatever the body does.
+    # With zero steps the carry is returned unchanged, so a differentiated carry is active whatever the body does.
     active = [forward.split.active[k] or consts + k in need for k in range(carry)]
     active += forward.split.active[carry:]
     wrapped = wrap_many(found[:count], level, node)
@@ -96,7 +96,7 @@ def push_scan(
     tangents: list[Any],
     memory_budget: int | None = None,
 ) -> Any:
-    """The loop over values and tangents."""
+    """A scan over values and tangents."""
     params = op.params
     consts, carry, total = params["consts"], params["carry"], len(lower)
     apart = outranked(lower, tangents)

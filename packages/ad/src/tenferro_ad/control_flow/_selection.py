@@ -1,9 +1,9 @@
-"""Which values of a step a loop stacks for its derivative, and which of them the way back computes again.
+"""Residual selection: which values of a step a loop stacks for its derivative, and which it recomputes.
 
-Two costs compete: a stacked value is written and read once per step, a recomputed one needs its operands and the work
-of its equation. The choice with the least sum is a minimum cut. Constants of the loop, its slices and what is the same
-in all steps are there on the way back, so indices, masks and conditions made of them are never stacked. Equations that
-only the derivative needs cost nothing more where they move to the way back.
+A stacked value is written and read once per step; a recomputed value needs its operands and the work of its equation.
+A minimum cut finds the selection of least total cost. Constants of the loop, its slices and loop invariants are
+available to the backward pass for free, so indices, masks and conditions computed from them are never stacked.
+Equations that only the derivative needs move to the backward pass at no cost.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tenferro_tensor import Primitive
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import Dim
 
-STORE: Final = 2.0
-"""Cost of stacking a value, beside one for each of its bytes."""
+STACKING_COST: Final = 2.0
+"""Fixed cost of stacking a value, in addition to 1 per byte."""
 
-MOVE: Final = 0.1
-"""Cost of writing a byte of a stacked value to the place that it came from."""
+RESTORE_COST_PER_BYTE: Final = 0.1
+"""Cost per byte of writing a logged window back."""
 
-VIEW: Final = 0.01
-"""Cost of a view, and of keeping one."""
+VIEW_COST: Final = 0.01
+"""Cost of a view, and of saving one."""
 
-LATENCY: Final = 4.0
-"""Cost of starting a step of floating point numbers; indices are part of what addresses cost anyway."""
+FLOAT_STEP_COST: Final = 4.0
+"""Fixed cost of recomputing a floating-point value; recomputing indices is free in address arithmetic."""
 
 SIMPLE: Final = frozenset(
     {
@@ -43,44 +43,44 @@ SIMPLE: Final = frozenset(
         c.bitwise_not, c.shift_left, c.shift_right,
     }
 )  # fmt: skip
-"""Element-wise primitives of an instruction or two."""
+"""Elementwise primitives of one or two instructions."""
 
-PER_ELEMENT: Final[dict[Primitive, float]] = {
+COST_PER_ELEMENT: Final[dict[Primitive, float]] = {
     **dict.fromkeys(SIMPLE, 0.5),
     **dict.fromkeys((c.gather, c.dynamic_slice, c.concatenate, c.pad, c.iota), 1.0),
     **dict.fromkeys((c.div, c.sqrt, c.floor_divide, c.remainder), 2.0),
 }
-"""Cost of an element of the result; of element-wise primitives that are not here, `FUNCTION`."""
+"""Cost per element of the result, by primitive; other elementwise primitives cost `FUNCTION_COST_PER_ELEMENT`."""
 
-FUNCTION: Final = 12.0
-"""Cost of an element of a transcendental function."""
+FUNCTION_COST_PER_ELEMENT: Final = 12.0
+"""Cost per element of a transcendental function."""
 
 MOVABLE: Final = frozenset({c.reduce_sum, c.reduce_max, c.reduce_min, c.reduce_all, c.reduce_any, c.dot_general})
-"""Primitives that are not worth repeating, but move to the way back where nothing else needs them."""
+"""Primitives too expensive to recompute, which move to the backward pass if nothing else needs them."""
 
 
 def selected(
     split: Split, count: int, there: Collection[int], stacked: Collection[int] = (), chains: Sequence[CarryChain] = ()
 ) -> tuple[Split, tuple[CarryChain, ...]]:
-    """The two parts of a step or a branch with the residuals that cost least.
+    """The two parts of a step or a branch with the cheapest set of residuals.
 
     Args:
-        split: the parts with all that the second one lifted.
+        split: the parts, with every captured value as a residual.
         count: number of outputs of the program.
-        there: variables of the first part that the second one has without stacking them.
+        there: variables of the first part that the second can read for free.
         stacked: variables that are stacked in any case.
-        chains: the carries that the second part may restore, with equations of the first part that make this possible.
+        chains: the carries that the second part may restore; the first part computes their logs.
 
     Returns:
-        The parts, and the chains that the second one goes back: the last version of each is among its residuals, the
-        first one an additional output.
+        The parts, and the chains that the second part restores: the last version of each is one of its residuals, the
+        first version an additional output.
     """
     second = split.seconds.get(split.active)
     if second is None:
         return split, ()
     first = split.first
     old = first.output_ids[count:]
-    again, used = _StackedValues(first, count, there, stacked, chains).recomputed(old)
+    again, used = _SelectionNetwork(first, count, there, stacked, chains).recomputed(old)
     restores = [eq for chain in used for eq in chain.restores]
     restored = {v for chain in used for v in (*chain.versions[-1:], *[eq.results[0] for eq in chain.restores])}
     moves = ordered([eq for eq in first.equations if eq.results and eq.results[0] in again - restored], restores)
@@ -97,12 +97,12 @@ def selected(
     return split._replace(first=lighter, seconds=seconds), used
 
 
-class _StackedValues:
-    """The network whose minimum cut is the choice.
+class _SelectionNetwork:
+    """The flow network whose minimum cut is the selection.
 
-    A value that the way back reads is stacked or recomputed: two nodes, "it is there" and "it is recomputed". The edge
-    between them costs what stacking costs, the one from the second to the sink costs the work; recomputing leads to
-    all operands being there. A chain is one more node, to which recomputing any of its versions leads.
+    Each value that the backward pass reads has two nodes, "available" and "recomputed". The edge between them has the
+    cost of stacking, the edge from the second to the sink the cost of the work, and unbounded edges lead from
+    "recomputed" to the operands' "available". A chain is one more node, required by recomputing any of its versions.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class _StackedValues:
         self.made = {v: eq for eq in first.equations for v in eq.results}
         self.outputs = _ancestors(self.made, first.output_ids[:count])
         self.chains = chains
-        # What restoring reads must not depend on what is restored.
+        # Inputs of the restoring equations must not depend on restored values.
         versions = {v for chain in chains for v in chain.versions}
         self.fixed = {v for chain in chains for v in chain.logs}
         self.fixed |= {v for chain in chains for v in chain.indices if versions & _ancestors(self.made, (v,))}
         self.chain_of = {v: chain for chain in chains for v in self._restorable(chain)}
 
     def recomputed(self, residuals: Collection[int]) -> tuple[set[int], tuple[CarryChain, ...]]:
-        """The values that are computed again, and the chains that are gone back."""
+        """The values to recompute, and the chains to restore."""
         network = FlowNetwork()
         nodes: dict[int, int] = {}
         again: dict[int, int] = {}
@@ -143,7 +143,7 @@ class _StackedValues:
         while waiting:
             v = waiting.pop()
             chain = self.chain_of.get(v)
-            work = VIEW if chain is not None else self._work(v)
+            work = VIEW_COST if chain is not None else self._work(v)
             if work is None:
                 network.edge(nodes[v], 1, self._storage(v))
                 continue
@@ -167,7 +167,7 @@ class _StackedValues:
         return {v for v, node in again.items() if node in side}, used
 
     def _restorable(self, chain: CarryChain) -> tuple[int, ...]:
-        """The versions of a carry that come from its last one; where the carry is stacked, that one alone."""
+        """The versions of a carry that follow from its last version; only the last one if the carry is stacked."""
         if chain.restores or len(chain.versions) == 1:
             return chain.versions
         end = chain.versions[-1]
@@ -175,33 +175,38 @@ class _StackedValues:
         return (end,) if work is None or work > self._storage(end) else ()
 
     def _way_back(self, chain: CarryChain) -> float:
-        """What restoring a carry costs beside stacking what it reads."""
-        return VIEW + sum([STORE + MOVE * weight(self.program.specs[v], self.program.examples) for v in chain.logs])
+        """The cost of restoring a carry, without that of stacking its logs."""
+        return VIEW_COST + sum(
+            [
+                STACKING_COST + RESTORE_COST_PER_BYTE * weight(self.program.specs[v], self.program.examples)
+                for v in chain.logs
+            ]
+        )
 
     def _is_there(self, v: int) -> bool:
         return v in self.program.constants or v in self.there
 
     def _storage(self, v: int) -> float:
         if v in self.stacked:
-            return VIEW
-        return STORE + weight(self.program.specs[v], self.program.examples)
+            return VIEW_COST
+        return STACKING_COST + weight(self.program.specs[v], self.program.examples)
 
     def _work(self, v: int) -> float | None:
-        """What computing a value again costs; ``None`` if it has to be stacked."""
+        """The cost of recomputing a value; ``None`` if it must be stacked."""
         eq = self.made.get(v)
         if eq is None or len(eq.results) != 1 or v in self.fixed:
             return None
         p, elements = eq.op.primitive, self._elements(v)
         if p in VIEWS:
-            return VIEW
-        if not p.elementwise and p not in PER_ELEMENT and p not in MOVABLE:
+            return VIEW_COST
+        if not p.elementwise and p not in COST_PER_ELEMENT and p not in MOVABLE:
             return None
         if v not in self.outputs:
-            return VIEW
+            return VIEW_COST
         if p in MOVABLE:
             return None
-        start = LATENCY if self.program.specs[v].inexact else VIEW
-        return start + elements * PER_ELEMENT.get(p, FUNCTION)
+        start = FLOAT_STEP_COST if self.program.specs[v].inexact else VIEW_COST
+        return start + elements * COST_PER_ELEMENT.get(p, FUNCTION_COST_PER_ELEMENT)
 
     def _elements(self, v: int) -> int:
         n, examples = 1, self.program.examples
@@ -211,7 +216,7 @@ class _StackedValues:
 
 
 def _ancestors(made: Mapping[int, Equation], ends: Collection[int]) -> set[int]:
-    """The variables that others depend on, themselves included."""
+    """The ancestors of variables, including the variables themselves."""
     found, waiting = set(ends), list(ends)
     while waiting:
         eq = made.get(waiting.pop())

@@ -1,4 +1,4 @@
-"""How many states a loop stores within a memory budget."""
+"""The number of states that a loop stores within a memory budget."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tenferro_tensor import Spec
 from tenferro_tensor_core import DimLike, InconclusiveDimError, decide, dim_max, dim_min
 
 MIN_SLOTS: Final = 2
-"""States that are stored whatever the budget: with one, the number of steps would grow as its square."""
+"""Minimum number of stored states, whatever the budget: with one, the work would be quadratic in the steps."""
 
 MAX_SLOTS: Final = 2**20
-"""States that a loop stores at most where nobody knows how many steps it has."""
+"""Maximum number of stored states of a loop with an unknown number of steps."""
 
 DEFAULT_BUDGET: Final = 2**26
-"""Bytes that the reverse mode of such a loop stores where no budget is given."""
+"""Default memory budget of such a loop, in bytes."""
 
 DEFAULT_SLOTS: Final = 2**12
-"""States that it stores then at most, so that a loop in a loop soon has room for them."""
+"""Maximum number of stored states under the default budget; small, for the sake of nested loops."""
 
 RANK_BYTES: Final = 16
-"""Bytes of a slot beside its state: which step, and which rank."""
+"""Bytes per slot in addition to its state: step number and rank."""
 
 
 def bytes_of(spec: Spec) -> DimLike:
@@ -37,7 +37,7 @@ def bytes_of(spec: Spec) -> DimLike:
 
 
 def everything_fits(forward: LoopForward, params: Mapping[str, Any]) -> bool:
-    """Whether a scan may stack what the derivatives of all its steps need, instead of storing states."""
+    """Whether the residuals of all steps of a scan fit into the budget, so that no states are needed."""
     n: DimLike = params["length"]
     size: DimLike = RANK_BYTES
     for s in forward.body.outputs[len(forward.split.active) :]:
@@ -51,13 +51,13 @@ def everything_fits(forward: LoopForward, params: Mapping[str, Any]) -> bool:
 def slots_within(
     forward: LoopForward, params: Mapping[str, Any], *, copied: bool, most: DimLike = MAX_SLOTS
 ) -> DimLike:
-    """The number of slots, for states and what a step of the way back needs beside them.
+    """The number of slots that fit into the budget, after the workspace of a backward step.
 
     Args:
         forward: the first part of the loop.
         params: metadata of the loop.
-        copied: whether the loop and its way back run apart, each with memory of its own for states.
-        most: the greatest number where nobody knows how many steps there are.
+        copied: whether forward and backward pass run separately, each with its own memory for states.
+        most: maximum number of slots if the number of steps is unknown.
     """
     body, carry = params["body"], params["carry"]
     states = body.outputs[:carry]
@@ -66,7 +66,7 @@ def slots_within(
         size = size + bytes_of(s)
     beside = _beside(forward, params)
     state = RANK_BYTES + sum([weight(s, body.examples) for s in states])
-    # What is needed beside the states counts as states: both grow with the same sizes.
+    # Count the workspace in units of states, because both grow with the same symbolic sizes.
     copies = 1 if not copied else 2 if params["cond"] is None else 4
     budget = params["memory_budget"] // copies
     found: DimLike = budget // size - -(-beside // state)
@@ -82,7 +82,7 @@ def slots_within(
 
 
 def _beside(forward: LoopForward, params: Mapping[str, Any]) -> int:
-    """Bytes that a step of the way back needs beside what is stored, symbolic sizes as in the trace."""
+    """Workspace of a backward step in bytes, with symbolic sizes as in the trace."""
     body, consts, carry = params["body"], params["consts"], params["carry"]
     second = forward.split.seconds.get(forward.split.active)
     programs = [forward.body] if second is None else [forward.body, second.program]
@@ -91,6 +91,6 @@ def _beside(forward: LoopForward, params: Mapping[str, Any]) -> int:
 
 
 def _peak(program: Program) -> int:
-    """Bytes that the results of a program take up at once, and those of the largest program inside of it."""
+    """Peak memory of a program's values, plus that of the largest program inside it."""
     inside = [_peak(p) for eq in program.equations for p in inner_programs(eq.op.params)]
     return peak_estimate(program) + max(inside, default=0)

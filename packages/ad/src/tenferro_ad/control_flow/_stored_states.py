@@ -1,13 +1,13 @@
-"""States of a loop in slots: what the way forward stores, and the way back repeats steps from.
+"""States of a loop in slots, stored by the forward pass, from which the backward pass recomputes steps.
 
-A state is the carry before a step. The slots are filled in the order of their ranks; `places` says which slot has
-which rank, and slots of the ranks from `count` on are free.
+A state is the carry before a step. Ranks order the states by step; `places` maps ranks to slots, and slots with ranks
+of at least `count` are free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tenferro_runtime import while_loop
 from tenferro_runtime.control_flow.primitives import uninitialized
@@ -17,16 +17,16 @@ from tenferro_tensor import HOST, Spec, Tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike, int64
 
-INDEX = Spec((), int64, HOST)
+INDEX: Final = Spec((), int64, HOST)
 
 
 class StoredStates(NamedTuple):
-    """Slots and what is in them.
+    """Slots and their contents.
 
     Attributes:
-        slots: an array for each leaf of the carry, with an axis of slots in front.
-        steps: by rank the number of the step that the state is before.
-        places: by rank the slot.
+        slots: an array for each leaf of the carry, with a leading axis of slots.
+        steps: by rank, the number of the step that follows the state.
+        places: by rank, the slot of the state.
         count: number of slots in use.
         total: number of steps of the loop.
     """
@@ -46,7 +46,7 @@ def specs_of_states(carry: Sequence[Spec], slots: DimLike) -> tuple[Spec, ...]:
 
 
 def from_arrays(arrays: Sequence[Any]) -> StoredStates:
-    """The states whose arrays these are."""
+    """The states made of given arrays; the inverse of `arrays_of`."""
     *slots, steps, places, count, total = arrays
     return StoredStates(tuple(slots), steps, places, count, total)
 
@@ -57,7 +57,7 @@ def arrays_of(states: StoredStates) -> tuple[Any, ...]:
 
 
 def empty(spec: Spec) -> Any:
-    """An array that is written before it is read."""
+    """An uninitialized array, which must be written before it is read."""
     return uninitialized(shape=spec.shape, dtype=spec.dtype, place=spec.place)
 
 
@@ -67,13 +67,13 @@ def number(d: DimLike) -> Any:
 
 
 def row(x: Any, i: Any) -> Any:
-    """The slice of an array at an index that is in range."""
+    """The row of an array at an index in range."""
     shape = x.spec.shape[1:]
     return c.reshape(c.dynamic_slice(x, *_starts(i, len(shape)), sizes=(1, *shape)), shape=shape)
 
 
 def with_row(x: Any, i: Any, value: Any) -> Any:
-    """An array with the slice at an index that is in range replaced."""
+    """An array with the row at an index in range replaced."""
     shape = value.spec.shape
     return c.dynamic_update_slice(x, c.reshape(value, shape=(1, *shape)), *_starts(i, len(shape)))
 
@@ -83,14 +83,14 @@ def _starts(i: Any, ndim: int) -> list[Any]:
 
 
 def stored(states: StoredStates, carry: Sequence[Any], step: Any) -> StoredStates:
-    """The states with one more, for which there is room."""
+    """Store one more state; there must be a free slot."""
     place = row(states.places, states.count)
     slots = tuple([with_row(x, place, v) for x, v in zip(states.slots, carry, strict=True)])
     return states._replace(slots=slots, steps=with_row(states.steps, states.count, step), count=states.count + 1)
 
 
 def last_state(states: StoredStates) -> tuple[tuple[Any, ...], Any]:
-    """The carry that was stored last, and the number of the step that it is before."""
+    """The carry stored last, and the number of the step that follows it."""
     place = row(states.places, states.count - 1)
     return tuple([row(x, place) for x in states.slots]), row(states.steps, states.count - 1)
 
@@ -102,7 +102,7 @@ class LoopSteps(NamedTuple):
         body: the body.
         fixed: its constants.
         carry: number of carries.
-        sliced: what is cut into slices.
+        sliced: arrays that are sliced along their first axis.
         total: number of steps; ``None`` for a loop with a condition, which has no slices.
         reverse: whether the first step takes the last slice.
     """
@@ -130,7 +130,7 @@ class LoopSteps(NamedTuple):
         return applied(self.body, [*self.fixed, *carry, *self.slices(k)])
 
     def advanced(self, carry: tuple[Any, ...], first: Any, last: Any) -> tuple[Any, ...]:
-        """The carry after the steps from `first` up to `last`, without it; rows are not made."""
+        """The carry after the steps from `first` to `last`, exclusive; computes no rows."""
 
         def step(state: tuple[Any, tuple[Any, ...]]) -> tuple[Any, tuple[Any, ...]]:
             k, now = state
@@ -141,7 +141,7 @@ class LoopSteps(NamedTuple):
     def advanced_with_rows(
         self, carry: tuple[Any, ...], rows: tuple[Any, ...], first: Any, last: Any
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """As `advanced`, with the rows of these steps written into arrays."""
+        """Like `advanced`, but also writes the rows of these steps into arrays."""
 
         def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
             k, now, made = state

@@ -1,6 +1,6 @@
-"""Operands of branches that the way back of a surrounding loop has anyway: branches need not keep parts of them.
+"""Operands of branches that the backward pass of an enclosing loop has for free, so that branches need not save them.
 
-Constants and slices of the loop are such operands, and carries that it restores step by step.
+These are the constants and slices of the loop, and the carries that it restores step by step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _THERE: Final[ContextVar[Mapping[Op, frozenset[int]]]] = ContextVar("operands th
 
 @contextmanager
 def operands_there(program: Program, free: Collection[int]) -> Iterator[None]:
-    """While a program is differentiated, say of its variables `free` that the way back has them."""
+    """Scope of differentiating a program: its variables `free` are available to the backward pass."""
     found: dict[Op, frozenset[int]] = {}
     for eq in program.equations:
         if eq.op.primitive.name == "cond":
@@ -32,7 +32,7 @@ def operands_there(program: Program, free: Collection[int]) -> Iterator[None]:
 
 
 def there(op: Op) -> frozenset[int]:
-    """Which operands of branches the way back has, by position behind the index."""
+    """The operands of a `cond` that the backward pass has for free, by position after the index."""
     return _THERE.get().get(op, frozenset())
 
 
@@ -41,7 +41,7 @@ _LOOPS: Final[ContextVar[bool]] = ContextVar("whether a body is being differenti
 
 @contextmanager
 def in_a_loop() -> Iterator[None]:
-    """While the body of a loop is differentiated: what it saves is stacked for all steps."""
+    """Scope of differentiating the body of a loop, where saved values are stacked over all steps."""
     token = _LOOPS.set(True)
     try:
         yield
@@ -50,5 +50,5 @@ def in_a_loop() -> Iterator[None]:
 
 
 def inside_a_loop() -> bool:
-    """Whether the operations that are recorded now belong to the body of a loop."""
+    """Whether the operations being recorded belong to the body of a loop."""
     return _LOOPS.get()

@@ -1,7 +1,7 @@
-"""Going back through a step: a carry that a step updates in windows is restored from what the windows held before.
+"""Undo logs: a carry that a step updates in windows is restored from the previous contents of the windows.
 
-Then a derivative that reads the whole carry needs no copy of it for every step: the way back starts from the last
-carry, and a step stacks the windows alone. What is restored has the bits of what was there.
+A derivative that reads the whole carry then needs no copy per step: the backward pass starts from the last carry, and
+each step stacks only the windows. Restored values are bitwise equal to the originals.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
 
 UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice, c.update_slice})
-"""Primitives whose result is their first operand but for windows."""
+"""Primitives whose result is their first operand with windows replaced."""
 
 _INDEXING: Final = frozenset({c.concatenate, c.iota, c.dim_value})
-"""Primitives that make indices of others, beside element-wise ones and views."""
+"""Primitives, besides elementwise ones and views, that may compute indices from others."""
 
 
 class CarryChain(NamedTuple):
-    """The values of a carry within a step, from the first to the last.
+    """The successive versions of a carry within a step.
 
     Attributes:
-        carry: which carry.
-        versions: its variables; the first is the input, the last the output.
+        carry: index of the carry.
+        versions: its variables, from the input to the output.
         logs: variables that restoring reads and that must be stacked.
-        indices: variables that restoring reads and that may be computed again.
-        restores: equations that make each version from the next one, the last version but one first.
+        indices: variables that restoring reads and that may be recomputed.
+        restores: equations that compute each version from the next, in backward order.
     """
 
     carry: int
@@ -44,13 +44,13 @@ class CarryChain(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """How one version of an array is made from the next one.
+    """The reversal of one update of an array.
 
     Attributes:
-        before: the version before.
+        before: the version before the update.
         logs: variables that restoring reads and that must be stacked.
-        indices: variables that restoring reads and that may be computed again.
-        restore: the equation that makes it.
+        indices: variables that restoring reads and that may be recomputed.
+        restore: the equation that computes `before`.
     """
 
     before: int
@@ -60,13 +60,13 @@ class Undone(NamedTuple):
 
 
 class UndoneProgram(NamedTuple):
-    """A branch or a body, and the way back from one of its outputs to one of its inputs.
+    """A branch or a body, and the reversal from one of its outputs to one of its inputs.
 
     Attributes:
         grown: the program, with the logs as further outputs.
         logs: number of logs.
-        reads: positions of the inputs that the way back reads.
-        back: program of the array afterwards, the logs and these inputs, to the array before.
+        reads: positions of the inputs that the reversal reads.
+        back: program from the array afterwards, the logs and these inputs to the array before.
     """
 
     grown: Program
@@ -76,15 +76,15 @@ class UndoneProgram(NamedTuple):
 
 
 def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -> tuple[Program, list[CarryChain]]:
-    """A first part that also computes what restoring its carries reads, and how they are restored.
+    """A first part that also computes the logs of its carries, and the chains that restore them.
 
-    Carries that are not updated in windows have chains, too, with the carry itself as what is stacked.
+    The chain of a carry that is not updated in windows has the carry itself as its log.
 
     Args:
         first: the first part of a step.
         consts: number of inputs before the carry.
         carry: number of carries.
-        which: the carries that are restored from windows if they can be.
+        which: indices of the carries to restore from windows, if possible.
     """
     work = _Logging(first)
     found = []
@@ -96,7 +96,7 @@ def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -
 
 
 def versions(body: Program, consts: int, carry: int) -> set[int]:
-    """The values in a step of carries that are updated in windows only."""
+    """All versions, within a step, of the carries that are updated in windows only."""
     found: set[int] = set()
     for v, end in zip(body.input_ids[consts : consts + carry], body.output_ids):
         passed = _passed(body, end)
@@ -106,7 +106,7 @@ def versions(body: Program, consts: int, carry: int) -> set[int]:
 
 
 class _Logging:
-    """A program while equations are added to it that keep what updates write over."""
+    """Adds equations to a program that log the values that updates overwrite."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -116,7 +116,7 @@ class _Logging:
         self.equations = list(program.equations)
 
     def chain(self, j: int, start: int, end: int) -> CarryChain | None:
-        """How a carry comes about by updates, from its input `start` to its output `end`."""
+        """The chain of updates of a carry from its input `start` to its output `end`, or ``None``."""
         if _origin(self.program, end) != start:
             return None
         found: list[Undone] = []
@@ -146,7 +146,7 @@ class _Logging:
         return Undone(x, (old,), indices, Equation(write, operands, (x,), eq.source))
 
     def emit(self, op: Op, operands: tuple[Operand, ...], spec: Spec, like: Equation) -> int:
-        """A variable made by a new equation, or by the one that makes it already."""
+        """The result of a new equation, or of an equal existing one."""
         found = self.known.get((op, operands))
         if found is None:
             found = self.variable(spec)
@@ -161,19 +161,19 @@ class _Logging:
         return found
 
     def replace(self, old: Equation, new: Equation) -> None:
-        """Replace an equation by one with the same results and more."""
+        """Replace an equation by one with additional results."""
         self.equations[self.equations.index(old)] = new
         self.made.update(dict.fromkeys(new.results, new))
 
     def close(self) -> Program:
-        """The program with what was added."""
+        """The program with the added equations."""
         if len(self.specs) == len(self.program.specs):
             return self.program
         return self.program.with_(equations=tuple(self.equations), specs=self.specs)
 
 
 def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op, tuple[DimLike, ...]]:
-    """Reading the windows that an update writes, writing them back, and the shape of what is read."""
+    """The op that reads the windows of an update, the op that writes them back, and the shape of the windows."""
     p = eq.op.params
     if eq.op.primitive is c.dynamic_update_slice:
         return c.dynamic_slice.op(sizes=window.shape), eq.op, window.shape
@@ -192,10 +192,7 @@ def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op, tuple[DimLi
 
 
 def ordered(moves: Collection[Equation], restores: Sequence[Equation]) -> list[Equation]:
-    """Equations with those that restore among them.
-
-    Each version of a carry is read before the version before it takes its memory.
-    """
+    """Merge recomputed and restoring equations, so that each version of a carry is read before it is overwritten."""
     stage = {eq.results[0]: i for i, eq in enumerate(restores)}
     for eq in moves:
         stage[eq.results[0]] = max([stage.get(u, -1) for u in eq.variables], default=-1)
@@ -203,13 +200,13 @@ def ordered(moves: Collection[Equation], restores: Sequence[Equation]) -> list[E
 
 
 def _origin(program: Program, v: int) -> int | None:
-    """The input of which a variable is a later version: it changed in windows only."""
+    """The input that a variable is a later version of, changed in windows only; or ``None``."""
     start = _passed(program, v)[-1]
     return start if start in program.input_ids else None
 
 
 def _passed(program: Program, v: int) -> list[int]:
-    """A variable and those that it is a later version of, the earliest one last."""
+    """A variable and its earlier versions, latest first."""
     made = {u: eq for eq in program.equations for u in eq.results}
     found = [v]
     while v in made:
@@ -228,7 +225,7 @@ def _passed(program: Program, v: int) -> list[int]:
 
 
 def _origin_inside(eq: Equation, k: int) -> int | None:
-    """The position of the operand of which result `k` of branches or of a loop is a later version."""
+    """The position of the operand that result `k` of branches or of a loop is a later version of; or ``None``."""
     params = eq.op.params
     if eq.op.primitive.name == "scan":
         i, body = params["consts"] + k, params["body"]
@@ -243,7 +240,7 @@ def _origin_inside(eq: Equation, k: int) -> int | None:
 
 
 def _undone_inside(work: _Logging, eq: Equation, v: int) -> Undone | None:
-    """How the array before branches or a loop is made from the one afterwards, the variable `v`."""
+    """The reversal of branches or a loop that update the array `v`; or ``None``."""
     k = eq.results.index(v)
     i = _origin_inside(eq, k)
     if i is None or eq.operands[i].__class__ is not int:
@@ -275,7 +272,7 @@ def _branches(work: _Logging, eq: Equation, k: int, i: int) -> Undone | None:
 
 
 def _shared(part: UndoneProgram, specs: list[Spec]) -> tuple[int, ...]:
-    """Places for the logs of a branch, which branches share; new ones are added."""
+    """Slots for the logs of a branch; branches share slots, and new ones are added to `specs`."""
     free, mine = list(range(len(specs))), []
     for spec in part.grown.outputs[len(part.grown.output_ids) - part.logs :]:
         slot = next((s for s in free if specs[s] is spec), None)
@@ -289,7 +286,7 @@ def _shared(part: UndoneProgram, specs: list[Spec]) -> tuple[int, ...]:
 
 
 def _filled(part: UndoneProgram, mine: tuple[int, ...], specs: list[Spec]) -> Program:
-    """The branch with its logs where all branches have them, and zeros in the other places."""
+    """The branch with its logs in the shared slots, and zeros in the other slots."""
     builder = Builder()
     outs = applied(part.grown, [builder.input(s) for s in part.grown.inputs])
     count = len(outs) - part.logs
@@ -305,7 +302,7 @@ def _loop(work: _Logging, eq: Equation, k: int, i: int) -> Undone | None:
     part = _undone_program(body, body.input_ids[i], body.output_ids[k], [body.input_ids[j] for j in carries])
     if part is None:
         return None
-    rows = dict(zip(body.output_ids[carry:], eq.results[carry:]))  # what is stacked already
+    rows = dict(zip(body.output_ids[carry:], eq.results[carry:]))  # values that are stacked already
     ends, new = list(body.output_ids), []
     for u in part.grown.output_ids[len(body.output_ids) :]:
         if u not in rows:
@@ -341,13 +338,13 @@ def _made(eq: Equation, i: int, logs: tuple[int, ...], op: Op, operands: tuple[O
 
 
 def _undone_program(program: Program, start: int, end: int, moving: Collection[int] = ()) -> UndoneProgram | None:
-    """A program with the way back from its output `end` to its input `start`; ``None`` where there is none.
+    """The reversal of a program from its output `end` to its input `start`, or ``None``.
 
     Args:
         program: a branch or a body.
         start: an input.
         end: an output that is a later version of it.
-        moving: inputs that the way back cannot be given.
+        moving: inputs that the reversal cannot read.
     """
     work = _Logging(program)
     chain = work.chain(0, start, end)
@@ -379,7 +376,7 @@ def _undone_program(program: Program, start: int, end: int, moving: Collection[i
 def _steps_to(
     made: dict[int, Equation], v: int, never: Collection[int], logs: Collection[int]
 ) -> dict[int, Equation] | None:
-    """The cheap equations that make a variable from inputs and logs; ``None`` if there is more to it."""
+    """The cheap equations that compute a variable from inputs and logs; ``None`` if others are needed."""
     steps: dict[int, Equation] = {}
     waiting = [v]
     while waiting:

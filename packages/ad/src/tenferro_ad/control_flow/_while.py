@@ -1,6 +1,6 @@
 """Derivatives of `while_loop`.
 
-Reverse mode: as a scan where the number of steps has a bound, else from states that are stored on the way forward.
+Reverse mode runs the loop as a scan if its number of steps is bounded, else with states stored in the forward pass.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenferro_tensor.calls import Node
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    """As a scan over the greatest number of steps; its count or its carry says whether the loop still goes on."""
+    """Record a scan over the maximum number of steps; its counter or a carry says whether the loop still runs."""
     consts, steps = op.params["consts"], op.params["max_steps"]
     if steps is None:
         return record_within_budget(op, level, lower, need, parents)
@@ -44,7 +44,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
 
 def _guarded(condition: Program, body: Program, consts: int) -> Program:
-    """One step of the scan: of the constants, whether the loop goes on, and the carry, to the last two."""
+    """The body of the scan: from the constants, a flag whether the loop still runs, and the carry to flag and carry."""
     key = ("guarded", condition)
     found: Program | None = body.memo.get(key)
     if found is None:
@@ -55,7 +55,7 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
         after = applied(body, xs)
         going = on.close([applied(condition, [*xs[:consts], *after])[0], *after])
         off = Builder()
-        still = off.input(condition.outputs[0])  # which is false in this branch, wherever it lies
+        still = off.input(condition.outputs[0])  # false in this branch, and on the right device
         ys = [off.input(s) for s in specs]
         ended = off.close([still, *ys[consts:]])
         step = Builder()
@@ -75,7 +75,7 @@ def push_while(
     tangents: list[Any],
     memory_budget: int | None = None,
 ) -> Any:
-    """The loop over values and tangents; the condition sees the values only."""
+    """A loop over values and tangents; the condition reads only values."""
     condition, body, consts = op.params["cond"], op.params["body"], op.params["consts"]
     total, apart = len(lower), outranked(lower, tangents)
     if apart:
@@ -99,7 +99,7 @@ def push_while(
 
 
 def _with_tangents(condition: Program, pushed: Program, order: list[int]) -> Program:
-    """The condition as a program of values and tangents, which it does not read."""
+    """The condition as a program that also takes the tangents, and ignores them."""
     builder = Builder()
     xs = [builder.input(s) for s in pushed.inputs]
     program = builder.close(applied(condition, xs[: len(condition.input_ids)]))

@@ -1,13 +1,13 @@
-"""Derivatives of what equations define: roots, solutions of linear equations, fixed points.
+"""Implicit differentiation: roots, solutions of linear equations, fixed points.
 
-The derivative is that of the equation at the solution, so the solver is never differentiated. There are two primitives,
-which hold the equation and its solvers as programs: `custom_root`, whose tangents and cotangents solve a linear
-equation, and `custom_linear_solve`, whose tangents and cotangents solve the same one again for other right-hand sides.
+The derivative follows from the equation at the solution, so the solver is never differentiated. Two primitives hold
+the equation and its solvers as programs: tangents and cotangents of `custom_root` solve a linear equation, and those
+of `custom_linear_solve` solve the same equation for other right-hand sides.
 """
 
 from typing import TYPE_CHECKING
 
-from tenferro_ad.implicit import _adjoint_rule, _linear_rules, _root_rules  # noqa: F401 - they register themselves
+from tenferro_ad.implicit import _adjoint_rule, _linear_rules, _root_rules  # noqa: F401 - imported to register rules
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What `adjoint` stands for: the program that reverse mode derives from a linear function."""
+"""The expansion of `adjoint`: the program that reverse mode derives from a linear function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function of an equation, as solvers are given it."""
+"""The function of an equation, as passed to solvers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tenferro_runtime.trees import TreeDef, unflatten
 
 
 class Applied:
-    """A function that solvers are given: a program with its values from outside.
+    """A program with its captured values, as a function for solvers.
 
     Attributes:
         program: the program.
-        consts: what it takes first.
-        tree: structure of what it takes then, and of what it returns.
-        calls: how often it has been called.
+        consts: its first operands, the captured values.
+        tree: structure of the remaining operands, and of the result.
+        calls: number of calls.
     """
 
     def __init__(self, program: Program, consts: Sequence[Any], tree: TreeDef) -> None:
@@ -27,9 +27,9 @@ class Applied:
     def __call__(self, x: Any) -> Any:
         self.calls += 1
         leaves = nested(
-            x, self.tree, f"the function that the solver is given was called{here()} with {{0}}, but takes {{1}}"
+            x, self.tree, f"the function passed to the solver was called{here()} with {{0}}, but takes {{1}}"
         )
         specs = self.program.inputs[len(self.consts) :]
-        message = "the function that the solver is given takes {1!r}, not {0!r}; convert the argument"
+        message = "the function passed to the solver takes {1!r}, not {0!r}; convert the argument"
         values = [fitting(leaf, spec, message) for leaf, spec in zip(leaves, specs, strict=True)]
         return unflatten(self.tree, applied(self.program, [*self.consts, *values]))

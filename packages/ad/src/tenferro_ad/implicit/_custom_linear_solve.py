@@ -26,32 +26,36 @@ def custom_linear_solve(
     *,
     convention: str = "tenferro",
 ) -> Any:
-    """Solve ``matvec(x) == b`` by any solver, and differentiate the equation in its place.
+    """Solve ``matvec(x) == b`` by any solver, with the derivatives of the equation instead of the solver's.
 
-    With A x = b the tangents are those of A dx = db - dA x, solved by `solve`, and the cotangents those of the adjoint
-    equation, solved by `transpose_solve`: in both modes, to any order, and without a derivative of the solver.
+    With A x = b, tangents satisfy A dx = db - dA x, solved by `solve`, and cotangents the adjoint equation, solved by
+    `transpose_solve`. Both modes work to any order.
 
-    On elements the solvers are called as they are, so they may be loops of Python and use NumPy or SciPy. On traced
-    values they are recorded, or called when the program runs if they ask for elements. `matvec` is recorded in either
-    case, and may use differentiated values from outside.
+    With concrete values the solvers run as plain Python, so they may use loops, NumPy or SciPy. With traced values
+    they are recorded, or, if they read elements, called when the program runs. `matvec` is always recorded, and may
+    close over differentiated values.
 
     Args:
-        matvec: a linear function of arrays, in any containers, to the same containers, shapes and dtypes.
-        b: the right-hand side, in these containers.
-        solve: ``solve(matvec, b)``, the solution x.
-        transpose_solve: ``transpose_solve(vecmat, b)``, the solution of ``vecmat(x) == b`` for the adjoint A^H of
-            `matvec`, which is handed in. Reverse mode needs it.
-        symmetric: `matvec` is its own adjoint, a symmetric or Hermitian matrix, so that `solve` serves for both.
-        has_aux: both solvers return a pair (x, aux), of which aux is passed on undifferentiated.
-        convention: ``"jax"`` makes of the adjoint, above, the transpose A^T without conjugation.
+        matvec: a linear function of a pytree of arrays that returns the same structure, shapes and dtypes.
+        b: the right-hand side, with that structure.
+        solve: ``solve(matvec, b)`` returns the solution x.
+        transpose_solve: ``transpose_solve(vecmat, b)`` returns the solution of ``vecmat(x) == b``, where vecmat is the
+            adjoint A^H of `matvec`. Needed for reverse mode.
+        symmetric: `matvec` is its own adjoint (a symmetric or Hermitian matrix), so `solve` serves for both.
+        has_aux: both solvers return a pair ``(x, aux)``; aux is returned undifferentiated.
+        convention: ``"tenferro"``, or ``"jax"``, where vecmat is the transpose A^T without conjugation.
 
     Returns:
-        The solution, in the containers of b; with `has_aux` the pair of it and aux.
+        The solution, with the structure, shapes and dtypes of `b`; with `has_aux` a pair of it and aux.
 
     Raises:
-        StructureError: `matvec` or a solver returns another structure, shape or dtype than b has.
-        NumericalError: a solver that runs on elements returns some that are not finite, as for a singular matrix.
-        GradientError: in reverse mode, without `transpose_solve`.
+        ArgumentError: an argument that must be callable is not, or `convention` is unknown.
+        StructureError: `matvec` or a solver returns another structure, shape or dtype than `b` has.
+        NumericalError: a solver with concrete values returns elements that are not finite, as for a singular matrix.
+        GradientError: reverse mode without `transpose_solve`; or `b` is not real or complex floating point.
+
+    See also:
+        custom_root: the same for nonlinear equations.
 
     >>> import numpy as np
     >>> from tenferro_ad import custom_linear_solve, grad

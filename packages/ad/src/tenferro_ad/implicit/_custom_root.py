@@ -17,38 +17,45 @@ from tenferro_tensor_core import GradientError
 
 Function = Callable[..., Any]
 
-NAME: Final = "tangent_solve of custom_root"
+SOLVER_NAME: Final = "tangent_solve of custom_root"
+"""Name of the linear solver in error messages."""
 
 
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function | None = None, has_aux: bool = False
 ) -> Any:
-    """Solve ``f(x) == 0`` by any solver, and differentiate the equation in its place.
+    """Solve ``f(x) == 0`` by any solver, with the derivatives of the equation instead of the solver's.
 
-    The derivative is that of the implicit function: with J the derivative of f at the solution, and df that in the
-    values from outside that f uses, the tangents solve J dx = -df, and the cotangents the adjoint equation. Both hold
-    in both modes and to any order. Neither the solver nor the first guess has a derivative.
+    By the implicit function theorem, with J the derivative of f at the solution, and df its derivative with respect to
+    the values that f closes over, tangents satisfy J dx = -df, and cotangents the adjoint equation. Both modes work to
+    any order. Neither the solver nor the initial guess has a derivative.
 
-    On elements the solvers are called as they are, so they may be loops of Python and use NumPy or SciPy. On traced
-    values they are recorded, or called when the program runs if they ask for elements. `f` is recorded in either
-    case, and may use differentiated values from outside.
+    With concrete values the solvers run as plain Python, so they may use loops, NumPy or SciPy. With traced values
+    they are recorded, or, if they read elements, called when the program runs. `f` is always recorded, and may close
+    over differentiated values.
 
     Args:
-        f: a function of arrays, in any containers, to the same containers, shapes and dtypes.
-        initial_guess: where the solver starts, in these containers.
-        solve: ``solve(f, initial_guess)``, a solution x.
-        tangent_solve: ``tangent_solve(g, y)``, the solution of ``g(x) == y`` for a linear function g: J, and in reverse
-            mode its adjoint J^H. A function that does not call g is transposed instead. By default the equation is
-            solved by GMRES, which calls g alone and restarts beyond 256 unknowns.
-        has_aux: `solve` returns a pair (x, aux), of which aux is passed on undifferentiated.
+        f: a function of a pytree of arrays that returns the same structure, shapes and dtypes.
+        initial_guess: the starting point of the solver, with that structure.
+        solve: ``solve(f, initial_guess)`` returns a solution x.
+        tangent_solve: ``tangent_solve(g, y)`` returns the solution of ``g(x) == y`` for a linear function g: J, and in
+            reverse mode its adjoint J^H. If it does not call g, it is transposed instead. By default GMRES, which
+            restarts beyond 256 unknowns.
+        has_aux: `solve` returns a pair ``(x, aux)``; aux is returned undifferentiated.
 
     Returns:
-        The solution, in the containers of the first guess; with `has_aux` the pair of it and aux.
+        The solution, with the structure, shapes and dtypes of the initial guess; with `has_aux` a pair of it and aux.
 
     Raises:
-        StructureError: `f` or a solver returns another structure, shape or dtype than the first guess has.
-        NumericalError: a solver that runs on elements returns some that are not finite, as the linear ones do where J
+        ArgumentError: an argument that must be callable is not.
+        GradientError: the initial guess is not real or complex floating point.
+        StructureError: `f` or a solver returns another structure, shape or dtype than the initial guess has.
+        NumericalError: a solver with concrete values returns elements that are not finite, as linear solvers do if J
             is singular. In a compiled program such elements are NaN.
+
+    See also:
+        fixed_point: solves x = f(x) by iteration.
+        custom_linear_solve: the same for linear equations.
 
     >>> from tenferro_ad import custom_root, grad
     >>> def newton(f, x):
@@ -78,10 +85,10 @@ def custom_root(
     every = [*values, *equation.captured]
     first = solver_program(lambda g, xs: solve(g, unflatten(tree, xs)), equation, solution, specs, every)
     tangents = _Linear(tangent_solve, tree, len(equation.captured))
-    second = solver_program(tangents.forward, equation, Solution(NAME, tree, specs), [*specs, *specs], every)
+    second = solver_program(tangents.forward, equation, Solution(SOLVER_NAME, tree, specs), [*specs, *specs], every)
     third: Closed | None = None
     try:
-        turned = Solution(f"{NAME}, for the adjoint", tree, specs)
+        turned = Solution(f"{SOLVER_NAME}, for the adjoint", tree, specs)
         third = solver_program(tangents.backward, equation, turned, [*specs, *specs], every)
     except GradientError:
         pass  # f or the solver has forward mode only
@@ -96,28 +103,28 @@ def custom_root(
 
 
 class _Linear:
-    """The linear equation at a solution, as `tangent_solve` is given it."""
+    """Applies `tangent_solve` to the linear equation at a solution."""
 
     def __init__(self, solve: Function, tree: TreeDef, consts: int) -> None:
         self.solve, self.tree, self.consts = solve, tree, consts
 
     def forward(self, f: Applied, xs: list[Any]) -> Any:
-        """The solution of the equation for leaves of the solution, then of a right-hand side."""
+        """Solve the linear equation; `xs` holds the leaves of the solution, then of the right-hand side."""
         g, rhs = self._at(f, xs)
         return self.solve(g, rhs)
 
     def backward(self, f: Applied, xs: list[Any]) -> Any:
-        """The same for the adjoint equation."""
+        """Solve the adjoint equation."""
         g, rhs = self._at(f, xs)
         turned = Applied(adjoint_of(g.program, len(g.consts)), g.consts, self.tree)
         found = self.solve(turned, rhs)
         if turned.calls:
             return found
 
-        # It knows the equation by itself, and so has solved that of tangents.
+        # The solver did not call g, so it has solved the equation of tangents: transpose it.
         def known(y: Any) -> Any:
             specs = g.program.outputs
-            return unflatten(self.tree, matched(self.solve(g, y), self.tree, specs, NAME, "the unknown"))
+            return unflatten(self.tree, matched(self.solve(g, y), self.tree, specs, SOLVER_NAME, "the unknown"))
 
         return linear_transpose(known, rhs)(rhs)[0]
 

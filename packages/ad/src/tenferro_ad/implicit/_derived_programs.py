@@ -1,4 +1,4 @@
-"""Programs derived from an equation, each kept with it: of its tangents, and the adjoint of a linear one."""
+"""Programs derived from an equation and cached with it: its tangents, and the adjoint of a linear equation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenferro_tensor import next_level
 
 
 def tangents_of(f: Program, need: tuple[int, ...]) -> Program:
-    """The program of operands, and tangents of those at `need`, to the tangents of all outputs."""
+    """The program from the operands, then tangents of those at `need`, to the tangents of all outputs."""
     found: Program | None = f.memo.get(("tangents", need))
     if found is None:
         count = len(f.output_ids)
@@ -28,12 +28,12 @@ def tangents_of(f: Program, need: tuple[int, ...]) -> Program:
 
 
 def linearised(f: Program, consts: int) -> Program:
-    """The program of what f takes first, of unknowns x, and of tangents of them, to the tangents of f at x."""
+    """The program from the constants of f, the unknowns x and their tangents to the tangents of f at x."""
     return tangents_of(f, tuple(range(consts, len(f.input_ids))))
 
 
 def adjoint_of(matvec: Program, consts: int, unconjugated: bool = False) -> Program:
-    """The adjoint of a program in its operands after the first `consts`, in which it is linear; or its transpose."""
+    """The adjoint (or, `unconjugated`, the transpose) of a program that is linear in its operands after `consts`."""
     key = ("adjoint", consts, unconjugated)
     found: Program | None = matvec.memo.get(key)
     if found is None:

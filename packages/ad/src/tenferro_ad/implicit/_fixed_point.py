@@ -1,4 +1,4 @@
-"""`fixed_point`: iteration of a contraction, with the derivative of its limit."""
+"""`fixed_point`: fixed-point iteration, with the derivative of its limit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tenferro_tensor_core import ArgumentError, NumericalError, finfo
 
 
 class FixedPointStatus(NamedTuple):
-    """How an iteration ended.
+    """The status of a fixed-point iteration at its end.
 
     Attributes:
-        converged: whether the last step was small enough.
-        steps: number of steps.
-        residual: Euclidean norm of f(x) - x at the result.
+        converged: whether the residual is within the tolerance; a 0-d boolean array.
+        steps: number of steps; a 0-d integer array.
+        residual: Euclidean norm of f(x) - x at the result; a 0-d real array.
     """
 
     converged: Any
@@ -39,29 +39,34 @@ def fixed_point(
     tangent_solve: Callable[..., Any] | None = None,
     has_status: bool = False,
 ) -> Any:
-    """Iterate ``x = f(x, *args)`` until it stays, and differentiate the equation in place of the iteration.
+    """Iterate ``x = f(x, *args)`` to convergence, with the derivatives of the equation instead of the iteration's.
 
-    The iteration ends where the Euclidean norm of f(x) - x is at most ``tol * (1 + norm(x))``. Derivatives with respect
-    to `args`, and to values from outside that f uses, solve linear equations with J - 1, where J is the derivative
-    of f at the result: memory does not grow with the number of steps, and the result of any order is that of the limit.
+    The iteration stops when the Euclidean norm of f(x) - x is at most ``tol * (1 + norm(x))``. Derivatives with respect
+    to `args`, and to values that f closes over, solve linear equations with J - 1, where J is the derivative of f at
+    the result. Memory does not grow with the number of steps, and derivatives of any order are those of the limit.
 
     Args:
-        f: a function of x and `args`, arrays in any containers, to the containers, shapes and dtypes of x.
-        init: where the iteration starts; it has no derivative.
-        args: further arguments of f.
-        tol: the tolerance; by default eps to the power 3/4, 2e-12 for float64.
-        max_steps: the greatest number of steps.
+        f: a function of x, a pytree of arrays, and `args`, that returns the structure, shapes and dtypes of x.
+        init: the starting point x; it has no derivative.
+        args: further arguments of `f`.
+        tol: the tolerance; by default eps to the power 3/4, which is 2e-12 for float64.
+        max_steps: maximum number of steps.
         tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) == y`` for the linear function J - 1 or its adjoint; by
-            default GMRES, which needs no contraction, and restarts beyond 256 unknowns.
-        has_status: return a pair (x, `FixedPointStatus`), converged or not.
+            default GMRES, which restarts beyond 256 unknowns.
+        has_status: return a pair ``(x, FixedPointStatus)``, whether or not the iteration converged.
 
     Returns:
-        The fixed point, in the containers of `init`.
+        The fixed point, with the structure, shapes and dtypes of `init`.
 
     Raises:
-        NumericalError: the iteration has not converged. A compiled program cannot raise: there all elements of the
-            result are NaN. With `has_status` the result is the last x in either case.
-        StructureError: f returns another structure, shape or dtype than `init` has.
+        ArgumentError: `f` is not callable, or `max_steps` is not an integer of at least 0.
+        GradientError: `init` is not real or complex floating point.
+        NumericalError: the iteration has not converged. A compiled program returns NaN instead; with `has_status` the
+            result is the last x in either case.
+        StructureError: `f` returns another structure, shape or dtype than `init` has.
+
+    See also:
+        custom_root: any solver for f(x) = 0.
 
     >>> from tenferro_ad import fixed_point, grad
     >>> def root(a):
@@ -71,7 +76,7 @@ def fixed_point(
     """
     require_functions("fixed_point", f=f)
     if max_steps.__class__ is not int or max_steps < 0:
-        raise ArgumentError(f"fixed_point takes an integer of at least 0 as max_steps{here()}, got {max_steps!r}")
+        raise ArgumentError(f"fixed_point needs an integer max_steps of at least 0{here()}, got {max_steps!r}")
     values, tree = unknowns(init, "fixed_point: the start x", lambda x: f(x, *args))
     start, specs = unflatten(tree, values), [v.spec for v in values]
     space = RealSpace(start)
@@ -107,14 +112,14 @@ def fixed_point(
 
 
 def _marked(x: Any, converged: Any) -> Any:
-    """The result of an iteration, NaN if it has not converged and nobody can be told yet."""
+    """The result of a traced iteration, with NaN elements if it has not converged."""
     if converged.__class__ is Tensor:
         return x
     return map_tree(lambda v: tr.where(converged, v, tr.astype(float("nan"), v.dtype)), x)
 
 
 def _require_converged(status: FixedPointStatus, limit: float) -> None:
-    """Raise where it is known that an iteration, that of some lane of a batch, has not converged."""
+    """Raise if an iteration, or one lane of a batch, is known not to have converged."""
     converged, steps, residual = map(inner_array, status)
     if converged.__class__ is not Tensor or bool(tr.all(converged)):
         return

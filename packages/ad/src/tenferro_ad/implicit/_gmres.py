@@ -1,6 +1,6 @@
-"""Restarted GMRES on trees, written with loops that can be recorded: it calls the linear function and nothing else.
+"""Restarted GMRES on pytrees, written with traceable loops; matrix-free.
 
-Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 856 (1986), with Gram-Schmidt orthogonalisation done twice.
+Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 856 (1986), with Gram-Schmidt orthogonalization done twice.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from tenferro_tensor import Tensor
 from tenferro_tensor_core import DimLike, ask, finfo, likely
 
 MAX_FULL: Final = 256
-"""Up to this number of real unknowns all vectors are kept orthogonal, and the last step is exact but for rounding."""
+"""Up to this number of real unknowns GMRES runs without restarts, so its last step is exact up to rounding."""
 
 RESTART: Final = 30
-"""Number of vectors that are kept orthogonal for more unknowns."""
+"""Number of basis vectors between restarts for more unknowns."""
 
 MAX_CYCLES: Final = 200
-"""Number of restarts after which the equation counts as unsolved."""
+"""Maximum number of cycles."""
 
-PROGRESS: Final = 0.95
-"""A cycle that reduces the residual by less than this factor is the last one."""
+MIN_REDUCTION: Final = 0.95
+"""Stop after a cycle that does not reduce the residual below this multiple of the previous one."""
 
 
 class _Cycle(NamedTuple):
-    """What one cycle knows after k steps.
+    """The state of one cycle after k steps.
 
     Attributes:
         k: number of steps.
         vector: the latest of k + 1 orthonormal vectors.
         basis: these vectors, as rows.
-        rotation: orthogonal matrix that makes the matrix of the steps triangular.
-        triangle: its columns, as rows.
-        first: norm of the residual at the start.
+        rotation: product of the Givens rotations that make the Hessenberg matrix triangular.
+        triangle: columns of the triangular matrix, as rows.
+        first: norm of the initial residual.
         residual: norm of the residual.
-        growth: the greatest norm that a unit vector was mapped to.
+        growth: largest norm of the image of a unit vector so far.
     """
 
     k: Any
@@ -61,10 +61,10 @@ class _Iterate(NamedTuple):
 
 
 def gmres(g: Callable[[Any], Any], y: Any) -> Any:
-    """Solve ``g(x) == y`` for a linear function of arrays in any containers, to the accuracy that rounding allows.
+    """Solve ``g(x) == y`` for a linear function of pytrees of arrays, up to rounding.
 
-    The elements are NaN if no solution is found: the function is singular, or there are more than `MAX_FULL` unknowns
-    and the restarts make no progress.
+    The elements of the result are NaN if no solution is found: g is singular, or there are more than `MAX_FULL`
+    unknowns and the restarts make no progress.
 
     >>> gmres(lambda x: {"a": x["a"] + x["b"], "b": 4 * x["b"]}, {"a": 1.0, "b": 2.0})
     {'a': Tensor(0.5), 'b': Tensor(0.5)}
@@ -88,7 +88,7 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
         return now.growth * space.norm(now.x) + scale
 
     def unfinished(now: _Iterate) -> Any:
-        moving = (now.norm < PROGRESS * now.before) & (now.cycles < MAX_CYCLES)
+        moving = (now.norm < MIN_REDUCTION * now.before) & (now.cycles < MAX_CYCLES)
         return moving & (now.norm > 4 * eps * reachable(now))
 
     def improved(now: _Iterate) -> _Iterate:
@@ -105,7 +105,7 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
 
 
 def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, steps: DimLike, enough: Any) -> _Cycle:
-    """Build an orthonormal basis from the residual, until the equation is solved in its span."""
+    """Extend an orthonormal basis from the residual until the equation is solved in its span."""
     vector = scaled(1 / now.norm, now.residual)
     start = [tr.zeros((steps + 1, *p.shape), dtype=p.dtype).at[0].set(p) for p in vector]
     eye = tr.eye(steps + 1, dtype=space.dtype)
@@ -119,12 +119,12 @@ def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, ste
 
 
 def _on_elements(f: Callable[..., Any], compiled: Callable[..., Any], *args: Any) -> Any:
-    """Call a function: compiled where elements are known, and as it is in a trace."""
+    """Call the compiled function on concrete values, and the plain one in a trace."""
     return (compiled if all(x.__class__ is Tensor for x in flatten(args)[0]) else f)(*args)
 
 
 def _extended(c: _Cycle, w: Parts) -> _Cycle:
-    """The next step, w being what the latest vector is mapped to."""
+    """The next step; w is the image of the latest vector."""
     dtype = c.rotation.dtype
     size = norm(w, dtype)
     h = dot(c.basis, w, dtype)
@@ -132,7 +132,7 @@ def _extended(c: _Cycle, w: Parts) -> _Cycle:
     again = dot(c.basis, w, dtype)
     w = [p - tr.astype(again, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
     length = norm(w, dtype)
-    length = tr.where(length > finfo(dtype).eps * size, length, 0.0)  # else it is rounding alone
+    length = tr.where(length > finfo(dtype).eps * size, length, 0.0)  # smaller lengths are rounding errors
     vector = scaled(tr.where(length > 0, 1 / tr.where(length > 0, length, 1.0), 0.0), w)
     basis = [v.at[c.k + 1].set(p) for v, p in zip(c.basis, vector, strict=True)]
     rotation, column = _rotated(c.rotation, c.rotation @ (h + again).at[c.k + 1].set(length), c.k)
@@ -142,7 +142,7 @@ def _extended(c: _Cycle, w: Parts) -> _Cycle:
 
 
 def _rotated(rotation: Any, column: Any, k: Any) -> tuple[Any, Any]:
-    """Turn two rows, so that the element of the column below position k vanishes."""
+    """Apply the Givens rotation that zeroes the element of the column below position k."""
     a, b = column[k], column[k + 1]
     length = tr.hypot(a, b)
     some = length > 0
@@ -153,7 +153,7 @@ def _rotated(rotation: Any, column: Any, k: Any) -> tuple[Any, Any]:
 
 
 def _combined(c: _Cycle) -> Parts:
-    """The combination of the basis with the least residual, by back substitution."""
+    """The combination of basis vectors with the least residual, by back substitution."""
     steps, dtype = c.triangle.shape[0], c.rotation.dtype
     rhs = c.first * c.rotation[:, 0]
     rows = tr.matrix_transpose(c.triangle)

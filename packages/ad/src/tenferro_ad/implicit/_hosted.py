@@ -1,4 +1,4 @@
-"""Solvers as they are: an operation that calls a Python function on elements, which may use NumPy and SciPy."""
+"""An operation that calls a solver, a Python function, on concrete values when a program runs."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import DimLike, GradientError
 
 Function = Callable[[Program, list[Any], Sequence[Spec]], Sequence[Any]]
-"""Maps a program, its first operands and the rest of the operands, and the specs of the results, to leaves."""
+"""``function(program, operands, specs)``: the program, all operands and the specs of the results, to leaves."""
 
 
 def _infer(
     *xs: Spec, program: Program, function: Function, results: int, sizes: tuple[DimLike, ...]
 ) -> tuple[Spec, ...]:
-    """Call ``function(program, operands, specs)``; its results are like as many operands, the last ones.
+    """Call ``function(program, operands, specs)``; the results have the specs of the last `results` operands.
 
-    The program has sizes of its own, as in ``call``, so that no pass looks into it: derivatives of it are yet to be
-    taken.
+    The program has its own sizes, as in ``call``, so passes leave it alone: it is still to be differentiated.
     """
     return xs[len(xs) - results :]
 
 
 class _Hosted(Primitive):
-    """Its ops are not interned: a table of them would keep what functions close over."""
+    """Its ops are not interned, since a table of ops would keep the closures of functions alive."""
 
     anywhere = True
 
@@ -42,13 +41,13 @@ hosted_solver = _Hosted(_infer)
 
 
 def hosted(function: Function, program: Program, specs: Sequence[Spec], results: int) -> Program:
-    """The program of one step that calls a function.
+    """The program of a single equation that calls a function.
 
     Args:
         function: the function.
-        program: what it is given first.
-        specs: of the operands.
-        results: number of leaves that it returns; they are like the last operands.
+        program: its first argument.
+        specs: specs of the operands.
+        results: number of leaves that it returns, with the specs of the last operands.
     """
     builder = Builder()
     operands = [builder.input(s) for s in specs]
@@ -79,8 +78,8 @@ def _raw(x: Any) -> Any:
     x = plain(x)
     if x.__class__ is not Tensor:
         raise GradientError(
-            f"a solver that runs on elements returned {x.spec!r} of class {type(x).__name__}, which has none; pass the "
-            "values that it uses from outside through the equation",
+            f"a solver that runs on concrete values returned {x.spec!r} of class {type(x).__name__}; it must not close "
+            "over traced values: pass them through the equation",
             spec=repr(x.spec),
         )
     return owned(x)._data

@@ -1,7 +1,7 @@
 """Derivatives of `custom_linear_solve`: the same linear equation, or its adjoint, for other right-hand sides.
 
-With A x = b: A dx = db - dA x, and for a cotangent g of x, A^H w = g gives the cotangent w of b, and that of A by
--<w, dA x>.
+With A x = b: A dx = db - dA x. For a cotangent g of x, the solution w of A^H w = g is the cotangent of b, and the
+cotangent of A follows from -<w, dA x>.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def solved_adjoint(op: Op, operands: Sequence[Any], cotangents: Sequence[Any]) -
 
     Args:
         op: a `custom_linear_solve`.
-        operands: what its programs take first.
+        operands: the captured values of its programs.
         cotangents: the right-hand side.
 
     Raises:
-        GradientError: nobody has said how to solve that equation.
+        GradientError: there is no solver of the adjoint equation.
     """
     p = op.params
     matvec, unconjugated = p["matvec"], p["unconjugated"]
     if p["transpose_solve"] is None:
         raise GradientError(
-            "the solution of an equation was differentiated in reverse mode, which solves the transposed linear "
-            "equation, but it is not known how: give custom_linear_solve a transpose_solve, or symmetric=True; for a "
-            "custom_root, let the function be differentiable in reverse mode; or use forward mode (jvp)"
+            "reverse mode of the solution of an equation solves the transposed linear equation, but there is no solver "
+            "for it: pass transpose_solve or symmetric=True to custom_linear_solve; for custom_root, make the function "
+            "differentiable in reverse mode; or use forward mode (jvp)"
         )
     for_matvec, for_solve, for_transpose, _ = parted(operands, p["consts"])
     counts = len(for_matvec), len(for_transpose), len(for_solve)
@@ -65,7 +65,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     moving = tuple([i for i in need if i < p["consts"][0]])
     start, count = sum(p["consts"]), len(matvec.output_ids)
     if not moving and need[-1] < start:
-        return outs  # what the solvers alone use is no part of the equation
+        return outs  # values that only the solvers read are not part of the equation
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
         operands, x = saved[:start], saved[start:]

@@ -1,7 +1,7 @@
-"""Trees as vectors of a real space: a complex leaf is its real and its imaginary part.
+"""Pytrees as vectors of a real vector space: a complex leaf contributes its real and imaginary parts.
 
-The inner product is Re(conj(a) b), summed over all leaves. Functions that are linear over the reals only, as the
-derivatives of those that conjugate, are linear here, too.
+The inner product is Re(conj(a) b), summed over all leaves. Functions that are linear only over the reals, such as the
+derivatives of functions that conjugate, are linear here.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tenferro_runtime.trees import unflatten
 from tenferro_tensor_core import DimLike, promote, real_of
 
 Parts = list[Any]
-"""Real arrays with one axis; two of them for a complex leaf."""
+"""Real 1-d arrays, two of them for a complex leaf."""
 
 
 class RealSpace:
-    """The space of the trees that are like one of them.
+    """The space of trees with a given structure, shapes and dtypes.
 
     Attributes:
         dtype: the widest real dtype of a leaf.
@@ -57,7 +57,7 @@ class RealSpace:
 
 
 def dot(a: Sequence[Any], b: Sequence[Any], dtype: Any) -> Any:
-    """The inner product in a dtype; of stacked vectors `a`, that of each row."""
+    """The inner product in a dtype; for stacked vectors `a`, of each row."""
     return sum([tr.astype(p @ q, dtype) for p, q in zip(a, b, strict=True)], tr.zeros((), dtype=dtype))
 
 

@@ -1,7 +1,7 @@
 """Derivatives of `custom_root`: linear equations at the solution.
 
-With f(c, x) = 0 and J the derivative of f in x: J dx = -df for tangents df of f in c, and for a cotangent g of x,
-J^H w = g gives the cotangent of c by -<w, df>.
+With f(c, x) = 0, J the derivative of f in x and df its tangent in c: J dx = -df. For a cotangent g of x, with w the
+solution of J^H w = g, the cotangent of c follows from -<w, df>.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenferro_tensor.calls import Node
 
 
 def at_solution(op: Op, operands: Sequence[Any], x: Sequence[Any]) -> tuple[Op, list[Any]]:
-    """The linear equation at the solution x, and the operands of its programs."""
+    """The linear equation at the solution x, and the captured values of its programs."""
     p, count = op.params, len(x)
     for_f, _, for_tangent, for_adjoint, _ = parted(operands, p["consts"])
     step = linear_solve.op(
@@ -38,7 +38,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     outs = op(*lower)
     moving = tuple([i for i in need if i < p["consts"][0]])
     if not moving:
-        return outs  # neither the first guess nor what the solvers alone use is a part of the equation
+        return outs  # neither the initial guess nor values that only the solvers read are part of the equation
     start, count = sum(p["consts"]), len(p["f"].output_ids)
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Solvers of users as programs: recorded where values have no elements, called as they are elsewhere."""
+"""Users' solvers as programs: called directly on concrete values, recorded in a trace."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import ArgumentError, NumericalError, TracingError
 
 Run = Callable[[Applied, list[Any]], Any]
-"""A solver: of the function of the equation, and leaves, to a solution."""
+"""A solver: ``run(f, leaves)`` returns a solution."""
 
 
 class Solution:
-    """What a solver returned, checked; and what it returned beside the solution.
+    """Checks the results of a solver, and holds its auxiliary output.
 
     Attributes:
-        name: names the solver in messages.
+        name: name of the solver in messages.
         tree: structure of the unknowns.
         specs: specs of the unknowns.
-        has_aux: whether it returns a pair (x, aux).
-        aux: the second one, of the first run.
-        aux_tree: the structure of its leaves.
+        has_aux: whether the solver returns a pair ``(x, aux)``.
+        aux: aux of the first run.
+        aux_tree: structure of aux.
     """
 
     def __init__(self, name: str, tree: TreeDef, specs: Sequence[Spec], has_aux: bool = False) -> None:
@@ -40,17 +40,17 @@ class Solution:
         self.aux_tree: TreeDef | None = None
 
     def take(self, out: Any, specs: Sequence[Spec] = ()) -> list[Any]:
-        """The leaves of the solution, of the given specs where those of the unknowns have open sizes.
+        """The leaves of the solution; `specs` replaces the unknowns' specs if those have symbolic sizes.
 
         Raises:
-            ArgumentError: the solver does not return a pair, but should.
+            ArgumentError: `has_aux` is set, but the solver does not return a pair.
             StructureError: the solution has another structure, shape or dtype than the unknowns.
             NumericalError: it has elements that are not finite.
         """
         if self.has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
                 raise ArgumentError(
-                    f"{self.name}{here()} returns a pair (x, aux) where has_aux=True, got {type(out).__name__}"
+                    f"{self.name}{here()} must return a pair (x, aux) with has_aux=True, got {type(out).__name__}"
                 )
             if self.aux_tree is None:
                 out, self.aux = out
@@ -62,7 +62,7 @@ class Solution:
             if x.__class__ is Tensor and x.spec.place.on_host and not _finite(x):
                 raise NumericalError(
                     f"{self.name}{here()} returned a solution with elements that are not finite, at x{path}: the "
-                    "equation has no solution there, or its linear part is singular; regularise it, or give another "
+                    "equation has no solution there, or its linear part is singular; regularize it, or use another "
                     "solver"
                 )
         return leaves
@@ -75,23 +75,23 @@ def _finite(x: Tensor) -> bool:
 def solver_program(
     run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec], values: Sequence[Any]
 ) -> Closed:
-    """A solver as a program of the leaves that it takes.
+    """A solver as a program.
 
-    Where values have elements it calls the solver. Where they have none, in a trace and in the lanes of a batch, the
-    solver is recorded; one that asks for elements is called when the program runs, for one lane after the other.
+    With concrete values the program calls the solver. In a trace or under `vmap` the solver is recorded; a solver that
+    reads elements is called when the program runs, lane by lane.
 
     Args:
         run: the solver.
         equation: the equation.
-        solution: takes what the solver returns.
-        specs: specs of the leaves.
-        values: all that takes part in the equation.
+        solution: checks the solver's result.
+        specs: specs of the program's operands.
+        values: all values of the equation.
     """
     if stage_above(0) is not None or any(map(is_traced, values)):
         try:
             return _recorded(run, equation, solution, specs)
         except TracingError:
-            if solution.has_aux:  # nobody knows its structure before the program runs
+            if solution.has_aux:  # its structure is unknown before the program runs
                 raise
     return _hosted(run, equation, solution, specs)
 
@@ -116,7 +116,7 @@ def _hosted(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec
 
 
 def with_aux(solution: Solution, found: Sequence[Any]) -> Any:
-    """The result of a solver in its containers; aux is among the leaves, or where the solver left it."""
+    """The result of a solver in its containers; aux is among the leaves `found`, or in `solution`."""
     count = solution.tree.size
     x = unflatten(solution.tree, found[:count])
     if not solution.has_aux:
@@ -127,13 +127,13 @@ def with_aux(solution: Solution, found: Sequence[Any]) -> Any:
 
 
 def solved_now(solve: Callable[..., Any], equation: Closed, solution: Solution, values: Sequence[Any]) -> Any:
-    """The result of a solver that is called as it is, on known values that no derivative passes through.
+    """Call a solver directly on concrete constants.
 
     Args:
         solve: takes the function of the equation, and the values in their containers.
         equation: the function.
-        solution: what the solver has to return.
-        values: leaves of the first guess, or of the right-hand side.
+        solution: checks the solver's result.
+        values: leaves of the initial guess, or of the right-hand side.
     """
     tree = solution.tree
     with no_grad():

@@ -1,4 +1,4 @@
-"""Leaves of equations and solutions, held to the structure, shapes and dtypes that an equation has."""
+"""Checks that leaves of equations and solutions have the equation's structure, shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def unknowns(x: Any, what: str, f: Callable[..., Any] | None = None) -> tuple[li
 
     Args:
         x: the unknowns.
-        what: names them.
-        f: the function of the equation; a Python number takes the dtype that it makes of it, as the carry of a loop.
+        what: their name in messages.
+        f: the function of the equation; a Python number takes the dtype of f's result, like the carry of a loop.
 
     Raises:
-        GradientError: one is neither real nor complex floating point.
+        GradientError: an unknown is neither real nor complex floating point.
     """
     leaves, tree = flatten(x)
     values = [as_value(leaf) for leaf in leaves]
@@ -63,21 +63,21 @@ def _number(x: Any, spec: Spec) -> Any:
 
 
 def require_functions(name: str, **functions: Any) -> None:
-    """Raise unless all can be called.
+    """Raise unless all arguments are callable.
 
     Raises:
-        ArgumentError: one cannot.
+        ArgumentError: one is not.
     """
     for parameter, f in functions.items():
         if not callable(f):
-            raise ArgumentError(f"{name} takes a function as {parameter}{here()}, got {f!r:.80}", parameter=parameter)
+            raise ArgumentError(f"{name} needs a function as {parameter}{here()}, got {f!r:.80}", parameter=parameter)
 
 
 def matched(out: Any, tree: TreeDef, specs: Sequence[Spec], what: str, like: str) -> list[Any]:
-    """The leaves of a result that must have a structure, shapes and dtypes; a Python number takes the dtype.
+    """The leaves of a result with required structure, shapes and dtypes; a Python number takes the dtype.
 
     Raises:
-        StructureError: it has others.
+        StructureError: they differ.
     """
     leaves = nested(out, tree, f"{what}{here()} returned the structure {{0}}, but {like} has {{1}}")
     return [
@@ -87,10 +87,10 @@ def matched(out: Any, tree: TreeDef, specs: Sequence[Spec], what: str, like: str
 
 
 def nested(x: Any, tree: TreeDef, message: str) -> list[Any]:
-    """The leaves of a tree that must have a structure.
+    """The leaves of a tree with a required structure.
 
     Raises:
-        StructureError: it has another one; the text is `message`, formatted with both.
+        StructureError: it has another structure; the text is `message`, formatted with both.
     """
     seen = flatten(x)[1]
     try:
@@ -103,10 +103,10 @@ def nested(x: Any, tree: TreeDef, message: str) -> list[Any]:
 
 
 def fitting(x: Any, spec: Spec, message: str) -> Any:
-    """A leaf as a value of a spec.
+    """A leaf as a value with a required spec.
 
     Raises:
-        StructureError: it has another one; the text is `message`, formatted with both.
+        StructureError: it has another spec; the text is `message`, formatted with both.
     """
     if x.__class__ in SCALARS:
         if spec.shape or (x.__class__ is complex and not spec.cplx):
@@ -133,12 +133,12 @@ def _refuse(message: str, seen: Any, spec: Spec) -> NoReturn:
 
 
 def plain(x: Any) -> Any:
-    """A value without the derivatives that pass through it."""
+    """The value inside all levels of differentiation."""
     while isinstance(x, Differentiated):
         x = x.value
     return x
 
 
 def constant(values: Sequence[Any]) -> bool:
-    """Whether neither a derivative nor a trace nor any other transform passes through values."""
+    """Whether no transform (derivative, trace, `vmap`) applies to values."""
     return not any(v.level for v in values)
