@@ -128,7 +128,7 @@ def test_failures():
         tr.linalg.eigsh(np.full((60, 60), np.nan), 2)
     with pytest.raises(ShapeError, match="lower k"):
         tr.linalg.eigsh(np.eye(3), 4)
-    with pytest.raises(ArgumentError, match="pass a vector to start with"):
+    with pytest.raises(ArgumentError, match="pass an initial vector"):
         tr.linalg.eigsh(lambda x: x, 1)
     with pytest.raises(ArgumentError, match="which="):
         tr.linalg.eigsh(a, 1, which="LR")

@@ -158,7 +158,7 @@ def test_failures():
         tr.linalg.eigs(np.full((60, 60), np.nan), 2)
     with pytest.raises(ShapeError, match="lower k"):
         tr.linalg.eigs(np.eye(3), 4)
-    with pytest.raises(ArgumentError, match="pass a vector to start with"):
+    with pytest.raises(ArgumentError, match="pass an initial vector"):
         tr.linalg.eigs(lambda x: x, 1)
     with pytest.raises(ArgumentError, match="which="):
         tr.linalg.eigs(a, 1, which="SA")

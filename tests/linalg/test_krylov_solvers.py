@@ -200,5 +200,5 @@ def test_arguments():
         tr.linalg.cg(lambda x: x, RHS, rtol=-1.0)
     with pytest.raises(ArgumentError, match="at least 1 as restart"):
         tr.linalg.gmres(a, RHS, restart=0)
-    with pytest.raises(ArgumentError, match="pass x0, or"):
+    with pytest.raises(ArgumentError, match="pass x0 or"):
         tr.linalg.lsqr(lambda x: x, RHS)

@@ -212,7 +212,7 @@ def test_empty_matrices_and_bad_calls():
     assert la.eigh_trunc(np.ones((2, 0, 0)), rtol=0.1).eigenvalues.shape == (2, 0)
     assert la.qr_trunc(np.ones((3, 0)), 0).R.shape == (0, 0)
     for f in (la.svd_trunc, la.eigh_trunc, la.qr_trunc):
-        with pytest.raises(ArgumentError, match=f"{f.__name__}: give k, how much is kept"):
+        with pytest.raises(ArgumentError, match=f"{f.__name__}: pass k, the rank to keep"):
             f(np.eye(2))
         with pytest.raises(ArgumentError, match=f"{f.__name__}: give k, or tolerances"):
             f(np.eye(2), 1, rtol=0.1)

@@ -1,7 +1,8 @@
-"""Differentiable linear algebra with leading batch axes: the Array API names and what tensor networks need beside them.
+"""Differentiable linear algebra on stacks of matrices: the Array API functions, and more for tensor networks.
 
-Every function takes concrete, differentiated and traced values alike. A gradient that does not exist, or that
-depends on an arbitrary choice of basis, is a typed error that names the values at fault; never NaN.
+Every function accepts concrete, differentiated and traced values. Leading axes are batch axes. Integers and booleans
+are converted to float64. A gradient that does not exist, or that depends on an arbitrary choice of basis, raises a
+typed error that names the values responsible; it is never NaN.
 """
 
 from typing import TYPE_CHECKING
@@ -235,7 +236,7 @@ __all__ = [
     "vector_norm",
 ]
 
-LATER = {
+_DEFERRED = {
     "_condition": "cond",
     "_products": "multi_dot tensorinv tensorsolve",
     "_tridiagonal": "eigh_tridiagonal eigvalsh_tridiagonal",
@@ -266,7 +267,7 @@ LATER = {
     "truncation._sketch": "svd_random",
     "truncation._svd": "svd_trunc",
 }
-"""Functions whose modules are imported when one of them is first asked for."""
+"""Names whose modules are imported on first access."""
 
 if not TYPE_CHECKING:
-    __getattr__ = deferred(__name__, LATER, absent_from(__name__))
+    __getattr__ = deferred(__name__, _DEFERRED, absent_from(__name__))

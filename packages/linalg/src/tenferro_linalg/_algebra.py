@@ -1,7 +1,7 @@
-"""Matrix algebra on stacks of matrices, written with primitives: the language of the derivative rules.
+"""Matrix algebra on stacks of matrices, written with primitives: the vocabulary of the derivative rules.
 
-Every function works on the last two axes and takes concrete, differentiated and traced values alike. Nothing here
-asks about sizes, so that symbolic extents pass through.
+Every function works on the last two axes and accepts concrete, differentiated and traced values. Nothing here inspects
+sizes, so symbolic extents pass through.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ from tenferro_tensor_core import DimLike
 
 @primitive(family="tenferro-linalg.part.v1", extension="linalg")
 def part_(x: Spec, *, keep: str) -> Spec:
-    """The matrix with all entries set to zero that are not in the part named by `keep`."""
+    """Zero all entries outside the part named by `keep`."""
     if keep not in KEPT:
         raise ArgumentError(f"part keeps one of {', '.join(KEPT)}; got {keep!r}", keep=keep)
     return x
@@ -48,8 +48,9 @@ def identity_like_(x: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.hermitian.v1", extension="linalg")
 def hermitian_(x: Spec, *, transposed: bool) -> Spec:
-    """The Hermitian matrix with the strict lower part of `x` and the real part of its diagonal; or the transpose of
-    this map, the lower part of ``x + x*`` with the real diagonal of `x`."""
+    """The Hermitian matrix with the strict lower part of `x` and the real part of its diagonal; if `transposed`, the
+    transpose of this map: the lower part of ``x + x*`` with the real diagonal of `x`.
+    """
     return x
 
 
@@ -84,7 +85,7 @@ def _identity_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 def _places(x: Any) -> tuple[Any, Any]:
-    """Row and column of every entry."""
+    """Row and column indices of every entry."""
     spec: Spec = x.spec
     rows, columns = (
         iota(shape=spec.shape, dtype=np.dtype(np.int64), axis=axis, place=spec.place)
@@ -125,7 +126,7 @@ def register(registry: Registry) -> None:
 
 
 def part(x: Any, keep: str) -> Any:
-    """`x` with the entries outside of a part set to zero."""
+    """Zero the entries of `x` outside a part."""
     return part_(x, keep=keep)
 
 
@@ -141,7 +142,7 @@ def adjoint(x: Any) -> Any:
 
 
 def mm(x: Any, y: Any, *more: Any) -> Any:
-    """Matrix product of two or more stacks with the same batch axes, from the left to the right."""
+    """Matrix product of two or more stacks with the same batch axes, from left to right."""
     if x.dtype != y.dtype:
         dtype = np.promote_types(x.dtype, y.dtype)
         x, y = to(x, dtype), to(y, dtype)
@@ -151,22 +152,22 @@ def mm(x: Any, y: Any, *more: Any) -> Any:
 
 
 def to(x: Any, dtype: Any) -> Any:
-    """`x` in another dtype."""
+    """Convert `x` to a dtype."""
     return x if x.dtype == dtype else convert(x, dtype=dtype)
 
 
 def re(x: Any) -> Any:
-    """Real part, of real values the value itself."""
+    """Real part; real values are returned as they are."""
     return real(x) if x.spec.cplx else x
 
 
 def im(x: Any) -> Any:
-    """Imaginary part of complex values; of real values zeros."""
+    """Imaginary part; zeros for real values."""
     return imag(x) if x.spec.cplx else x * 0.0
 
 
 def cj(x: Any) -> Any:
-    """Complex conjugate, of real values the value itself."""
+    """Complex conjugate; real values are returned as they are."""
     return conj(x) if x.spec.cplx else x
 
 
@@ -181,13 +182,13 @@ def skew(x: Any) -> Any:
 
 
 def rows(v: Any, like: Any) -> Any:
-    """Vectors `v` (..., m) as matrices of the shape of `like`, constant along each row."""
+    """Broadcast vectors `v` (..., m) to the shape of `like`, constant along each row."""
     n = v.ndim
     return broadcast_in_dim(v, shape=like.spec.shape, dims=tuple(range(n)))
 
 
 def columns(v: Any, like: Any) -> Any:
-    """Vectors `v` (..., n) as matrices of the shape of `like`, constant along each column."""
+    """Broadcast vectors `v` (..., n) to the shape of `like`, constant along each column."""
     n = v.ndim
     return broadcast_in_dim(v, shape=like.spec.shape, dims=(*range(n - 1), n))
 
@@ -214,7 +215,7 @@ def hermitian_from_lower(x: Any) -> Any:
 
 
 def block(x: Any, row: tuple[DimLike, DimLike] | None = None, column: tuple[DimLike, DimLike] | None = None) -> Any:
-    """Rows ``row[0]:row[1]`` and columns ``column[0]:column[1]`` of each matrix; all of them where not given."""
+    """Rows ``row[0]:row[1]`` and columns ``column[0]:column[1]`` of each matrix; by default all."""
     n = x.ndim
     (a, b), (c, d) = row or (0, x.spec.shape[-2]), column or (0, x.spec.shape[-1])
     if a == 0 and c == 0 and b == x.spec.shape[-2] and d == x.spec.shape[-1]:
@@ -223,7 +224,7 @@ def block(x: Any, row: tuple[DimLike, DimLike] | None = None, column: tuple[DimL
 
 
 def total(*terms: Any) -> Any:
-    """Sum of the terms that exist; ``None`` is zero."""
+    """Sum of the terms that are not ``None``."""
     out = None
     for t in terms:
         if t is not None:

@@ -1,11 +1,11 @@
-"""Perturbations that part equal values: where a derivative cannot be had at a matrix, it can be had beside it.
+"""Perturbations that separate equal values: where a derivative is undetermined at a matrix, it is computed nearby.
 
-A smooth function of a matrix has derivatives that are smooth too. Where vectors of equal values leave a rule
-undetermined, the derivative is therefore the limit of those at ``H + t K``, for any K in which the multiplet is not
-degenerate. The perturbations here commute with the matrix and move the members of each multiplet apart by irregular
-amounts (equal ones would make levels collide again further down), small against their own size. There are two, in
-different bases: derivatives of a loss with a kink have a limit along each, but not the same. General matrices, which
-need not have a basis of eigenvectors, are perturbed in generic directions.
+Derivatives of a smooth function of a matrix are smooth. Where vectors of equal values leave a rule undetermined, the
+derivative is therefore the limit of the derivatives at ``H + t K``, for any K that lifts the degeneracy. The
+perturbations here commute with the matrix and separate the members of each multiplet by irregular amounts (equal ones
+would make levels collide again further down), small compared with their size. There are two, in different bases: the
+derivatives of a loss with a kink have a limit along each, but the limits differ. General matrices, which may lack a
+basis of eigenvectors, are perturbed in generic directions.
 """
 
 from typing import Any
@@ -17,37 +17,37 @@ from tenferro_linalg._bases import hermitian, unitary
 from tenferro_runtime.extension import Inactive, Registry, Spec, primitive
 
 NEARLY_DEPENDENT = 1e-4
-"""Eigenvectors of norm 1 are nearly dependent if a combination of them with coefficients of norm 1 is shorter."""
+"""Unit eigenvectors are nearly dependent if a combination with coefficients of norm 1 is shorter than this."""
 
 SMALLEST_SCALE = 0.03
-"""Values below this multiple of the largest one are moved by as much as if they had this size."""
+"""Values below this multiple of the largest one are moved as if they had this size."""
 
 
 @primitive(family="tenferro-linalg.eigh_apart.v1", extension="linalg")
 def eigh_apart_(x: Spec, *, side: int) -> Spec:
-    """A Hermitian K of the shape of x: eigenvalues that are close in ``x`` are apart in ``x + K``."""
+    """A Hermitian K of the shape of x: eigenvalues that are close in ``x`` are separated in ``x + K``."""
     return x
 
 
 @primitive(family="tenferro-linalg.svd_apart.v1", extension="linalg")
 def svd_apart_(x: Spec, *, side: int) -> Spec:
-    """K of the shape of x: singular values that are close, or close to zero, in ``x`` are apart in ``x + K``."""
+    """K of the shape of x: singular values that are close, or close to zero, in ``x`` are separated in ``x + K``."""
     return x
 
 
 @primitive(family="tenferro-linalg.eig_apart.v1", extension="linalg")
 def eig_apart_(x: Spec, *, side: int) -> Spec:
-    """K of the shape of x: eigenvalues that are close, or vectors nearly dependent, are apart in ``x + K``."""
+    """K of the shape of x: close eigenvalues, or nearly dependent vectors, are separated in ``x + K``."""
     return x
 
 
 def step(dtype: Any) -> float:
-    """Distance of neighbours, relative to their size: balances rounding over the gap and the error of the limit."""
+    """Distance of neighbours relative to their size; balances rounding over the gap against the error of the limit."""
     return float(1.3 * np.finfo(dtype).eps ** 0.2)
 
 
 def moves(number: int, side: int, dtype: Any) -> Any:
-    """Irregular distances from their middle, about one step apart; of many members less, so that all stay near."""
+    """Irregular distances from their centre, about one step apart; closer for many members, so that all stay near."""
     rng = np.random.default_rng([11, number, side])
     places = np.arange(number) - (number - 1) / 2 + rng.uniform(-0.3, 0.3, number)
     return step(dtype) * min(1.0, 3 / max(number - 1, 1)) * rng.permutation(places)
@@ -105,7 +105,7 @@ def _svd_kernel(la: Any, ins: Any, outs: Any, *, side: int) -> Any:
 
 
 def _eig_kernel(la: Any, ins: Any, outs: Any, *, side: int) -> Any:
-    """A generic K: equal eigenvalues part in every direction, and those of a Jordan block as roots of the step."""
+    """A generic K: it separates equal eigenvalues in every direction, those of a Jordan block by roots of the step."""
 
     def run(x: Any) -> Any:
         w, v = la.eig(x)

@@ -1,6 +1,6 @@
-"""The provider of devices whose arrays have a library with NumPy's interface, and that of CuPy.
+"""The provider for devices whose array library has NumPy's interface, and the one for CuPy.
 
-Where a test must end in a Python exception the device is waited for.
+A test that may raise an exception synchronizes with the device.
 """
 
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from tenferro_tensor_core import complex_of
 class LinalgProvider:
     """Decompositions and solvers on the arrays of a library with NumPy's interface.
 
-    A method whose function the library lacks raises `UnsupportedError`.
+    Matrices are stacks (..., m, n) of raw arrays. A method whose function the library lacks raises `UnsupportedError`.
 
     Attributes:
         xp: the module with NumPy's interface.
 
     Args:
-        library: that of the backend: of ``"numpy"``, and of ``"scipy.linalg"`` where there is one.
+        library: maps a name to a module of the backend: ``"numpy"``, and ``"scipy.linalg"`` if there is one.
     """
 
     def __init__(self, library: Callable[[str], Any]) -> None:
         self.xp, self._library = library("numpy"), library
 
     def local(self, x: Any) -> Any:
-        """The array in main memory, for tests of single numbers and for messages."""
+        """Copy an array to main memory, for tests of single numbers and for messages."""
         return np.asarray(x)
 
     def finite(self, what: str, x: Any) -> Any:
-        """`x`, after a check that all entries are finite."""
+        """Return `x` after checking that all entries are finite."""
         if not bool(self.xp.isfinite(x).all()):
             index = tuple(self.xp.argwhere(~self.xp.isfinite(x))[0].tolist())
             raise NumericalError(
@@ -43,22 +43,22 @@ class LinalgProvider:
         return x
 
     def routine(self, name: str) -> None:
-        """There are no routines for small matrices."""
+        """Routines for small matrices; none here."""
 
     def svd(self, x: Any, full: bool) -> Any:
-        """U, S, Vh."""
+        """U, S and Vh; square U and Vh if `full`."""
         return self._checked("svd", tuple(self._function("svd")(x, full_matrices=full)))
 
     def svdvals(self, x: Any) -> Any:
-        """Singular values."""
+        """Singular values, descending."""
         return self._checked("svdvals", (self._function("svd")(x, compute_uv=False),))[0]
 
     def eigh(self, x: Any) -> Any:
-        """Eigenvalues and eigenvectors."""
+        """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
         return self._checked("eigh", tuple(self._function("eigh")(x)))
 
     def eigvalsh(self, x: Any) -> Any:
-        """Eigenvalues."""
+        """Eigenvalues of Hermitian matrices, ascending."""
         return self._checked("eigvalsh", (self._function("eigvalsh")(x),))[0]
 
     def eig(self, x: Any) -> Any:
@@ -88,15 +88,15 @@ class LinalgProvider:
         return self._library("scipy.linalg")
 
     def qr(self, x: Any, mode: str) -> Any:
-        """Q and R."""
+        """Q and R in ``"reduced"`` or ``"complete"`` form."""
         return tuple(self._function("qr")(x, mode=mode))
 
     def qr_r(self, x: Any) -> Any:
-        """R of the reduced form alone."""
+        """Only R, in reduced form."""
         return self._function("qr")(x, mode="r")
 
     def lu(self, x: Any) -> tuple[Any, Any]:
-        """L without its diagonal and U in one matrix, and the exchanges of rows."""
+        """L without its diagonal and U packed in one matrix, and the row exchanges."""
         packed, pivots = self.xp.empty_like(x), self.xp.empty((*x.shape[:-2], min(x.shape[-2:])), np.int64)
         if 0 not in x.shape:
             for index in np.ndindex(x.shape[:-2]):
@@ -104,7 +104,7 @@ class LinalgProvider:
         return packed, pivots
 
     def column_order(self, x: Any) -> Any:
-        """The order of the columns in QR with pivots, by projecting out the column with the largest rest."""
+        """Column order of pivoted QR, found by projecting out the column with the largest remainder."""
         xp, (*batch, _, n) = self.xp, x.shape
         rest, order = x.copy(), xp.empty((*batch, n), np.int64)
         left = xp.ones((*batch, n), bool)
@@ -124,12 +124,12 @@ class LinalgProvider:
         raise UnsupportedError("ldl has no kernel on this device; compute it on the CPU, or use lu or cholesky")
 
     def cholesky(self, x: Any) -> Any:
-        """Lower factor."""
+        """Lower Cholesky factor."""
         problem = "is not positive definite; add a multiple of the identity"
         return self._checked("cholesky", (self._function("cholesky")(x),), problem)[0]
 
     def solve(self, x: Any, b: Any, what: str = "solve") -> Any:
-        """Solution of ``x y = b`` for a matrix of right sides."""
+        """Solution of ``x y = b`` for a matrix of right-hand sides."""
         return self._checked(what, (self._function("solve")(x, b),), "is singular; use pinv, or regularise it")[0]
 
     def inv(self, x: Any, what: str) -> Any:
@@ -137,7 +137,7 @@ class LinalgProvider:
         return self._checked(what, (self._function("inv")(x),), "is singular; use pinv, or regularise it")[0]
 
     def lu_factor(self, x: Any) -> Any:
-        """Packed LU factors and pivots; stacks are passed on, since `lu_solve` has the matrices too."""
+        """Packed LU factors and pivots; stacks are returned unfactored, since `lu_solve` receives the matrices too."""
         if x.ndim > 2:
             return x, self.xp.zeros(x.shape[:-1], np.int64)
         lu, pivots = self._extra.lu_factor(x, check_finite=False)
@@ -180,7 +180,7 @@ class LinalgProvider:
         return tuple(self._function("slogdet")(x))
 
     def _checked(self, what: str, parts: tuple[Any, ...], problem: str = "did not converge; rescale it") -> Any:
-        """The solvers report failure through NaN or inf in the result."""
+        """Raise if a result is not finite, which is how these solvers report failure."""
         for p in parts:
             if not bool(self.xp.isfinite(p).all()):
                 index = tuple(self.xp.argwhere(~self.xp.isfinite(p))[0][: max(p.ndim - 2, 0)].tolist())
@@ -190,14 +190,14 @@ class LinalgProvider:
 
 
 class CupyProvider(LinalgProvider):
-    """cuSOLVER and rocSOLVER through CuPy."""
+    """The provider of cuSOLVER and rocSOLVER through CuPy."""
 
     def local(self, x: Any) -> Any:
         """The array in main memory, for messages."""
         return self.xp.asnumpy(x)
 
     def _function(self, name: str) -> Any:
-        """A function of ``cupy.linalg``, which has that for general eigenvalues from version 14 on."""
+        """A function of ``cupy.linalg``; general eigenvalues require CuPy 14."""
         if name in ("eig", "eigvals") and not hasattr(self.xp.linalg, name):
             raise UnsupportedError(f"{name} on this device needs CuPy 14; install it, or compute on the CPU")
         return super()._function(name)

@@ -1,8 +1,8 @@
-"""Bases of multiplets and null spaces: a generic one for recorded calls, an adapted one for forward mode.
+"""Bases of multiplets and null spaces: generic for recorded calls, adapted to the perturbation in forward mode.
 
-LAPACK's choice among the bases of equal values is special: the unit vectors for a multiple of the identity. Tests
-on cotangents in a special basis miss dependent losses. Recorded and traced calls therefore get the basis rotated by
-a fixed generic unitary; plain calls on concrete tensors keep what LAPACK returns.
+LAPACK's choice among the bases of equal values is special: the unit vectors for a multiple of the identity. Tests of
+cotangents in a special basis miss losses that depend on it. Recorded and traced calls therefore rotate the basis by a
+fixed generic unitary; plain calls on concrete tensors return LAPACK's basis.
 
 In forward mode the vectors of equal values move continuously only from the basis that diagonalises the
 perturbation inside each multiplet; `adapted_*` rotate the primal vectors to it.
@@ -27,15 +27,14 @@ def _unitary(n: int, kind: str, side: int) -> np.ndarray[Any, Any]:
 
 
 def unitary(la: Any, n: int, dtype: Any, side: int = 0) -> Any:
-    """The fixed generic unitary (orthogonal for real dtypes) of size `n`; `side` gives independent ones."""
+    """The fixed generic unitary (orthogonal for real dtypes) of size `n`; each `side` has an independent one."""
     return la.xp.asarray(_unitary(n, dtype.kind, side).astype(dtype))
 
 
 def follows(x: Any, dx: Any) -> bool:
-    """Whether the basis can follow the tangent: not where it is still open when the values are computed.
+    """Whether the basis can follow the tangent, which must be known when the values are computed.
 
-    A linearisation, and a program that is pushed in two parts, has one basis for all tangents; the rule then tests
-    that the tangent leaves it alone.
+    A linearisation has one basis for all tangents; its rule instead tests that the tangent does not mix the vectors.
     """
     return bool(inner_array(dx).level <= inner_array(x).level)
 
@@ -45,7 +44,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def hermitian(x: Any) -> Any:
-    """Hermitian part of raw matrices; halved before the sum, so that it cannot overflow."""
+    """Hermitian part of raw matrices, halved before the sum to avoid overflow."""
     half = x * x.dtype.type(0.5)
     return half + half.conj().swapaxes(-1, -2)
 
@@ -83,8 +82,8 @@ def adapted_eigh(la: Any, w: Any, v: Any, dx: Any) -> Any:
 def rebased_svd(la: Any, x: Any, u: Any, s: Any, vh: Any, dx: Any | None) -> tuple[Any, Any, Any]:
     """Singular vectors in another basis of each multiplet and of the null spaces.
 
-    Generic where `dx` is ``None``, else the basis in which ``u* dx v`` is diagonal inside multiplets (its Hermitian
-    part, for the pairs of a non-zero value) and inside the null spaces, which have independent bases on both sides.
+    If `dx` is ``None`` the basis is generic. Otherwise ``u* dx v`` is diagonal inside multiplets (its Hermitian part,
+    for the pairs of a nonzero value) and inside the null spaces, which have independent bases on both sides.
     """
     m, n = x.shape[-2:]
     k, size = s.shape[-1], max(m, n)
@@ -96,7 +95,7 @@ def rebased_svd(la: Any, x: Any, u: Any, s: Any, vh: Any, dx: Any | None) -> tup
     for index in np.ndindex(s.shape[:-1]) if extra else _degenerate(la, flags):
         rank = k - int(la.local(zero[index]).sum())
         ui, vi = u[index], _adjoint(vh[index])
-        if rank < k and (ui.shape[-1] < m or vi.shape[-1] < n):  # the null spaces are larger than what was computed
+        if rank < k and (ui.shape[-1] < m or vi.shape[-1] < n):  # the null spaces are larger than the computed part
             ui, _, vhi = la.svd(x[index], True)
             vi = _adjoint(vhi)
         ui, vi = ui.copy(), vi.copy()

@@ -1,4 +1,4 @@
-"""Batching: matrices of all lanes are one stack; right sides of a matrix that all lanes share are columns of one."""
+"""Batching: the matrices of all lanes form one stack; right-hand sides of a shared matrix become columns."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ STACKS = (
 
 
 def _solving(primitive: Primitive) -> Any:
-    """The rule of a solver whose last operand is the right side, and whose others belong to the matrix."""
+    """The rule of a solver whose last operand is the right-hand side; the other operands describe the matrix."""
 
     def rule(size: DimLike, values: tuple[Any, ...], batched: tuple[bool, ...], /, **metadata: Any) -> Any:
         *matrix, b = values

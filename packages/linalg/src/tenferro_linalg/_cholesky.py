@@ -19,14 +19,20 @@ from tenferro_tensor import Array
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
-    """Lower triangular L with ``A = L @ L*`` and a positive diagonal, or its adjoint.
+    """Cholesky factor of Hermitian positive definite matrices: lower triangular L with ``A = L @ L*``.
 
     Args:
-        x: Hermitian positive definite matrices (..., n, n); of other matrices the Hermitian part is factored.
-        upper: return ``L*``, upper triangular.
+        x: Hermitian positive definite matrices (..., n, n); of other matrices, the Hermitian part is factored.
+        upper: return ``L*``, which is upper triangular.
+
+    Returns:
+        Triangular matrices (..., n, n) of the dtype of `x`, with a positive diagonal.
 
     Raises:
         NumericalError: an entry is not finite, or a matrix is not positive definite.
+        ShapeError: the matrices are not square.
+
+    See also: `cho_factor`, `cholesky_solve`.
 
     >>> cholesky([[4.0, 2.0], [2.0, 5.0]])
     Tensor([[2., 0.],

@@ -1,4 +1,4 @@
-"""Functions that are compositions of others: cross products, integer powers and ranks."""
+"""Cross products, integer powers and ranks, composed of other functions."""
 
 from typing import Any
 
@@ -19,8 +19,17 @@ from tenferro_tensor_core import ask, dim_max, finfo, int64
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Cross product of 3-vectors along an axis; the other axes broadcast.
 
+    Args:
+        x1: array with extent 3 along `axis`.
+        x2: array with extent 3 along `axis`.
+        axis: the axis of the vectors, counted along the broadcast shape.
+
+    Returns:
+        Array of the broadcast shape and the promoted dtype.
+
     Raises:
-        ShapeError: the axis has another extent than 3.
+        AxisError: `axis` is out of range.
+        ShapeError: the extent along the axis is not 3.
 
     >>> cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     Tensor([0., 0., 1.])
@@ -39,7 +48,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         if not ask(x.spec.shape[back], "==", 3):
             raise ShapeError(
                 f"cross takes vectors of 3 entries along axis {axis}, got shapes {show(x1.spec.shape)} and "
-                f"{show(x2.spec.shape)}; pad vectors of the plane with a zero",
+                f"{show(x2.spec.shape)}; append a zero to vectors of length 2",
                 shapes=(x1.spec.shape, x2.spec.shape),
             )
     a, b = ([_entry(x, back, i) for i in range(3)] for x in (x1, x2))
@@ -54,10 +63,20 @@ def _entry(x: Any, axis: int, i: int) -> Any:
 
 
 def matrix_power(x: Any, n: int, /) -> Array:
-    """Integer power of square matrices (..., m, m), by repeated squaring; of the inverse for negative `n`.
+    """Integer power of square matrices, by repeated squaring; for negative `n`, of the inverse.
+
+    Args:
+        x: matrices (..., m, m).
+        n: the exponent.
+
+    Returns:
+        Matrices (..., m, m) of the dtype of `x`.
 
     Raises:
+        ArgumentError: `n` is not an integer.
         NumericalError: `n` is negative and a matrix is singular.
+
+    See also: `fractional_matrix_power`.
 
     >>> matrix_power([[1.0, 1.0], [0.0, 1.0]], 5)
     Tensor([[1., 5.],
@@ -81,12 +100,18 @@ def matrix_power(x: Any, n: int, /) -> Array:
 
 
 def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Array:
-    """Number of singular values above `rtol` times the largest, as int64.
+    """Rank of matrices: the number of singular values above `rtol` times the largest.
 
     Args:
         x: matrices (..., m, n).
-        rtol: relative cut, a number or an array that broadcasts with the batch axes; by default max(m, n) times the
-            rounding unit.
+        rtol: relative cutoff, a number or an array that broadcasts with the batch axes; by default max(m, n) times the
+            machine epsilon.
+
+    Returns:
+        int64 numbers (...).
+
+    Raises:
+        NumericalError: an entry is not finite, or LAPACK does not converge.
 
     >>> matrix_rank([[1.0, 2.0], [2.0, 4.0]])
     Tensor(1)

@@ -18,18 +18,18 @@ def cond(x: Any, /, p: float | str | None = None) -> Array:
     """Condition numbers ``norm(A, p) * norm(inv(A), p)`` of matrices.
 
     Args:
-        x: matrices (..., m, n), square ones unless `p` is ``None``, 2 or -2.
-        p: the norm: ``None`` or 2 for the quotient of the largest and the smallest singular value, -2 for its inverse,
-            or ``"fro"``, ``"nuc"``, 1, -1, inf, -inf.
+        x: matrices (..., m, n); square unless `p` is ``None``, 2 or -2.
+        p: the norm: ``None`` or 2 for the ratio of the largest to the smallest singular value, -2 for its inverse, or
+            ``"fro"``, ``"nuc"``, 1, -1, inf, -inf.
 
     Returns:
-        Numbers (...), inf for singular matrices, whose derivatives are 0.
+        Real numbers (...); inf for singular matrices, with derivative 0.
 
     Raises:
-        ArgumentError: another `p`.
-        DegenerateError: (derivative) equal singular values put a kink there.
+        ArgumentError: `p` is none of these.
+        DegenerateError: (derivative) equal singular values create a kink.
         NumericalError: an entry is not finite.
-        ShapeError: a matrix is empty, or not square where it has to be.
+        ShapeError: a matrix is empty, or not square where it must be.
 
     >>> cond([[2.0, 0.0], [0.0, 8.0]])
     Tensor(4.)

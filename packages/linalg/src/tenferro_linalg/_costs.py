@@ -1,8 +1,8 @@
-"""The cost of decompositions and solvers: operations after Golub and Van Loan, and the memory that LAPACK takes.
+"""Cost models of decompositions and solvers: operations after Golub and Van Loan, and the memory that LAPACK takes.
 
 NumPy hands LAPACK one matrix of a stack at a time: copies of the operand and of the results, and the work array that
-the driver asks for. These are the coefficients below, for real numbers; measured on square, tall and wide matrices.
-Sizes: ``m`` by ``n``, ``k`` the smaller of them; ``m n k`` is long side times short side squared.
+the driver requests. The coefficients below are for real numbers, measured on square, tall and wide matrices.
+Sizes: ``m`` by ``n``, ``k`` the smaller of them; ``m n k`` is the long side times the short side squared.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tenferro_runtime.extension import Cost, DimLike, Registry, Spec, dim_min
 
 Specs = tuple[Spec, ...]
 
-PANEL = 96
-"""Columns that blocked algorithms keep beside the matrix."""
+BLOCK_COLUMNS = 96
+"""Number of columns that blocked algorithms store in addition to the matrix."""
 
 
 class _Sizes:
@@ -52,7 +52,7 @@ def _svd_cost(ins: Specs, outs: Specs, **_: Any) -> Cost:
 
 def _svdvals_cost(ins: Specs, outs: Specs) -> Cost:
     s = _Sizes(ins[0])
-    return s.cost(2 * s.m * s.n * s.k + 2 * s.k * s.k * s.k, s.m * s.n + PANEL * (s.m + s.n))
+    return s.cost(2 * s.m * s.n * s.k + 2 * s.k * s.k * s.k, s.m * s.n + BLOCK_COLUMNS * (s.m + s.n))
 
 
 def _pinv_cost(ins: Specs, outs: Specs, **_: Any) -> Cost:
@@ -62,7 +62,7 @@ def _pinv_cost(ins: Specs, outs: Specs, **_: Any) -> Cost:
 
 
 def _square(flops: int, by: int, work: int, more: int = 0) -> Any:
-    """A model of ``flops / by`` n^3 operations, and of `work` matrices beside operand and result, `more` if complex."""
+    """Model of ``flops / by`` n^3 operations and `work` matrices besides operand and result, plus `more` if complex."""
 
     def model(ins: Specs, outs: Specs, **_: Any) -> Cost:
         s = _Sizes(ins[0])
@@ -97,7 +97,7 @@ def _triangular_cost(ins: Specs, outs: Specs, **_: Any) -> Cost:
 
 
 def _tridiagonal_cost(ins: Specs, outs: Specs) -> Cost:
-    """Some twenty rotations of two rows for each eigenvalue."""
+    """About twenty rotations of two rows for each eigenvalue."""
     (out,) = outs
     return Cost(20 * out.size * out.shape[-1], workspace=2 * out.dtype.itemsize * out.shape[-1])
 

@@ -1,18 +1,18 @@
 """Division by gaps that may vanish: the tests that decide, and the masked quotient.
 
 Derivatives of decompositions divide numerators by gaps ``v_j - v_i`` between values (or ``v_i + v_j``, or ``v_j``).
-Where a gap vanishes the quotient has a meaning only if its numerator vanishes too, and even then the value 0 is
-right only under a condition on the loss. Tests and quotient are primitives whose kernels look at the numbers:
-so the rules trace, render and nest, and the tests run at every replay.
+Where a gap vanishes the quotient is meaningful only if its numerator vanishes too, and even then the value 0 is
+correct only under a condition on the loss. Tests and quotient are primitives whose kernels inspect the numbers, so the
+rules trace, render and nest, and the tests run at every replay.
 
-Three tests, for rotations of the vectors of equal values that leave the decomposition valid:
+Four tests, for rotations of the vectors of equal values that leave the decomposition valid:
 
-- `checked`: numerators of vanishing gaps vanish. For a cotangent that says that the loss does not depend on the
-  choice (else `GaugeError`), for a tangent that the basis already diagonalises the perturbation.
-- `certified`: the cotangents of equal values are equal. In a *generic* basis of each multiplet that holds, almost
-  surely, only if the gradient restricted to the multiplet is a multiple of the identity: then dropping the pair is
-  exact. Without it there are losses (``tr(B sin H)`` at equal eigenvalues) whose dropped gradient is silently wrong.
-  Where only values are used the criterion is exact in every basis.
+- `checked`: numerators of vanishing gaps vanish. For a cotangent this means that the loss does not depend on the
+  choice (otherwise `GaugeError`), for a tangent that the basis already diagonalises the perturbation.
+- `certified`: the cotangents of equal values are equal. In a *generic* basis of each multiplet this holds, almost
+  surely, only if the gradient restricted to the multiplet is a multiple of the identity; dropping the pair is then
+  exact. Without this test the dropped gradient of some losses (``tr(B sin H)`` at equal eigenvalues) is silently wrong.
+  If only values are used the criterion is exact in every basis.
 - `unrotated`: a basis of a null space enters only through its projector.
 - `unsigned`: at a single zero value of a real square matrix the signs of both null vectors are free, independently of
   each other. No derivative sees a sign, so a loss that uses both vectors is refused.
@@ -52,31 +52,31 @@ def cotangent_scale_(values: Spec, *others: Spec) -> Spec:
 def checked_(
     numerator: Spec, values: Spec, scale: Spec, *, kind: str, role: str, what: str, size: DimLike, cut: DimLike | None
 ) -> Spec:
-    """`numerator`, after the test that it vanishes where the gap of kind `kind` vanishes."""
+    """Return `numerator` after testing that it vanishes where the gap of kind `kind` vanishes."""
     return numerator
 
 
 @primitive(family="tenferro-linalg.quotient.v1", extension="linalg")
 def quotient_(numerator: Spec, values: Spec, *, kind: str, what: str, size: DimLike, strict: bool) -> Spec:
-    """`numerator` divided by its gaps, and 0 where the gap vanishes; where `strict`, that is an error instead."""
+    """`numerator` divided by its gaps; where a gap vanishes, 0, or an error if `strict`."""
     return numerator
 
 
 @primitive(family="tenferro-linalg.certified.v1", extension="linalg")
 def certified_(cotangent: Spec, values: Spec, *others: Spec, what: str, size: DimLike, cut: DimLike | None) -> Spec:
-    """`cotangent` of the values, after the test that it is equal for equal values, and 0 for zero singular values."""
+    """Return `cotangent` after testing that it is equal for equal values, and 0 for zero singular values."""
     return cotangent
 
 
 @primitive(family="tenferro-linalg.unrotated.v1", extension="linalg")
 def unrotated_(cotangent: Spec, basis: Spec, scale: Spec, *, what: str, size: DimLike) -> Spec:
-    """`cotangent` of a basis of a null space, after the test that a rotation of the basis does not change the loss."""
+    """Return `cotangent` of a null-space basis after testing that a rotation of the basis does not change the loss."""
     return cotangent
 
 
 @primitive(family="tenferro-linalg.unsigned.v1", extension="linalg")
 def unsigned_(cotangent: Spec, other: Spec, values: Spec, scale: Spec, *, size: DimLike) -> Spec:
-    """`cotangent` of U, after the test that not both it and the `other` one, of V, use a single null vector."""
+    """Return `cotangent` of U after testing that not both it and `other`, of V, use a single null vector."""
     return cotangent
 
 
@@ -107,7 +107,7 @@ def scale_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 def _condition(xp: Any, values: Any, size: int) -> Any:
-    """The largest value over the smallest gap that does not vanish."""
+    """The largest value over the smallest nonvanishing gap."""
     if values.shape[-1] < 2:
         return xp.zeros(values.shape[:-1], values.dtype)
     gaps = xp.abs(values[..., 1:] - values[..., :-1])
@@ -133,7 +133,7 @@ def _checked_kernel(la: Any, ins: Any, outs: Any, *, kind: str, role: str, what:
 
 
 def not_vanishing(xp: Any, numerator: Any, values: Any, scale: Any, kind: str, role: str, size: int) -> Any:
-    """Where a numerator does not vanish though its gap does."""
+    """Where a numerator does not vanish although its gap does."""
     vanishing = multiplets.pairs(xp, values, kind, size)
     if kind == "difference" and role == "tangent":
         vanishing = vanishing & ~xp.eye(values.shape[-1], dtype=bool)
@@ -142,7 +142,7 @@ def not_vanishing(xp: Any, numerator: Any, values: Any, scale: Any, kind: str, r
 
 
 def beyond_noise(xp: Any, numerator: Any, values: Any, scale: Any, size: int) -> Any:
-    """Where a numerator is no noise of phases: cotangents of second order hold quotients by the smallest gap."""
+    """Where a numerator exceeds the noise of phases; cotangents of second order hold quotients by the smallest gap."""
     noise = multiplets.EPS[values.dtype] * _condition(xp, values, size) * xp.asarray(scale)
     return ~xp.eye(values.shape[-1], dtype=bool) | (xp.abs(numerator) > noise[..., None, None])
 
@@ -168,9 +168,9 @@ def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, stri
 
 
 def too_close(xp: Any, values: Any, kind: str) -> Any:
-    """Gaps that no quotient of higher order may have: its noise is divided once more, and below sqrt(eps) none is left.
+    """Gaps too small for a quotient of higher order: it divides the noise once more; below sqrt(eps) no digit is left.
 
-    Those of the diagonal are no gaps.
+    The diagonal does not count.
     """
     root = multiplets.EPS[values.dtype] ** 0.5
     close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
@@ -178,8 +178,8 @@ def too_close(xp: Any, values: Any, kind: str) -> Any:
 
 
 def divided(xp: Any, numerator: Any, values: Any, kind: str, size: int) -> Any:
-    """`numerator` over its gaps, and 0 where they vanish."""
-    # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
+    """`numerator` over its gaps; 0 where they vanish."""
+    # Mask both sides: an inf of a dropped pair would reappear as NaN at second order.
     vanishing = multiplets.pairs(xp, values, kind, size)
     gaps = xp.where(vanishing, values.dtype.type(1), multiplets.gaps(values, kind))
     return xp.where(vanishing, numerator.dtype.type(0), numerator / gaps)
@@ -200,7 +200,7 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> A
 
 
 def unequal(xp: Any, cotangent: Any, values: Any, others: Any, what: str, size: int) -> tuple[Any, Any]:
-    """Pairs of equal values whose cotangents differ, and singular values of zero that have one, or ``None``."""
+    """Pairs of equal values with different cotangents, and zero singular values with a nonzero one, or ``None``."""
     vectors, matrices = _norms(xp, (cotangent, *others), values)
     largest = xp.asarray(_largest(xp, values))
     tolerance = TOLERANCE * multiplets.EPS[values.dtype] * size
@@ -224,7 +224,7 @@ def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> A
 
 
 def rotation(xp: Any, cotangent: Any, basis: Any, scale: Any, size: int) -> tuple[Any, Any]:
-    """How much rotations of a basis change the loss, and the limit up to which that counts as nothing."""
+    """How much rotations of a basis change the loss, and the limit below which that counts as zero."""
     inner = basis.conj().swapaxes(-1, -2) @ cotangent
     turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
     return turn, TOLERANCE * float(np.finfo(cotangent.dtype).eps) * size * xp.asarray(scale)
@@ -243,7 +243,7 @@ def _unsigned_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 
 def both_signs(xp: Any, cotangent: Any, other: Any, values: Any, scale: Any, size: int) -> Any:
-    """Matrices with a single null vector on each side where the loss uses both."""
+    """Which matrices have a single null vector on each side, with a loss that uses both."""
     single = multiplets.null(xp, values, size).sum(axis=-1) == 1
     limit = TOLERANCE * multiplets.EPS[values.dtype] * size * xp.asarray(scale)
     used = [xp.linalg.norm(g[..., -1], axis=-1) > limit for g in (cotangent, other)]
@@ -265,7 +265,7 @@ def quotient(numerator: Any, values: Any, kind: str, what: str, size: DimLike) -
 def certified(
     cotangent: Any, values: Any, others: tuple[Any, ...], what: str, size: DimLike, cut: DimLike | None = None
 ) -> Any:
-    """See the module's text; `others` are the cotangents of the vectors, as far as they exist."""
+    """See the module's text; `others` are the cotangents of the vectors, or ``None``."""
     return certified_(cotangent, values, *[o for o in others if o is not None], what=what, size=size, cut=cut)
 
 
@@ -280,7 +280,7 @@ def unsigned(cotangent: Any, other: Any, values: Any, scale: Any, size: DimLike)
 
 
 def cotangent_scale(values: Any, *cotangents: Any) -> Any:
-    """Size that the numerators made of these cotangents are compared with."""
+    """Scale for comparing numerators computed from these cotangents."""
     return cotangent_scale_(values, *[c for c in cotangents if c is not None])
 
 
@@ -321,7 +321,7 @@ PASSING = General(
     jvp=lambda primals, tangents, outs, **_: (tangents[0],),
     vjp=lambda primals, outs, cotangents, **_: (cotangents[0], *[None] * (len(primals) - 1)),
 )
-"""A test passes its first operand on: the derivative of a test is the derivative of that operand."""
+"""A test returns its first operand, so its derivative is the derivative of that operand."""
 
 
 def register(registry: Registry) -> None:

@@ -1,17 +1,17 @@
 """Determinants.
 
-``d det = tr(adj(A) dA)`` with the adjugate, which exists for every matrix: no division, so that singular matrices
+``d det = tr(adj(A) dA)`` with the adjugate, which exists for every matrix: no division, so singular matrices
 have exact derivatives of every order. With ``A = U diag(s) V*`` and ``phi = det(U) det(V*)``::
 
     adj(A) = phi V diag(prod_{l != i} s_l) U*
 
 The k-th derivative of the adjugate is symmetric and linear in its k directions, and so is the next one of `det`,
-``tr(D_0 d^k adj(A)[D_1, ..., D_k])``. So one primitive has them all, and is closed under both modes. With
+``tr(D_0 d^k adj(A)[D_1, ..., D_k])``. One primitive therefore serves all orders, and is closed under both modes. With
 ``B_j = U* D_j V``, rows ``i_0, ..., i_k`` and permutations ``p`` of ``0, ..., k``::
 
     tr(D_0 d^k adj(A)[D_1, ...]) = phi sum_i E_i sum_p sign(p) prod_j B_j[i_j, i_p(j)],   E_i = prod_{l not in i} s_l
 
-where ``E_i`` is 0 if two of the rows are equal. The sum over rows has ``n^(k + 1)`` terms: what order k + 1 costs.
+where ``E_i`` is 0 if two of the rows are equal. The sum over rows has ``n^(k + 1)`` terms, the cost of order k + 1.
 
 For ``(sign, log|det|)`` with ``t = tr(A^-1 dA)``: ``d log|det| = Re t``, ``d sign = i sign Im t``.
 """
@@ -31,17 +31,34 @@ from tenferro_tensor_core import real_of
 
 
 class SlogdetResult(NamedTuple):
-    """Sign, or phase, and logarithm of the absolute value."""
+    """Determinant as sign and logarithm.
+
+    Attributes:
+        sign: the sign; a phase for complex matrices.
+        logabsdet: logarithm of the absolute value.
+    """
 
     sign: Any
     logabsdet: Any
 
 
 def det(x: Any, /) -> Array:
-    """Determinants (...,) of square matrices (..., n, n).
+    """Determinants of square matrices.
 
-    Derivatives of every order are exact for singular matrices too. The first two cost a singular value decomposition,
-    and order k from the third on about ``k! n^k`` operations.
+    Derivatives of every order are exact, for singular matrices too. The first two cost a singular value decomposition;
+    order k from the third on costs about ``k! n^k`` operations.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Numbers (...) of the dtype of `x`.
+
+    Raises:
+        NumericalError: (gradient) an entry is not finite.
+        ShapeError: the matrices are not square.
+
+    See also: `slogdet`, which does not overflow.
 
     >>> det([[1.0, 2.0], [2.0, 3.0]])
     Tensor(-1.)
@@ -50,12 +67,19 @@ def det(x: Any, /) -> Array:
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """Sign and ``log|det|`` of square matrices (..., n, n), where ``det`` itself would overflow.
+    """Sign and ``log|det|`` of square matrices, computed without overflow.
 
-    The sign is a phase for complex matrices. Singular matrices give 0 and -inf; their gradient is an error.
+    Singular matrices yield 0 and -inf, and have no gradient.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        ``sign`` (...) of the dtype of `x`, a phase for complex matrices, and ``logabsdet`` (...), real.
 
     Raises:
         NumericalError: (gradient) the matrix is singular.
+        ShapeError: the matrices are not square.
 
     >>> slogdet([[2.0, 0.0], [0.0, -2.0]]).sign
     Tensor(-1.)
@@ -81,14 +105,14 @@ def slogdet_(x: Spec) -> tuple[Spec, Spec]:
 
 @primitive(family="tenferro-linalg.adjugate.v1", extension="linalg")
 def adjugate_(x: Spec) -> Spec:
-    """Adjugate: transposed matrix of cofactors, ``x @ adj(x) = det(x) I``, for every rank."""
+    """Adjugate, the transposed matrix of cofactors: ``x @ adj(x) = det(x) I`` at every rank."""
     det_.infer(x)
     return x
 
 
 @primitive(family="tenferro-linalg.adjugate_change.v1", extension="linalg")
 def adjugate_change_(x: Spec, *directions: Spec) -> Spec:
-    """Derivative of the adjugate along one direction or, of higher order, along several."""
+    """Derivative of the adjugate along one direction, or of higher order along several."""
     det_.infer(x)
     return x
 
@@ -102,7 +126,7 @@ def _excluded(xp: Any, s: Any) -> Any:
 
 
 def _excluded_sets(xp: Any, s: Any, count: int) -> Any:
-    """Products of all values but `count`, zero where two of these are the same one."""
+    """Products of all values but `count`; zero where two of the excluded ones coincide."""
     if count == 1:
         return _excluded(xp, s)
     n = s.shape[-1]
@@ -123,13 +147,13 @@ def _factors(la: Any, x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def adjugate_of(la: Any, x: Any) -> Any:
-    """The adjugate of raw matrices."""
+    """Adjugate of raw matrices."""
     uh, s, v, phase = _factors(la, x)
     return phase * ((v * _excluded(la.xp, s)[..., None, :]) @ uh)
 
 
 def adjugate_change_of(la: Any, x: Any, *directions: Any) -> Any:
-    """Its derivative along directions."""
+    """Derivative of the adjugate along directions, of raw matrices."""
     xp, order = la.xp, len(directions)
     rows = "abcdefghijklmnopqrstuvwxyz"[: order + 1]
     uh, s, v, phase = _factors(la, x)

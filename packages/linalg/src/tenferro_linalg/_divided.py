@@ -1,4 +1,4 @@
-"""Sums over divided differences of a function of eigenvalues, of any order, at equal and at close ones.
+"""Sums over divided differences of a function of eigenvalues, of any order, at equal and close eigenvalues too.
 
 For matrices M_1, ..., M_p and eigenvalues w this computes, with matrix products and without tables of more than two
 axes::
@@ -6,12 +6,12 @@ axes::
     S(M_1, ..., M_p)_il = sum_jk.. f[w_i, w_j, w_k, ..., w_l] (M_1)_ij (M_2)_jk ... (M_p)_.l
 
 The p-th divided difference is the mean of the p-th derivative over the simplex of its points, over p! (Hermite and
-Genocchi). Points that are apart have ``f[..] = (f[without a] - f[without b]) / (b - a)`` instead, which loses digits as
-a and b come close. So eigenvalues are grouped. Where all points are in one group, the p-th derivative is replaced by
-the polynomial through its values at a few nodes, whose mean is known. Else some point is the first outside of the group
-of those before it: the quotient of these two neighbours is an entry of a matrix, and takes the sum to sums of one
-factor less. Groups are wide; where a function is too rough for that, which the coefficients of the polynomial show,
-narrow ones take their place.
+Genocchi). For distant points ``f[..] = (f[without a] - f[without b]) / (b - a)`` holds instead, which loses digits as
+a and b approach each other. Eigenvalues are therefore grouped. If all points are in one group, the p-th derivative is
+replaced by the polynomial through its values at a few nodes, whose mean is known. Otherwise some point is the first
+outside the group of those before it: the quotient of these two neighbours is an entry of a matrix, and reduces the sum
+to sums with one factor less. Groups are wide; where the function is too rough for that, which the coefficients of the
+polynomial show, narrow ones replace them.
 """
 
 from functools import lru_cache
@@ -27,43 +27,43 @@ from tenferro_runtime.extension import Inactive, Program, Registry, Spec, primit
 from tenferro_tensor.catalog import reshape
 
 NODES = 6
-"""Values of a derivative through which its polynomial goes; an even number, so that none is in the middle."""
+"""Number of nodes that define the polynomial of a derivative; even, so that none is at the centre."""
 
-WIDE, NARROW = 1e-2, 5e-3
-"""Most that a wide group spans of the largest eigenvalue, and a narrow one of its own smallest one."""
+WIDE_SPAN, NARROW_SPAN = 1e-2, 5e-3
+"""Largest span of a wide group relative to the largest eigenvalue; of a narrow group, to its own smallest."""
 
-ROUGH = 1e-9
+MAX_LAST_COEFFICIENT = 1e-9
 """Relative size of the last coefficient above which the polynomial of a wide group is not trusted; or of rounding."""
 
 
 @primitive(family="tenferro-linalg.spectral_groups.v1", extension="linalg")
 def groups_(w: Spec) -> tuple[Spec, Spec, Spec]:
-    """For wide and narrow groups: the group of each eigenvalue, its place there, from -1 to 1, and the nodes."""
+    """For wide and narrow groups: the group of each eigenvalue, its position there, from -1 to 1, and the nodes."""
     shape = (*w.shape[:-1], 2, w.shape[-1])
     return w.with_(shape=shape), w.with_(shape=shape), w.with_(shape=(*shape, NODES))
 
 
 @lru_cache(maxsize=1)
 def node_places() -> Any:
-    """Places of the nodes between -1 and 1."""
+    """Positions of the nodes between -1 and 1."""
     return np.cos((np.arange(NODES) + 0.5) * np.pi / NODES)
 
 
 @lru_cache(maxsize=2)
 def _to_coefficients(chebyshev: bool) -> Any:
-    """Takes values at the nodes, multiplied from the left, to coefficients."""
+    """The matrix that maps values at the nodes to coefficients."""
     make: Any = np.polynomial.chebyshev.chebvander if chebyshev else np.polynomial.polynomial.polyvander
     return np.linalg.inv(make(node_places(), NODES - 1)).T
 
 
 def _starts(w: list[float], wide: float | None, rounding: float) -> list[int]:
-    """Starts of the groups of ascending values: too wide ones are cut at their largest gap, if it is no noise."""
+    """Starts of the groups of ascending values; too wide groups are cut at their largest gap unless it is noise."""
     starts: list[int] = []
     cuts = [0, *[i + 1 for i in range(len(w) - 1) if _apart(w[i], w[i + 1], wide, rounding)], len(w)]
     stack = list(pairwise(cuts))[::-1]
     while stack:
         a, b = stack.pop()
-        limit = NARROW * min(abs(w[a]), abs(w[b - 1])) if wide is None else wide
+        limit = NARROW_SPAN * min(abs(w[a]), abs(w[b - 1])) if wide is None else wide
         if b - a > 1 and w[b - 1] - w[a] > limit:
             gaps = [w[i + 1] - w[i] for i in range(a, b - 1)]
             largest = max(gaps)
@@ -76,8 +76,8 @@ def _starts(w: list[float], wide: float | None, rounding: float) -> list[int]:
 
 
 def _apart(a: float, b: float, wide: float | None, rounding: float) -> bool:
-    """Whether two neighbours are in no common group, whatever the others are."""
-    return b - a > max(rounding, NARROW * max(abs(a), abs(b)) if wide is None else wide)
+    """Whether two neighbours can share no group, whatever the other values are."""
+    return b - a > max(rounding, NARROW_SPAN * max(abs(a), abs(b)) if wide is None else wide)
 
 
 def _groups_of(w: Any) -> tuple[Any, Any, Any]:
@@ -88,7 +88,7 @@ def _groups_of(w: Any) -> tuple[Any, Any, Any]:
         levels = w.tolist()
         largest = max(abs(levels[0]), abs(levels[-1]))
         rounding = n * multiplets.EPS[w.dtype] * largest
-        for kind, wide in enumerate((WIDE * largest, None)):
+        for kind, wide in enumerate((WIDE_SPAN * largest, None)):
             starts = _starts(levels, wide, rounding)
             if len(starts) == n:
                 group[kind], centre[kind] = np.arange(n), w
@@ -117,14 +117,14 @@ def _groups_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 class _OrderData(NamedTuple):
-    """What divided differences of one order are made of.
+    """Data of the divided differences of one order.
 
     Attributes:
         inside: whether two eigenvalues are in one group (..., n, n).
-        rates: 1 over the difference of two eigenvalues that are not, else 0.
-        place: of an eigenvalue in its group (..., n).
-        coefficients: of the polynomial of the derivative there (..., n, NODES).
-        single: whether no two eigenvalues are known to be in one group.
+        rates: 1 over the difference of two eigenvalues in different groups, otherwise 0.
+        place: position of each eigenvalue in its group (..., n).
+        coefficients: coefficients of the polynomial of the derivative there (..., n, NODES).
+        single: whether no two eigenvalues are known to share a group.
     """
 
     inside: Any
@@ -136,9 +136,9 @@ class _OrderData(NamedTuple):
 
 def _level(xp: Any, w: Any, group: Any, place: Any, values: Any, traced: bool) -> _OrderData:
     sizes = xp.abs(values[..., 0, :, :] @ xp.asarray(_to_coefficients(True)))
-    rough = max(ROUGH, 16 * multiplets.EPS[w.dtype])
+    rough = max(MAX_LAST_COEFFICIENT, 16 * multiplets.EPS[w.dtype])
     wide = sizes[..., -1] <= rough * sizes.max(axis=-1)
-    # Numbers of wide and of narrow groups must not be confused.
+    # Indices of wide and of narrow groups must not collide.
     number = xp.where(wide, group[..., 0, :], -1 - group[..., 1, :])
     inside = number[..., :, None] == number[..., None, :]
     gaps = xp.where(inside, w.dtype.type(1), w[..., :, None] - w[..., None, :])
@@ -155,10 +155,10 @@ class SpectralSums:
     Args:
         xp: the array library.
         w: eigenvalues (..., n).
-        values: the function there.
-        group, place: of `groups_`.
-        derivatives: values of the derivatives at the nodes, of order one first.
-        traced: whether the arrays have no values yet, which then decide nothing.
+        values: values of the function there.
+        group, place: results of `groups_`.
+        derivatives: values of the derivatives at the nodes, starting with order one.
+        traced: whether the arrays are traced, so that no branch can depend on their values.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class SpectralSums:
         """The divided differences of order one."""
 
     def of(self, factors: list[Any]) -> Any:
-        """The sum for some factors."""
+        """The sum for given factors."""
         level, p = self.levels[len(factors) - 1], len(factors)
         if p == 1:
             return self.table * factors[0]
@@ -191,7 +191,7 @@ class SpectralSums:
         return out
 
     def _within(self, level: _OrderData, factors: list[Any]) -> Any:
-        """The part with all points in one group: the m-th term has all products of m places along the path."""
+        """The part with all points in one group: the m-th term has all products of m positions along the path."""
         place, p = level.place[..., None, :], len(factors)
         if level.single:
             out = factors[0] * (level.coefficients[..., :, 0, None] / factorial(p))
@@ -216,7 +216,7 @@ class SpectralSums:
 
 
 def _at(program: Program, points: Any, captured: tuple[Any, ...]) -> Any:
-    """The function at points of any shape; its program is for vectors."""
+    """The function at points of any shape; its program takes vectors."""
     if points.ndim == 1:
         return applied(program, points, *captured)
     values = applied(program, reshape(points, shape=(points.spec.size,)), *captured)
@@ -224,12 +224,12 @@ def _at(program: Program, points: Any, captured: tuple[Any, ...]) -> Any:
 
 
 def data(w: Any, program: Program, captured: tuple[Any, ...], order: int) -> tuple[Any, ...]:
-    """What sums of an order take besides the factors: values of the function and its derivatives.
+    """The operands of sums of an order besides the factors: values of the function and of its derivatives.
 
     Args:
         w: eigenvalues (..., n), ascending.
-        program: the function, of a vector and of what else it uses.
-        captured: that.
+        program: the function of a vector and of its captured values.
+        captured: these values.
         order: the order.
     """
     values = _at(program, w, captured)

@@ -5,8 +5,8 @@ For ``A V = V diag(w)`` with columns of norm 1, ``M = V^-1 dA V`` and ``E_ij = w
     dw = diag M        dV = V Q - V diag(Re v_j* (V Q)_j),  Q_ij = M_ij / E_ij,  Q_ii = 0
     A' = V^-* P V*     P = diag(w') + N_ij / conj(E_ij),    N = X - (V* V) Re diag X,  X = V* V'
 
-(primes are cotangents). The phase of each vector is free, and the tangent moves it as it likes; a loss that depends on
-it is refused. The rules stay complex for real A, of whose derivative they take the real part.
+(primes are cotangents). The phase of each vector is free, and the tangent changes it arbitrarily; a loss that depends
+on it is refused. For real A the rules compute in complex arithmetic and return the real part of the derivative.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,12 @@ from tenferro_tensor_core import complex_of
 
 
 class EigResult(NamedTuple):
-    """Eigenvalues in no particular order, and eigenvectors in the columns of a matrix; both complex."""
+    """Eigendecomposition of general matrices; both parts are complex.
+
+    Attributes:
+        eigenvalues: in no particular order.
+        eigenvectors: in the columns of a matrix, with norm 1.
+    """
 
     eigenvalues: Any
     eigenvectors: Any
@@ -34,23 +39,23 @@ def eig(x: Any, b: Any = None, /) -> EigResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of square matrices, ``A @ V = V @ diag(w)``, both complex.
 
     Differentiable where the loss does not depend on the phases of the vectors, which have norm 1, nor on the choice of
-    vectors of equal eigenvalues. Where these do not determine the derivative, or are too few, the transforms find it as
-    a limit; `y.backward()` cannot. Hermitian matrices are better served by `eigh`.
+    vectors of equal eigenvalues. Where these do not determine the derivative, or are too few, the transforms compute it
+    as a limit; `y.backward()` cannot. For Hermitian matrices use `eigh`.
 
     Args:
-        x: matrices (..., n, n).
-        b: invertible matrices of the generalised problem ``A V = B V diag(w)``; batch axes broadcast.
+        x: matrices (..., n, n), real or complex.
+        b: invertible matrices (..., n, n) of the generalised problem ``A V = B V diag(w)``; batch axes broadcast.
 
     Returns:
-        Eigenvalues (..., n), in the order of LAPACK, and eigenvectors (..., n, n) in columns.
+        Eigenvalues (..., n), in LAPACK's order, and eigenvectors (..., n, n) in columns, both complex.
 
     Raises:
         NumericalError: an entry is not finite, LAPACK does not converge, or `b` is singular.
         GaugeError: (gradient) the loss depends on the phase of a vector.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues, or they leave a bare backward pass
             undetermined.
-        DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and the loss is not smooth there,
-            or this is a bare backward pass.
+        DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and either the loss is not smooth
+            there or this is a bare backward pass.
 
     >>> eig([[2.0, 1.0], [0.0, 3.0]]).eigenvalues
     Tensor([2.+0.j, 3.+0.j])
@@ -59,28 +64,33 @@ def eig(x: Any, b: Any = None, /) -> EigResult:
 
 
 def eigvals(x: Any, b: Any = None, /) -> Array:
-    """Eigenvalues of square matrices (..., n, n), complex, of shape (..., n), in the order of LAPACK.
-
-    With `b` they are those of the generalised problem, as in `eig`.
+    """Eigenvalues of square matrices, complex, in LAPACK's order.
 
     The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+        b: invertible matrices (..., n, n) of the generalised problem, as for `eig`.
+
+    Returns:
+        Complex values (..., n).
 
     Raises:
         NumericalError: an entry is not finite, LAPACK does not converge, or `b` is singular.
         DegenerateError: (gradient) the loss treats equal eigenvalues differently.
-        DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and the loss is not smooth there,
-            or this is a bare backward pass.
+        DefectiveError: (gradient) the vectors are linearly dependent up to rounding, and either the loss is not smooth
+            there or this is a bare backward pass.
 
     >>> eigvals([[0.0, 1.0], [-1.0, 0.0]])
     Tensor([0.+1.j, 0.-1.j])
     """
     x = _matrix("eigvals", x, b)
-    # A differentiated call keeps the vectors, which its derivative needs.
+    # A differentiated call keeps the vectors for its derivative.
     return eig_(x)[0] if differentiated(x) else eigvals_(x)
 
 
 def _matrix(what: str, x: Any, b: Any) -> Any:
-    """The matrix whose eigenvalues are asked for."""
+    """The matrix whose eigenvalues are requested."""
     if b is None:
         return matrices(what, x, square=True)
     x, b = pair(what, x, b)
@@ -140,7 +150,7 @@ def _values_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
 
 
 def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
-    """Eigenvectors that nobody uses are not computed."""
+    """Eigenvectors without users are not computed."""
     return (eigvals_.op(), (0, None)) if used == (True, False) else None
 
 

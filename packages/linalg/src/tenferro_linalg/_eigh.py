@@ -5,7 +5,7 @@ For ``H = V diag(w) V*``, with ``M = V* dH V``::
     dw = Re diag M        dV = V Om,  Om_ij = M_ij / (w_j - w_i),  Om_ii = 0
     H' = V P V*           P = diag(w') + a_ij / (w_j - w_i),  a = skew(V* V')
 
-(primes are cotangents). Only the Hermitian part of the operand counts, in the values as in the derivatives.
+(primes are cotangents). Values and derivatives depend only on the Hermitian part of the operand.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,12 @@ from tenferro_tensor_core import real_of
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues in ascending order, and eigenvectors in the columns of a matrix."""
+    """Eigendecomposition of Hermitian matrices.
+
+    Attributes:
+        eigenvalues: real, ascending.
+        eigenvectors: in the columns of a matrix.
+    """
 
     eigenvalues: Any
     eigenvectors: Any
@@ -34,27 +39,29 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) ->
     """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues. Where
-    these do not determine the derivative, the transforms find it as a limit; `y.backward()` cannot.
-    In forward mode the vectors of equal eigenvalues are those that diagonalise the perturbation. Among them plain calls
-    return LAPACK's choice, and recorded or traced calls a fixed rotation of it, in which a loss that depends on the
-    choice shows.
+    these do not determine the derivative, the transforms compute it as a limit; `y.backward()` cannot. In forward mode
+    the vectors of equal eigenvalues are those that diagonalise the perturbation. Among the vectors of equal
+    eigenvalues, plain calls return LAPACK's choice; recorded or traced calls return a fixed rotation of it, which
+    exposes a loss that depends on the choice.
 
     Args:
-        x: Hermitian matrices (..., n, n); of other matrices the Hermitian part is decomposed.
-        b: Hermitian positive definite matrices of the generalised problem; batch axes broadcast.
+        x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part is decomposed.
+        b: Hermitian positive definite matrices (..., n, n) of the generalised problem; batch axes broadcast.
         type: the generalised problem: 1 for ``A V = B V diag(w)``, 2 for ``A B V = V diag(w)``, 3 for
             ``B A V = V diag(w)``.
-        UPLO: ``"L"`` or ``"U"`` reads that triangle of `x` alone.
+        UPLO: ``"L"`` or ``"U"`` reads only that triangle of `x`.
 
     Returns:
-        Real eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns; with `b`,
-        ``V* B V = I``, and ``V* B^-1 V = I`` for type 3.
+        Real eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns, of the dtype of `x`;
+        with `b`, ``V* B V = I``, and ``V* B^-1 V = I`` for type 3.
 
     Raises:
         NumericalError: an entry is not finite, LAPACK does not converge, or `b` is not positive definite.
         GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues, or they leave a bare backward pass
             undetermined.
+
+    See also: `eigvalsh`, `eig`, `eigh_trunc`, `eigsh`.
 
     >>> eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues
     Tensor([1., 3.])
@@ -69,10 +76,18 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) ->
 
 
 def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) -> Array:
-    """Eigenvalues of Hermitian matrices (..., n, n), real and ascending, of shape (..., n).
+    """Eigenvalues of Hermitian matrices, ascending.
 
-    The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does. With `b` they are
-    those of the generalised problem, and with `UPLO` those of one triangle, as in `eigh`.
+    The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.
+
+    Args:
+        x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part is decomposed.
+        b: Hermitian positive definite matrices of the generalised problem, as for `eigh`.
+        type: the generalised problem, as for `eigh`.
+        UPLO: ``"L"`` or ``"U"`` reads only that triangle of `x`.
+
+    Returns:
+        Real values (..., n) of the precision of `x`.
 
     Raises:
         NumericalError: an entry is not finite, LAPACK does not converge, or `b` is not positive definite.
@@ -83,7 +98,7 @@ def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None
     """
     x = x if UPLO is None else _of_triangle("eigvalsh", x, UPLO)
     x = matrices("eigvalsh", x, square=True) if b is None else hermitian_pencil("eigvalsh", x, b, type).matrix
-    # A differentiated call keeps the vectors, which its derivative needs.
+    # A differentiated call keeps the vectors for its derivative.
     return eigh_(x, basis="generic")[0] if differentiated(x) else eigvalsh_(x)
 
 
@@ -115,7 +130,7 @@ def eigvalsh_(x: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.eigh_adapted.v1", extension="linalg")
 def eigh_adapted_(x: Spec, dx: Spec) -> tuple[Spec, Spec]:
-    """Eigenvalues and eigenvectors, the basis of equal values diagonalising the perturbation `dx`."""
+    """Eigenvalues and eigenvectors; the basis of equal values diagonalises the perturbation `dx`."""
     return _specs("eigh", x)
 
 
@@ -179,7 +194,7 @@ def values_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
 
 
 def _adapted_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
-    """In second order the basis itself must not move: only where there are no equal values."""
+    """In second order the basis itself must not move: defined only without equal values."""
     if tangents[0] is None:
         return None, None
     return _jvp(primals, tangents[:1], outs)
@@ -190,7 +205,7 @@ def _adapted_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, None]:
 
 
 def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
-    """Eigenvectors that nobody uses are not computed."""
+    """Eigenvectors without users are not computed."""
     return (eigvalsh_.op(), (0, None)) if used == (True, False) else None
 
 

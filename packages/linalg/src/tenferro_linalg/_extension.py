@@ -1,4 +1,4 @@
-"""The entry point ``tenferro.extensions``: brings kernels, rules and prunings of every page to a registry."""
+"""The entry point ``tenferro.extensions``: adds kernels, rules and prunings of every module to a registry."""
 
 from functools import partial
 from typing import Any
@@ -39,7 +39,7 @@ from tenferro_tensor_core.forks import importing
 
 
 def register(registry: Registry) -> None:
-    """Register the family; called once, when one of its primitives first needs something."""
+    """Register the family; called once, when one of its primitives is first used."""
     _register_loops(registry)
     _register_lowerings(registry)
     _batching.register(registry)
@@ -83,7 +83,7 @@ def register(registry: Registry) -> None:
 
 
 def _register_loops(registry: Registry) -> None:
-    """How primitives become loops; the rules are loaded when a program first does."""
+    """Register how primitives become loops; the rules are loaded when a program first needs one."""
     for primitive, name in (
         (_cholesky.cholesky_, "cholesky"), (_solve.solve_, "solve"), (_solve.lu_factor_, "factors"),
         (_solve.lu_solve_, "solve_by_factors"), (_solve.solve_triangular_, "solve_triangular"),

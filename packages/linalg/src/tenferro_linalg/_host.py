@@ -1,6 +1,6 @@
-"""The CPU provider: LAPACK through NumPy and SciPy, with a second and a third attempt where it fails.
+"""The CPU provider: LAPACK through NumPy and SciPy, with a second and a third attempt after failures.
 
-Every method takes stacks of matrices. Failures are typed and name the matrix of the stack; nothing returns NaN for
+Every method takes stacks of matrices. Failures are typed and name the matrix of the stack; no method returns NaN for
 finite input.
 """
 
@@ -12,20 +12,20 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from tenferro_linalg._masks import mask_of
-from tenferro_linalg._small import SMALL_MOST, host_routine
+from tenferro_linalg._small import SMALL_MAX_SIZE, host_routine
 from tenferro_runtime.extension import NumericalError, library
 from tenferro_tensor_core import complex_of
 
 Raw = np.ndarray[Any, Any]
 
 STACKED_SOLVE_MAX_SIZE = 32
-"""Stacks of matrices up to this size are solved by NumPy's stacked solver, without factors that are kept."""
+"""Largest size of matrices that NumPy's stacked solver solves without stored factors."""
 
 SHORT_WORK_MAX_SIZE = 32
-"""Size up to which LAPACK is not asked how much memory it would like: blocks do not pay."""
+"""Largest size for which the minimal LAPACK workspace is used; blocking does not pay there."""
 
 QR_BLOCK = 32
-"""Columns that LAPACK reflects at once, as it would ask for them."""
+"""Number of columns that LAPACK reflects at once, equal to its own request."""
 
 
 def items(x: Raw) -> Iterator[tuple[int, ...]]:
@@ -44,11 +44,11 @@ class HostProvider:
     xp = np
 
     def local(self, x: Any) -> Raw:
-        """The array in main memory, for tests of single numbers and for messages."""
+        """Copy an array to main memory, for tests of single numbers and for messages."""
         return np.asarray(x)
 
     def finite(self, what: str, x: Raw) -> Raw:
-        """`x`, after a check that all entries are finite."""
+        """Return `x` after checking that all entries are finite."""
         if not np.isfinite(x).all():
             index = tuple(np.argwhere(~np.isfinite(x))[0].tolist())
             seen = "nan" if np.isnan(x[index]) else "inf"
@@ -65,7 +65,7 @@ class HostProvider:
     # decompositions
 
     def svd(self, x: Raw, full: bool) -> Any:
-        """U, S, Vh; by divide and conquer, else on the rescaled matrix, else by QR iteration."""
+        """U, S, Vh; by divide and conquer, then on the rescaled matrix, then by QR iteration."""
         if (not full or x.shape[-2] == x.shape[-1]) and (found := _small("svd", x)) is not None:
             return found
         return _ladder("svd", x, lambda a: np.linalg.svd(a, full_matrices=full), [
@@ -81,7 +81,7 @@ class HostProvider:
         ])[0]  # fmt: skip
 
     def eigh(self, x: Raw) -> Any:
-        """Eigenvalues and eigenvectors; by divide and conquer, else rescaled, else by QR iteration."""
+        """Eigenvalues and eigenvectors; by divide and conquer, then rescaled, then by QR iteration."""
         if (found := _small("eigh", x)) is not None:
             return found
         return _ladder("eigh", x, np.linalg.eigh, [
@@ -94,7 +94,7 @@ class HostProvider:
         return _ladder("eigvalsh", x, lambda a: (np.linalg.eigvalsh(a),), [lambda a: _syev(a)[:1]])[0]
 
     def eig(self, x: Raw) -> Any:
-        """Eigenvalues and eigenvectors of general matrices, both complex; by the QR algorithm, else rescaled."""
+        """Eigenvalues and eigenvectors of general matrices, both complex; by the QR algorithm, then rescaled."""
         found = _ladder("eig", x, np.linalg.eig, [lambda a: _rescaled(a, np.linalg.eig, 0)])
         return tuple(part.astype(complex_of(x.dtype), copy=False) for part in found)
 
@@ -106,14 +106,14 @@ class HostProvider:
         return found[0].astype(complex_of(x.dtype), copy=False)
 
     def schur(self, x: Raw, what: str) -> tuple[Raw, Raw]:
-        """T and Q of ``x = Q T Q*``; T is upper triangular, for real matrices with blocks of two rows."""
+        """T and Q of ``x = Q T Q*``; T is upper triangular, for real matrices with 2 by 2 blocks."""
         t, q = np.empty_like(x), np.empty_like(x)
         for index in items(x) if x.size else ():
             t[index], q[index] = _gees(x[index], what, index)
         return t, q
 
     def lapack(self, name: str, dtype: Any) -> Callable[..., Any]:
-        """A function of LAPACK for a dtype."""
+        """LAPACK function for a dtype."""
         return _lapack(name, dtype)
 
     def qr(self, x: Raw, mode: Any) -> Any:
@@ -132,13 +132,13 @@ class HostProvider:
         return np.ascontiguousarray(q), r
 
     def qr_r(self, x: Raw) -> Raw:
-        """R of the reduced form alone."""
+        """Only R, in reduced form."""
         if x.ndim > 2 or 0 in x.shape:
             return np.linalg.qr(x, mode="r")  # type: ignore[return-value]  # NumPy's stubs know one overload
         return _reflected(x, min(x.shape))[2]
 
     def lu(self, x: Raw) -> tuple[Raw, Raw]:
-        """L without its diagonal and U in one matrix, and the exchanges of rows."""
+        """L without its diagonal and U packed in one matrix, and the row exchanges."""
         packed, pivots = np.empty_like(x), np.empty((*x.shape[:-2], min(x.shape[-2:])), np.int64)
         if 0 not in x.shape:
             getrf = _lapack("getrf", x.dtype)
@@ -147,7 +147,7 @@ class HostProvider:
         return packed, pivots
 
     def column_order(self, x: Raw) -> Raw:
-        """The order of the columns in QR with pivots."""
+        """Column order of pivoted QR."""
         order = np.empty((*x.shape[:-2], x.shape[-1]), np.int64)
         order[...] = np.arange(x.shape[-1])
         if 0 not in x.shape:
@@ -185,7 +185,7 @@ class HostProvider:
     # equations
 
     def solve(self, x: Raw, b: Raw) -> Raw:
-        """Solution of ``x y = b`` for a matrix of right sides, with the bits that kept factors give."""
+        """Solution of ``x y = b`` for a matrix of right-hand sides, bit-equal to a solution from stored factors."""
         if _unfactored(x) or 0 in b.shape:
             return self._solve_stack(x, b)
         return self.lu_solve(x, *self.lu_factor(x), b, False)
@@ -212,7 +212,7 @@ class HostProvider:
         return _singular(what, (), x.shape[-1] - 1)
 
     def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
-        """Packed LU factors of transposes, and pivots; small matrices are passed on: `lu_solve` has them."""
+        """Packed LU factors of the transposes, and pivots; small matrices are returned unfactored."""
         if _unfactored(x):
             return x, np.zeros(x.shape[:-1], np.int64)
         lu, pivots = np.array(x, order="C"), np.empty(x.shape[:-1], np.int64)
@@ -226,7 +226,7 @@ class HostProvider:
     def lu_solve(self, x: Raw, lu: Raw, pivots: Raw, b: Raw, adjoint: bool) -> Raw:
         """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
         if _unfactored(x) or 0 in b.shape:
-            x = self.finite("solve", x)  # a program runs this kernel alone
+            x = self.finite("solve", x)  # in a program this kernel may run alone
             return self._solve_stack(x.conj().swapaxes(-1, -2) if adjoint else x, b)
         turned = adjoint and x.dtype.kind == "c"  # the conjugate of the transpose that was factored
         b = b.conj() if turned else b
@@ -247,14 +247,14 @@ class HostProvider:
             if adjoint:
                 x, lower = x.conj().swapaxes(-1, -2), not lower
             return _substitute(x, b, lower, unit)
-        # To BLAS rows are columns of the transpose: ``y' x' = b'``, solved in place.
+        # BLAS reads rows as columns of the transpose: ``y' x' = b'``, solved in place.
         out, trsm = np.array(b, order="C"), _blas("trsm", b.dtype)
         for i in items(x):
             trsm(1, x[i].T, out[i].T, side=1, lower=not lower, trans_a=2 * adjoint, diag=unit, overwrite_b=1)
         return out
 
     def banded_solve(self, ab: Raw, b: Raw, lower: int, upper: int, positive: bool) -> Raw:
-        """Solution of banded equations, by Cholesky factors where the matrix is `positive`."""
+        """Solution of banded equations, by Cholesky factors if the matrix is `positive`."""
         out = np.empty_like(b)
         if 0 in b.shape:
             return out
@@ -277,7 +277,7 @@ class HostProvider:
         return out
 
     def toeplitz_solve(self, v: Raw, b: Raw) -> Raw:
-        """Solution of Toeplitz equations, by Levinson's recursion, else by LU of the dense matrix."""
+        """Solution of Toeplitz equations, by Levinson's recursion, then by LU of the dense matrix."""
         out, n, linalg = np.empty_like(b), b.shape[-2], library("scipy.linalg")
         limit = 100 * n * float(np.finfo(b.dtype).eps)
         for index in items(b) if 0 not in b.shape else ():
@@ -319,13 +319,13 @@ def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
 
 @cache
 def _lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """A function of LAPACK for a dtype; to look it up takes as long as a small matrix."""
+    """LAPACK function for a dtype, cached because the lookup takes as long as a small matrix."""
     return library("scipy.linalg").lapack.get_lapack_funcs(name, dtype=dtype)
 
 
 @cache
 def _blas(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """A function of BLAS for a dtype."""
+    """BLAS function for a dtype."""
     return library("scipy.linalg").blas.get_blas_funcs(name, dtype=dtype)
 
 
@@ -336,14 +336,14 @@ def _routine(name: str) -> Callable[..., Any] | None:
 
 def _small(name: str, x: Raw) -> Any:
     """The results of a routine for small matrices, or None."""
-    if max(x.shape[-2:]) > SMALL_MOST or (routine := _routine(name)) is None:
+    if max(x.shape[-2:]) > SMALL_MAX_SIZE or (routine := _routine(name)) is None:
         return None
     return routine(x, 0)
 
 
 def without_factors(rank: int, n: int) -> bool:
-    """Whether matrices of `n` rows are solved from themselves, without factors that are kept."""
-    return n <= (STACKED_SOLVE_MAX_SIZE if rank > 2 else SMALL_MOST)
+    """Whether matrices of `n` rows are solved directly, without stored factors."""
+    return n <= (STACKED_SOLVE_MAX_SIZE if rank > 2 else SMALL_MAX_SIZE)
 
 
 def _unfactored(x: Raw) -> bool:
@@ -370,11 +370,11 @@ def _gees(a: Raw, what: str, index: tuple[int, ...]) -> tuple[Raw, Raw]:
 
 
 def _unsorted(*_: Any) -> None:
-    """No order of eigenvalues."""
+    """Sort callback of LAPACK that keeps the order of the eigenvalues."""
 
 
 def _reflected(x: Raw, rows: int) -> tuple[Raw, Raw, Raw]:
-    """The reflections of a matrix in columns and their scales, and R with so many rows."""
+    """The reflections of a matrix in columns and their scales, and R with `rows` rows."""
     n = x.shape[1]
     columns, scales, _, _ = _lapack("geqrf", x.dtype)(x, lwork=QR_BLOCK * n)
     r = np.zeros((rows, n), x.dtype)
@@ -394,7 +394,7 @@ def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:
 
 
 def _ladder(what: str, x: Raw, first: Callable[[Raw], Any], others: list[Callable[[Raw], Any]]) -> Any:
-    """The first attempt on the whole stack; where it fails, every attempt on each matrix by itself."""
+    """Make the first attempt on the whole stack; if it fails, all attempts on each matrix."""
     try:
         return first(x)
     except LinAlgError:

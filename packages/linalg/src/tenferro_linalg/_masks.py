@@ -1,4 +1,4 @@
-"""Which entries of a matrix belong to a part of it."""
+"""Masks of the parts of a matrix."""
 
 import operator
 from functools import lru_cache
@@ -8,12 +8,12 @@ import numpy as np
 
 KEPT = ("diagonal", "off_diagonal", "lower", "strict_lower", "upper")
 
-KEPT_MASK = 65536
-"""Entries up to which the mask of a part is kept: making it takes as long as using it."""
+CACHED_MASK_MAX_ENTRIES = 65536
+"""Largest mask (in entries) that is cached: creating one takes as long as using it."""
 
 
 def mask_on(xp: Any, keep: str, m: int, n: int) -> Any:
-    """Which entries a part keeps, as an array of a library."""
+    """Mask of a part, as an array of a library."""
     i, j = xp.arange(m)[:, None], xp.arange(n)[None, :]
     return {
         "diagonal": operator.eq,
@@ -32,5 +32,5 @@ def _small_mask(keep: str, m: int, n: int) -> Any:
 
 
 def mask_of(keep: str, m: int, n: int) -> Any:
-    """Which entries a part keeps, as an array of the host."""
-    return _small_mask(keep, m, n) if m * n <= KEPT_MASK else mask_on(np, keep, m, n)
+    """Mask of a part, as an array of the host."""
+    return _small_mask(keep, m, n) if m * n <= CACHED_MASK_MAX_ENTRIES else mask_on(np, keep, m, n)

@@ -1,8 +1,8 @@
-"""Which values count as equal, and which as zero: vectorised over a stack, on host and device arrays alike.
+"""Which values count as equal, and which as zero: vectorised over a stack, for host and device arrays.
 
 A multiplet is a run of sorted values whose neighbours differ by at most ``tau = 8 n eps max|value|``, n the larger
-extent of the matrix. Of 1040 matrices with intended multiplets none was missed or merged by it, and in 800 random
-ones none was found.
+extent of the matrix. Among 1040 matrices with intended multiplets it missed and merged none, and among 800 random
+ones it found none.
 """
 
 from functools import lru_cache
@@ -12,34 +12,34 @@ from typing import Any, Final
 import numpy as np
 
 EPS: Final = {np.dtype(name): float(np.finfo(name).eps) for name in ("float32", "float64")}
-"""Rounding units."""
+"""Machine epsilon by dtype."""
 
-KEPT_MAX_VALUES: Final = 256
-"""Number of values up to which the answer is kept."""
+CACHED_MAX_VALUES: Final = 256
+"""Largest number of values for which the result is cached."""
 
 PYTHON_MAX_VALUES: Final = 32
-"""Number of values up to which Python tells them apart faster than NumPy."""
+"""Largest number of values that Python compares faster than NumPy."""
 
 
 def tau(xp: Any, values: Any, size: int) -> Any:
-    """Largest gap (..., 1) that rounding explains."""
+    """Largest gap (..., 1) that rounding can explain."""
     if not values.shape[-1]:
         return values[..., :1]
     return 8 * size * EPS[values.dtype] * xp.abs(values).max(axis=-1, keepdims=True)
 
 
 def regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
-    """Whether no two sorted values are equal, nor, where `zeros` is asked for, the last of descending ones zero."""
+    """Whether all sorted values differ and, if `zeros` is set, the last of descending ones is not zero."""
     if not values.shape[-1]:
         return True
-    if values.__class__ is np.ndarray and values.ndim == 1 and values.size <= KEPT_MAX_VALUES:
+    if values.__class__ is np.ndarray and values.ndim == 1 and values.size <= CACHED_MAX_VALUES:
         return _kept(values.tobytes(), values.dtype, size, zeros)
     return _regular(xp, values, size, zeros)
 
 
 @lru_cache(maxsize=64)
 def _kept(values: bytes, dtype: np.dtype[Any], size: int, zeros: bool) -> bool:
-    """The same for a few numbers; the tests of one derivative ask for the same ones again and again."""
+    """Cached form for a few numbers; the tests of one derivative repeat the same question."""
     found = np.frombuffer(values, dtype)
     if dtype == np.float64 and found.size <= PYTHON_MAX_VALUES:
         return _regular_numbers(found.tolist(), size, zeros)
@@ -54,7 +54,7 @@ def _regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
 
 
 def _regular_numbers(values: list[float], size: int, zeros: bool) -> bool:
-    """The same without NumPy's time for a call; a NaN is not regular."""
+    """The same in Python, without the overhead of NumPy calls; a NaN is not regular."""
     limit = 8 * size * EPS[np.dtype(np.float64)] * max(map(abs, values))
     if not all(abs(b - a) > limit for a, b in pairwise(values)):
         return False
@@ -62,7 +62,7 @@ def _regular_numbers(values: list[float], size: int, zeros: bool) -> bool:
 
 
 def labels(xp: Any, values: Any, size: int) -> Any:
-    """Number of the multiplet of each value, counted along the sorted values."""
+    """Index of the multiplet of each value, counted along the sorted values."""
     steps = xp.abs(values[..., 1:] - values[..., :-1]) > tau(xp, values, size)
     first = xp.zeros(values[..., :1].shape, np.int64)
     return xp.concatenate([first, xp.cumsum(steps, axis=-1)], axis=-1)
@@ -99,7 +99,7 @@ def gaps(values: Any, kind: str) -> Any:
 
 
 def set_diagonal(x: Any, value: float) -> None:
-    """Write a number on the diagonals of a stack of square matrices that lie in rows."""
+    """Write a number to the diagonals of a stack of row-major square matrices."""
     n = x.shape[-1]
     x.reshape(*x.shape[:-2], n * n)[..., :: n + 1] = value
 

@@ -1,10 +1,9 @@
-"""What derivatives of eigenvectors that are not orthogonal need: their inverse, gaps of complex values, and tests.
+"""Derivatives of non-orthogonal eigenvectors: their inverse, gaps of complex values, and tests.
 
 Rounding moves an eigenvalue by the norm of the matrix times its condition, the product of the norms of its right and
-left vectors. Where one exceeds ``eps^-1/2`` the vectors count as dependent. All limits carry the factor ``kappa``, the
-root of the sum of their squares. Values
-closer than ``8 n eps kappa max|w|`` count as equal. Unlike in `tenferro_linalg._degeneracy` they have no order, and
-no basis of theirs is generic: a loss that uses their vectors is refused.
+left vectors. If one exceeds ``eps^-1/2`` the vectors count as dependent. All limits carry the factor ``kappa``, the
+root of the sum of squares of the conditions. Values closer than ``8 n eps kappa max|w|`` count as equal. Unlike in
+`tenferro_linalg._degeneracy` they have no order and no generic basis: a loss that uses their vectors is refused.
 """
 
 from typing import Any
@@ -22,26 +21,28 @@ from tenferro_tensor.catalog import reduce_sum, sqrt, stop_gradient
 
 @primitive(family="tenferro-linalg.eig_inverse.v1", extension="linalg")
 def eig_inverse_(v: Spec) -> Spec:
-    """The inverse of eigenvectors, after the test that they are independent."""
+    """The inverse of eigenvectors, after testing that they are independent."""
     require_square("eig", v)
     return v
 
 
 @primitive(family="tenferro-linalg.eig_checked.v1", extension="linalg")
 def eig_checked_(numerator: Spec, w: Spec, kappa: Spec, scale: Spec, *, role: str) -> Spec:
-    """`numerator`, after the test that it vanishes between equal eigenvalues, and for cotangents on the diagonal."""
+    """`numerator`, after testing that it vanishes between equal eigenvalues, and for cotangents on the diagonal."""
     return numerator
 
 
 @primitive(family="tenferro-linalg.eig_quotient.v1", extension="linalg")
 def eig_quotient_(numerator: Spec, w: Spec, kappa: Spec, *, strict: bool) -> Spec:
-    """`numerator` over ``w_j - w_i``, and 0 where these are equal; where `strict`, only the diagonal may be."""
+    """`numerator` over ``w_j - w_i``, and 0 where these are equal; if `strict`, only the diagonal may be."""
     return numerator
 
 
 @primitive(family="tenferro-linalg.eig_certified.v1", extension="linalg")
 def eig_certified_(cotangent: Spec, w: Spec, kappa: Spec, scale: Spec, *, vectors: bool) -> Spec:
-    """`cotangent` of eigenvalues, after the test that it is equal for equal ones; with `vectors`, that none are."""
+    """Return `cotangent` of eigenvalues after testing that equal ones have equal cotangents or, with `vectors`, that no
+    eigenvalues are equal.
+    """
     return cotangent
 
 
@@ -51,7 +52,7 @@ def inverse(v: Any) -> Any:
 
 
 def condition(y: Any) -> Any:
-    """All conditions of eigenvalues together: each is the norm of a row of the inverse, as columns have norm 1."""
+    """The conditions of all eigenvalues combined: each is the norm of a row of the inverse, as columns have norm 1."""
     return norm(y, 2)
 
 
@@ -77,7 +78,7 @@ def certified(cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> 
 
 
 def eps(x: Any) -> float:
-    """Rounding unit of a spec or an array."""
+    """Machine epsilon of a spec or an array."""
     return float(np.finfo(x.dtype).eps)
 
 
@@ -86,7 +87,7 @@ def _largest(xp: Any, w: Any) -> Any:
 
 
 def _gaps(xp: Any, w: Any, kappa: Any, unit: float) -> tuple[Any, Any, Any]:
-    """``w_j - w_i``; which of them count as zero, with those of the diagonal; and the diagonal."""
+    """``w_j - w_i``, a mask of those that count as zero, including the diagonal, and the mask of the diagonal."""
     n = w.shape[-1]
     gaps = w[..., None, :] - w[..., :, None]
     limit = 8 * n * unit * _largest(xp, w) * xp.asarray(kappa)
@@ -130,7 +131,7 @@ def not_vanishing(xp: Any, numerator: Any, w: Any, kappa: Any, scale: Any, role:
     allowed = (TOLERANCE * n * unit * xp.asarray(kappa) * xp.asarray(scale))[..., None, None]
     bad = equal & ~diagonal & (xp.abs(numerator) > allowed)
     if role == "cotangent" and n:
-        # Cotangents of second order hold quotients by the smallest gap, whose noise counts as that of phases.
+        # Cotangents of second order hold quotients by the smallest gap; their noise counts like that of phases.
         least = xp.where(equal, xp.inf, xp.abs(gaps)).min(axis=(-2, -1))
         noise = (1 + _largest(xp, w) / least)[..., None, None] * allowed
         bad = bad | diagonal & (xp.abs(numerator) > noise)
@@ -148,13 +149,13 @@ def _quotient_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
 
 
 def divided(xp: Any, numerator: Any, w: Any, kappa: Any) -> tuple[Any, Any]:
-    """`numerator` over its gaps, 0 where they vanish, and the gaps that no quotient of higher order may have."""
+    """`numerator` over its gaps, 0 where they vanish, and the gaps too small for a quotient of higher order."""
     unit = eps(w)
     gaps, equal, diagonal = _gaps(xp, w, kappa, unit)
     # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
     close = ~diagonal & (equal | (xp.abs(gaps) <= unit**0.5 * _largest(xp, w)[..., None, None]))
     equal = equal | diagonal
-    # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
+    # Mask both sides: an inf of a dropped pair would reappear as NaN at second order.
     out = xp.where(equal, numerator.dtype.type(0), numerator / xp.where(equal, gaps.dtype.type(1), gaps))
     return out, close
 
@@ -170,7 +171,7 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
 
 
 def unequal(xp: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> Any:
-    """Pairs of equal eigenvalues whose cotangents differ; with `vectors`, all pairs of equal ones."""
+    """Pairs of equal eigenvalues with different cotangents; with `vectors`, all pairs of equal ones."""
     unit = eps(w)
     _, equal, diagonal = _gaps(xp, w, kappa, unit)
     bad = equal & ~diagonal

@@ -1,10 +1,10 @@
 """Norms of vectors and matrices.
 
 For ``n = (sum |x_i|^p)^(1/p)``: ``dn = sum sign(x_i)* (|x_i| / n)^(p - 1) dx_i``. Ratios to the norm keep everything
-in range; the kernels divide by the largest element first, so that neither 1e200 nor 1e-200 leaves it.
+in range; the kernels divide by the largest element first, so neither 1e200 nor 1e-200 overflows or underflows.
 
-A norm has a kink where it is 0, and its derivatives of every order are 0 there, like those of `hypot`. So are
-derivatives by an element that is 0, where they do not exist; of even powers they all do.
+A norm has a kink where it is 0; its derivatives of every order are defined as 0 there, like those of `hypot`. The same
+holds for derivatives with respect to a zero element where they do not exist; for even powers they always exist.
 """
 
 from functools import partial
@@ -39,18 +39,22 @@ inf = float("inf")
 def vector_norm(
     x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Array:
-    """``(sum |x_i|^ord)^(1/ord)`` over one or more axes.
+    """Vector norm ``(sum |x_i|^ord)^(1/ord)`` over one or more axes.
 
     Args:
-        x: the array.
+        x: array of any shape, real or complex.
         axis: an axis, several, or ``None`` for all.
         keepdims: keep the reduced axes with extent 1.
-        ord: any real number; inf and -inf for the largest and smallest absolute value, 0 for the number of
-            elements that are not zero (which has no gradient).
+        ord: any real number; inf and -inf for the largest and smallest absolute value, 0 for the number of nonzero
+            elements (which has no gradient).
+
+    Returns:
+        Real array of the precision of `x`, without the reduced axes.
 
     Raises:
+        ArgumentError: `ord` is not a real number.
         AxisError: an axis is out of range or repeated.
-        ShapeError: the largest or smallest element of nothing.
+        ShapeError: `ord` is inf or -inf and there are no elements.
 
     >>> vector_norm([3.0, 4.0])
     Tensor(5.)
@@ -62,17 +66,20 @@ def vector_norm(
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Array:
-    """Norm of matrices (..., m, n).
+    """Norm of matrices.
 
     Args:
-        x: the matrices.
+        x: matrices (..., m, n), real or complex.
         keepdims: keep the last two axes with extent 1.
         ord: ``"fro"``, ``"nuc"`` (sum of singular values), 2 or -2 (largest or smallest singular value), 1 or -1
             (largest or smallest absolute column sum), inf or -inf (of row sums).
 
+    Returns:
+        Real numbers (...) of the precision of `x`.
+
     Raises:
-        ArgumentError: another `ord`.
-        DegenerateError: (gradient of ``"nuc"``, 2, -2) equal or zero singular values put a kink there.
+        ArgumentError: `ord` is none of these.
+        DegenerateError: (gradient of ``"nuc"``, 2, -2) equal or zero singular values create a kink.
 
     >>> matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord="nuc")
     Tensor(7.)
@@ -84,7 +91,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
     elif ord == "nuc":
         out = reduce_sum(svdvals(x), axes=(m,))
     elif ord in (2, -2):
-        # An entry, not an extremum: at equal values that has no gradient, which the rule of svdvals says.
+        # An entry, not an extremum: it has no gradient at equal values, as the rule of svdvals reports.
         s = svdvals(x)
         k = s.spec.shape[-1]
         a, b = (0, 1) if ord == 2 else (k - 1, k)
@@ -106,20 +113,22 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
 def norm(
     x: Any, /, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Array:
-    """Norm of vectors or matrices, by NumPy's rules.
+    """Norm of vectors or matrices, with NumPy's conventions.
 
     Args:
-        x: the array.
-        ord: by default the Euclidean norm of all elements, of the vectors or of the matrices. Another is that of
-            `vector_norm` over one axis and of `matrix_norm` over two.
-        axis: the axis of vectors, or the two axes of matrices; by default all axes, of which there are at most two
-            where `ord` is given.
+        x: array, real or complex.
+        ord: as for `vector_norm` if there is one axis, as for `matrix_norm` if there are two; by default the Euclidean
+            norm over all axes.
+        axis: the axis of vectors, or the two axes of matrices; by default all axes, at most two if `ord` is given.
         keepdims: keep the reduced axes with extent 1.
 
+    Returns:
+        Real array of the precision of `x`, without the reduced axes.
+
     Raises:
-        ArgumentError: an `ord` that the norm does not have.
-        AxisError: `axis` names other than one or two axes, or one is out of range.
-        ShapeError: `ord` is given for an array of more than two axes, and no `axis`.
+        ArgumentError: `ord` is not defined for the number of axes.
+        AxisError: `axis` is neither one axis nor two, or one is out of range.
+        ShapeError: `ord` is given without `axis` for an array of more than two axes.
 
     >>> norm([[3.0, 0.0], [0.0, 4.0]]), norm([[3.0, 0.0], [0.0, 4.0]], axis=0), norm([[3.0, 0.0], [0.0, 4.0]], 1)
     (Tensor(5.), Tensor([3., 4.]), Tensor(4.))
@@ -130,17 +139,17 @@ def norm(
     axes = _axes("norm", x, axis)
     if axis is None and len(axes) > 2:
         raise ShapeError(
-            f"norm: ord={ord!r} is that of a vector or a matrix, got an array of shape {x.spec.shape}; "
-            "name the axes of the vectors or matrices by axis=",
+            f"norm: ord={ord!r} is defined for vectors and matrices, got an array of shape {x.spec.shape}; "
+            "name the axes of the vectors or matrices with axis=",
             shape=x.spec.shape,
         )
     if len(axes) == 1:
         power = 2 if ord is None else ord
         if isinstance(power, str):
-            raise ArgumentError(f"norm: ord={ord!r} is of matrices, but one axis is of vectors", ord=repr(ord))
+            raise ArgumentError(f"norm: ord={ord!r} is a matrix norm, but one axis is given", ord=repr(ord))
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=power)
     if len(axes) != 2:
-        raise AxisError(f"norm: axis={axis} must be one axis, of vectors, or two, of matrices", axis=axis)
+        raise AxisError(f"norm: axis={axis} must be one axis (vectors) or two (matrices)", axis=axis)
     out = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
     return _kept(out, x, axes) if keepdims else out
 
@@ -181,7 +190,7 @@ def _kept(out: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 @primitive(family="tenferro-linalg.power_norm.v1", extension="linalg", widens=True)
 def power_norm_(x: Spec, *, axes: tuple[int, ...], p: float) -> Spec:
-    """``(sum |x|^p)^(1/p)`` over `axes`, without overflow."""
+    """``(sum |x|^p)^(1/p)`` over `axes`, without overflow or underflow."""
     if not x.inexact:
         raise ShapeError(f"power_norm takes floating point or complex values, got {x!r}")
     return x.with_(shape=tuple(d for i, d in enumerate(x.shape) if i not in axes), dtype=real_of(x.dtype))
@@ -195,9 +204,9 @@ def power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: floa
         shape = tuple([x.shape[i] for i in range(ndim) if i not in axes])
         if not x.size:
             return xp.zeros(shape, dtype)[()]
-        # Negative powers are governed by the smallest element.
+        # The smallest element dominates negative powers.
         unit = size.max(axis=axes, keepdims=True) if p > 0 else size.min(axis=axes, keepdims=True)
-        plain = (unit > 0) & xp.isfinite(unit)  # otherwise the norm is the unit itself: 0, inf or nan
+        plain = (unit > 0) & xp.isfinite(unit)  # otherwise the norm equals the unit: 0, inf or nan
         ratio = xp.where(plain, size, 1) / xp.where(plain, unit, 1)
         total = xp.where(plain, unit, 1) * (ratio**p).sum(axis=axes, keepdims=True) ** (1 / p)
         return xp.where(plain, total, unit).reshape(shape).astype(dtype)[()]
@@ -206,7 +215,7 @@ def power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: floa
 
 
 def _weights(x: Any, n: Any, axes: tuple[int, ...], p: float) -> Any:
-    """Derivative of the norm by ``|x|`` times the sign of x; see above for where that does not exist."""
+    """Derivative of the norm with respect to ``|x|`` times the sign of x; see the module's text for zeros."""
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     wide = partial(broadcast_in_dim, shape=x.spec.shape, dims=kept)
     zero = eq(n, 0.0)

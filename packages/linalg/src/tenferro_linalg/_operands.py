@@ -1,4 +1,4 @@
-"""Operands of the public functions: stacks of matrices of any real or complex kind, integers as float64."""
+"""Operands of the public functions: stacks of real or complex matrices; integers become float64."""
 
 import operator
 from typing import Any
@@ -12,18 +12,18 @@ from tenferro_tensor_core import DTypeError, inexact_of, promote, require_equal
 
 
 def value(x: Any) -> Any:
-    """Any array-like as a value that primitives take."""
+    """Convert an array-like to a value that primitives accept."""
     return x if hasattr(x, "level") else tensor(x)
 
 
 def inexact(x: Any) -> Any:
-    """A value of floating point or complex dtype; integers and booleans become float64."""
+    """Convert to a value of floating point or complex dtype; integers and booleans become float64."""
     x = value(x)
     return x if x.spec.inexact else convert(x, dtype=inexact_of(x.dtype))
 
 
 def matrices(what: str, x: Any, *, square: bool = False) -> Any:
-    """A stack of matrices, with leading batch axes."""
+    """Convert to a stack of matrices with leading batch axes."""
     x = inexact(x)
     if x.ndim < 2:
         raise ShapeError(
@@ -36,12 +36,12 @@ def matrices(what: str, x: Any, *, square: bool = False) -> Any:
 
 
 def require_square(what: str, x: Spec) -> None:
-    """Raise unless the last two extents agree."""
+    """Raise unless the last two extents are equal."""
     require_equal(x.shape[-2], x.shape[-1], f"{what} takes square matrices, got shape {show(x.shape)}")
 
 
 def require_inexact(what: str, *specs: Spec) -> None:
-    """Inference: matrices of one floating point or complex dtype."""
+    """Raise in inference unless all operands are matrices of one floating point or complex dtype."""
     for s in specs:
         if s.narrow:
             raise DTypeError(
@@ -57,13 +57,13 @@ def require_inexact(what: str, *specs: Spec) -> None:
 
 
 def common(*xs: Any) -> tuple[Any, ...]:
-    """Values brought to their common dtype."""
+    """Convert values to their common dtype."""
     dtype = promote(*[x.dtype for x in xs])
     return tuple(x if x.dtype == dtype else convert(x, dtype=dtype) for x in xs)
 
 
 def stacked(x: Any, batch: tuple[Any, ...]) -> Any:
-    """Matrices repeated over batch axes that they lack."""
+    """Broadcast matrices over batch axes."""
     shape = (*batch, *x.spec.shape[-2:])
     if x.spec.shape == shape:
         return x
@@ -74,26 +74,27 @@ def stacked(x: Any, batch: tuple[Any, ...]) -> Any:
 
 
 def show(shape: tuple[Any, ...]) -> str:
-    """A shape as a reader writes it."""
+    """Format a shape for messages."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def flag(what: str, name: str, given: Any, allowed: tuple[Any, ...]) -> Any:
-    """An option that takes one of a few values."""
+    """Require that an option is one of the allowed values."""
     if given not in allowed:
         raise ArgumentError(f"{what}: {name}={given!r} is not one of {', '.join(map(repr, allowed))}", **{name: given})
     return given
 
 
 def basis(x: Any) -> str:
-    """Plain vectors for concrete tensors; for recorded and traced values the generic basis that the rules rely on."""
+    """The basis to request: plain for concrete tensors; generic for recorded and traced values, as the rules need."""
     return "generic" if inner_array(x).level else "plain"
 
 
 def differentiated(x: Any) -> bool:
-    """Whether a call on `x` is recorded for a derivative: neither concrete nor part of a program.
+    """Whether a call on `x` is recorded for a derivative: `x` is neither concrete nor part of a program.
 
-    A program has the op of a concrete call, hence its bits; the rule of that op gives the derivative of the program.
+    A program contains the op of a concrete call, hence has its bits; the rule of that op yields the derivative of the
+    program.
     """
     x = inner_array(x)
     return bool(x.level) and not isinstance(x, TracedTensor)
@@ -106,7 +107,7 @@ def leading(v: Any, k: Any) -> Any:
 
 
 def integer(what: str, name: str, n: Any) -> int:
-    """An integer argument."""
+    """Require an integer argument."""
     try:
         return operator.index(n)
     except TypeError as cause:

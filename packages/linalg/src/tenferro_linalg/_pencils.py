@@ -1,6 +1,6 @@
-"""Eigenvalues of two matrices: Hermitian ones beside positive definite ones, and general ones.
+"""Eigenvalues of matrix pencils: a Hermitian with a positive definite matrix, or two general matrices.
 
-With the Cholesky factor ``B = L L*`` the three problems of LAPACK are those of one Hermitian matrix C::
+With the Cholesky factor ``B = L L*`` the three problem types of LAPACK become that of one Hermitian matrix C::
 
     A v = w B v:  C = L^-1 A L^-*,  v = L^-* y        A B v = w v:  C = L* A L,  v = L^-* y
     B A v = w v:  C = L* A L,  v = L y
@@ -20,7 +20,7 @@ from tenferro_tensor_core import ask
 
 
 class Pencil(NamedTuple):
-    """A problem of two matrices, as one of one matrix.
+    """A generalised problem, reduced to one matrix.
 
     Attributes:
         matrix: the Hermitian matrix C.
@@ -38,7 +38,7 @@ class Pencil(NamedTuple):
 
 
 def pair(what: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """Two stacks of square matrices of one size, dtype and batch shape."""
+    """Two stacks of square matrices, converted to one size, dtype and batch shape."""
     a, b = common(matrices(what, a, square=True), matrices(what, b, square=True))
     if not ask(a.spec.shape[-1], "==", b.spec.shape[-1]):
         raise ShapeError(
@@ -50,7 +50,7 @@ def pair(what: str, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def hermitian_pencil(what: str, a: Any, b: Any, kind: int) -> Pencil:
-    """The problem of a Hermitian and a positive definite matrix."""
+    """The problem of a Hermitian matrix and a positive definite matrix."""
     flag(what, "type", kind, (1, 2, 3))
     a, b = pair(what, a, b)
     factor, a = cholesky_(b), sym(a)

@@ -6,7 +6,7 @@ For ``Y = pinv(A)`` and the cotangent G of Y (Golub and Pereyra 1973)::
     A' = -Y* G Y* + [Y Y* G (1 - A Y)]* + [(1 - Y A) G Y* Y]*
 
 Exact at full rank. Across ranks the pseudo-inverse jumps; below full rank the formula is the derivative along
-matrices of the same rank, which has to be asked for by an explicit `rtol`.
+matrices of the same rank, which an explicit `rtol` requests.
 """
 
 from typing import Any
@@ -24,18 +24,23 @@ from tenferro_tensor_core import dim_min, real_of
 
 
 def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
-    """Pseudo-inverse (..., n, m) of matrices (..., m, n).
+    """Moore-Penrose pseudo-inverse.
 
     Args:
-        x: matrices.
+        x: matrices (..., m, n), real or complex.
         rtol: singular values up to `rtol` times the largest count as zero; a number, or an array that broadcasts with
-            the batch axes; by default max(m, n) times the rounding unit. Below full rank a gradient needs an explicit
-            one: it is the derivative at constant rank.
+            the batch axes; by default max(m, n) times the machine epsilon. Below full rank a gradient requires an
+            explicit value: it is the derivative at constant rank.
+
+    Returns:
+        Matrices (..., n, m) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
         RankError: (gradient) the matrix loses rank and `rtol` was not given, or a singular value lies within a
-            factor of 10 of the cut.
+            factor of 10 of the cutoff.
+
+    See also: `lstsq`.
 
     >>> pinv([[2.0, 0.0], [0.0, 0.0]])
     Tensor([[0.5, 0. ],
@@ -46,7 +51,7 @@ def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
 
 
 def cut_of(what: str, x: Any, name: str, rtol: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Matrices, and what `pinv_` takes as their relative cuts: nothing, or one number for each matrix."""
+    """Matrices, and the relative cutoffs that `pinv_` takes: nothing, or one number for each matrix."""
     if rtol is None:
         return x, ()
     if isinstance(rtol, (int, float)) and not 0 <= rtol < float("inf"):
@@ -61,7 +66,7 @@ def cut_of(what: str, x: Any, name: str, rtol: Any) -> tuple[Any, tuple[Any, ...
 
 @primitive(family="tenferro-linalg.pinv.v1", extension="linalg")
 def pinv_(x: Spec, *rtol: Spec) -> tuple[Spec, Spec]:
-    """Pseudo-inverse, and the singular values for the test of the rank; `rtol` has one number for each matrix."""
+    """Pseudo-inverse, and the singular values for the test of the rank; `rtol` is one number for each matrix."""
     require_inexact("pinv", x)
     *batch, m, n = x.shape
     return x.with_(shape=(*batch, n, m)), x.with_(shape=(*batch, dim_min(m, n)), dtype=real_of(x.dtype))
@@ -69,12 +74,14 @@ def pinv_(x: Spec, *rtol: Spec) -> tuple[Spec, Spec]:
 
 @primitive(family="tenferro-linalg.pinv_ranked.v1", extension="linalg")
 def pinv_ranked_(y: Spec, s: Spec, *rtol: Spec, what: str) -> Spec:
-    """`y`, after the test that the rank of the matrix is safe; `s` are its singular values, `what` names the caller."""
+    """Return `y` after testing that the rank of the matrix is certain; `s` are its singular values, `what` names the
+    caller.
+    """
     return y
 
 
 def _cut(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> Any:
-    """Smallest singular value (..., 1) that counts."""
+    """Cutoff (..., 1): larger singular values count."""
     if not s.shape[-1]:
         return s
     factor = xp.asarray(rtol[0])[..., None] if rtol else extent * float(np.finfo(s.dtype).eps)
@@ -82,7 +89,7 @@ def _cut(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> Any:
 
 
 def uncertain(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> tuple[Any, Any]:
-    """Singular values for which the derivative at constant rank is not safe, and the cut."""
+    """Singular values that make the derivative at constant rank unsafe, and the cutoff."""
     cut = _cut(xp, s, rtol, extent)
     return ((s > cut / 10) & (s < cut * 10) & (s > 0) if rtol else s <= cut), cut
 

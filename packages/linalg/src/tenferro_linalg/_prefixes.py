@@ -1,8 +1,8 @@
-"""Products with the columns before a dependent one, and with those from there on, for the derivative of QR.
+"""Products with the columns before and after the first dependent one, for the derivative of QR.
 
-`prefix` has 1 for the columns of Q before the first one that depends on the others and 0 from there on; ``P`` is the
-diagonal matrix of it and ``R = 1 - P``. At full rank P is the identity: terms with R vanish, and kernels leave their
-products out. The primitives close under differentiation.
+`prefix` is 1 for the columns of Q before the first one that depends on the others, and 0 for the rest; ``P`` is its
+diagonal matrix and ``R = 1 - P``. At full rank P is the identity: terms with R vanish, and kernels omit their
+products. The primitives are closed under differentiation.
 """
 
 from typing import Any
@@ -25,19 +25,19 @@ def leading_(x: Spec, prefix: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.qr_kept.v1", extension="linalg")
 def kept_(g: Spec, q: Spec, prefix: Spec) -> Spec:
-    """``g P - q R (g R)* q P``: a cotangent of Q without that of the columns that are only a complement."""
+    """``g P - q R (g R)* q P``: a cotangent of Q without that of the columns that merely complete the basis."""
     return g
 
 
 @primitive(family="tenferro-linalg.qr_across.v1", extension="linalg")
 def across_(a: Spec, b: Spec, c: Spec, prefix: Spec, *, flipped: bool) -> Spec:
-    """``a R b* c P``, or `flipped` ``a P b* c R``."""
+    """``a R b* c P``; if `flipped`, ``a P b* c R``."""
     return a
 
 
 @primitive(family="tenferro-linalg.qr_beyond.v1", extension="linalg")
 def beyond_(a: Spec, b: Spec, prefix: Spec, *, inner: bool) -> Spec:
-    """``a R b*``, or ``a b* R`` where R is not `inner`."""
+    """``a R b*``, or ``a b* R`` unless `inner`."""
     return a.with_(shape=(*a.shape[:-1], b.shape[-2]))
 
 

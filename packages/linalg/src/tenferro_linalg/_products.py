@@ -1,4 +1,4 @@
-"""Products of several matrices in the cheapest order, and linear equations between tensors."""
+"""Products of several matrices in the cheapest order, and linear equations for tensors."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,23 +13,26 @@ from tenferro_tensor.catalog import reshape, transpose
 from tenferro_tensor.functions import matmul
 from tenferro_tensor_core import DimLike, example_of, require_equal
 
-USUAL_SIZE = 32
-"""Value assumed for a symbolic extent without an example; every order is right for all extents."""
+ASSUMED_SIZE = 32
+"""Size assumed for a symbolic extent without an example; every order of products is correct for all sizes."""
 
 
 def multi_dot(arrays: Sequence[Any], /) -> Array:
-    """Product of two or more matrices, multiplied in the order of fewest operations.
+    """Product of two or more matrices, in the order that needs the fewest operations.
 
-    The order is that of dynamic programming over all ways to set brackets (Cormen et al., Introduction to Algorithms).
-    Symbolic extents count with their examples.
+    The order is found by dynamic programming over all parenthesisations (Cormen et al., Introduction to Algorithms).
+    Symbolic sizes count with their example values.
 
     Args:
-        arrays: matrices (..., m, n) with batch axes that broadcast; the first may be a vector (m,), which is a row,
-            and the last one, which is a column.
+        arrays: matrices (..., m, n) with batch axes that broadcast; the first may be a vector (m,), taken as a row, and
+            the last may be a vector, taken as a column.
+
+    Returns:
+        Matrix (..., m, n) of the promoted dtype, without the axes of vectors.
 
     Raises:
         ArgumentError: there are fewer than two arrays.
-        ShapeError: neighbours do not fit, or an inner array is no matrix.
+        ShapeError: neighbouring extents do not match, or an inner array is not a matrix.
 
     >>> multi_dot([[[1.0, 2.0]], [[1.0, 0.0], [0.0, 2.0]], [1.0, 1.0]])
     Tensor([5.])
@@ -40,8 +43,8 @@ def multi_dot(arrays: Sequence[Any], /) -> Array:
     for i, x in enumerate(xs):
         if x.ndim < 1 or (x.ndim < 2 and 0 < i < len(xs) - 1):
             raise ShapeError(
-                f"multi_dot: array {i} has shape {show(x.spec.shape)}; all are matrices, but the first and the last "
-                "may be vectors",
+                f"multi_dot: array {i} has shape {show(x.spec.shape)}; only the first and the last may be vectors, "
+                "the others must be matrices",
                 shape=x.spec.shape,
             )
     row, column = xs[0].ndim == 1, xs[-1].ndim == 1
@@ -53,7 +56,7 @@ def multi_dot(arrays: Sequence[Any], /) -> Array:
         require_equal(
             x.spec.shape[-1],
             y.spec.shape[-2],
-            f"multi_dot: arrays {i} and {i + 1} of shapes {show(x.spec.shape)} and {show(y.spec.shape)} do not fit",
+            f"multi_dot: arrays {i} and {i + 1} of shapes {show(x.spec.shape)} and {show(y.spec.shape)} do not match",
         )
     sizes = [_size(xs[0].spec.shape[-2]), *[_size(x.spec.shape[-1]) for x in xs]]
     splits = _brackets(sizes)
@@ -75,7 +78,7 @@ def multi_dot(arrays: Sequence[Any], /) -> Array:
 
 def _size(d: DimLike) -> int:
     known = d if isinstance(d, int) else example_of(d)
-    return USUAL_SIZE if known is None else known
+    return ASSUMED_SIZE if known is None else known
 
 
 def _brackets(sizes: list[int]) -> dict[tuple[int, int], int]:
@@ -94,17 +97,18 @@ def _brackets(sizes: list[int]) -> dict[tuple[int, int], int]:
 
 
 def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Array:
-    """The tensor X with ``tensordot(A, X, X.ndim) == B``.
+    """Solve ``tensordot(A, X, X.ndim) == B`` for the tensor X.
 
     Args:
-        a: tensor of shape ``b.shape + q``, where the products of both parts agree.
+        a: tensor of shape ``b.shape + q``, where both parts have the same number of elements.
         b: tensor of any shape.
-        axes: axes of `a` that are moved to its end first.
+        axes: axes of `a` to move to its end first.
 
     Returns:
-        A tensor of shape q.
+        Tensor of shape q and the promoted dtype.
 
     Raises:
+        AxisError: `axes` are out of range.
         NumericalError: the map is singular.
         ShapeError: the map from X to B is not square.
 
@@ -116,7 +120,7 @@ def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Array:
     if axes is not None:
         moved = [integer("tensorsolve", "axes", i) for i in axes]
         if any(not -a.ndim <= i < a.ndim for i in moved):
-            raise AxisError(f"tensorsolve: axes={axes!r} are not all axes of shape {show(a.spec.shape)}", axis=axes)
+            raise AxisError(f"tensorsolve: axes={axes!r} are out of range for shape {show(a.spec.shape)}", axis=axes)
         moved = [i % a.ndim for i in moved]
         a = transpose(a, permutation=(*[i for i in range(a.ndim) if i not in moved], *moved))
     out = a.spec.shape[b.ndim :]
@@ -124,18 +128,21 @@ def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Array:
     require_equal(
         _product(a.spec.shape),
         rows * rows,
-        f"tensorsolve: a tensor of shape {show(a.spec.shape)} is no square map to shape {show(b.spec.shape)}; "
+        f"tensorsolve: a tensor of shape {show(a.spec.shape)} is not a square map to shape {show(b.spec.shape)}; "
         "axes= moves axes to the end",
     )
     return reshape(solve(reshape(a, shape=(rows, columns)), reshape(b, shape=(rows,))), shape=out)
 
 
 def tensorinv(a: Any, /, ind: int = 2) -> Array:
-    """The inverse of ``tensordot(A, ., ind)``, of shape ``a.shape[ind:] + a.shape[:ind]``.
+    """Inverse of the map ``tensordot(A, ., ind)``.
 
     Args:
-        a: tensor whose first `ind` extents have the product of the others.
-        ind: number of axes of what the map takes to, at least 1.
+        a: tensor whose first `ind` extents have the same product as the others.
+        ind: number of axes of the image of the map, at least 1.
+
+    Returns:
+        Tensor of shape ``a.shape[ind:] + a.shape[:ind]`` and the dtype of `a`.
 
     Raises:
         ArgumentError: `ind` is not positive.

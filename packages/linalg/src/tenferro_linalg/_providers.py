@@ -1,6 +1,6 @@
-"""Providers, which kernels compute with: one object per kind of device, with the same methods.
+"""Providers, with which kernels compute: one object per kind of device, all with the same methods.
 
-`HostProvider` uses NumPy and SciPy, `CupyProvider` uses CuPy, and other backends bring theirs by
+`HostProvider` uses NumPy and SciPy, `CupyProvider` uses CuPy, and other backends register theirs through
 `tenferro_linalg.providers`. A kernel maker takes the provider first, then the arguments of every kernel maker: operand
 specs, output specs and metadata.
 """
@@ -16,7 +16,7 @@ Maker = Callable[..., Callable[..., Any]]
 
 
 def nothing(ins: Any, outs: Any, **_: Any) -> tuple[()]:
-    """The sizes of kernels that are right for all."""
+    """No size arguments: the kernel is valid for all sizes."""
     return ()
 
 
@@ -58,12 +58,12 @@ def kernels(
     """Register one kernel maker for every backend that has a provider.
 
     Args:
-        registry: where.
-        primitive: whose kernel it makes.
-        make: the maker, with the provider as its first argument; it never looks at extents.
-        sizes: ``sizes(ins, outs, **params)``, what its kernels take after the operands.
+        registry: the registry.
+        primitive: the primitive.
+        make: the maker, with the provider as its first argument; it must not inspect extents.
+        sizes: ``sizes(ins, outs, **params)``, the further arguments of its kernels after the operands.
         blas: whether they spend their time in BLAS or LAPACK.
-        devices: whether the libraries of devices have what it takes.
+        devices: whether device libraries support them.
     """
     register = PROVIDERS.kernels if devices else PROVIDERS.host_kernel
     register(registry, primitive, make, sizes=sizes, blas=blas)

@@ -9,9 +9,9 @@ Write ``A = [X Y]`` with X the first k = min(m, n) columns, ``X = Q R_X``. For f
 (primes are cotangents; herm is the Hermitian matrix with the lower part of M; Liao et al., arXiv 2009.10071, for the
 wide case). The extra columns Q2 of the complete form enter as ``G - Q2 (Q2'* Q)``.
 
-At a column j that depends on earlier ones the factors are differentiable in part: whatever touches only the first j
-columns of Q and the first j rows of R. The rule then is the wide one for these j columns, the other columns of Q
-being treated as Q2; anything else is a `RankError`.
+If column j is the first to depend on earlier ones, the first j columns of Q and the first j rows of R remain
+differentiable. The rule then is the wide one for these j columns, with the other columns of Q treated as Q2; any other
+use is a `RankError`.
 """
 
 from typing import Any, NamedTuple
@@ -39,33 +39,42 @@ from tenferro_runtime.extension import General, Inactive, Op, Registry, Spec, pr
 from tenferro_tensor.catalog import concatenate, pad
 from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
 
-UNIT = 64
-"""Multiple of ``size eps`` times the norm of a cotangent up to which an entry of it counts as zero."""
+ZERO_TOLERANCE = 64
+"""An entry of a cotangent counts as zero up to this multiple of ``size eps`` times the norm of the cotangent."""
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns, and an upper triangular (or trapezoidal) factor."""
+    """QR decomposition.
+
+    Attributes:
+        Q: orthonormal columns.
+        R: upper triangular (or trapezoidal) factor.
+    """
 
     Q: Any
     R: Any
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
-    """``A = Q @ R`` with orthonormal columns in Q and upper triangular R.
+    """QR decomposition ``A = Q @ R`` with orthonormal columns in Q and upper triangular R.
 
-    Differentiable in every shape and mode at full rank. Where a column depends on earlier ones, so is what comes
-    before it.
+    Differentiable in every shape and mode at full rank. Where a column depends on earlier ones, the factors that
+    precede it remain differentiable.
 
     Args:
-        x: matrices (..., m, n).
-        mode: ``"reduced"`` for Q (..., m, k) and R (..., k, n) with k = min(m, n), ``"complete"`` for Q (..., m, m)
-            and R (..., m, n).
+        x: matrices (..., m, n), real or complex.
+        mode: ``"reduced"`` or ``"complete"``.
+
+    Returns:
+        Q (..., m, k) and R (..., k, n) with k = min(m, n), of the dtype of `x`; in the complete form k = m.
 
     Raises:
-        ArgumentError: another mode.
+        ArgumentError: `mode` is neither of the two.
         NumericalError: an entry is not finite.
         RankError: (gradient) the loss uses a factor beyond the rank of the leading columns.
         GaugeError: (gradient) the loss depends on the choice of the extra columns of Q.
+
+    See also: `rank_revealing_qr`, `qr_trunc`.
 
     >>> qr([[3.0, 1.0], [4.0, 2.0]]).R
     Tensor([[-5. , -2.2],
@@ -93,25 +102,25 @@ def qr_r_(x: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.qr_prefix.v1", extension="linalg")
 def qr_prefix_(r: Spec, *, size: DimLike) -> Spec:
-    """1 for the columns of Q before the first one that depends on the others, 0 from there on."""
+    """1 for the columns of Q before the first one that depends on the others, 0 for the rest."""
     return r.with_(shape=r.shape[:-1], dtype=real_of(r.dtype))
 
 
 @primitive(family="tenferro-linalg.qr_full_rank.v1", extension="linalg")
 def qr_full_rank_(r: Spec, *, size: DimLike) -> Spec:
-    """`r`, after the test that its leading square part has full rank."""
+    """Return `r` after testing that its leading square part has full rank."""
     return r
 
 
 @primitive(family="tenferro-linalg.qr_rows.v1", extension="linalg")
 def qr_rows_(gr: Spec, r: Spec, prefix: Spec, *, size: DimLike) -> Spec:
-    """Cotangent of R, upper triangular, after the test that it vanishes beyond the prefix."""
+    """Cotangent of R, upper triangular, after testing that it vanishes beyond the prefix."""
     return gr
 
 
 @primitive(family="tenferro-linalg.qr_frame.v1", extension="linalg")
 def qr_frame_(gq: Spec, q: Spec, prefix: Spec, *, size: DimLike, k: DimLike) -> Spec:
-    """Cotangent of Q, after the test that columns beyond the prefix enter only through their projector."""
+    """Cotangent of Q, after testing that columns beyond the prefix enter only through their projector."""
     return gq
 
 
@@ -133,7 +142,7 @@ def _qr_r_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 def prefix_of(la: Any, r: Any, size: int, traced: bool = False) -> Any:
-    """The flags of `qr_prefix_` as a raw array; a traced one has no values that decide anything."""
+    """The flags of `qr_prefix_` as a raw array; a traced one cannot decide a branch."""
     xp = la.xp
     k, dtype = min(r.shape[-2:]), real_of(r.dtype)
     if not k:
@@ -193,7 +202,7 @@ def used_rows(xp: Any, gr: Any, r: Any, prefix: Any, size: int) -> Any:
     k = min(r.shape[-2:])
     if not gr.size:
         return xp.zeros(0, bool)
-    limit = xp.asarray(UNIT * float(np.finfo(gr.dtype).eps) * size * xp.linalg.norm(gr, axis=(-2, -1)))
+    limit = xp.asarray(ZERO_TOLERANCE * float(np.finfo(gr.dtype).eps) * size * xp.linalg.norm(gr, axis=(-2, -1)))
     return (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
 
 
@@ -201,7 +210,7 @@ def used_columns(xp: Any, gq: Any, q: Any, prefix: Any, size: int) -> Any:
     """Columns of Q beyond the prefix that the loss uses other than through their projector."""
     rest = (1 - prefix)[..., None, :]
     free, cotangent = q * rest, gq * rest
-    limit = UNIT * float(np.finfo(gq.dtype).eps) * size * xp.linalg.norm(gq, axis=(-2, -1))
+    limit = ZERO_TOLERANCE * float(np.finfo(gq.dtype).eps) * size * xp.linalg.norm(gq, axis=(-2, -1))
     limit = xp.asarray(limit)[..., None, None]
     inner = free.conj().swapaxes(-1, -2) @ cotangent
     turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
@@ -232,7 +241,7 @@ def _frame_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 
 def _split(a: Any, k: DimLike) -> tuple[Any, Any]:
-    """X and Y, the latter ``None`` where the matrix is not wide."""
+    """X and Y; Y is ``None`` unless the matrix is wide."""
     n = a.spec.shape[-1]
     return block(a, column=(0, k)), None if n == k else block(a, column=(k, n))
 
@@ -302,7 +311,7 @@ def _r_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
 
 
 def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
-    """Columns of Q that nobody uses are not computed; R is what it was."""
+    """If Q has no users it is not computed; R stays bit-equal."""
     return (qr_r_.op(), (None, 0)) if used == (False, True) and op.params["mode"] == "reduced" else None
 
 

@@ -14,22 +14,22 @@ _NAMES = {
 }
 
 _PHASE = "use absolute values or products of a vector with its own conjugate, or fix the phase yourself"
-_ROTATION = "let the vectors of equal values enter only all together, as in"
+_ROTATION = "use the vectors of equal values only all together, as in"
 _SPLIT = (
-    "no derivative exists in the given basis; use jvp, one tangent at a time, which adapts the basis to its tangent, "
-    "instead of the program of a linearisation"
+    "no derivative exists in the given basis; instead of a linearisation use jvp, one tangent at a time, which adapts "
+    "the basis to its tangent"
 )
 _KINK = (
     "the loss has a kink there and no gradient; weight equal values equally (sum over the whole multiplet), "
     "or take a jvp, which is one-sided"
 )
 _UNDETERMINED = (
-    "do not determine the gradient there; grad and vjp run the function again beside this point, a bare backward pass "
-    "cannot; or use a function of the matrix that needs no vectors (spectral_function, singular_function, inv, det, "
-    "norms)"
+    "do not determine the gradient there; grad and vjp evaluate the function at nearby points instead, a bare backward "
+    "pass cannot; or use a function of the matrix that needs no vectors (spectral_function, singular_function, inv, "
+    "det, norms)"
 )
 _UNDETERMINED_GENERAL = (
-    "do not determine the derivative there; grad, vjp and jvp run the function again beside this point, a bare "
+    "do not determine the derivative there; grad, vjp and jvp evaluate the function at nearby points instead, a bare "
     "backward pass cannot; or use eigh where the matrix is Hermitian"
 )
 
@@ -50,7 +50,7 @@ def _pair(values: Any, symbol: str, i: int, j: int) -> str:
 
 
 def _rate(rate: float, allowed: float) -> str:
-    return f"at the rate {rate:.3g}, where rounding explains {allowed:.1e}"
+    return f"at the rate {rate:.3g} (rounding explains at most {allowed:.1e})"
 
 
 def report_numerator(
@@ -135,7 +135,7 @@ def report_second_order(la: Any, values: Any, bad: Any, kind: str, what: str) ->
         seen, gap = f"the singular value {symbol}[{j}] = {v[j]:.3g}{_stack(batch)} is (nearly) zero", v[j]
     return DegenerateError(
         f"{what}: {seen}, where second derivatives through {vectors} are undetermined; "
-        "grad, vjp and jvp run the function again beside this point, a bare backward pass cannot",
+        "grad, vjp and jvp evaluate the function at nearby points instead, a bare backward pass cannot",
         output=vectors,
         pair=(i, j),
         batch=batch,
@@ -189,9 +189,9 @@ def report_defective(batch: tuple[int, ...], kappa: float, limit: float) -> Defe
     """Eigenvectors that are dependent up to rounding."""
     return DefectiveError(
         f"eig: the eigenvectors{_stack(batch)} are linearly dependent up to rounding: an eigenvalue has the condition "
-        f"{kappa:.1e}, derivatives allow at most {limit:.1e}; the matrix is (nearly) defective, where grad, vjp and "
-        "jvp run the function again beside it, a bare backward pass cannot; or use a function of the matrix that needs "
-        "no eigenvectors (det, trace, matrix_power)",
+        f"number {kappa:.1e}, derivatives allow at most {limit:.1e}; the matrix is (nearly) defective, grad, vjp "
+        "and jvp evaluate the function at nearby points instead, a bare backward pass cannot; or use a function of the "
+        "matrix that needs no eigenvectors (det, trace, matrix_power)",
         batch=batch,
         condition=kappa,
         allowed=limit,

@@ -1,6 +1,6 @@
-"""Routines in machine code for matrices of at most eight rows and columns, in front of the ordinary kernels.
+"""Machine code for matrices of at most eight rows and columns, tried before the ordinary kernels.
 
-They leave to those whatever is out of the ordinary: singular matrices, entries that are not finite, equal values.
+Exceptional cases are left to those: singular matrices, entries that are not finite, equal values.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ UNIT: Final = 4
 """Flags of routines that solve equations."""
 
 GENERIC: Final = 1
-"""Flag of `eigh` and `svd`: equal values, or zero ones, are out of the ordinary."""
+"""Flag of `eigh` and `svd`: equal or zero values are exceptional cases."""
 
-SMALL_MOST: Final = 8
-"""The largest extent of the matrices that the routines take."""
+SMALL_MAX_SIZE: Final = 8
+"""Largest extent of the matrices that the routines accept."""
 
 
 def host_routine(name: str) -> Callable[..., Any] | None:
@@ -34,19 +34,19 @@ def small_first(
     taken: slice = slice(None),
     fits: Callable[[Any], bool] | None = None,
 ) -> Callable[..., Any]:
-    """A kernel with the routine for small matrices in front of it, where there is one.
+    """A kernel that first tries the routine for small matrices, if there is one.
 
     Args:
         la: the provider.
-        name: of the routine.
+        name: name of the routine.
         ins: operand specs.
         run: the kernel, called with all operands.
-        flags: of the routine.
+        flags: flags of the routine.
         taken: the operands that the routine takes.
-        fits: whether it computes what is asked for, from the first operand; a shape may be open before the call.
+        fits: whether the routine supports the call, given its first operand; shapes may be unknown before the call.
     """
     routine = la.routine(name)
-    if routine is None or any(isinstance(n, int) and n > SMALL_MOST for n in ins[0].shape[-2:]):
+    if routine is None or any(isinstance(n, int) and n > SMALL_MAX_SIZE for n in ins[0].shape[-2:]):
         return run
 
     def quickly(*raws: Any) -> Any:

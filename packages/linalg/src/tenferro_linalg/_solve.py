@@ -26,18 +26,21 @@ from tenferro_tensor_core import ask, int64, require_equal
 
 
 def solve(x1: Any, x2: Any, /) -> Array:
-    """Solution X of ``A @ X = B`` for square, non-singular A.
+    """Solve ``A @ X = B`` for square, non-singular matrices.
 
     Args:
-        x1: matrices A (..., n, n).
-        x2: right sides: one vector (n,), or matrices (..., n, k).
+        x1: matrices A (..., n, n), real or complex.
+        x2: right-hand sides B: one vector (n,), or matrices (..., n, k).
 
     Returns:
-        (n,) with the batch axes of `x1`, or (..., n, k), batch axes broadcast together.
+        X (..., n) with the batch axes of `x1` for a vector; otherwise (..., n, k), batch axes broadcast together. Its
+        dtype is the promoted dtype of the operands.
 
     Raises:
         NumericalError: A is singular (a pivot is exactly zero) or has an entry that is not finite.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
+
+    See also: `solve_triangular`, `lu_solve`, `cho_solve`, `lstsq`.
 
     >>> solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
     Tensor([1. , 0.5])
@@ -54,18 +57,23 @@ def solve(x1: Any, x2: Any, /) -> Array:
 def solve_triangular(
     x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "N", unit_diagonal: bool = False
 ) -> Array:
-    """Solution X of ``op(A) @ X = B`` for triangular A.
+    """Solve ``op(A) @ X = B`` for triangular matrices.
 
     Args:
-        x1: matrices A (..., n, n); the other triangle is not read.
-        x2: right sides: one vector (n,), or matrices (..., n, k).
+        x1: matrices A (..., n, n); the opposite triangle is not read.
+        x2: right-hand sides B: one vector (n,), or matrices (..., n, k).
         lower: whether A is lower triangular.
         trans: ``"N"`` for A, ``"T"`` for its transpose, ``"C"`` for its adjoint.
-        unit_diagonal: take the diagonal as ones without reading it.
+        unit_diagonal: assume ones on the diagonal and do not read it.
+
+    Returns:
+        X (..., n) with the batch axes of `x1` for a vector; otherwise (..., n, k), batch axes broadcast together. Its
+        dtype is the promoted dtype of the operands.
 
     Raises:
+        ArgumentError: `trans` is not one of the three.
         NumericalError: a diagonal entry is exactly zero.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> solve_triangular([[2.0, 1.0], [0.0, 4.0]], [4.0, 4.0])
     Tensor([1.5, 1. ])
@@ -79,10 +87,19 @@ def solve_triangular(
 
 
 def inv(x: Any, /) -> Array:
-    """Inverse of square, non-singular matrices (..., n, n).
+    """Inverse of square, non-singular matrices.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: a matrix is singular (a pivot is exactly zero) or has an entry that is not finite.
+        ShapeError: the matrices are not square.
+
+    See also: `pinv`; `solve` is faster and more accurate than a product with the inverse.
 
     >>> inv([[2.0, 0.0], [0.0, 4.0]])
     Tensor([[0.5 , 0.  ],
@@ -92,17 +109,17 @@ def inv(x: Any, /) -> Array:
 
 
 def _operands(what: str, x1: Any, x2: Any) -> tuple[Any, Any, bool]:
-    """Matrices with common dtype and batch axes, and whether the right side was one vector."""
+    """Matrices with common dtype and batch axes, and whether the right-hand side was one vector."""
     a, b = common(matrices(what, x1, square=True), inexact(x2))
     if b.ndim == 0:
-        raise ShapeError(f"{what}: the right side has no axes; pass a vector (n,) or matrices (..., n, k)", shape=())
+        raise ShapeError(f"{what}: the right-hand side is 0-d; pass a vector (n,) or matrices (..., n, k)", shape=())
     vector = b.ndim == 1
     if vector:
         b = reshape(b, shape=(*b.spec.shape, 1))
     require_equal(
         a.spec.shape[-1],
         b.spec.shape[-2],
-        f"{what}: matrices of shape {show(a.spec.shape)} and a right side with rows of other length",
+        f"{what}: matrices of shape {show(a.spec.shape)} do not match the rows of the right-hand side",
     )
     batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
     return stacked(a, batch), stacked(b, batch), vector
@@ -113,7 +130,8 @@ def _solution(what: str, a: Spec, b: Spec) -> Spec:
     require_square(what, a)
     if a.shape[:-2] != b.shape[:-2] or not ask(a.shape[-1], "==", b.shape[-2]):
         raise ShapeError(
-            f"{what} needs matrices and right sides that fit, got {a!r} and {b!r}; broadcast the batch axes first",
+            f"{what} needs matrices and right-hand sides of matching shape, got {a!r} and {b!r}; broadcast the batch "
+            "axes first",
             shapes=(a.shape, b.shape),
         )
     return b
@@ -127,7 +145,7 @@ def solve_(a: Spec, b: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.lu_factor.v1", extension="linalg")
 def lu_factor_(a: Spec) -> tuple[Spec, Spec]:
-    """Factors for `lu_solve`, which nothing else may read, and pivots."""
+    """Opaque factors for `lu_solve`, and pivots."""
     require_inexact("solve", a)
     require_square("solve", a)
     return a, a.with_(shape=a.shape[:-1], dtype=int64)
@@ -241,7 +259,7 @@ def register(registry: Registry) -> None:
     kernels(registry, solve_triangular_, _triangular_kernel)
     kernels(registry, inv_, _inv_kernel)
     registry.rule(solve_, General(jvp=_solve_jvp, vjp=_solve_vjp))
-    # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.
+    # The solution also takes the matrix itself; derivatives go there rather than through the factors.
     registry.rule(lu_factor_, Inactive())
     registry.rule(lu_solve_, General(jvp=_lu_jvp, vjp=_lu_vjp))
     registry.rule(solve_triangular_, General(jvp=_triangular_jvp, vjp=_triangular_vjp))

@@ -1,4 +1,4 @@
-"""Which elements results depend on: those of the same matrix of a stack, and of the same right side."""
+"""Which elements a result depends on: those of the same matrix of a stack, and of the same right-hand side."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ SPECTRA = {
     _degeneracy.cotangent_scale_: 0, _divided.groups_: 0, _nonnormal.eig_certified_: 1,
     _tridiagonal.eigvalsh_tridiagonal_: 0,
 }  # fmt: skip
-"""Primitives of which an operand is a stack of the eigenvalues or singular values of matrices, and which it is."""
+"""Primitives with a stack of eigenvalues or singular values among their operands, and its index."""
 
 
 def on_stacks(step: SparsityStep) -> Parts:
@@ -58,12 +58,12 @@ def _on_spectra(step: SparsityStep) -> Parts:
 
 
 def _each(step: SparsityStep, batch: int) -> Parts:
-    """Results of a stack depend on operands at the same place in theirs."""
+    """Results of a stack depend on the operands at the same index of theirs."""
     return tuple([tuple([(_tied(out, x, range(batch), batch),) for x in step.ins]) for out in step.outs])
 
 
 def _solving(step: SparsityStep) -> Parts:
-    """The last operand is the right side: a column of the result belongs to one of its columns."""
+    """The last operand is the right-hand side: a column of the result depends on one of its columns."""
     (out,) = step.outs
     *matrix, b = step.ins
     batch = step.ins[0].ndim - 2
@@ -78,7 +78,7 @@ def _power_norm(step: SparsityStep) -> Parts:
 
 
 def _tied(out: Spec, x: Spec, axes: Any, batch: int) -> IndexMap:
-    """All elements, but for the same index along some axes."""
+    """All elements with the same index along some axes."""
     same = axes if min(out.ndim, x.ndim) >= batch and out.shape[:batch] == x.shape[:batch] else ()
     names = [a if a in same else ("operand", a) for a in range(x.ndim)]
     return index_map(range(out.ndim), names, out, x)

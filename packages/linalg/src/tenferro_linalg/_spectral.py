@@ -6,9 +6,9 @@ For ``F = V diag(f(w)) V*``, with ``M_k = V* E_k V`` (Daleckii and Krein 1965)::
     S(M_1, ..., M_p)_il = sum_jk.. f[w_i, w_j, w_k, ..., w_l] (M_1)_ij (M_2)_jk ... (M_p)_.l
 
 with divided differences of f. One primitive computes the term of one order, and this family is closed: differentiating
-by the matrix inserts another factor, in each place; and since divided differences do not depend on the order of their
-points, the cotangent of a factor is the term of the others and of the outer cotangent, in cyclic order. The operands w
-and V are constants, and all derivatives by the matrix go through the matrix itself.
+by the matrix inserts another factor, in each position; and since divided differences do not depend on the order of
+their points, the cotangent of a factor is the term of the others and of the outer cotangent, in cyclic order. The
+operands w and V are constants; all derivatives by the matrix go through the matrix itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,18 +27,23 @@ from tenferro_tensor_core import promote
 
 
 def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Array:
-    """``f(H) = V @ diag(f(w)) @ V*`` for Hermitian matrices and any element-wise function.
+    """Apply an element-wise function to the eigenvalues of Hermitian matrices: ``V @ diag(f(w)) @ V*``.
 
-    It is differentiable to any order at equal eigenvalues too, whatever the loss, and to full precision, where the same
-    product written with `eigh` takes limits.
+    Differentiable to any order and at full precision, at equal eigenvalues too, whatever the loss; the same product
+    written with `eigh` is differentiated as a limit (Daleckii and Krein 1965).
 
     Args:
-        x: Hermitian matrices (..., n, n); of other matrices the Hermitian part.
+        x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part.
         f: element-wise function of real arrays, real or complex valued, made of differentiable operations.
+
+    Returns:
+        Matrices (..., n, n); complex if `x` or the values of `f` are.
 
     Raises:
         ShapeError: `f` changes the shape.
         NumericalError: an entry is not finite, or LAPACK does not converge.
+
+    See also: `funm` for general matrices, `singular_function`.
 
     >>> spectral_function([[2.0, 0.0], [0.0, 9.0]], lambda w: w * w)
     Tensor([[ 4.,  0.],
@@ -46,23 +51,26 @@ def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Array:
     """
     x = matrices("spectral_function", x, square=True)
     w, v = eigh_(stop_gradient(x), basis="plain")
-    if not x.level:  # f may still use differentiated values
+    if not x.level:  # f may capture differentiated values
         return _product(v, _applied(f, w))
     program, captured = recorded(f, w.spec, "spectral_function")
     return _term(x, w, v, program, captured, ())
 
 
 def singular_function(x: Any, f: Callable[[Any], Any], /) -> Array:
-    """``U @ diag(f(S)) @ Vh`` for any matrices (..., m, n) and an odd element-wise function, as in ``s**3`` or ``sin``.
+    """Apply an odd element-wise function to the singular values of matrices: ``U @ diag(f(S)) @ Vh``.
 
-    It is differentiable to any order at equal and at zero singular values too, whatever the loss, and to full
-    precision, where the same product written with `svd` takes limits. It is computed as ``f`` of the Hermitian matrix
-    ``[[0, A], [A*, 0]]``, whose eigenvalues are S, -S and 0.
+    Differentiable to any order and at full precision, at equal and at zero singular values too, whatever the loss; the
+    same product written with `svd` is differentiated as a limit. Computed as ``f`` of the Hermitian matrix ``[[0, A],
+    [A*, 0]]``, whose eigenvalues are S, -S and 0.
 
     Args:
-        x: matrices (..., m, n).
-        f: element-wise function of real arrays, positive and negative ones; of any function the odd part
-            ``(f(s) - f(-s)) / 2`` counts.
+        x: matrices (..., m, n), real or complex.
+        f: element-wise function of real arrays of both signs, such as ``s**3`` or ``sin``; of a function that is not
+            odd, the odd part ``(f(s) - f(-s)) / 2`` is applied.
+
+    Returns:
+        Matrices (..., m, n) of the dtype of `x`.
 
     Raises:
         ShapeError: `f` changes the shape.
@@ -133,7 +141,7 @@ def spectral_term_(
 ) -> Spec:
     """``V S V*``; `more` are the other data of the sums, the captured values of f, and the factors E.
 
-    `program` is f, of a vector and the captured values. Its sizes are its own, and so `sizes` is empty. Data are
+    `program` is f, of a vector and the captured values. It has its own symbolic sizes, so `sizes` is empty. Data are
     constants of differentiation: derivatives go through x, the captured values and the factors.
     """
     return x.with_(dtype=promote(x.dtype, values.dtype, *[e.dtype for e in more[len(more) - order :]]))
@@ -157,7 +165,7 @@ def _term_kernel(la: Any, ins: Any, outs: Any, *, order: int, captured: int, **_
 
 
 class _Parts(NamedTuple):
-    """The operands of a term by their parts; `data` is the number of those that are not named."""
+    """The operands of a term by role; `data` is the number of unnamed ones."""
 
     x: Any
     w: Any
@@ -209,7 +217,7 @@ def _vjp(
 def _by_captured(
     g: Any, x: Any, w: Any, v: Any, program: Any, given: tuple[Any, ...], factors: tuple[Any, ...], k: int
 ) -> Any:
-    """The cotangent of a captured scalar: the term of the derivative of f by it, against that of the result."""
+    """The cotangent of a captured scalar: inner product of the result's cotangent with the term of f's derivative."""
     if not given[k].spec.inexact:
         return None
     along = along_captured(program)
@@ -224,12 +232,12 @@ def _by_captured(
 
 
 def _fitting(x: Any, like: Any) -> Any:
-    """A cotangent for an operand: real where that is."""
+    """A cotangent for an operand: its real part if the operand is real."""
     return to(x if like.spec.cplx else re(x), like.dtype)
 
 
 def _lanes(size: Any, values: Any, batched: tuple[bool, ...], /, **metadata: Any) -> Any:
-    """Matrices of all lanes are one stack; what f captures has no stack, and makes lanes that go one by one."""
+    """Matrices of all lanes form one stack; lanes that differ in captured values run one by one."""
     op = (spectral_term_ if metadata["order"] else spectral_value_).op(**metadata)
     first = 4 if not metadata["order"] else 6 + metadata["order"]
     captured = slice(first, first + metadata["captured"])

@@ -8,10 +8,10 @@ For ``A = U diag(s) V*`` with k = min(m, n) triplets, ``P = U* dA V``, ``X = U* 
     A' = U Q V* + [(1 - U U*) U' / s] V* + U [(1 - V V*) V' / s]*
     Q  = diag(s') + (a + b)_ij / (s_j - s_i) + (a - b)_ij / (s_i + s_j),   a = skew(U* U'), b = skew(V* V')
 
-(primes are cotangents). Sums and differences instead of squares: no overflow, no cancellation, and repeated values
-hurt one quotient only, zero values only the others. With ``full_matrices`` the extra columns ``U2`` take part as
-``(1 - U U*) U' - U2 (U2'* U)``. A truncated decomposition is the whole one with zero cotangents for what it leaves
-out: the term that couples kept and discarded vectors is there (cf. arXiv 2311.11894).
+(primes are cotangents). Sums and differences instead of squares avoid overflow and cancellation; repeated values
+affect only the first quotient, zero values only the others. With ``full_matrices`` the extra columns ``U2`` enter as
+``(1 - U U*) U' - U2 (U2'* U)``. A truncated decomposition is the full one with zero cotangents for the discarded
+triplets, which includes the term that couples kept and discarded vectors (cf. arXiv 2311.11894).
 """
 
 from typing import Any, NamedTuple
@@ -41,7 +41,13 @@ from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
 
 
 class SVDResult(NamedTuple):
-    """Left vectors in columns, descending singular values, right vectors in rows (conjugated)."""
+    """Singular value decomposition.
+
+    Attributes:
+        U: left singular vectors in columns.
+        S: singular values, descending.
+        Vh: right singular vectors in rows, conjugated.
+    """
 
     U: Any
     S: Any
@@ -52,25 +58,27 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
-    values. Where these do not determine the derivative, the transforms find it as a limit; `y.backward()` cannot.
-    In forward mode those vectors are chosen to follow the perturbation. Among the vectors of equal or zero
-    values plain calls return LAPACK's choice, and recorded or traced calls a fixed rotation of it, in which a loss
-    that depends on the choice shows.
+    values. Where these do not determine the derivative, the transforms compute it as a limit; `y.backward()` cannot. In
+    forward mode those vectors are chosen to follow the perturbation. Among the vectors of equal or zero values, plain
+    calls return LAPACK's choice; recorded or traced calls return a fixed rotation of it, which exposes a loss that
+    depends on the choice.
 
     Args:
-        x: matrices (..., m, n).
-        full_matrices: whether U (..., m, m) and Vh (..., n, n) are completed to square matrices, as in NumPy and in
-            the standard. The thin form, ``False``, is cheaper, and what most losses need.
+        x: matrices (..., m, n), real or complex.
+        full_matrices: complete U and Vh to square matrices, as NumPy and the standard do. The thin form, ``False``, is
+            cheaper and sufficient for most losses.
 
     Returns:
-        S (..., k), real and descending, with k = min(m, n); U (..., m, m) and Vh (..., n, n), or in the thin form
-        U (..., m, k) and Vh (..., k, n).
+        U (..., m, m) and Vh (..., n, n) of the dtype of `x`, in the thin form U (..., m, k) and Vh (..., k, n) with
+        k = min(m, n); S (..., k), real and descending.
 
     Raises:
         NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
         GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
         DegenerateError: (gradient) the loss has a kink at equal or zero values, or they leave a bare backward pass
             undetermined.
+
+    See also: `svdvals`, `svd_trunc`, `svd_random`, `svds`.
 
     >>> svd([[3.0, 0.0], [0.0, 4.0]]).S
     Tensor([4., 3.])
@@ -80,9 +88,15 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def svdvals(x: Any, /) -> Array:
-    """Singular values of matrices (..., m, n), descending, of shape (..., min(m, n)).
+    """Singular values of matrices, descending.
 
     The gradient exists where the loss treats equal values equally and does not increase linearly from a zero value.
+
+    Args:
+        x: matrices (..., m, n), real or complex.
+
+    Returns:
+        Real values (..., min(m, n)) of the precision of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
@@ -92,7 +106,7 @@ def svdvals(x: Any, /) -> Array:
     Tensor([4., 3.])
     """
     x = matrices("svdvals", x)
-    # A differentiated call keeps the vectors, which its derivative needs.
+    # A differentiated call keeps the vectors for its derivative.
     return svd_(x, full=False, basis="generic", cut=None)[1] if differentiated(x) else svdvals_(x)
 
 
@@ -109,7 +123,7 @@ def _vectors(x: Spec, full: bool) -> tuple[Spec, Spec, Spec]:
 
 @primitive(family="tenferro-linalg.svd.v1", extension="linalg")
 def svd_(x: Spec, *, full: bool, basis: str, cut: DimLike | None) -> tuple[Spec, Spec, Spec]:
-    """U, S, Vh; `basis` of equal values ``"plain"`` or ``"generic"``; `cut` is where the caller truncates."""
+    """U, S, Vh; `basis` of equal values is ``"plain"`` or ``"generic"``; `cut` is where the caller truncates."""
     return _vectors(x, full)
 
 
@@ -121,7 +135,7 @@ def svdvals_(x: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.svd_adapted.v1", extension="linalg")
 def svd_adapted_(x: Spec, dx: Spec, *, full: bool) -> tuple[Spec, Spec, Spec]:
-    """U, S, Vh, the bases of equal and zero values diagonalising the perturbation `dx`."""
+    """U, S, Vh; the bases of equal and zero values diagonalise the perturbation `dx`."""
     return _vectors(x, full)
 
 
@@ -153,14 +167,14 @@ def _values_kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 def _split(u: Any, vh: Any, k: DimLike) -> tuple[Any, Any, Any, Any]:
-    """U1 and V1 of the k values, and the extra columns U2 and V2 where there may be any."""
+    """U1 and V1 of the k values, and the extra columns U2 and V2 if there may be any."""
     v = adjoint(vh)
     (u1, u2), (v1, v2) = _parts(u, k), _parts(v, k)
     return u1, v1, u2, v2
 
 
 def _parts(g: Any, k: DimLike) -> tuple[Any, Any]:
-    """The first k columns and the others; ``None`` where there are none."""
+    """The first k columns and the others, or ``None``."""
     if g is None or g.spec.shape[-1] == k:
         return g, None
     return block(g, column=(0, k)), block(g, column=(k, g.spec.shape[-1]))
@@ -207,7 +221,7 @@ def _forward(primals: Any, tangents: Any, *, full: bool, cut: Any, **_: Any) -> 
 
 
 def _outer(g: Any, g2: Any, u: Any, u2: Any, s: Any, scale: Any, size: DimLike, cut: Any) -> Any:
-    """Cotangent of the part of one side's vectors that leaves their space, over s; ``None`` where there is none."""
+    """Cotangent of the out-of-space part of one side's vectors, over s; ``None`` where there is none."""
     if (g is None and g2 is None) or u.spec.shape[-2] == u.spec.shape[-1]:
         return None
     out = None if g is None else g - mm(u, mm(adjoint(u), g))  # never the large square u @ adjoint(u)
@@ -272,7 +286,7 @@ def _adapted_vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[An
 
 
 def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
-    """Singular vectors that nobody uses are not computed."""
+    """Singular vectors without users are not computed."""
     return (svdvals_.op(), (None, 0, None)) if used == (False, True, False) else None
 
 

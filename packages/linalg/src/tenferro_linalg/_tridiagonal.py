@@ -16,15 +16,19 @@ from tenferro_tensor_core import ask
 
 
 def eigh_tridiagonal(d: Any, e: Any, /) -> EighResult:
-    """Eigenvalues and eigenvectors of symmetric tridiagonal matrices, as `eigh` has them, and its derivatives.
+    """Eigenvalues and eigenvectors of symmetric tridiagonal matrices.
 
     Args:
         d: real diagonals (..., n).
         e: real off-diagonals (..., n - 1); batch axes broadcast.
 
+    Returns:
+        Eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns, with the derivatives of
+        `eigh`.
+
     Raises:
         ArgumentError: a diagonal is complex.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
         NumericalError: an entry is not finite.
         GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues.
@@ -36,15 +40,18 @@ def eigh_tridiagonal(d: Any, e: Any, /) -> EighResult:
 
 
 def eigvalsh_tridiagonal(d: Any, e: Any, /) -> Array:
-    """Eigenvalues of symmetric tridiagonal matrices, ascending, in time proportional to the square of the size.
+    """Eigenvalues of symmetric tridiagonal matrices, ascending, in O(n^2) operations.
 
     Args:
         d: real diagonals (..., n).
         e: real off-diagonals (..., n - 1); batch axes broadcast.
 
+    Returns:
+        Real values (..., n) of the promoted dtype.
+
     Raises:
         ArgumentError: a diagonal is complex.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
         NumericalError: an entry is not finite.
         DegenerateError: (gradient) the loss has a kink at equal eigenvalues.
 
@@ -69,7 +76,7 @@ def _diagonals(what: str, d: Any, e: Any) -> tuple[Any, Any]:
 
 
 def _over(v: Any, batch: tuple[Any, ...]) -> Any:
-    """Vectors repeated over batch axes that they lack."""
+    """Broadcast vectors over batch axes."""
     wide = stacked(reshape(v, shape=(*v.spec.shape, 1)), batch)
     return reshape(wide, shape=wide.spec.shape[:-1])
 
@@ -82,7 +89,7 @@ def _dense(d: Any, e: Any) -> Any:
 
 @primitive(family="tenferro-linalg.eigvalsh_tridiagonal.v1", extension="linalg")
 def eigvalsh_tridiagonal_(d: Spec, e: Spec) -> Spec:
-    """Eigenvalues by the diagonal and what is beside it."""
+    """Eigenvalues from the diagonal and the off-diagonal."""
     return d
 
 

@@ -1,6 +1,6 @@
-"""Linear algebra on a device of your own: a provider, over which all kernels of the family are written.
+"""Linear algebra on your own device: a provider, the object on which all kernels of the family are written.
 
-`register` brings the provider of a backend, by name. `LinalgProvider` is one for every array library with NumPy's
+`register` installs the provider of a backend by name. `LinalgProvider` serves every array library with NumPy's
 interface; a subclass overrides what the device does better.
 """
 
@@ -15,18 +15,21 @@ __all__ = ["LinalgProvider", "register"]
 
 
 def register(backend: str, make: Callable[[], Any]) -> ProviderRegistration:
-    """Bring the provider of a backend: decompositions and solvers on its raw arrays.
+    """Register the provider of a backend: decompositions and solvers on its raw arrays.
 
-    Stacks of matrices come as they are computed with: methods take what those of `LinalgProvider` take, and raise
-    `NumericalError` where these do. What raises `UnsupportedError`, or has no method, falls back to the CPU where
+    The methods of a provider take stacks of matrices, with the arguments of those of `LinalgProvider`, and raise
+    `NumericalError` in the same cases. A method that is missing or raises `UnsupportedError` falls back to the CPU if
     `tenferro_runtime.host_fallback` allows it.
 
     Args:
         backend: backend name.
-        make: makes the provider when a kernel first needs it; usually a `LinalgProvider`.
+        make: makes the provider when a kernel first needs it; usually returns a `LinalgProvider`.
+
+    Returns:
+        The registration, a context manager that removes the provider on exit.
 
     Raises:
-        RegistryError: the backend has a provider.
+        RegistryError: the backend already has a provider.
 
     >>> import numpy, scipy.linalg
     >>> provider = LinalgProvider({"numpy": numpy, "scipy.linalg": scipy.linalg}.__getitem__)

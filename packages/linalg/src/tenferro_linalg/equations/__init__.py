@@ -1,6 +1,6 @@
 """Matrix equations: Sylvester, Lyapunov and Riccati.
 
-In reading order: `_schur_factors` for the factors that a solution shares with its derivatives, `_sylvester` and
-`_stein` for the two linear equations, which are closed under differentiation, `_riccati` for the quadratic ones, whose
-derivatives solve linear ones.
+In reading order: `_schur_factors` (factors shared by a solution and its derivatives), `_sylvester` and `_stein` (the
+two linear equations, closed under differentiation), `_riccati` (the quadratic ones, whose derivatives solve linear
+ones).
 """

@@ -29,19 +29,24 @@ from tenferro_tensor_core import ask
 
 
 def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: Any = None) -> Array:
-    """Stabilising solution X of ``A* X E + E* X A - (E* X B + S) R^-1 (B* X E + S*) + Q = 0``, Hermitian.
+    """Solve the continuous algebraic Riccati equation for its stabilising solution X.
+
+    ``A* X E + E* X A - (E* X B + S) R^-1 (B* X E + S*) + Q = 0``.
 
     Args:
         a: matrices (..., n, n).
         b: matrices (..., n, m).
-        q: Hermitian matrices (..., n, n), of others the Hermitian part.
-        r: Hermitian invertible matrices (..., m, m), of others the Hermitian part.
+        q: Hermitian matrices (..., n, n); of others, the Hermitian part.
+        r: Hermitian invertible matrices (..., m, m); of others, the Hermitian part.
         e: invertible matrices (..., n, n), by default the identity.
         s: matrices (..., n, m), by default zero; all batch axes broadcast.
 
+    Returns:
+        X (..., n, n), Hermitian, of the promoted dtype.
+
     Raises:
         NumericalError: an entry is not finite, or there is no stabilising solution.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> solve_continuous_are([[0.0]], [[1.0]], [[4.0]], [[1.0]]).round()
     Tensor([[2.]])
@@ -50,19 +55,24 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: An
 
 
 def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: Any = None) -> Array:
-    """Stabilising solution X of ``A* X A - E* X E - (A* X B + S) (R + B* X B)^-1 (B* X A + S*) + Q = 0``, Hermitian.
+    """Solve the discrete algebraic Riccati equation for its stabilising solution X.
+
+    ``A* X A - E* X E - (A* X B + S) (R + B* X B)^-1 (B* X A + S*) + Q = 0``.
 
     Args:
         a: matrices (..., n, n).
         b: matrices (..., n, m).
-        q: Hermitian matrices (..., n, n), of others the Hermitian part.
-        r: Hermitian invertible matrices (..., m, m), of others the Hermitian part.
+        q: Hermitian matrices (..., n, n); of others, the Hermitian part.
+        r: Hermitian invertible matrices (..., m, m); of others, the Hermitian part.
         e: invertible matrices (..., n, n), by default the identity.
         s: matrices (..., n, m), by default zero; all batch axes broadcast.
 
+    Returns:
+        X (..., n, n), Hermitian, of the promoted dtype.
+
     Raises:
         NumericalError: an entry is not finite, or there is no stabilising solution.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> solve_discrete_are([[0.0]], [[1.0]], [[4.0]], [[1.0]]).round()
     Tensor([[4.]])
@@ -71,7 +81,7 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: Any 
 
 
 def _coefficients(what: str, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> tuple[Any, Any, Any, Any]:
-    """A, B, Q and R of the equation without E and S."""
+    """A, B, Q and R of the equivalent equation without E and S."""
     given = [matrices(what, x, square=k != 1) for k, x in enumerate((a, b, q, r))]
     given += [matrices(what, x) for x in (e, s) if x is not None]
     given = list(common(*given))
@@ -143,7 +153,7 @@ def _kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
 
 
 def _stabilising(what: str, a: Any, b: Any, q: Any, r: Any) -> Any:
-    """SciPy's solution of one equation; of ill-conditioned ones, SciPy may return another than the stabilising one."""
+    """SciPy's solution of one equation; raises if it is not stabilising, as for some ill-conditioned ones."""
     linalg, discrete, ah = library("scipy.linalg"), what == "solve_discrete_are", a.conj().T
     if not b.size:
         return linalg.solve_discrete_lyapunov(ah, q) if discrete else linalg.solve_continuous_lyapunov(ah, -q)

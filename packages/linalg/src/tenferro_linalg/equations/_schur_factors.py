@@ -1,4 +1,4 @@
-"""Schur factors of coefficients, computed once for a solution and all of its derivatives."""
+"""Schur factors of coefficients, computed once for a solution and all its derivatives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenferro_tensor_core import complex_of
 
 @primitive(family="tenferro-linalg.schur_factors.v1", extension="linalg")
 def schur_factors_(a: Spec, *, what: str, triangular: bool) -> tuple[Spec, Spec]:
-    """Q and T with ``a = Q T Q*``, which nothing but a solver may read; complex where T must be `triangular`."""
+    """Opaque factors Q and T with ``a = Q T Q*`` for the solvers; complex if T must be `triangular`."""
     require_inexact(what, a)
     require_square(what, a)
     dtype = complex_of(a.dtype) if triangular else a.dtype
@@ -41,7 +41,7 @@ def common_eigenvalues(what: str, index: tuple[int, ...], relation: str) -> Nume
 
 
 def without_overflow(what: str, x: Any) -> Any:
-    """A solution, after a check that it is finite."""
+    """Return a solution after checking that it is finite."""
     good = np.isfinite(x)
     if not good.all():
         index = tuple(int(k) for k in np.argwhere(~good)[0][: x.ndim - 2])
@@ -60,5 +60,5 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, schur_factors_, _kernel, devices=False)
-    # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.
+    # The solution also takes the matrix itself; derivatives go there rather than through the factors.
     registry.rule(schur_factors_, Inactive())

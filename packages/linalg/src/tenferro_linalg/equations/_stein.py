@@ -1,7 +1,7 @@
-"""The Stein equation ``X - A X A* = C``, which is the discrete Lyapunov equation.
+"""The Stein equation ``X - A X A* = C``, i.e. the discrete Lyapunov equation.
 
-In a basis where A is triangular, its columns follow one after the other (Kitagawa 1977). Derivatives solve equations
-with the same factors::
+In a basis where A is triangular, the columns are computed one after the other (Kitagawa 1977). Derivatives solve
+equations with the same factors::
 
     dX - A dX A* = dC + dA X A* + A X dA*        S - A* S A = X',  C' = S,  A' = S A X* + S* A X
 
@@ -23,15 +23,18 @@ from tenferro_tensor import Array
 
 
 def solve_discrete_lyapunov(a: Any, q: Any, /) -> Array:
-    """Solution X of ``A @ X @ A* - X + Q = 0``, Hermitian where Q is.
+    """Solve the discrete Lyapunov equation ``A @ X @ A* - X + Q = 0`` (Kitagawa 1977).
 
     Args:
         a: matrices (..., n, n).
         q: matrices (..., n, n); batch axes broadcast.
 
+    Returns:
+        X (..., n, n) of the promoted dtype, Hermitian if Q is.
+
     Raises:
-        NumericalError: an entry is not finite, or the product of two eigenvalues of A and its adjoint is 1.
-        ShapeError: extents do not agree.
+        NumericalError: an entry is not finite, or an eigenvalue of A times one of its adjoint is 1.
+        ShapeError: the extents do not match.
 
     >>> solve_discrete_lyapunov([[0.5, 0.0], [0.0, 0.0]], [[3.0, 1.0], [1.0, 2.0]])
     Tensor([[4., 1.],
@@ -44,13 +47,13 @@ def solve_discrete_lyapunov(a: Any, q: Any, /) -> Array:
 
 
 def stein(what: str, a: Any, c: Any, *, turned: bool = False) -> Any:
-    """Solution of ``X - a X a* = c``, or of ``X - a* X a = c``."""
+    """Solution of ``X - a X a* = c``; if `turned`, of ``X - a* X a = c``."""
     return stein_(a, *schur_factors_(a, what=what, triangular=True), c, turned=turned, what=what)
 
 
 @primitive(family="tenferro-linalg.stein.v1", extension="linalg")
 def stein_(a: Spec, q: Spec, t: Spec, c: Spec, *, turned: bool, what: str) -> Spec:
-    """Solution of ``X - A X A* = c`` with the factors of a, where A is ``a*`` if `turned`."""
+    """Solution of ``X - A X A* = c`` from the factors of a, where A is ``a*`` if `turned`."""
     require_inexact(what, a, c)
     return c
 
@@ -80,7 +83,7 @@ def _kernel(la: Any, ins: Any, outs: Any, *, turned: bool, what: str) -> Any:
 
 
 def _columns(trtrs: Any, t: Any, f: Any, turned: bool) -> Any:
-    """Solution of ``Y - T Y T* = F``, or of ``Y - T* Y T = F``; none where it is not unique."""
+    """Solution of ``Y - T Y T* = F``, or of ``Y - T* Y T = F``; None if it is not unique."""
     n = len(t)
     y, identity, op = np.empty_like(f, order="F"), np.eye(n, dtype=t.dtype), t.conj().T if turned else t
     smallest = np.finfo(t.dtype).eps * n

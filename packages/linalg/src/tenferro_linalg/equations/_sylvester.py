@@ -1,6 +1,6 @@
 """The Sylvester equation ``A X + X B = C``, and the Lyapunov equation.
 
-By Schur factors of A and B (Bartels and Stewart 1972). Derivatives solve equations with the same factors::
+Solved from the Schur factors of A and B (Bartels and Stewart 1972). Derivatives solve equations with the same factors::
 
     A dX + dX B = dC - dA X - X dB        A* S + S B* = X',  C' = S,  A' = -S X*,  B' = -X* S
 
@@ -22,16 +22,19 @@ from tenferro_tensor_core import ask
 
 
 def solve_sylvester(a: Any, b: Any, q: Any, /) -> Array:
-    """Solution X of ``A @ X + X @ B = Q``.
+    """Solve the Sylvester equation ``A @ X + X @ B = Q`` (Bartels and Stewart 1972).
 
     Args:
         a: matrices (..., m, m).
         b: matrices (..., n, n).
         q: matrices (..., m, n); batch axes broadcast.
 
+    Returns:
+        X (..., m, n) of the promoted dtype.
+
     Raises:
         NumericalError: an entry is not finite, or an eigenvalue of A is minus one of B.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> solve_sylvester([[1.0, 0.0], [0.0, 2.0]], [[3.0]], [[4.0], [10.0]])
     Tensor([[1.],
@@ -43,15 +46,18 @@ def solve_sylvester(a: Any, b: Any, q: Any, /) -> Array:
 
 
 def solve_continuous_lyapunov(a: Any, q: Any, /) -> Array:
-    """Solution X of ``A @ X + X @ A* = Q``, Hermitian where Q is.
+    """Solve the continuous Lyapunov equation ``A @ X + X @ A* = Q`` (Bartels and Stewart 1972).
 
     Args:
         a: matrices (..., n, n).
         q: matrices (..., n, n); batch axes broadcast.
 
+    Returns:
+        X (..., n, n) of the promoted dtype, Hermitian if Q is.
+
     Raises:
-        NumericalError: an entry is not finite, or two eigenvalues of A and its adjoint add up to zero.
-        ShapeError: extents do not agree.
+        NumericalError: an entry is not finite, or an eigenvalue of A and one of its adjoint add up to zero.
+        ShapeError: the extents do not match.
 
     >>> solve_continuous_lyapunov([[1.0, 0.0], [0.0, 2.0]], [[2.0, 3.0], [3.0, 8.0]])
     Tensor([[1., 1.],
@@ -64,7 +70,18 @@ def solve_continuous_lyapunov(a: Any, q: Any, /) -> Array:
 
 
 def solve_lyapunov(a: Any, q: Any, /) -> Array:
-    """`solve_continuous_lyapunov` under its short name.
+    """Solve the continuous Lyapunov equation; `solve_continuous_lyapunov` under its short name.
+
+    Args:
+        a: matrices (..., n, n).
+        q: matrices (..., n, n); batch axes broadcast.
+
+    Returns:
+        X (..., n, n) of the promoted dtype, Hermitian if Q is.
+
+    Raises:
+        NumericalError: an entry is not finite, or an eigenvalue of A and one of its adjoint add up to zero.
+        ShapeError: the extents do not match.
 
     >>> solve_lyapunov([[2.0]], [[8.0]])
     Tensor([[2.]])
@@ -73,7 +90,7 @@ def solve_lyapunov(a: Any, q: Any, /) -> Array:
 
 
 def fitted(what: str, a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
-    """Coefficients and a right side of common dtype and batch axes, whose extents agree."""
+    """Coefficients and a right-hand side, converted to a common dtype and batch axes, after checking their extents."""
     a, b, c = common(a, b, c)
     if not (ask(c.spec.shape[-2], "==", a.spec.shape[-1]) and ask(c.spec.shape[-1], "==", b.spec.shape[-1])):
         raise ShapeError(
@@ -92,7 +109,7 @@ def sylvester(what: str, a: Any, b: Any, c: Any) -> Any:
 
 
 def lyapunov(what: str, a: Any, c: Any, *, turned: bool = False) -> Any:
-    """Solution of ``a X + X a* = c``, or of ``a* X + X a = c``."""
+    """Solution of ``a X + X a* = c``; if `turned`, of ``a* X + X a = c``."""
     factors = schur_factors_(a, what=what, triangular=False)
     return sylvester_(a, *factors, a, *factors, c, left=turned, right=not turned, what=what)
 
@@ -101,7 +118,7 @@ def lyapunov(what: str, a: Any, c: Any, *, turned: bool = False) -> Any:
 def sylvester_(
     a: Spec, qa: Spec, ta: Spec, b: Spec, qb: Spec, tb: Spec, c: Spec, *, left: bool, right: bool, what: str
 ) -> Spec:
-    """Solution of ``A X + X B = c`` with the factors of a and b; A is ``a*`` if `left`, B is ``b*`` if `right`."""
+    """Solution of ``A X + X B = c`` from the factors of a and b; A is ``a*`` if `left`, B is ``b*`` if `right`."""
     require_inexact(what, a, b, c)
     return c
 

@@ -1,1 +1,1 @@
-"""Factorisations and least squares: LU, LDL, pivoted QR, polar, and the spaces of a matrix."""
+"""Factorisations and least squares: LU, LDL, pivoted QR, polar, and the fundamental subspaces of a matrix."""

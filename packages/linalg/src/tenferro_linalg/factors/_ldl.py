@@ -20,7 +20,13 @@ from tenferro_tensor_core import int64
 
 
 class LDLResult(NamedTuple):
-    """Rows of a unit triangular factor, a block diagonal one, and the order of rows that makes the first triangular."""
+    """LDL factors.
+
+    Attributes:
+        lu: a unit triangular factor with its rows permuted.
+        d: the block diagonal factor.
+        perm: the order of rows that makes the first factor triangular.
+    """
 
     lu: Any
     d: Any
@@ -28,18 +34,23 @@ class LDLResult(NamedTuple):
 
 
 def ldl(x: Any, /, lower: bool = True, hermitian: bool = True) -> LDLResult:
-    """``A = lu @ d @ lu*`` with Hermitian d of diagonal blocks of size 1 or 2, where ``lu[perm]`` is unit triangular.
+    """LDL decomposition ``A = lu @ d @ lu*`` of Hermitian indefinite matrices (Bunch and Kaufman 1977).
 
-    Derivatives are those at fixed pivots.
+    Derivatives are taken at fixed pivots.
 
     Args:
-        x: Hermitian matrices (..., n, n); of other matrices the Hermitian part.
+        x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part.
         lower: whether ``lu[perm]`` is lower or upper triangular.
         hermitian: ``False`` for complex symmetric matrices, with transposes in place of adjoints.
+
+    Returns:
+        ``lu`` (..., n, n), of which ``lu[perm]`` is unit triangular; Hermitian ``d`` (..., n, n) with diagonal blocks
+        of size 1 or 2; ``perm`` (..., n), int64.
 
     Raises:
         NumericalError: an entry is not finite.
         RankError: (derivative) a matrix is singular.
+        UnsupportedError: the data are on an accelerator.
 
     >>> ldl([[4.0, 2.0], [2.0, 5.0]]).d
     Tensor([[4., 0.],
@@ -61,7 +72,7 @@ def ldl_(x: Spec, *, lower: bool, hermitian: bool) -> tuple[Spec, Spec, Spec]:
 
 @primitive(family="tenferro-linalg.ldl_regular.v1", extension="linalg")
 def ldl_regular_(d: Spec) -> Spec:
-    """`d`, after the test that no diagonal block vanishes."""
+    """Return `d` after testing that no diagonal block vanishes."""
     return d
 
 

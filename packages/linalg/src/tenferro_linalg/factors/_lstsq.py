@@ -5,7 +5,7 @@ For ``x = Y b`` with ``Y = pinv(A)``, ``r = b - A x`` and ``t = Y* x`` (Golub an
     dx = Y (db - dA x) + Y Y* dA* r + (1 - Y A) dA* t
 
 Exact at full rank; below it, this is the derivative along matrices of the same rank. Each product with Y is the
-primitive again, whose derivatives go through A, and not through Y.
+primitive again, whose derivatives go through A rather than Y.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,14 @@ from tenferro_tensor_core import ask, dim_max, finfo, int64, require_equal
 
 
 class LstsqResult(NamedTuple):
-    """Solution, sums of squares of the residuals, numbers of singular values above the cut, and all of these."""
+    """Least-squares solution.
+
+    Attributes:
+        x: the solution.
+        residuals: sums of squares of the residuals.
+        rank: number of singular values above the cutoff.
+        s: all singular values, descending.
+    """
 
     x: Any
     residuals: Any
@@ -33,31 +40,34 @@ class LstsqResult(NamedTuple):
 
 
 def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
-    """The shortest X that minimises the norm of ``A @ X - B``, for matrices of any shape and rank.
+    """Least-squares solution: the shortest X that minimises the norm of ``A @ X - B``, for any shape and rank.
 
     Args:
         a: matrices A (..., m, n).
-        b: right sides: one vector (m,), or matrices (..., m, k).
+        b: right-hand sides: one vector (m,), or matrices (..., m, k).
         rcond: singular values up to `rcond` times the largest count as zero; a number, or an array that broadcasts with
-            the batch axes; by default max(m, n) times the rounding unit. Below full rank a derivative needs an explicit
-            one: it is that at constant rank.
+            the batch axes; by default max(m, n) times the machine epsilon. Below full rank a derivative requires an
+            explicit value: it is the derivative at constant rank (Golub and Pereyra 1973).
 
     Returns:
-        ``x`` (..., n) or (..., n, k); ``residuals``, of each column (..., k), for one vector (..., 1): always, while
-        NumPy's are empty below full rank and for m <= n; ``rank`` (...); ``s`` (..., min(m, n)), descending.
+        ``x`` (..., n) or (..., n, k); ``residuals`` of each column (..., k), for one vector (..., 1), never empty,
+        while NumPy's are empty below full rank and for m <= n; ``rank`` (...), int64; ``s`` (..., min(m, n)),
+        descending.
 
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
         RankError: (derivative) a matrix loses rank and `rcond` was not given, or a singular value lies within a factor
-            of 10 of the cut.
-        ShapeError: extents do not agree.
+            of 10 of the cutoff.
+        ShapeError: the extents do not match.
+
+    See also: `lsqr` and `lsmr` for operators.
 
     >>> lstsq([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1.0, 3.0, 5.0]).x.round(6)
     Tensor([2., 1.])
     """
     a, b = common(matrices("lstsq", a), inexact(b))
     if b.ndim == 0:
-        raise ShapeError("lstsq: the right side has no axes; pass a vector (m,) or matrices (..., m, k)", shape=())
+        raise ShapeError("lstsq: the right-hand side is 0-d; pass a vector (m,) or matrices (..., m, k)", shape=())
     vector = b.ndim == 1
     b = reshape(b, shape=(*b.spec.shape, 1)) if vector else b
     require_equal(
@@ -79,13 +89,13 @@ def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
 
 
 def pseudo_inverse(u: Any, s: Any, vh: Any, inside: Any) -> Any:
-    """The pseudo-inverse by the singular values `inside` the cut."""
+    """Pseudo-inverse from the singular values `inside` the cutoff."""
     inverse = select(inside, 1.0 / select(inside, s, 1.0), 0.0)
     return mm(scaled(adjoint_of(vh), to(inverse, u.dtype)), adjoint_of(u))
 
 
 def above(a: Any, s: Any, cut: tuple[Any, ...]) -> Any:
-    """Which singular values lie above the cut."""
+    """Which singular values exceed the cutoff."""
     if ask(s.spec.shape[-1], "==", 0):
         return gt(s, 0.0)
     factor = cut[0] if cut else number(dim_max(*a.spec.shape[-2:]), a.spec.place) * finfo(s.dtype).eps
@@ -94,14 +104,14 @@ def above(a: Any, s: Any, cut: tuple[Any, ...]) -> Any:
 
 
 def _repeated(v: Any, batch: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
-    """Vectors or numbers over all batch axes."""
+    """Broadcast vectors or numbers over all batch axes."""
     wide = stacked(reshape(v, shape=(*v.spec.shape, *(1,) * (2 - len(rest)))), batch)
     return reshape(wide, shape=(*batch, *rest))
 
 
 @primitive(family="tenferro-linalg.lstsq.v1", extension="linalg")
 def lstsq_(a: Spec, y: Spec, s: Spec, *more: Spec, adjoint: bool) -> Spec:
-    """``pinv(a) @ b`` or ``pinv(a)* @ b`` by the pseudo-inverse `y`; `more` are the cuts, if given, and b."""
+    """``pinv(a) @ b`` or ``pinv(a)* @ b`` from the pseudo-inverse `y`; `more` are the cutoffs, if given, and b."""
     require_inexact("lstsq", a, more[-1])
     *batch, m, n = a.shape
     return more[-1].with_(shape=(*batch, m if adjoint else n, more[-1].shape[-1]))

@@ -1,12 +1,12 @@
 """LU decomposition with row exchanges, of tall, square and wide matrices.
 
-Where the order of the rows does not change, with ``A[order] = L U``, ``G = L^-1 dA[order]`` and the first
-k = min(m, n) columns ``G_1``, ``U_1``::
+At a fixed order of the rows, with ``A[order] = L U``, ``G = L^-1 dA[order]`` and the first k = min(m, n) columns
+``G_1``, ``U_1``::
 
     X = strict lower(G_1 U_1^-1)        dL = L X        dU = G - X U
 
-and for the rows below k ``dL_2 = (dA_2 - L_2 dU_1) U_1^-1``. The last column of X is zero, so that a last pivot
-that vanishes is no obstacle unless there are rows below it.
+and for the rows below k ``dL_2 = (dA_2 - L_2 dU_1) U_1^-1``. The last column of X is zero, so the last pivot may vanish
+unless there are rows below it.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +36,13 @@ from tenferro_tensor_core import DimLike, dim_min, int64, require_equal
 
 
 class LUResult(NamedTuple):
-    """A permutation matrix, a unit lower triangular (or trapezoidal) factor, and an upper one."""
+    """LU decomposition.
+
+    Attributes:
+        P: permutation matrix.
+        L: unit lower triangular (or trapezoidal) factor.
+        U: upper triangular (or trapezoidal) factor.
+    """
 
     P: Any
     L: Any
@@ -44,28 +50,36 @@ class LUResult(NamedTuple):
 
 
 class LUFactors(NamedTuple):
-    """L without its diagonal and U in one matrix, and the row that each row was exchanged with, in turn."""
+    """Packed LU factors.
+
+    Attributes:
+        lu: L without its diagonal and U in one matrix.
+        piv: the row that each row was exchanged with, in turn.
+    """
 
     lu: Any
     piv: Any
 
 
 def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> Any:
-    """``A = P @ L @ U`` with a permutation matrix P, unit lower triangular L and upper triangular U.
+    """LU decomposition ``A = P @ L @ U``.
 
-    Derivatives are those at a fixed order of the rows, which changes where two candidates for a pivot tie.
+    Derivatives are taken at a fixed order of the rows, which changes where two candidates for a pivot tie.
 
     Args:
         x: matrices (..., m, n).
         permute_l: return ``(P @ L, U)``.
-        p_indices: return in place of P the vector ``p`` (..., m) with ``A = L[p] @ U``.
+        p_indices: return the vector ``p`` (..., m) with ``A = L[p] @ U`` instead of P.
 
     Returns:
-        P (..., m, m), L (..., m, k), U (..., k, n) with k = min(m, n).
+        Permutation matrix P (..., m, m), unit lower triangular L (..., m, k) and upper triangular U (..., k, n) with
+        k = min(m, n).
 
     Raises:
         NumericalError: an entry is not finite.
         RankError: (derivative) a pivot before the last one, or above further rows, is zero.
+
+    See also: `lu_factor`.
 
     >>> p, l, u = lu([[1.0, 2.0], [4.0, 2.0]])
     >>> l, u
@@ -89,14 +103,14 @@ def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> Any:
 
 
 def lu_factor(x: Any, /) -> LUFactors:
-    """The factors that `lu_solve` takes, in the form of LAPACK.
+    """LU factors in LAPACK's packed form, for `lu_solve`.
 
     Args:
         x: matrices (..., m, n).
 
     Returns:
-        ``lu`` (..., m, n), L below the diagonal and U from there on, and ``piv`` (..., min(m, n)): row i was exchanged
-        with row ``piv[i]``, one after the other.
+        ``lu`` (..., m, n), with L below the diagonal and U on and above it; ``piv`` (..., min(m, n)), int64: row i was
+        exchanged with row ``piv[i]``, one after the other.
 
     Raises:
         NumericalError: an entry is not finite.
@@ -110,16 +124,20 @@ def lu_factor(x: Any, /) -> LUFactors:
 
 
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, /, trans: int = 0) -> Array:
-    """Solution X of ``op(A) @ X = B`` from the factors of A.
+    """Solve ``op(A) @ X = B`` from the LU factors of A.
 
     Args:
-        lu_and_piv: what `lu_factor` returned for square matrices (..., n, n).
-        b: right sides: one vector (n,), or matrices (..., n, k).
+        lu_and_piv: the result of `lu_factor` for square matrices (..., n, n).
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
         trans: 0 for A, 1 for its transpose, 2 for its adjoint.
 
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), batch axes broadcast together.
+
     Raises:
+        ArgumentError: `trans` is none of the three.
         NumericalError: a pivot is exactly zero.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> lu_solve(lu_factor([[2.0, 0.0], [0.0, 4.0]]), [2.0, 2.0])
     Tensor([1. , 0.5])
@@ -128,7 +146,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, /, trans: int = 0) -> Array:
     packed, pivots = lu_and_piv
     packed, b = common(matrices("lu_solve", packed, square=True), inexact(b))
     if b.ndim == 0:
-        raise ShapeError("lu_solve: the right side has no axes; pass a vector (n,) or matrices (..., n, k)", shape=())
+        raise ShapeError("lu_solve: the right-hand side is 0-d; pass a vector (n,) or matrices (..., n, k)", shape=())
     vector = b.ndim == 1
     b = reshape(b, shape=(*b.spec.shape, 1)) if vector else b
     n = packed.spec.shape[-1]
@@ -156,7 +174,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, /, trans: int = 0) -> Array:
 
 
 def taken(x: Any, order: Any) -> Any:
-    """The rows of each matrix in another order, ``x[..., order, :]``, with one `order` for each."""
+    """Permute the rows of each matrix: ``x[..., order, :]``, with one `order` for each matrix."""
     if order.spec.shape[-1] == x.spec.shape[-2]:
         return rows_taken_(x, order, back=False)
     return _rows(x, order, back=False)
@@ -164,7 +182,7 @@ def taken(x: Any, order: Any) -> Any:
 
 @primitive(family="tenferro-linalg.rows_taken.v1", extension="linalg")
 def rows_taken_(x: Spec, order: Spec, *, back: bool) -> Spec:
-    """All rows in another order; `back` puts them where they were, ``out[..., order, :] = x``."""
+    """Permute all rows; `back` inverts the permutation, ``out[..., order, :] = x``."""
     return x
 
 
@@ -186,7 +204,7 @@ def _rows(x: Any, order: Any, *, back: bool) -> Any:
 
 @primitive(family="tenferro-linalg.lu.v1", extension="linalg")
 def lu_(x: Spec) -> tuple[Spec, Spec, Spec]:
-    """L without its diagonal and U in one matrix, the exchanges of rows, and the order of the rows after them."""
+    """L without its diagonal and U packed in one matrix, the row exchanges, and the resulting order of the rows."""
     require_inexact("lu", x)
     *batch, m, n = x.shape
     return x, x.with_(shape=(*batch, dim_min(m, n)), dtype=int64), x.with_(shape=(*batch, m), dtype=int64)
@@ -200,9 +218,9 @@ def permutation_(pivots: Spec, *, rows: DimLike) -> Spec:
 
 @primitive(family="tenferro-linalg.lu_pivoted.v1", extension="linalg")
 def lu_pivoted_(packed: Spec, *, rows: DimLike, columns: DimLike) -> Spec:
-    """The leading square part of the factors, after the test that the pivots a derivative divides by are not zero.
+    """The leading square part of the factors, after testing that the pivots that a derivative divides by are not zero.
 
-    The last pivot is none of them unless there are more rows than columns, and is replaced by 1 where it is zero.
+    The last pivot counts only if there are more rows than columns; otherwise it is replaced by 1 if it is zero.
     """
     return packed
 
@@ -231,7 +249,7 @@ def _rows_kernel(la: Any, ins: Any, outs: Any, *, back: bool) -> Any:
 
 
 def _permutation(la: Any, pivots: Any, rows: int) -> Any:
-    """Exchange after exchange, of all matrices of a stack together."""
+    """Apply the exchanges one by one, to all matrices of a stack together."""
     pivots = la.local(pivots)
     order = np.empty((*pivots.shape[:-1], rows), np.int64)
     for index in np.ndindex(pivots.shape[:-1]):
@@ -291,7 +309,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None, None]:
     if n != k:
         changed = concatenate(changed, block(du, column=(k, n)), axis=du.ndim - 1)
     if m != k:
-        # With more rows than columns k = n; without, there is nothing below.
+        # With more rows than columns, k = n; otherwise no rows are below.
         below = block(da, row=(k, m))
         rest = mm(block(packed, row=(k, m), column=(0, k)), block(du, column=(0, k)))
         down = over(block(below, column=(0, k)) - rest)

@@ -4,7 +4,7 @@ For m >= n, with ``K = U* dA`` and the skew solution of ``P Om + Om P = K - K*``
 
     dU = U Om + (dA - U K) P^-1        P = (U* A + A* U) / 2
 
-No difference of singular values occurs, so equal ones are no obstacle; zero ones leave U undetermined.
+No difference of singular values occurs, so equal ones are harmless; zero ones leave U undetermined.
 """
 
 from typing import Any, NamedTuple
@@ -21,20 +21,29 @@ from tenferro_tensor_core import ask
 
 
 class PolarResult(NamedTuple):
-    """The factor with orthonormal columns (or rows), and the positive semidefinite one."""
+    """Polar decomposition.
+
+    Attributes:
+        u: the factor with orthonormal columns (or rows).
+        p: the positive semidefinite factor.
+    """
 
     u: Any
     p: Any
 
 
 def polar(x: Any, /, side: str = "right") -> PolarResult:
-    """``A = U @ P`` with orthonormal columns (for m < n rows) in U and positive semidefinite P.
+    """Polar decomposition ``A = U @ P`` with orthonormal columns (for m < n, rows) in U and positive semidefinite P.
 
     Args:
         x: matrices (..., m, n).
-        side: ``"right"`` for ``A = U @ P`` with P (..., n, n), ``"left"`` for ``A = P @ U`` with P (..., m, m).
+        side: ``"right"`` for ``A = U @ P``, ``"left"`` for ``A = P @ U``.
+
+    Returns:
+        U (..., m, n), and P (..., n, n) or, on the left, (..., m, m).
 
     Raises:
+        ArgumentError: `side` is neither of the two.
         NumericalError: an entry is not finite, or LAPACK does not converge.
         RankError: (derivative) a matrix does not have full rank.
 

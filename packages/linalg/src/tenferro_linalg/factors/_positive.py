@@ -10,18 +10,26 @@ from tenferro_tensor import Array
 
 
 class CholeskyFactor(NamedTuple):
-    """A triangular factor, with zeros in the other triangle, and whether it is the lower one."""
+    """Cholesky factor for `cho_solve`.
+
+    Attributes:
+        c: a triangular factor, with zeros in the opposite triangle.
+        lower: whether it is the lower one.
+    """
 
     c: Any
     lower: bool
 
 
 def cho_factor(x: Any, /, lower: bool = False) -> CholeskyFactor:
-    """The Cholesky factor that `cho_solve` takes.
+    """Cholesky factor for `cho_solve`.
 
     Args:
-        x: Hermitian positive definite matrices (..., n, n); of other matrices the Hermitian part.
-        lower: whether it is L with ``A = L @ L*``, or its adjoint.
+        x: Hermitian positive definite matrices (..., n, n); of other matrices, the Hermitian part.
+        lower: return L with ``A = L @ L*``; otherwise its adjoint.
+
+    Returns:
+        ``c`` (..., n, n), triangular, and the flag ``lower``.
 
     Raises:
         NumericalError: an entry is not finite, or a matrix is not positive definite.
@@ -34,15 +42,18 @@ def cho_factor(x: Any, /, lower: bool = False) -> CholeskyFactor:
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, /) -> Array:
-    """Solution X of ``A @ X = B`` from a Cholesky factor of A.
+    """Solve ``A @ X = B`` from a Cholesky factor of A.
 
     Args:
-        c_and_lower: what `cho_factor` returned for matrices (..., n, n); the other triangle is not read.
-        b: right sides: one vector (n,), or matrices (..., n, k).
+        c_and_lower: the result of `cho_factor` for matrices (..., n, n); the opposite triangle is not read.
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
+
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), batch axes broadcast together.
 
     Raises:
         NumericalError: a diagonal entry is exactly zero.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> cho_solve(cho_factor([[4.0, 0.0], [0.0, 2.0]]), [2.0, 2.0]).round(12)
     Tensor([0.5, 1. ])
@@ -53,16 +64,19 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, /) -> Array:
 
 
 def cholesky_solve(x: Any, b: Any, /, *, upper: bool = False) -> Array:
-    """Solution of ``L @ L* @ X = B``, or of ``U* @ U @ X = B`` where `upper`.
+    """Solve ``L @ L* @ X = B``, or with `upper` ``U* @ U @ X = B``.
 
     Args:
         x: triangular factors (..., n, n), as `cholesky` returns them.
-        b: right sides: one vector (n,), or matrices (..., n, k).
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
         upper: whether the factors are upper triangular.
+
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), batch axes broadcast together.
 
     Raises:
         NumericalError: a diagonal entry is exactly zero.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> cholesky_solve([[2.0, 0.0], [0.0, 1.0]], [2.0, 2.0])
     Tensor([0.5, 2. ])
@@ -71,11 +85,14 @@ def cholesky_solve(x: Any, b: Any, /, *, upper: bool = False) -> Array:
 
 
 def cholesky_inverse(x: Any, /, *, upper: bool = False) -> Array:
-    """Inverse of ``L @ L*``, or of ``U* @ U`` where `upper`.
+    """Inverse of ``L @ L*``, or with `upper` of ``U* @ U``.
 
     Args:
         x: triangular factors (..., n, n), as `cholesky` returns them.
         upper: whether the factors are upper triangular.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: a diagonal entry is exactly zero.

@@ -1,4 +1,4 @@
-"""QR with pivots, and products of Householder reflections."""
+"""QR with column pivoting, and products of Householder reflections."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,13 @@ from tenferro_tensor_core import int64, require_equal
 
 
 class PivotedQRResult(NamedTuple):
-    """Orthonormal columns, an upper triangular factor, and the order of the columns."""
+    """QR decomposition with column pivoting.
+
+    Attributes:
+        Q: orthonormal columns.
+        R: upper triangular factor.
+        P: the order of the columns.
+    """
 
     Q: Any
     R: Any
@@ -22,20 +28,20 @@ class PivotedQRResult(NamedTuple):
 
 
 def rank_revealing_qr(x: Any, /, *, mode: str = "reduced") -> PivotedQRResult:
-    """``A[:, P] = Q @ R`` where the absolute values on the diagonal of R decrease: small ones reveal the rank.
+    """QR decomposition ``A[:, P] = Q @ R`` with column pivoting, which reveals the rank.
 
-    Each step takes the column with the largest rest (Businger and Golub 1965). Derivatives are those at a fixed order
-    of the columns, as for `qr`.
+    Each step takes the column with the largest remainder (Businger and Golub 1965), so the absolute values on the
+    diagonal of R decrease. Derivatives are taken at a fixed order of the columns, as for `qr`.
 
     Args:
         x: matrices (..., m, n).
         mode: ``"reduced"`` or ``"complete"``, as for `qr`.
 
     Returns:
-        Q (..., m, k), R (..., k, n) and P (..., n) with k = min(m, n), or m in the complete form.
+        Q (..., m, k), R (..., k, n) and P (..., n), int64, with k = min(m, n), or k = m in the complete form.
 
     Raises:
-        ArgumentError: another mode.
+        ArgumentError: `mode` is neither of the two.
         NumericalError: an entry is not finite.
         RankError: (gradient) the loss uses a factor beyond the rank.
         GaugeError: (gradient) the loss depends on the choice of the extra columns of Q.
@@ -53,14 +59,14 @@ def householder_product(x: Any, tau: Any, /) -> Array:
     """The first n columns of the product ``H_1 H_2 ...`` of reflections ``H_i = 1 - tau_i v_i v_i*``.
 
     Args:
-        x: matrices (..., m, n), m >= n; v_i is column i below the diagonal, with 1 on it and 0 above.
+        x: matrices (..., m, n), m >= n; v_i is column i below the diagonal, with 1 on the diagonal and 0 above.
         tau: factors (..., k), k <= n.
 
     Returns:
         Matrices (..., m, n); for the output of LAPACK's geqrf, Q of the QR decomposition.
 
     Raises:
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> householder_product([[1.0], [1.0]], [1.0])
     Tensor([[ 0.],
@@ -88,7 +94,7 @@ def householder_product(x: Any, tau: Any, /) -> Array:
 
 @primitive(family="tenferro-linalg.column_order.v1", extension="linalg")
 def column_order_(x: Spec) -> Spec:
-    """The order of the columns in which each has the largest distance from the span of those before it."""
+    """The order of the columns in which each has the largest distance from the span of its predecessors."""
     require_inexact("rank_revealing_qr", x)
     return x.with_(shape=(*x.shape[:-2], x.shape[-1]), dtype=int64)
 

@@ -50,22 +50,23 @@ from tenferro_tensor_core import DimLike, ask, dim_max, int64, require_equal
 def orth(x: Any, /, rcond: float | Any | None = None) -> Array:
     """Orthonormal basis of the range of matrices, in columns.
 
-    Derivatives are those at constant rank, of what does not depend on the choice of the basis, such as ``Q @ Q*``.
+    Derivatives exist at constant rank, for quantities that do not depend on the choice of the basis, such as ``Q @
+    Q*``.
 
     Args:
         x: matrices (..., m, n), all of a stack with the same rank.
-        rcond: singular values up to `rcond` times the largest count as zero; by default max(m, n) times the rounding
-            unit. Below full rank a derivative needs an explicit one.
+        rcond: singular values up to `rcond` times the largest count as zero; by default max(m, n) times the machine
+            epsilon. Below full rank a derivative requires an explicit value.
 
     Returns:
-        (..., m, rank), of an extent that is open in a trace.
+        Q (..., m, rank); the last extent is data-dependent in a trace.
 
     Raises:
         ArgumentError: the matrices of a stack have different ranks.
         GaugeError: (gradient) the loss depends on the choice of the basis.
         NumericalError: an entry is not finite, or LAPACK does not converge.
         RankError: (derivative) a matrix loses rank and `rcond` was not given, or a singular value lies within a factor
-            of 10 of the cut.
+            of 10 of the cutoff.
 
     >>> abs(orth([[3.0, 0.0], [4.0, 0.0]])).round(6)
     Tensor([[0.6],
@@ -77,22 +78,23 @@ def orth(x: Any, /, rcond: float | Any | None = None) -> Array:
 def null_space(x: Any, /, rcond: float | Any | None = None) -> Array:
     """Orthonormal basis of the null space of matrices, in columns.
 
-    Derivatives are those at constant rank, of what does not depend on the choice of the basis, such as ``Z @ Z*``.
+    Derivatives exist at constant rank, for quantities that do not depend on the choice of the basis, such as ``Z @
+    Z*``.
 
     Args:
         x: matrices (..., m, n), all of a stack with the same rank.
-        rcond: singular values up to `rcond` times the largest count as zero; by default max(m, n) times the rounding
-            unit. Below full rank a derivative needs an explicit one.
+        rcond: singular values up to `rcond` times the largest count as zero; by default max(m, n) times the machine
+            epsilon. Below full rank a derivative requires an explicit value.
 
     Returns:
-        (..., n, n - rank), of an extent that is open in a trace.
+        Z (..., n, n - rank); the last extent is data-dependent in a trace.
 
     Raises:
         ArgumentError: the matrices of a stack have different ranks.
         GaugeError: (gradient) the loss depends on the choice of the basis.
         NumericalError: an entry is not finite, or LAPACK does not converge.
         RankError: (derivative) a matrix loses rank and `rcond` was not given, or a singular value lies within a factor
-            of 10 of the cut.
+            of 10 of the cutoff.
 
     >>> abs(null_space([[0.0, 2.0]]))
     Tensor([[1.],
@@ -121,7 +123,7 @@ def _basis(what: str, x: Any, rcond: Any) -> Any:
 
 @primitive(family="tenferro-linalg.frame.v1", extension="linalg")
 def frame_(x: Spec, *, full: bool, what: str) -> tuple[Spec, Spec, Spec]:
-    """U, S, Vh as constants, which also stay where derivatives are taken as limits beside the point."""
+    """U, S, Vh as constants, which do not move when derivatives are taken as limits nearby."""
     return svd_.infer(x, full=full, basis="generic", cut=None)  # type: ignore[return-value]
 
 
@@ -136,7 +138,7 @@ def _frame_kernel(la: Any, ins: Any, outs: Any, *, full: bool, what: str) -> Any
 
 @primitive(family="tenferro-linalg.basis.v1", extension="linalg")
 def basis_(a: Spec, q: Spec, y: Spec, s: Spec, *cut: Spec, what: str) -> Spec:
-    """`q`, as a basis of the range or the null space of `a` with the pseudo-inverse `y`."""
+    """Return `q`, a basis of the range or the null space of `a`, whose pseudo-inverse is `y`."""
     return q
 
 
@@ -163,19 +165,19 @@ def _basis_vjp(primals: Any, outs: Any, cotangents: Any, *, what: str) -> tuple[
 
 
 def subspace_angles(a: Any, b: Any, /) -> Array:
-    """Angles between the ranges of two matrices, in descending order (Knyazev and Argentati 2002).
+    """Principal angles between the ranges of two matrices, descending (Knyazev and Argentati 2002).
 
-    Small angles come from their sines, large ones from their cosines, so that both are accurate.
+    Small angles are computed from their sines and large ones from their cosines, so both are accurate.
 
     Args:
         a: matrices (..., m, n) of full column rank.
         b: matrices (..., m, k) of full column rank.
 
     Returns:
-        min(n, k) angles in radians.
+        Angles (..., min(n, k)) in radians.
 
     Raises:
-        DegenerateError: (gradient) equal angles, or one that is zero, put a kink there.
+        DegenerateError: (gradient) equal angles, or a zero angle, create a kink.
         NumericalError: an entry is not finite, or LAPACK does not converge.
         RankError: a column depends on those before it; take `orth` of the matrix.
         ShapeError: the extents m differ.
@@ -211,7 +213,7 @@ def _range(x: Any) -> Any:
 
 @primitive(family="tenferro-linalg.independent.v1", extension="linalg")
 def independent_(q: Spec, prefix: Spec, *, columns: DimLike) -> Spec:
-    """`q`, after the test that all columns are independent: that all flags `prefix` are 1."""
+    """Return `q` after testing that all columns are independent, i.e. that all flags `prefix` are 1."""
     return q
 
 
@@ -244,21 +246,21 @@ def register(registry: Registry) -> None:
 
 
 def _rank(what: str, inside: Any) -> Any:
-    """The rank of all matrices of a stack, a 0-d integer."""
+    """The common rank of all matrices of a stack, a 0-d integer."""
     ranks = reduce_sum(convert(inside, dtype=int64), axes=(inside.ndim - 1,))
     if not ranks.ndim:
         return ranks
     flat = reshape(ranks, shape=(ranks.spec.size,))
     if isinstance(inner_array(flat), TracedTensor):
         raise ShapeError(
-            f"{what}: in a trace the rank of a stack is not one number; take one matrix at a time",
+            f"{what}: the rank of a stack is not a single number in a trace; process one matrix at a time",
             shape=inside.spec.shape,
         )
     found = flat.numpy() if not flat.level else flat._concrete()
     first, last = (int(found.min()), int(found.max())) if found.size else (0, 0)
     if first != last:
         raise ArgumentError(
-            f"{what}: the matrices of the stack have ranks from {first} to {last}; take them one by one, or pass "
+            f"{what}: the matrices of the stack have ranks from {first} to {last}; process them one by one, or pass "
             "another rcond",
             ranks=(first, last),
         )

@@ -1,5 +1,5 @@
-"""Analytic functions of matrices: the exponential and its kin.
+"""Analytic functions of matrices: the exponential and its relatives.
 
-In reading order: `_chains` for the algebra in which derivatives are blocks, `_terms` for the primitive and its rules,
-then the kernels, and the public functions by kind.
+In reading order: `_chains` (the algebra whose blocks are derivatives), `_terms` (the primitive and its rules), the
+kernels, and the public functions by kind.
 """

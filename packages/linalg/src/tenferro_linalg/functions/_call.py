@@ -1,4 +1,4 @@
-"""What a kernel of a matrix function is asked for: the provider, and names for errors."""
+"""The context of a kernel of a matrix function: the provider, and names for errors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class MatrixCall(NamedTuple):
 
     Attributes:
         la: the provider.
-        what: the function, as users call it.
-        batch: extents of the leading axes, which the stack has as one.
-        dtype: of the result.
+        what: name of the public function.
+        batch: extents of the leading axes, which the stack has flattened to one.
+        dtype: dtype of the result.
     """
 
     la: Any
@@ -23,9 +23,9 @@ class MatrixCall(NamedTuple):
     dtype: Any
 
     def place(self, k: int) -> tuple[int, ...]:
-        """Where a matrix of the stack is."""
+        """Index of a matrix in the batch."""
         return tuple(int(i) for i in np.unravel_index(k, self.batch)) if self.batch else ()
 
     def where(self, k: int) -> str:
-        """A matrix of the stack, in words."""
+        """Name of a matrix of the stack, for messages."""
         return f"matrix {self.place(k)} of the stack" if self.batch else "the matrix"

@@ -1,9 +1,9 @@
-"""Block upper triangular matrices with equal diagonal blocks, and what functions of them say about derivatives.
+"""Block upper triangular matrices with equal diagonal blocks; functions of them contain derivatives.
 
-For an analytic f, the corner block of f of the block bidiagonal matrix with A on the diagonal and E_1, ..., E_p above
-it is the term ``T(E_1, ..., E_p)`` of the p-th derivative of f at A (Mathias 1996). Any algorithm made of sums,
-products and quotients computes it when it runs on such matrices, at defective A as at any other; the diagonal block,
-which is the same in every row, is computed once.
+For an analytic f, take the block bidiagonal matrix with A on the diagonal and E_1, ..., E_p above it. The corner block
+of f of this matrix is the term ``T(E_1, ..., E_p)`` of the p-th derivative of f at A (Mathias 1996). Any algorithm made
+of sums, products and quotients computes it when it runs on such matrices, at defective A too; the diagonal block, which
+is the same in every row, is computed once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Chain:
 
     Attributes:
         diagonal: the block on the diagonal (..., n, n).
-        above: the blocks above it by their row and column; absent ones are zero.
-        order: the number of blocks beside the diagonal in the first row.
+        above: the blocks above it by row and column; absent ones are zero.
+        order: number of blocks in the first row besides the diagonal.
     """
 
     __slots__ = ("above", "diagonal", "order")
@@ -30,7 +30,7 @@ class Chain:
 
     @classmethod
     def bidiagonal(cls, x: Any, factors: Sequence[Any]) -> Chain:
-        """`x` on the diagonal, the factors above it."""
+        """`x` on the diagonal, the factors directly above it."""
         return cls(x, {(k, k + 1): e for k, e in enumerate(factors)}, len(factors))
 
     @property
@@ -39,7 +39,7 @@ class Chain:
         return self.above[0, self.order] if self.order else self.diagonal
 
     def map(self, f: Callable[[Any], Any]) -> Chain:
-        """A linear map of every block."""
+        """Apply a linear map to every block."""
         return Chain(f(self.diagonal), {place: f(block) for place, block in self.above.items()}, self.order)
 
     def __add__(self, other: Chain) -> Chain:
@@ -55,7 +55,7 @@ class Chain:
         return self.map(lambda block: block * number)
 
     def plus(self, x: Any) -> Chain:
-        """The sum with the block diagonal matrix of one block."""
+        """Sum with a block diagonal matrix of equal blocks."""
         return Chain(self.diagonal + x, self.above, self.order)
 
     def __matmul__(self, other: Chain) -> Chain:
@@ -80,12 +80,12 @@ class Chain:
         return out
 
     def places(self) -> list[tuple[int, int]]:
-        """Rows and columns of the blocks above the diagonal, the nearest ones first."""
+        """Rows and columns of the blocks above the diagonal, nearest first."""
         p = self.order
         return [(i, i + d) for d in range(1, p + 1) for i in range(p + 1 - d)]
 
     def block(self, i: int, j: int) -> Any:
-        """The block in a row and column; none where it is zero."""
+        """The block at a row and column; None if it is zero."""
         return self.diagonal if i == j else self.above.get((i, j))
 
 

@@ -1,8 +1,8 @@
-"""The exponential by scaling and squaring with Padé quotients, on chains of any order.
+"""The exponential by scaling and squaring with Padé approximants, on chains of any order.
 
-The degrees and limits for values are those of Higham (SIAM J. Matrix Anal. Appl. 26, 2005), with norms of powers in
-place of powers of the norm where these are much smaller (Al-Mohy and Higham, same journal 31, 2009); for derivatives
-those of Al-Mohy and Higham (same journal 30, 2009), which bound the backward error of the first derivative.
+For values, degrees and limits are those of Higham (SIAM J. Matrix Anal. Appl. 26, 2005), with norms of powers instead
+of powers of the norm where these are much smaller (Al-Mohy and Higham, same journal 31, 2009); for derivatives, those
+of Al-Mohy and Higham (same journal 30, 2009), which bound the backward error of the first derivative.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUES: Final = {
         (13, 4.25),
     ),
 }
-"""Degrees, and the norm up to which each is exact to rounding, in single and in double precision."""
+"""Degrees, each with the norm up to which it is exact to rounding, for single and double precision."""
 
 DERIVATIVES: Final = {
     "f": ((3, 0.3), (5, 1.5), (7, 3.3)),
@@ -36,7 +36,7 @@ DERIVATIVES: Final = {
 
 @lru_cache(maxsize=8)
 def _coefficients(m: int) -> tuple[float, ...]:
-    """Coefficients of the Padé quotient of degree m, the last one 1."""
+    """Coefficients of the Padé approximant of degree m, the last one 1."""
     return tuple(float(factorial(2 * m - k) // (factorial(k) * factorial(m - k))) for k in range(m + 1))
 
 
@@ -62,7 +62,7 @@ def exponential(la: Any, chain: Chain) -> Chain:
 
 
 def _norms(la: Any, x: Any) -> Any:
-    """The largest column sums of absolute values, in main memory."""
+    """1-norms, in main memory."""
     return la.local(la.xp.abs(x).sum(axis=-2).max(axis=-1)).astype(np.float64)
 
 
@@ -71,7 +71,7 @@ def _squarings(norms: Any, limit: float) -> Any:
 
 
 def _fewer(la: Any, x: Any, squarings: Any, m: int, limit: float) -> Any:
-    """Squarings by norms of the powers of the matrices, where these grow more slowly than powers of the norm."""
+    """Squarings from norms of the powers of the matrices, where these grow more slowly than powers of the norm."""
     scaled = x * la.xp.asarray(np.ldexp(np.ones(len(squarings)), -squarings).astype(x.real.dtype)[:, None, None])
     second = scaled @ scaled
     fourth = second @ second
@@ -100,7 +100,7 @@ def _more(la: Any, x: Any, squarings: int, m: int) -> int:
 
 
 def _quotient(la: Any, x: Chain, m: int) -> Chain:
-    """The Padé quotient of degree m: ``(V - U)^-1 (V + U)`` with the odd terms U and the even ones V."""
+    """The Padé approximant of degree m: ``(V - U)^-1 (V + U)`` with the odd terms U and the even terms V."""
     b = _coefficients(m)
     identity = la.xp.eye(x.diagonal.shape[-1], dtype=x.diagonal.dtype)
     x2 = x @ x
@@ -121,7 +121,7 @@ def _quotient(la: Any, x: Chain, m: int) -> Chain:
 
 
 def _squared(la: Any, x: Chain, squarings: Any, most: int) -> Chain:
-    """Every matrix of the stack squared as often as it was halved."""
+    """Square every matrix of the stack as often as it was halved."""
     for done in range(most):
         active = np.flatnonzero(squarings > done)
         if len(active) == len(squarings):

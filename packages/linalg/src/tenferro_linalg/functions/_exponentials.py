@@ -1,4 +1,4 @@
-"""Exponential and circular functions of matrices."""
+"""Exponential, circular and hyperbolic functions of matrices."""
 
 from __future__ import annotations
 
@@ -13,19 +13,33 @@ from tenferro_tensor_core import complex_of
 
 
 class ExpmFrechetResult(NamedTuple):
-    """The exponential, and its derivative in one direction."""
+    """Exponential and directional derivative.
+
+    Attributes:
+        exponential: the exponential.
+        derivative: its derivative along the direction.
+    """
 
     exponential: Any
     derivative: Any
 
 
 def expm(x: Any, /) -> Array:
-    """Exponential of square matrices (..., n, n), ``sum A**k / k!``.
+    """Matrix exponential ``sum A**k / k!``, by scaling and squaring (Al-Mohy and Higham 2009).
 
-    By scaling and squaring (Al-Mohy and Higham 2009). Derivatives are exact to any order at every matrix.
+    Derivatives are exact to any order at every matrix.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the result overflows.
+        ShapeError: the matrices are not square.
+
+    See also: `expm_multiply` for the action on a vector, `expm_frechet`.
 
     >>> expm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[1., 1.],
@@ -35,7 +49,17 @@ def expm(x: Any, /) -> Array:
 
 
 def matrix_exp(x: Any, /) -> Array:
-    """`expm` under the name that PyTorch and TensorFlow give it.
+    """Matrix exponential; `expm` under the name that PyTorch and TensorFlow use.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
+
+    Raises:
+        NumericalError: an entry is not finite, or the result overflows.
+        ShapeError: the matrices are not square.
 
     >>> matrix_exp([[0.0, 2.0], [0.0, 0.0]])[0, 1]
     Tensor(2.)
@@ -44,14 +68,18 @@ def matrix_exp(x: Any, /) -> Array:
 
 
 def expm_frechet(x: Any, e: Any, /) -> ExpmFrechetResult:
-    """Exponential of square matrices, and its derivative in the directions `e` (Al-Mohy and Higham 2009).
+    """Matrix exponential and its derivative along the directions `e` (Al-Mohy and Higham 2009).
 
     Args:
         x: matrices (..., n, n).
-        e: matrices of the same size; batch axes broadcast.
+        e: matrices (..., n, n); batch axes broadcast.
+
+    Returns:
+        The exponential and its derivative, both (..., n, n) of the promoted dtype.
 
     Raises:
         NumericalError: an entry is not finite, or a result overflows.
+        ShapeError: the extents do not match.
 
     >>> expm_frechet([[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [3.0, 4.0]]).derivative
     Tensor([[1., 2.],
@@ -64,10 +92,17 @@ def expm_frechet(x: Any, e: Any, /) -> ExpmFrechetResult:
 
 
 def cosm(x: Any, /) -> Array:
-    """Cosine of square matrices (..., n, n), ``(exp(iA) + exp(-iA)) / 2``.
+    """Matrix cosine ``(exp(iA) + exp(-iA)) / 2``.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the result overflows.
+        ShapeError: the matrices are not square.
 
     >>> cosm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[1., 0.],
@@ -77,10 +112,17 @@ def cosm(x: Any, /) -> Array:
 
 
 def sinm(x: Any, /) -> Array:
-    """Sine of square matrices (..., n, n), ``(exp(iA) - exp(-iA)) / 2i``.
+    """Matrix sine ``(exp(iA) - exp(-iA)) / 2i``.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the result overflows.
+        ShapeError: the matrices are not square.
 
     >>> sinm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[0., 1.],
@@ -90,10 +132,17 @@ def sinm(x: Any, /) -> Array:
 
 
 def tanm(x: Any, /) -> Array:
-    """Tangent of square matrices (..., n, n), ``cos(A)**-1 sin(A)``.
+    """Matrix tangent ``cos(A)**-1 sin(A)``.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the cosine overflows or is singular.
+        ShapeError: the matrices are not square.
 
     >>> tanm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[0., 1.],
@@ -104,10 +153,17 @@ def tanm(x: Any, /) -> Array:
 
 
 def coshm(x: Any, /) -> Array:
-    """Hyperbolic cosine of square matrices (..., n, n), ``(exp(A) + exp(-A)) / 2``.
+    """Matrix hyperbolic cosine ``(exp(A) + exp(-A)) / 2``.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the result overflows.
+        ShapeError: the matrices are not square.
 
     >>> coshm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[1., 0.],
@@ -117,10 +173,17 @@ def coshm(x: Any, /) -> Array:
 
 
 def sinhm(x: Any, /) -> Array:
-    """Hyperbolic sine of square matrices (..., n, n), ``(exp(A) - exp(-A)) / 2``.
+    """Matrix hyperbolic sine ``(exp(A) - exp(-A)) / 2``.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the result overflows.
+        ShapeError: the matrices are not square.
 
     >>> sinhm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[0., 1.],
@@ -130,10 +193,17 @@ def sinhm(x: Any, /) -> Array:
 
 
 def tanhm(x: Any, /) -> Array:
-    """Hyperbolic tangent of square matrices (..., n, n), ``cosh(A)**-1 sinh(A)``.
+    """Matrix hyperbolic tangent ``cosh(A)**-1 sinh(A)``.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or the hyperbolic cosine overflows or is singular.
+        ShapeError: the matrices are not square.
 
     >>> tanhm([[0.0, 1.0], [0.0, 0.0]])
     Tensor([[0., 1.],

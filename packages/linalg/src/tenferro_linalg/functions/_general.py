@@ -1,9 +1,8 @@
-"""Any analytic function of general matrices, with exact derivatives of any order.
+"""Analytic functions of general matrices, with exact derivatives of any order.
 
-The rules are those of `tenferro_linalg.functions._terms`; the function is known by its values at points around the
-eigenvalues, which `tenferro_linalg.functions._parlett` chooses and turns into terms. The points are constants of
-differentiation: derivatives by the matrix go through the matrix itself, and those by other values that the function
-uses through these.
+The rules are those of `tenferro_linalg.functions._terms`; the function is represented by its values at points around
+the eigenvalues, which `tenferro_linalg.functions._parlett` chooses and converts to terms. The points are constants of
+differentiation: derivatives by the matrix go through the matrix itself, those by captured values through these values.
 """
 
 from __future__ import annotations
@@ -27,16 +26,19 @@ COMPLEX = np.dtype(np.complex128)
 
 
 def funm(x: Any, f: Callable[[Any], Any], /) -> Array:
-    """``f(A)`` of square matrices (..., n, n) and a function that is analytic around their eigenvalues.
+    """Analytic function ``f(A)`` of square matrices, by the blocked Schur-Parlett algorithm (Davies and Higham 2003).
 
-    By the algorithm of Schur and Parlett in blocks (Davies and Higham 2003). Differentiable to any order at defective
-    matrices too, by the matrix and by the scalars that `f` uses. Hermitian matrices are better served by
-    `spectral_function`, which needs no analytic function.
+    The function must be analytic around the eigenvalues. Differentiable to any order, at defective matrices too, with
+    respect to the matrix and to the scalars that `f` uses. For Hermitian matrices use `spectral_function`, which does
+    not require an analytic function.
 
     Args:
-        x: matrices.
-        f: element-wise function of complex arrays, made of differentiable operations; real on the real axis where
-            real matrices are to have real results.
+        x: matrices (..., n, n).
+        f: element-wise function of complex arrays, made of differentiable operations; real on the real axis where real
+            matrices are to have real results.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, the function is not analytic around an eigenvalue, or it maps a real
@@ -56,7 +58,7 @@ def funm(x: Any, f: Callable[[Any], Any], /) -> Array:
 
 def _term(x: Any, known: tuple[Any, ...], program: Program, captured: tuple[Any, ...], factors: Any) -> Any:
     *rest, points = known
-    with np.errstate(all="ignore"):  # circles may meet poles, and are then not used
+    with np.errstate(all="ignore"):  # circles that meet poles are discarded later
         flat = applied(program, reshape(points, shape=(points.spec.size,)), *[stop_gradient(c) for c in captured])
     values = to(reshape(flat, shape=points.spec.shape), COMPLEX)
     return funm_term_(
@@ -66,7 +68,7 @@ def _term(x: Any, known: tuple[Any, ...], program: Program, captured: tuple[Any,
 
 @primitive(family="tenferro-linalg.funm_points.v1", extension="linalg")
 def funm_points_(x: Spec) -> tuple[Spec, Spec, Spec, Spec, Spec]:
-    """Schur factors T and Z, numbers of clusters of eigenvalues, radii around them, and points there."""
+    """Schur factors T and Z, cluster index of each eigenvalue, radii around the clusters, and points there."""
     require_inexact("funm", x)
     require_square("funm", x)
     wide, vector = x.with_(dtype=COMPLEX), x.shape[:-1]
@@ -97,15 +99,15 @@ def funm_term_(
 ) -> Spec:
     """The term of `order` factors; `more` are the captured values of f, and the factors.
 
-    `program` is f, of a vector and the captured values. Its sizes are its own, and so `sizes` is empty. Derivatives go
-    through x, the captured values and the factors.
+    `program` is f, of a vector and the captured values. It has its own symbolic sizes, so `sizes` is empty. Derivatives
+    go through x, the captured values and the factors.
     """
     cplx = x.cplx or any(e.cplx for e in more[captured:])
     return x.with_(dtype=np.promote_types(x.dtype, np.complex64)) if cplx else x
 
 
-KNOWN = 5
-"""Constants between the matrix and the values of the function."""
+SCHUR_OPERANDS = 5
+"""Number of constants between the matrix and the values of the function."""
 
 
 def _jvp(
@@ -139,20 +141,20 @@ def _vjp(
     by_x = total(*[turned(*factors[k:], back, *factors[:k]) for k in range(order + 1)])
     by_factors = [_fitting(turned(*factors[k + 1 :], back, *factors[:k]), e) for k, e in enumerate(factors)]
     by_captured = [_by_captured(g, x, known, program, given, factors, k) for k in range(captured)]
-    return (_fitting(by_x, x), *[None] * (KNOWN + 1), *by_captured, *by_factors)
+    return (_fitting(by_x, x), *[None] * (SCHUR_OPERANDS + 1), *by_captured, *by_factors)
 
 
 def _parts(operands: Any, captured: int) -> tuple[Any, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The matrix, what is known of it, captured values and factors; values of the function are made anew."""
+    """The matrix, its Schur data, captured values and factors; values of the function are recomputed."""
     x, *rest = operands
-    more = rest[KNOWN + 1 :]
-    return x, tuple(rest[:KNOWN]), tuple(more[:captured]), tuple(more[captured:])
+    more = rest[SCHUR_OPERANDS + 1 :]
+    return x, tuple(rest[:SCHUR_OPERANDS]), tuple(more[:captured]), tuple(more[captured:])
 
 
 def _by_captured(
     g: Any, x: Any, known: tuple[Any, ...], program: Program, given: tuple[Any, ...], factors: Any, k: int
 ) -> Any:
-    """The cotangent of a captured scalar: the term of the derivative of f by it, against that of the result."""
+    """The cotangent of a captured scalar: inner product of the result's cotangent with the term of f's derivative."""
     if not given[k].spec.inexact:
         return None
     along = along_captured(program)
@@ -167,14 +169,14 @@ def _by_captured(
 
 
 def _fitting(x: Any, like: Any) -> Any:
-    """A cotangent for an operand: real where that is."""
+    """A cotangent for an operand: its real part if the operand is real."""
     return to(x if like.spec.cplx else re(x), like.dtype)
 
 
 def _lanes(size: Any, values: Any, batched: tuple[bool, ...], /, **metadata: Any) -> Any:
-    """Matrices of all lanes are one stack; what f captures has no stack, and makes lanes that go one by one."""
+    """Matrices of all lanes form one stack; lanes that differ in captured values run one by one."""
     op = funm_term_.op(**metadata)
-    captured = slice(KNOWN + 2, KNOWN + 2 + metadata["captured"])
+    captured = slice(SCHUR_OPERANDS + 2, SCHUR_OPERANDS + 2 + metadata["captured"])
     if any(batched[captured]):
         return lane_by_lane(op, size, values, batched)
     stacked = all_with_lanes(size, values, batched)

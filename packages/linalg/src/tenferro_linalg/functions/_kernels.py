@@ -1,4 +1,4 @@
-"""Kernels of terms of analytic functions: stacks of one leading axis, brought to a common dtype."""
+"""Kernels of terms of analytic functions: stacks with one leading axis, converted to a common dtype."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ FUNCTIONS: dict[str, Callable[[MatrixCall, Chain], Chain]] = {
 }
 
 SINGLE_MIN_SIZE = 12
-"""Size from which the exponentials of a stack are computed one by one, which takes SciPy's C less time."""
+"""Smallest size for which the exponentials of a stack are computed one by one, which is faster in SciPy's C code."""
 
-FEW = 6
-"""Matrices up to which that holds for all sizes."""
+ONE_BY_ONE_MAX_COUNT = 6
+"""Largest number of matrices for which that holds at every size."""
 
 BLOCKS_MAX_SIZE = 40
-"""Size of the block matrix of a term up to which it is less work than its blocks one by one."""
+"""Largest block matrix of a term (in rows) that is cheaper than its blocks one by one."""
 
 
 def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callable[..., Any]:
-    """The kernel of the term of one function; `what` names it in errors."""
+    """Kernel of the term of one function; `what` names it in errors."""
     of_chain = FUNCTIONS[function]
     expm = library("scipy.linalg").expm if function == "exp" and la.xp is np else None
 
@@ -57,7 +57,7 @@ def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callabl
 
 
 def _single(expm: Callable[[Any], Any], la: Any, what: str, x: Any) -> Any:
-    """One exponential; the tests of all entries are made only where their sum is not finite."""
+    """One exponential; all entries are tested only if their sum is not finite."""
     with np.errstate(all="ignore"):
         if not isfinite(abs(np.add.reduce(x, axis=None))):
             la.finite(what, x)
@@ -68,12 +68,12 @@ def _single(expm: Callable[[Any], Any], la: Any, what: str, x: Any) -> Any:
 
 def _one_by_one(count: int, n: int, order: int) -> bool:
     if order:
-        return count <= FEW and (order + 1) * n <= BLOCKS_MAX_SIZE
-    return count <= FEW or n >= SINGLE_MIN_SIZE
+        return count <= ONE_BY_ONE_MAX_COUNT and (order + 1) * n <= BLOCKS_MAX_SIZE
+    return count <= ONE_BY_ONE_MAX_COUNT or n >= SINGLE_MIN_SIZE
 
 
 def _block_exponential(expm: Callable[[Any], Any], x: Any, *factors: Any) -> Any:
-    """The corner of the exponential of the block matrix, with factors of the size of x, of which it is linear."""
+    """The corner of the exponential of the block matrix, which is linear in its factors, scaled to the size of x."""
     if not factors:
         return expm(x)
     count, n, order = len(x), x.shape[-1], len(factors)
@@ -89,7 +89,7 @@ def _block_exponential(expm: Callable[[Any], Any], x: Any, *factors: Any) -> Any
 
 
 def _largest(x: Any) -> Any:
-    """The largest moduli of stacks of matrices, 1 for zero."""
+    """Largest moduli of stacks of matrices; 1 for zero matrices."""
     size = np.abs(x).max(axis=(-2, -1), keepdims=True)
     return np.where(size > 0, size, size.dtype.type(1))
 

@@ -5,8 +5,8 @@ eigenvalues of A in each diagonal block. They are reordered by clusters; f of th
 series around its mean, whose coefficients are Fourier coefficients of f on a circle, and blocks between clusters solve
 Sylvester equations, as f of a matrix commutes with it (Davies and Higham, SIAM J. Matrix Anal. Appl. 25, 2003).
 
-Each cluster has circles of several radii. A large one loses digits where f grows, or meets its singularities, and a
-small one where powers of the radius divide: the one with the smallest sum of both errors counts.
+Each cluster has circles of several radii. On a large one, digits are lost where f grows, or a singularity is met; on a
+small one, by division by powers of the radius. The circle with the smallest sum of both errors is used.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import numpy as np
 from tenferro_runtime.extension import NumericalError
 
 RADII, POINTS = 8, 32
-"""Circles around each cluster, and points on each."""
+"""Number of circles around each cluster, and of points on each."""
 
-NEAR, NEAREST = 0.1, 1e-4
-"""Eigenvalues are in one cluster when apart by less than this part of their moduli, and of the largest one."""
+CLUSTER_RTOL, CLUSTER_ATOL = 0.1, 1e-4
+"""Eigenvalues share a cluster if closer than these multiples of their moduli, or of the largest modulus."""
 
 EPS = float(np.finfo(np.float64).eps)
 
-LOST = 1e-4
+SERIES_MAX_ERROR = 1e-4
 """Relative error of the series above which a function counts as not analytic."""
 
 
 def points_of(la: Any, x: Any) -> tuple[Any, ...]:
-    """Schur factors, numbers of clusters, radii and points of stacks of matrices."""
+    """Schur factors, cluster indices, radii and points of stacks of matrices."""
     t, z = la.schur(la.finite("funm", x).astype(np.complex128), "funm")
     shape = x.shape[:-1]
     label = np.zeros(shape)
@@ -52,9 +52,9 @@ def points_of(la: Any, x: Any) -> tuple[Any, ...]:
 
 
 def _clusters(values: Any) -> Any:
-    """Numbers of the clusters: what is near to one of its members is a member."""
+    """Cluster index of each value; a value near any member belongs to the cluster."""
     moduli = np.abs(values)
-    limit = np.maximum(NEAR * np.minimum(moduli[:, None], moduli), NEAREST * moduli.max(initial=0))
+    limit = np.maximum(CLUSTER_RTOL * np.minimum(moduli[:, None], moduli), CLUSTER_ATOL * moduli.max(initial=0))
     near = np.abs(values[:, None] - values) <= limit
     number = np.full(len(values), -1)
     count = 0
@@ -72,7 +72,7 @@ def _clusters(values: Any) -> Any:
 
 
 def _radii(offsets: Any, centre: float, largest: float) -> Any:
-    """Radii of circles well outside of a cluster."""
+    """Radii of circles well outside a cluster."""
     spread = float(np.abs(offsets).max())
     wanted = [largest * s for s in (1.0, 0.25, 1 / 16, 1 / 64)] + [centre / 2, centre / 8, 1.0, 8 * spread]
     least = max(3 * spread, EPS**0.5 * largest)
@@ -82,7 +82,7 @@ def _radii(offsets: Any, centre: float, largest: float) -> Any:
 def term_of(
     la: Any, t: Any, z: Any, label: Any, radius: Any, points: Any, values: Any, factors: Any, dtype: Any
 ) -> Any:
-    """The term of some factors, of stacks of matrices."""
+    """The term of given factors, of stacks of matrices."""
     n, order = t.shape[-1], len(factors)
     zh = z.conj().swapaxes(-1, -2)
     inner, scale = [zh @ e @ z for e in factors], 1.0
@@ -106,7 +106,7 @@ def term_of(
         raise NumericalError(f"funm: the result for {_where(index)} overflows; rescale the matrix", index=index)
     if dtype.kind == "c":
         return found.astype(dtype, copy=False)
-    if factors:  # the value has passed the test, and derivatives may vanish up to rounding
+    if factors:  # the value has passed the test; derivatives may vanish up to rounding
         return found.real.astype(dtype)
     size = EPS**0.5 * np.abs(found).max(axis=(-2, -1), initial=0) + 64 * n * EPS * seen
     bad = np.abs(found.imag).max(axis=(-2, -1), initial=0) > size
@@ -121,7 +121,7 @@ def term_of(
 
 
 def _sizes(x: Any) -> Any:
-    """The largest moduli of stacks of matrices, 1 for zero."""
+    """Largest moduli of stacks of matrices; 1 for zero matrices."""
     size = np.abs(x).max(axis=(-2, -1), initial=0)[..., None, None]
     return np.where(size > 0, size, 1.0)
 
@@ -139,7 +139,7 @@ class _ClusterSeries:
         self.trsyl = la.lapack("trsyl", np.dtype(np.complex128))
 
     def of(self, whole: Any, label: Any) -> Any:
-        """The function of a triangular matrix with the labels of its eigenvalues."""
+        """The function of a triangular matrix with given cluster indices of its eigenvalues."""
         whole, turn, label = self._by_clusters(whole, label)
         starts = [0, *(np.flatnonzero(np.diff(label)) + 1).tolist(), len(label)]
         found = np.zeros_like(whole)
@@ -147,7 +147,7 @@ class _ClusterSeries:
         return found if turn is None else turn @ found @ turn.conj().T
 
     def _by_clusters(self, whole: Any, label: Any) -> tuple[Any, Any, Any]:
-        """The matrix with the eigenvalues of each cluster side by side, and the rotation."""
+        """The matrix reordered so that the eigenvalues of each cluster are adjacent, and the rotation."""
         turn = None
         trsen = self.la.lapack("trsen", whole.dtype)
         placed = np.zeros(len(label), bool)
@@ -164,7 +164,7 @@ class _ClusterSeries:
         return np.triu(whole), turn, label
 
     def _fill(self, whole: Any, found: Any, starts: list[int], label: Any) -> None:
-        """The blocks between ``starts[0]`` and ``starts[-1]``."""
+        """Compute the blocks between ``starts[0]`` and ``starts[-1]``."""
         a, c = starts[0], starts[-1]
         if len(starts) == 2:
             found[a:c, a:c] = self._series(whole[a:c, a:c], int(label[a]))
@@ -193,11 +193,11 @@ class _ClusterSeries:
             largest = np.abs(circles).max(axis=-1)
             tail = np.abs(coefficients[:, -POINTS // 4 :]).max(axis=-1)
             noise = tail + EPS * largest
-            # Entries next to the diagonal are multiplied by derivatives, which powers of the radius divide.
+            # Entries next to the diagonal are multiplied by derivatives, computed by division by powers of the radius.
             power = min(size - 1, 2)
             error = np.where(np.isfinite(largest), noise * self.radius[member] ** -power, np.inf)
         best = int(np.argmin(error))
-        if not noise[best] <= LOST * largest[best] and largest[best]:
+        if not noise[best] <= SERIES_MAX_ERROR * largest[best] and largest[best]:
             raise self._not_analytic(centre)
         self.largest = max(self.largest, float(largest[best]))
         scaled, c = shifted / self.radius[member, best], coefficients[best]

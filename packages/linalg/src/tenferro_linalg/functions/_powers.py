@@ -14,16 +14,22 @@ from tenferro_tensor_core import promote
 
 
 def sqrtm(x: Any, /) -> Array:
-    """Principal square root of square matrices (..., n, n): ``X @ X = A``, no eigenvalue of X left of the axis.
+    """Principal square root of square matrices: ``X @ X = A``, where no eigenvalue of X has a negative real part.
 
-    Real matrices have real roots, and those with negative eigenvalues must be converted to complex ones first.
-    Negative eigenvalues have their roots on the positive imaginary axis. Derivatives are exact to any order at every
-    invertible matrix.
+    Real matrices have real roots; convert real matrices with negative eigenvalues to a complex dtype first. Negative
+    eigenvalues have their roots on the positive imaginary axis. Derivatives are exact to any order at every invertible
+    matrix.
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, a real matrix has a negative eigenvalue, or the eigenvalue zero is in a
             Jordan block.
-        DegenerateError: (gradient) the eigenvalue zero.
+        DegenerateError: (gradient) zero is an eigenvalue.
 
     >>> sqrtm([[4.0, 5.0], [0.0, 9.0]])
     Tensor([[2., 1.],
@@ -33,10 +39,16 @@ def sqrtm(x: Any, /) -> Array:
 
 
 def logm(x: Any, /) -> Array:
-    """Principal logarithm of invertible matrices (..., n, n), ``expm(logm(A)) = A`` with imaginary parts up to pi.
+    """Principal logarithm of invertible matrices: ``expm(logm(A)) = A`` with imaginary parts up to pi.
 
-    Real matrices have real logarithms, and those with negative eigenvalues must be converted to complex ones first.
+    Real matrices have real logarithms; convert real matrices with negative eigenvalues to a complex dtype first.
     Derivatives are exact to any order at every matrix (Al-Mohy, Higham and Relton 2013).
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, a real matrix has a negative eigenvalue, or a matrix is singular.
@@ -49,7 +61,14 @@ def logm(x: Any, /) -> Array:
 
 
 def signm(x: Any, /) -> Array:
-    """Sign of square matrices (..., n, n): eigenvalues become 1 right of the imaginary axis, and -1 left of it.
+    """Sign of square matrices: eigenvalues with positive real part become 1, those with negative real part -1 (Higham
+    2008).
+
+    Args:
+        x: matrices (..., n, n), real or complex.
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite, or an eigenvalue is imaginary.
@@ -62,16 +81,19 @@ def signm(x: Any, /) -> Array:
 
 
 def fractional_matrix_power(x: Any, t: Any, /) -> Array:
-    """Principal power ``A**t = exp(t log A)`` of square matrices (..., n, n), differentiable by `t` too.
+    """Principal power ``A**t = exp(t log A)`` of square matrices, differentiable with respect to `t` too.
 
     Args:
-        x: matrices; real ones with negative eigenvalues must be converted to complex ones first.
-        t: a number, or an array that broadcasts with the batch axes. Integers, and numbers half way between two, take
-            singular matrices too.
+        x: matrices (..., n, n); convert real ones with negative eigenvalues to a complex dtype first.
+        t: a number, or an array that broadcasts with the batch axes. Integers and half-integers accept singular
+            matrices too.
+
+    Returns:
+        Matrices (..., n, n) of the promoted dtype.
 
     Raises:
         NumericalError: an entry is not finite, a real matrix has a negative eigenvalue, or a matrix is singular.
-        DegenerateError: (gradient) half-integer powers at the eigenvalue zero.
+        DegenerateError: (gradient) the power is a half-integer and zero is an eigenvalue.
 
     >>> fractional_matrix_power([[8.0, 0.0], [0.0, 27.0]], 1 / 3)[1, 1].round()
     Tensor(3.)

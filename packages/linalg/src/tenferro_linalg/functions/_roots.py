@@ -1,8 +1,8 @@
 """Square roots and logarithms of chains, one matrix at a time, in a basis where the matrix is triangular.
 
-The root of a triangular matrix is found column by column (Björck and Hammarling 1983), and that of blocks above it by
-Sylvester equations. The logarithm takes roots until little is left of the distance to the identity, and then a Padé
-quotient in partial fractions (Al-Mohy and Higham, SIAM J. Sci. Comput. 34, 2012). Everything runs in double precision.
+The root of a triangular matrix is computed column by column (Björck and Hammarling 1983), and that of blocks above it
+from Sylvester equations. The logarithm takes roots until the matrix is close to the identity, and then a Padé
+approximant in partial fractions (Al-Mohy and Higham, SIAM J. Sci. Comput. 34, 2012). All in double precision.
 
 Eigenvalues below rounding count as zero; those that are negative up to rounding have roots on the positive imaginary
 axis, and logarithms with the imaginary part pi.
@@ -21,11 +21,11 @@ from tenferro_linalg.functions._call import MatrixCall
 from tenferro_linalg.functions._chains import Chain
 from tenferro_runtime.extension import NumericalError
 
-DEGREE, REACH = 8, 0.264
-"""Degree of the Padé quotient of the logarithm, and the distance from the identity up to which it is exact."""
+PADE_DEGREE, PADE_MAX_NORM = 8, 0.264
+"""Degree of the Padé approximant of the logarithm, and the distance from the identity up to which it is exact."""
 
-MOST_ROOTS = 100
-"""Roots after which a logarithm is given up; a matrix of norm 1e300 takes about ten."""
+MAX_ROOTS = 100
+"""Maximum number of roots for a logarithm; a matrix of norm 1e300 takes about ten."""
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -56,13 +56,13 @@ def _each(call: MatrixCall, chain: Chain, f: Callable[[MatrixCall, int, Chain], 
 
 
 def _fitting(call: MatrixCall, t: Any, out: Any) -> Any:
-    """The results, which are real for real matrices whose eigenvalues are not on the cut.
+    """The results, real for real matrices without eigenvalues on the branch cut.
 
     Derivatives need no test: the value has passed it, and they may vanish up to rounding.
     """
     if call.dtype.kind == "c":
         return out.astype(call.dtype, copy=False)
-    # Logarithms of what is the identity up to rounding are nothing but that.
+    # The logarithm of the identity up to rounding consists of rounding errors.
     size = np.maximum(np.abs(out).max(axis=(-2, -1)), 1.0 if call.what == "logm" else 0.0)
     bad = np.abs(out.imag).max(axis=(-2, -1)) > EPS**0.5 * size
     if bad.any():
@@ -87,7 +87,7 @@ def _zeros(t: Any) -> Any:
 
 
 def _snapped(values: Any, size: float) -> Any:
-    """Eigenvalues, of which negative ones are exactly on the upper side of the cut."""
+    """Eigenvalues, with negative ones moved exactly to the upper side of the branch cut."""
     on = (values.real < 0) & (np.abs(values.imag) <= len(values) * EPS * size)
     return np.where(on, values.real + 0j, values)
 
@@ -115,7 +115,7 @@ def _root_of(call: MatrixCall, k: int, x: Chain) -> Chain:
 
 
 def _triangular_root(call: MatrixCall, t: Any, zero: Any) -> Any:
-    """The root of a triangular matrix; none where zero eigenvalues are in a Jordan block."""
+    """The root of a triangular matrix; None if a zero eigenvalue is in a Jordan block."""
     size = float(np.abs(t).max(initial=0))
     values = np.sqrt(np.where(zero, 0, _snapped(np.diagonal(t), size)))
     out = np.diag(values)
@@ -137,7 +137,7 @@ def _solved(call: MatrixCall, matrix: Any, right: Any) -> Any:
 
 
 def _semisimple(root: Any, right: Any, zero: Any, size: float) -> Any:
-    """A column that belongs to a zero eigenvalue, beside others; none where it needs a quotient by zero."""
+    """A column of a zero eigenvalue, beside other zero eigenvalues; None if it requires division by zero."""
     for i in reversed(range(len(right))):
         rest = right[i] - root[i, i + 1 :] @ right[i + 1 :]
         if zero[i]:
@@ -150,7 +150,7 @@ def _semisimple(root: Any, right: Any, zero: Any, size: float) -> Any:
 
 
 def _root_above(call: MatrixCall, x: Chain, root: Any) -> Chain:
-    """The blocks above the diagonal: ``R X + X R`` is the block less products of nearer ones."""
+    """The blocks above the diagonal: ``R X + X R`` is the block minus products of nearer ones."""
     out = Chain(root, {}, x.order)
     trsyl = call.la.lapack("trsyl", root.dtype)
     for i, j in x.places():
@@ -164,8 +164,8 @@ def _root_above(call: MatrixCall, x: Chain, root: Any) -> Chain:
 
 @lru_cache(maxsize=1)
 def _fractions() -> tuple[Any, Any]:
-    """Nodes and weights of the quotient: Gauss's on [0, 1] (Higham 2001)."""
-    nodes, weights = np.polynomial.legendre.leggauss(DEGREE)
+    """Nodes and weights of the approximant: Gauss's on [0, 1] (Higham 2001)."""
+    nodes, weights = np.polynomial.legendre.leggauss(PADE_DEGREE)
     return (1 + nodes) / 2, weights / 2
 
 
@@ -181,7 +181,7 @@ def _logarithm_of(call: MatrixCall, k: int, x: Chain) -> Chain:
     values = _snapped(np.diagonal(t), float(np.abs(t).max()))
     identity, roots, none = np.eye(n), 0, np.zeros(n, bool)
     x = Chain(t - np.diag(np.diagonal(t)) + np.diag(values), x.above, x.order)
-    while np.abs(x.diagonal - identity).sum(axis=0).max() > REACH and roots < MOST_ROOTS:
+    while np.abs(x.diagonal - identity).sum(axis=0).max() > PADE_MAX_NORM and roots < MAX_ROOTS:
         x = _root_above(call, x, _triangular_root(call, x.diagonal, none))
         roots += 1
     less = x.plus(-identity)
@@ -205,7 +205,7 @@ def _less_one(values: Any, roots: int) -> Any:
     below, product = first - 1, np.ones_like(first)
     if roots == 1:
         return below
-    # One root is taken first, so that 1 + root does not vanish.
+    # Take one root first, so that 1 + root does not vanish.
     numerator = below
     for _ in range(roots - 1):
         first = np.sqrt(first)

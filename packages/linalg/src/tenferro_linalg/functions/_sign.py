@@ -10,8 +10,8 @@ from tenferro_linalg.functions._call import MatrixCall
 from tenferro_linalg.functions._chains import Chain
 from tenferro_runtime.extension import NumericalError
 
-MOST_STEPS = 60
-"""Steps after which an eigenvalue counts as imaginary."""
+MAX_STEPS = 60
+"""Maximum number of steps, after which an eigenvalue counts as imaginary."""
 
 
 def sign(call: MatrixCall, chain: Chain) -> Chain:
@@ -21,7 +21,7 @@ def sign(call: MatrixCall, chain: Chain) -> Chain:
     eps = float(np.finfo(chain.diagonal.dtype).eps)
     x = chain * _along(la, chain, 1 / _size(la, chain.diagonal))
     close = steps = 0
-    while steps < MOST_STEPS:
+    while steps < MAX_STEPS:
         inverse = _inverse(call, x, identity)
         change = _size(la, x.diagonal - inverse.diagonal)
         scale = np.ones(len(change))
@@ -29,7 +29,7 @@ def sign(call: MatrixCall, chain: Chain) -> Chain:
         ratio = _size(la, inverse.diagonal) / _size(la, x.diagonal)
         scale[far] = np.sqrt(ratio[far])
         x, steps = x * _along(la, x, scale / 2) + inverse * _along(la, x, 0.5 / scale), steps + 1
-        # Blocks above the diagonal converge with it, and have what it has lost after a few more steps.
+        # Blocks above the diagonal converge a few steps after it.
         close = close + 1 if not far.any() and (change <= eps**0.5 * _size(la, x.diagonal)).all() else 0
         if close > 1 + chain.order:
             return x
@@ -51,7 +51,7 @@ def _size(la: Any, x: Any) -> Any:
 
 
 def _along(la: Any, x: Chain, numbers: Any) -> Any:
-    """One number for each matrix of a stack."""
+    """Broadcast one number for each matrix of a stack."""
     return la.xp.asarray(numbers.astype(x.diagonal.real.dtype)[:, None, None])
 
 

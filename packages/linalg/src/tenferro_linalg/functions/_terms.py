@@ -1,4 +1,4 @@
-"""Analytic functions of matrices, with exact derivatives of any order at every matrix, defective ones included.
+"""Analytic functions of matrices, with exact derivatives of any order at every matrix, including defective ones.
 
 The p-th derivative of f at A is a sum of terms over the orders of its directions::
 
@@ -6,7 +6,7 @@ The p-th derivative of f at A is a sum of terms over the orders of its direction
 
 where T is the corner block of f of a block bidiagonal matrix (see `tenferro_linalg.functions._chains`). One primitive
 computes the term of one order, and its family is closed: differentiating by the matrix inserts another factor, in each
-place; and since a trace may be rotated, the cotangent of a factor is the adjoint of the term of the others and of the
+position; and since a trace is cyclic, the cotangent of a factor is the adjoint of the term of the others and of the
 adjoint of the outer cotangent, in cyclic order.
 """
 
@@ -20,11 +20,11 @@ from tenferro_runtime.extension import Cost, DimLike, General, Registry, Spec, p
 from tenferro_tensor_core import promote
 
 NAMES = {"exp": "expm", "log": "logm", "sqrt": "sqrtm", "sign": "signm"}
-"""The functions, and what users call them."""
+"""The functions, and their public names."""
 
 
 def term(function: str, x: Any, *factors: Any) -> Any:
-    """``T(factors)`` of a function at x; the function itself without factors."""
+    """``T(factors)`` of a function at x; without factors, the function itself."""
     return matrix_function_(x, *factors, function=function, order=len(factors))
 
 
@@ -62,7 +62,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, function: str, order: int)
 
 
 def _fitting(x: Any, like: Any) -> Any:
-    """A cotangent for an operand: real where that is."""
+    """A cotangent for an operand: its real part if the operand is real."""
     return to(x if like.spec.cplx else re(x), like.dtype)
 
 

@@ -1,4 +1,5 @@
-"""Iterations that touch an operator by its products with vectors only: linear equations, eigenvalues, exponentials.
+"""Iterative methods that access an operator only through its products with vectors: linear equations, eigenvalues,
+exponentials.
 
 Each iterates on one flat vector, whatever containers the unknowns have. Derivatives are those of the equation that the
 result solves, by the operations of `tenferro_runtime.equations`; no iteration is differentiated.

@@ -1,4 +1,4 @@
-"""Conjugate gradients and their stabilised relative for matrices that are not Hermitian, on flat vectors.
+"""Conjugate gradients, and stabilised biconjugate gradients for operators that are not Hermitian, on flat vectors.
 
 Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952); van der Vorst, SIAM J. Sci. Stat. Comput. 13, 631
 (1992).
@@ -31,7 +31,11 @@ def ratio(x: Any, y: Any) -> Any:
 
 
 def conjugate_gradients(apply: Apply, precondition: Apply, b: Any, x: Any, limit: Any, maxiter: Any) -> Any:
-    """Solve for a positive definite operator: the solution, the number of steps, the norm of the residual."""
+    """Solve for a positive definite operator.
+
+    Returns:
+        The solution, the number of steps and the norm of the residual.
+    """
 
     def unfinished(state: Any) -> Any:
         *_, rz, size, k = state
@@ -58,7 +62,11 @@ def conjugate_gradients(apply: Apply, precondition: Apply, b: Any, x: Any, limit
 def stabilised_biconjugate_gradients(
     apply: Apply, precondition: Apply, b: Any, x: Any, limit: Any, maxiter: Any
 ) -> Any:
-    """Solve for any regular operator: the solution, the number of steps, the norm of the residual."""
+    """Solve for any non-singular operator.
+
+    Returns:
+        The solution, the number of steps and the norm of the residual.
+    """
 
     def unfinished(state: Any) -> Any:
         size, k, running = state[-3:]

@@ -1,4 +1,4 @@
-"""How an iteration ended: a report for callers, and a test that raises where the tolerance was not reached."""
+"""How an iteration ended: a report for callers, and a test that raises if the tolerance was not reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class KrylovInfo(NamedTuple):
 
     Attributes:
         converged: whether the residual reached the tolerance.
-        iterations: number of steps, each with one product with the operator or two.
+        iterations: number of steps, each with one or two products with the operator.
         residual: Euclidean norm of the residual.
     """
 
@@ -33,16 +33,16 @@ def converged_(x: Spec, reached: Spec, iterations: Spec, residual: Spec, *, what
 
 
 def require_converged(x: Any, info: KrylovInfo, what: str, *, degenerate: bool = False) -> Any:
-    """`x`, or an error when it is computed.
+    """Return `x`, or raise when it is computed.
 
     Args:
         x: the result.
         info: how the iteration ended.
-        what: names it.
-        degenerate: whether equal eigenvalues are the reason not to converge.
+        what: name of the result in messages.
+        degenerate: whether equal eigenvalues are the reason for not converging.
 
     Raises:
-        DegenerateError: the same, if that is the reason.
+        DegenerateError: the iteration has not converged and `degenerate` is set.
         ConvergenceError: the iteration has not converged, now or when a compiled program runs.
     """
     return converged_(x, info.converged, info.iterations, info.residual, what=what, degenerate=degenerate)
@@ -64,21 +64,21 @@ def _report(what: str, degenerate: bool, reached: Any, iterations: Any, residual
     which = f" for {len(at)} of {reached.size} operators of the batch, the first at index {batch}," if batch else ""
     if not np.isfinite(norm):
         reason = (
-            "the residual is not finite: the operator, the right-hand side or the start has entries that are not, or "
-            "the iteration diverged"
+            "the residual is not finite: the operator, the right-hand side or the initial guess has entries that are "
+            "not finite, or the iteration diverged"
         )
     elif degenerate:
         return DegenerateError(
-            f"{what} does not exist{which}: an eigenvalue of the subspace is equal or too close to one outside of it, "
-            f"so that the subspace is a choice within a multiplet (after {steps} steps the norm of the residual is "
-            f"{norm:.3g}); ask for all values of the multiplet, with another k",
+            f"{what} does not exist{which}: an eigenvalue of the subspace equals, or is too close to, one outside, "
+            f"so the subspace is an arbitrary choice within a multiplet (after {steps} steps the norm of the residual "
+            f"is {norm:.3g}); choose k so that it includes the whole multiplet",
             batch=batch, iterations=steps, residual=norm,
         )  # fmt: skip
     else:
         reason = (
-            f"the norm of the residual is {norm:.3g}; raise maxiter, loosen the tolerance, give a preconditioner M "
-            "or a larger ncv, or take the last iterate of a solver with throw=False; a singular operator, or one of "
-            "another kind than the method is for, does not converge"
+            f"the norm of the residual is {norm:.3g}; raise maxiter, loosen the tolerance, pass a preconditioner M "
+            "or a larger ncv, or use the last iterate of a solver with throw=False; the method does not converge for a "
+            "singular operator or one of the wrong kind"
         )
     return ConvergenceError(
         f"{what} has not converged{which} after {steps} steps: {reason}", batch=batch, iterations=steps, residual=norm

@@ -65,7 +65,7 @@ def _differentiated(
     *,
     real: bool,
 ) -> tuple[Any, Any]:
-    """An orthonormal basis of an invariant subspace, and the operator on it, with their derivatives.
+    """An orthonormal basis of an invariant subspace and the operator on it, with their derivatives.
 
     Where the subspace ends within a multiplet (not `isolated`), its equation may have solutions, but none is the
     derivative.
@@ -85,12 +85,12 @@ def _differentiated(
 
 
 def _on_field(f: Callable[[Any], Any], x: Any, *, real: bool) -> Any:
-    """An operator on a complex vector, by its parts if it is one on real vectors."""
+    """Apply an operator to a complex vector, to its real and imaginary parts if the operator acts on real vectors."""
     return f(tr.real(x)) + 1j * f(tr.imag(x)) if real else f(x)
 
 
 def _sizes(n: DimLike, k: int, ncv: int | None) -> tuple[DimLike, DimLike]:
-    """Number of vectors of the basis, and of those that a restart keeps, which leave room for a conjugate value."""
+    """Number of vectors of the basis, and number kept by a restart; leaves room for a conjugate value."""
     size, kept = sizes(n, k, ncv, "eigs")
     if size is not n and ask(size, "<", k + 2):
         raise ArgumentError(f"eigs takes an integer of at least k + 2 = {k + 2} as ncv{here()}, got {ncv!r}")
@@ -104,10 +104,10 @@ def _sylvester(
 
     Args:
         apply: the operator on a vector.
-        matrix: T, triangular: each row has entries at those before it in the order alone.
+        matrix: T, triangular: each row has entries only at rows that precede it in `order`.
         rows: an orthonormal basis of the subspace.
         isolated: whether the equation is regular.
-        order: of rows.
+        order: the order of rows.
     """
     k, n = rows.shape
     goal = finfo(real_of(rows.dtype)).eps ** 0.6
@@ -142,7 +142,7 @@ def _sylvester(
 
 
 def _columns(x: Any, space: FlatSpace, k: int) -> Any:
-    """Complex rows as trees of the space, with a last axis that counts them."""
+    """Complex rows as trees of the space, stacked along a new last axis."""
     if space.plain:
         return unflatten(space.tree, [tr.matrix_transpose(x)])
 
@@ -168,35 +168,37 @@ def eigs(
     tol: float = 0.0,
     return_eigenvectors: bool = True,
 ) -> Any:
-    """Some eigenvalues and right eigenvectors of a general operator, by Arnoldi with restarts.
+    """Some eigenvalues and right eigenvectors of a general operator, by restarted Arnoldi (Stewart 2001).
 
-    The derivative is that of the subspace which the vectors span, and of the small eigenvalue problem within it, in
-    both modes and to any order: functions of the subspace and of all its values have one where these are equal, what
-    depends on the choice of vectors or on their phases is refused as by `eig`, and where the subspace ends within a
-    multiplet it has none. Reverse mode multiplies with the adjoint of the operator.
+    The derivative is that of the subspace spanned by the vectors, and of the small eigenvalue problem within it, in
+    both modes and to any order. Functions of the subspace and of all its values are differentiable at equal values; a
+    loss that depends on the choice of vectors or on their phases is refused as by `eig`; a subspace that ends within a
+    multiplet has no derivative. Reverse mode multiplies by the adjoint of the operator.
 
     Args:
-        A: a matrix, a linear function of arrays in any containers, or a `LinearOperator`.
+        A: a matrix (n, n), a linear function of arrays in any containers, or a `LinearOperator`.
         k: number of pairs.
         which: the largest or smallest by absolute value (``"LM"``, ``"SM"``), real part (``"LR"``, ``"SR"``) or
-            imaginary part (``"LI"``, ``"SI"``, for real operators its absolute value). Values inside of the spectrum
-            converge slowly, and some may be missed: find them as the largest of the inverse.
-        v0: the vector to start with, which a function needs: it says what the function acts on.
-        ncv: number of vectors that are kept orthogonal, at least ``k + 2``, by default the larger of 20 and
-            ``2 k + 1``.
-        maxiter: the greatest number of restarts, by default 300 more than ten times the number of unknowns.
-        tol: tolerance of residuals relative to the norm of the operator; what rounding allows by default.
+            imaginary part (``"LI"``, ``"SI"``; for real operators its absolute value). Values inside the spectrum
+            converge slowly, and some may be missed: compute them as the largest of the inverse.
+        v0: initial vector; required for a function, whose domain it defines.
+        ncv: number of basis vectors, at least ``k + 2``, by default the larger of 20 and ``2 k + 1``.
+        maxiter: maximum number of restarts, by default 300 more than ten times the number of unknowns.
+        tol: tolerance of residuals relative to the norm of the operator; by default as small as rounding allows.
         return_eigenvectors: whether to return vectors, too.
 
     Returns:
-        The pair ``(eigenvalues, eigenvectors)``, complex: eigenvalues with the most wanted first, and vectors of norm 1
-        in the containers of `v0`, counted along a last axis; the eigenvalues alone if vectors are not asked for.
+        The pair ``(eigenvalues, eigenvectors)``, complex: values (k,) in the order of `which`, and vectors of norm 1 in
+        the containers of `v0`, stacked along a last axis; without vectors, the eigenvalues alone.
 
     Raises:
+        ArgumentError: `k`, `ncv` or `which` is out of range, or a function comes without `v0`.
+        ShapeError: `k` is larger than the number of unknowns.
         ConvergenceError: values have not converged, or their vectors are dependent up to rounding.
-        DegenerateError: a derivative is asked for of a subspace that ends within a multiplet, or of single values of
-            one.
-        GaugeError: a derivative depends on the phases of vectors.
+        DegenerateError: (derivative) the subspace ends within a multiplet, or single values of one are used.
+        GaugeError: (derivative) the loss depends on the phases of vectors.
+
+    See also: `eigsh` for Hermitian operators.
 
     >>> A = tr.asarray([[0.0, 2.0, 0.0], [-2.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
     >>> tr.round(tr.linalg.eigs(A, 2, return_eigenvectors=False), 12)

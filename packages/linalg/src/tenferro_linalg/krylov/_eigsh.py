@@ -25,10 +25,10 @@ from tenferro_tensor_core import ask, finfo, real_of
 
 
 def domain(A: Any, v0: Any, what: str, *, two_sided: bool) -> tuple[FlatSpace, Any, RecordedOperator]:
-    """The space that an operator acts on, the first vector, and the operator recorded.
+    """The space that an operator acts on, the initial vector, and the operator recorded.
 
     Raises:
-        ArgumentError: a function comes without a vector to start with.
+        ArgumentError: a function comes without an initial vector.
     """
     operator, dtype = as_operator(A, what)
     if v0 is not None:
@@ -40,16 +40,16 @@ def domain(A: Any, v0: Any, what: str, *, two_sided: bool) -> tuple[FlatSpace, A
         space = FlatSpace(LEAF, [Spec(tuple(matrix.shape[1:]), dtype, place)], what)
         start = noise(space.size, dtype, 1.0)
     else:
-        raise ArgumentError(f"{what} does not know what a function acts on{here()}; pass a vector to start with, v0")
+        raise ArgumentError(f"{what} cannot infer the domain of a function{here()}; pass an initial vector, v0")
     return space, start, RecordedOperator(operator, space, space, what, two_sided=two_sided)
 
 
 def sizes(n: DimLike, k: int, ncv: int | None, what: str) -> tuple[DimLike, DimLike]:
-    """Number of vectors of the basis, and of those that a restart keeps."""
+    """Number of vectors of the basis, and number kept by a restart."""
     if k.__class__ is not int or k < 1:
         raise ArgumentError(f"{what} takes an integer of at least 1 as k{here()}, got {k!r}")
     if ask(n, "<", k):
-        raise ShapeError(f"{what} is to find {k} values{here()}, but the operator has {n}; lower k")
+        raise ShapeError(f"{what} cannot find {k} values{here()}: the operator has only {n}; lower k")
     size = max(2 * k + 1, 20) if ncv is None else ncv
     if size.__class__ is not int or size <= k:
         raise ArgumentError(f"{what} takes an integer above k={k} as ncv{here()}, got {ncv!r}")
@@ -59,7 +59,7 @@ def sizes(n: DimLike, k: int, ncv: int | None, what: str) -> tuple[DimLike, DimL
 
 
 def eigen_rows(A: Any, k: int, which: str, v0: Any, ncv: int | None, maxiter: Any, tol: Any, what: str) -> Any:
-    """Eigenvalues, rows that span their subspace with its derivative, and the image of these; the space of a row."""
+    """Eigenvalues; rows that span their subspace, with its derivative; the image of these; the space of a row."""
     space, start, linear = domain(A, v0, what, two_sided=False)
     size, kept = sizes(space.size, k, ncv, what)
     most = 300 + 10 * space.size if maxiter is None else maxiter
@@ -115,7 +115,7 @@ def _eigsh(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, which: str, ncv: 
 
 
 def columns(x: Any, space: FlatSpace, k: int) -> Any:
-    """Rows as trees of the space, with a last axis that counts them."""
+    """Rows as trees of the space, stacked along a new last axis."""
     if space.plain:
         return unflatten(space.tree, [tr.matrix_transpose(x)])
     trees = [space.tree_of(x[i]) for i in range(k)]
@@ -136,33 +136,36 @@ def eigsh(
     tol: float = 0.0,
     return_eigenvectors: bool = True,
 ) -> Any:
-    """Some eigenvalues and eigenvectors of a Hermitian operator, by Lanczos with restarts.
+    """Some eigenvalues and eigenvectors of a Hermitian operator, by thick-restart Lanczos (Wu and Simon 2000).
 
-    Equal eigenvalues are found as often as they occur, or as `k` allows. The derivative is that of the subspace which
-    the vectors span, and of the small eigenvalue problem within it, in both modes and to any order: functions of
-    the subspace have one where eigenvalues in it are equal, what depends on the choice of vectors is refused as by
-    `eigh`, and where the subspace ends within a multiplet it has none.
+    Equal eigenvalues are found with their multiplicity, or as often as `k` allows. The derivative is that of the
+    subspace spanned by the vectors, and of the small eigenvalue problem within it, in both modes and to any order.
+    Functions of the subspace are differentiable at equal eigenvalues; a loss that depends on the choice of vectors is
+    refused as by `eigh`; a subspace that ends within a multiplet has no derivative.
 
     Args:
-        A: a matrix, or a Hermitian function of arrays in any containers, or a `LinearOperator`.
+        A: a Hermitian matrix (n, n), a Hermitian function of arrays in any containers, or a `LinearOperator`.
         k: number of pairs.
         which: ``"SA"`` and ``"LA"`` for the smallest and largest, ``"SM"`` and ``"LM"`` by absolute value. Values
-            inside of the spectrum converge slowly.
-        v0: the vector to start with, which a function needs: it says what the function acts on.
-        ncv: number of vectors that are kept orthogonal, by default the larger of 20 and ``2 k + 1``.
-        maxiter: the greatest number of restarts, by default 300 more than ten times the number of
-            unknowns.
-        tol: tolerance of residuals relative to the largest eigenvalue; what rounding allows by default.
+            inside the spectrum converge slowly.
+        v0: initial vector; required for a function, whose domain it defines.
+        ncv: number of basis vectors, by default the larger of 20 and ``2 k + 1``.
+        maxiter: maximum number of restarts, by default 300 more than ten times the number of unknowns.
+        tol: tolerance of residuals relative to the largest eigenvalue; by default as small as rounding allows.
         return_eigenvectors: whether to return vectors, too.
 
     Returns:
-        The pair ``(eigenvalues, eigenvectors)``: eigenvalues in ascending order, and vectors in the containers of
-        `v0`, counted along a last axis; the eigenvalues alone if vectors are not asked for.
+        The pair ``(eigenvalues, eigenvectors)``: real values (k,) in ascending order, and vectors in the containers of
+        `v0`, stacked along a last axis; without vectors, the eigenvalues alone.
 
     Raises:
+        ArgumentError: `k`, `ncv` or `which` is out of range, or a function comes without `v0`.
+        ShapeError: `k` is larger than the number of unknowns.
         ConvergenceError: pairs have not converged.
-        DegenerateError: a derivative is asked for of a subspace that ends within a multiplet.
-        GaugeError: a derivative depends on the choice of vectors of equal eigenvalues, or their phases.
+        DegenerateError: (derivative) the subspace ends within a multiplet.
+        GaugeError: (derivative) the loss depends on the choice of vectors of equal eigenvalues, or on their phases.
+
+    See also: `eigh` for all pairs of a matrix, `eigs`, `lanczos`.
 
     >>> A = tr.asarray([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     >>> tr.linalg.eigsh(A, 2, which="SA").eigenvalues

@@ -1,7 +1,7 @@
-"""`expm_multiply`: the exponential of an operator times a vector, by Taylor polynomials over short times.
+"""`expm_multiply`: the exponential of an operator applied to a vector, by Taylor polynomials over short time steps.
 
-Al-Mohy and Higham, SIAM J. Sci. Comput. 33, 488 (2011), with a fixed degree for each precision and the shift by the
-mean of the diagonal left out.
+Al-Mohy and Higham, SIAM J. Sci. Comput. 33, 488 (2011), with a fixed degree for each precision and without the shift by
+the mean of the diagonal.
 """
 
 from __future__ import annotations
@@ -20,29 +20,33 @@ from tenferro_runtime.ir import here
 from tenferro_tensor_core import complex_of, promote, real_of
 
 DEGREES: Final = {"f": (20, 3.0), "d": (30, 3.5)}
-"""Degree of the polynomial, and the norm up to which it is exact but for rounding, by real dtype."""
+"""Degree of the polynomial, and the norm up to which it is exact to rounding, by real dtype."""
 
 POWER_STEPS: Final = 12
-"""Products by which the norm of a function is estimated."""
+"""Number of products that estimate the norm of a function."""
 
 
 def expm_multiply(A: Any, b: Any, t: Any = 1.0, *, norm: Any = None) -> Any:
-    """``exp(t A) b`` for real or complex times, without the exponential itself.
+    """Exponential of an operator applied to a vector: ``exp(t A) b``, the solution of b' = A b at time t.
 
-    The solution of b' = A b at time t. The time is divided into steps over which a Taylor polynomial is exact but for
-    rounding. It has derivatives with respect to `b`, `t` and all that `A` is made of, in both modes and to any order:
-    those of the polynomials. Reverse mode keeps the state of each step, or as many as the budget of recorded loops
-    allows.
+    The time is divided into steps over which a Taylor polynomial is exact to rounding (Al-Mohy and Higham 2011).
+    Differentiable with respect to `b`, `t` and everything that `A` depends on, in both modes and to any order. Reverse
+    mode stores the state of each step, or as many as the memory budget of recorded loops allows.
 
     Args:
-        A: a matrix, dense or sparse, or a linear function of arrays in the containers of `b`.
-        b: the state at time 0, arrays in any containers. It takes the dtype of the result, complex for a complex `t`.
-        t: the time: a number; or a vector of times, for each of which there is a state along a new first axis.
-        norm: a bound of the norm of `A`, for functions. By default it is estimated by products with them, which a
-            function that is far from normal may deceive.
+        A: a matrix (n, n), dense or sparse, or a linear function of arrays in the containers of `b`.
+        b: the state at time 0, arrays in any containers; converted to the dtype of the result, complex for complex `t`.
+        t: a real or complex time, or a vector of times (m,).
+        norm: upper bound of the norm of `A`, for functions; by default estimated by products, which may underestimate
+            it for functions that are far from normal.
+
+    Returns:
+        The state at time t, in the containers of `b`; for a vector of times, stacked along a new first axis.
 
     Raises:
         ArgumentError: `t` has more than one axis.
+
+    See also: `expm`.
 
     >>> A = tr.asarray([[0.0, -1.0], [1.0, 0.0]])
     >>> tr.linalg.expm_multiply(A, [1.0, 0.0], 0.5)
@@ -88,7 +92,7 @@ def expm_multiply(A: Any, b: Any, t: Any = 1.0, *, norm: Any = None) -> Any:
 
 
 def _norm(A: Any, apply: Any, like: Any) -> Any:
-    """The 1-norm of a matrix, or an estimate of the norm of a function."""
+    """1-norm of a matrix, or an estimate of the norm of a function."""
     if isinstance(A, SparseArray):
         return tr.max(SparseArray(tr.abs(tr.stop_gradient(A.data)), A.structure).sum(0))
     if hasattr(A, "ndim"):

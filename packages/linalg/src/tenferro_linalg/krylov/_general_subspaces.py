@@ -1,8 +1,8 @@
-"""The invariant subspace of some eigenvalues of a general operator, by Arnoldi with restarts.
+"""The invariant subspace of some eigenvalues of a general operator, by restarted Arnoldi.
 
-A restart keeps the span of the wanted Ritz vectors, as that of Krylov and Schur (Stewart, SIAM J. Matrix Anal. Appl.
-23, 601 (2001)), in an orthonormal basis that is real for a real operator. As in `_hermitian_pairs`, the iteration goes
-on with a vector that is not connected to the space once values have converged, until it adds none.
+A restart keeps the span of the wanted Ritz vectors, as the Krylov-Schur method does (Stewart, SIAM J. Matrix Anal.
+Appl. 23, 601 (2001)), in an orthonormal basis that is real for a real operator. As in `_hermitian_pairs`, once values
+have converged the iteration continues with a vector outside the space, until it finds no further values.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ PARTS: Final[dict[str, Callable[[Any], Any]]] = {
     "LI": lambda w: -tr.imag(w),
     "SI": lambda w: tr.imag(w),
 }
-"""Keys by which eigenvalues are wanted, the smallest first."""
+"""Sort keys for the eigenvalues, most wanted first."""
 
 
 def key(which: str, w: Any, *, real: bool) -> Any:
-    """How much eigenvalues are wanted, the smallest first; those of a real operator in conjugate pairs."""
+    """Sort key of eigenvalues, most wanted first; conjugate pairs of a real operator have equal keys."""
     return PARTS[which](tr.real(w) + 1j * tr.abs(tr.imag(w)) if real else w)
 
 
 class _Subspace(NamedTuple):
-    """Between two cycles.
+    """State between two cycles.
 
     Attributes:
-        basis: a basis of the kept space and the next direction, as rows; zeros behind them.
+        basis: a basis of the kept space and the next direction, as rows; the remaining rows are zero.
         matrix: the operator on the basis.
         known: number of known columns of the matrix.
         wanted: the wanted Ritz vectors in the kept basis, as columns.
-        keys: those of the wanted Ritz values.
-        before: those when values had last converged.
+        keys: sort keys of the wanted Ritz values.
+        before: the keys when values last converged.
         residual: the largest norm of a residual among them.
         scale: the largest absolute Ritz value, or norm of a column of the matrix.
-        gap: the smallest distance of a wanted value from a further one that has converged.
-        found: whether values have converged to what they were before.
+        gap: the smallest distance of a wanted value from another converged one.
+        found: whether values have converged to the same ones as before.
         cycles: number of cycles.
         steps: number of products with the operator.
     """
@@ -73,11 +73,11 @@ def general_subspace(
 ) -> tuple[Any, Any, Any, KrylovInfo]:
     """Vectors of the wanted eigenvalues as rows, the scale of the operator, a gap, and how the iteration ended.
 
-    The gap is the smallest distance of a wanted value from a further one, of which copies have always converged.
+    The gap is the smallest distance of a wanted value from another one; copies of a value have always converged.
 
     Args:
         apply: the operator.
-        start: the first vector.
+        start: the initial vector.
         k: number of eigenvalues.
         which: a key of `PARTS`.
         size: number of vectors of the basis, all or at least k + 2.
@@ -99,11 +99,11 @@ def general_subspace(
         )  # fmt: skip
 
     def split(w: Any, at: DimLike) -> Any:
-        """1 where a conjugate pair, which has the positive imaginary part first, lies on both sides of an index."""
+        """1 if an index separates a conjugate pair, whose first member has the positive imaginary part."""
         return tr.astype(tr.imag(w[at - 1]) > 0, "int64") if pairs else 0
 
     def gap(w: Any, there: Any) -> Any:
-        """The smallest distance of a wanted value from the others that are there."""
+        """The smallest distance of a wanted value from the other converged ones."""
         others = there & (tr.arange(w.shape[0]) >= k)
         return tr.min(tr.where(others, tr.abs(w[:k, None] - w), float("inf")))
 
@@ -116,10 +116,10 @@ def general_subspace(
         scale = tr.maximum(now.scale, scale)
         converged = residual <= tol * scale
         changed = tr.max(tr.abs(keys[:k] - now.before)) > tol * scale
-        # The next value is another one, and not a further copy on its way.
+        # The next value is a different one, not another copy that is still converging.
         apart = residuals[k] <= tr.maximum(0.1 * (keys[k] - keys[k - 1]), tol * scale)
         found = converged & ~changed & apart
-        # An unconnected start shows further copies only in a space that holds the wanted values and nothing else.
+        # A start outside the space reveals further copies only if the space holds the wanted values and nothing else.
         fresh = (converged & changed) | (tr.abs(left) == 0)
         count = tr.where(fresh, k + split(w, k), kept - split(w, kept))
         inside = tr.arange(kept) < count
@@ -166,12 +166,12 @@ def general_subspace(
 def orthonormal(apply: Apply, vectors: Any, scale: Any, tol: Any, info: KrylovInfo) -> tuple[Any, Any, KrylovInfo]:
     """An orthonormal basis of a subspace, the operator on it, and whether it is invariant.
 
-    Eigenvectors that are nearly dependent do not determine their span, which the residual of the span shows.
+    Nearly dependent eigenvectors do not determine their span; the residual of the span detects this.
 
     Args:
         apply: the operator on rows.
         vectors: rows that span the subspace.
-        scale: norm of the operator, about.
+        scale: approximate norm of the operator.
         tol: tolerance of residuals relative to it.
         info: how the iteration ended.
     """

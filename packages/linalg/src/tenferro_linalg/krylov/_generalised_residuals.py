@@ -1,4 +1,4 @@
-"""GMRES with restarts and a preconditioner on the right, so that the residual is that of the equation.
+"""Restarted GMRES with a preconditioner on the right, so that the residual is that of the equation.
 
 Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 856 (1986), with Gram-Schmidt orthogonalisation done twice.
 """
@@ -19,8 +19,8 @@ class _Restart(NamedTuple):
     Attributes:
         k: number of steps.
         basis: k + 1 orthonormal vectors, as rows.
-        rotation: unitary matrix that makes the matrix of the steps triangular.
-        triangle: that matrix, turned; columns beyond k are those of the identity.
+        rotation: unitary matrix that makes the Hessenberg matrix triangular.
+        triangle: that matrix, rotated; columns beyond k are those of the identity.
         residual: norm of the residual.
         running: False where the operator is singular on the space.
     """
@@ -34,9 +34,9 @@ class _Restart(NamedTuple):
 
 
 def orthogonalised(basis: Any, w: Any) -> tuple[Any, Any, Any]:
-    """A vector without its components along the rows of a basis: coefficients, unit vector, length.
+    """Remove the components of a vector along the rows of a basis: coefficients, unit vector, length.
 
-    Length and vector are 0 where only rounding is left.
+    Length and vector are 0 if only rounding errors remain.
     """
     size = length(w)
     h = tr.conj(basis) @ w
@@ -51,14 +51,14 @@ def orthogonalised(basis: Any, w: Any) -> tuple[Any, Any, Any]:
 def generalised_residuals(
     apply: Apply, precondition: Apply, b: Any, x: Any, limit: Any, maxiter: Any, *, restart: int
 ) -> Any:
-    """Solve for any regular operator: the solution, the number of steps, the norm of the residual.
+    """Solve for any non-singular operator: the solution, the number of steps, the norm of the residual.
 
     Args:
         apply: the operator.
         precondition: its approximate inverse.
         b: the right-hand side.
-        x: the start.
-        limit: what the norm of the residual is to reach.
+        x: the initial guess.
+        limit: the norm of the residual to reach.
         maxiter: number of cycles.
         restart: number of steps in a cycle.
     """
@@ -96,7 +96,7 @@ def _cycle(apply: Apply, precondition: Apply, r: Any, size: Any, limit: Any, res
         column = now.rotation @ h.at[now.k + 1].set(tr.astype(left, dtype))
         a, beta = column[now.k], column[now.k + 1]
         turned = tr.sqrt(tr.abs(a) ** 2 + tr.abs(beta) ** 2)
-        # A column that vanishes belongs to a singular operator: the step is not taken.
+        # A zero column means that the operator is singular: skip the step.
         regular = turned > tiny
         whole = tr.astype(tr.where(regular, turned, 1.0), dtype)
         c, s = tr.conj(a) / whole, tr.conj(beta) / whole

@@ -1,7 +1,7 @@
-"""Some eigenpairs of a Hermitian operator, by Lanczos with thick restarts on an orthogonal basis.
+"""Some eigenpairs of a Hermitian operator, by thick-restart Lanczos with full orthogonalisation.
 
-Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 602 (2000). One start reaches a single vector of each multiplet. Once
-pairs have converged, the iteration goes on with a vector that is not connected to the space, until it adds none.
+Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 602 (2000). One start reaches a single vector of each multiplet. Once pairs
+have converged, the iteration therefore continues with a vector outside the space, until it finds no further pairs.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ ORDERS: Final[dict[str, Callable[[Any], Any]]] = {
     "LM": lambda w: -tr.abs(w),
     "SM": lambda w: tr.abs(w),
 }
-"""Keys by which eigenvalues are wanted, the smallest first."""
+"""Sort keys for the eigenvalues, most wanted first."""
 
 
 class _Spaces(NamedTuple):
-    """Between two cycles.
+    """State between two cycles.
 
     Attributes:
-        basis: the kept Ritz vectors and the next direction, as rows; zeros behind them.
+        basis: the kept Ritz vectors and the next direction, as rows; the remaining rows are zero.
         matrix: the operator on the basis.
         known: number of known columns of the matrix.
         values: the wanted Ritz values.
-        before: those when pairs had last converged.
+        before: the values when pairs last converged.
         residual: the largest norm of a residual among them.
         scale: the largest absolute Ritz value.
-        found: whether pairs have converged to what they were before.
+        found: whether pairs have converged to the same ones as before.
         cycles: number of cycles.
         steps: number of products with the operator.
     """
@@ -61,11 +61,11 @@ def hermitian_pairs(
 
     Args:
         apply: the operator.
-        start: the first vector.
+        start: the initial vector.
         k: number of pairs.
         which: a key of `ORDERS`.
         size: number of vectors of the basis.
-        kept: number of Ritz vectors that a restart keeps, at least k and less than `size` unless that is all.
+        kept: number of Ritz vectors that a restart keeps, at least k and less than `size` unless k is all.
         tol: tolerance of residuals relative to the largest eigenvalue.
         maxiter: number of cycles.
     """
@@ -87,11 +87,11 @@ def hermitian_pairs(
         converged = residual <= tol * scale
         changed = tr.max(tr.abs(w[:k] - now.before)) > tol * scale
         found = converged & ~changed
-        if not exhausted:  # the next pair is another one, and not a further copy on its way
+        if not exhausted:  # the next pair is a different one, not another copy that is still converging
             apart = tr.abs(order(w[k]) - order(w[k - 1]))
             found = found & (residuals[k] <= tr.maximum(0.1 * apart, tol * scale))
         w, u = w[:kept], u[:, :kept]
-        # An unconnected start shows further copies only in a space that holds the wanted pairs and nothing else.
+        # A start outside the space reveals further copies only if the space holds the wanted pairs and nothing else.
         fresh = (converged & changed) | (tr.abs(left) == 0)
         count = tr.where(fresh, k, kept)
         inside = tr.arange(kept) < count
@@ -125,5 +125,5 @@ def hermitian_pairs(
 
 
 def default_tolerance(dtype: Any) -> float:
-    """What rounding allows."""
+    """The smallest tolerance that rounding allows."""
     return float(100 * finfo(real_of(dtype)).eps)

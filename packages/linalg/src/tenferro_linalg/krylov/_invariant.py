@@ -1,13 +1,13 @@
-"""The derivative of an invariant subspace, which holds for multiplets within it.
+"""The derivative of an invariant subspace, valid for multiplets within it.
 
-Let the orthonormal rows Q span an invariant subspace of A, and P project onto it. The subspace moves to the one that
-X = Q + Y spans, where Y = Y (1 - P) is the root of
+Let the orthonormal rows Q span an invariant subspace of A, and P project onto it. The perturbed subspace is spanned by
+X = Q + Y, where Y = Y (1 - P) is the root of
 
     F(Y) = (A X - (A X Q^H) X) (1 - P) + Y P
 
-of which the derivative at Y = 0 is Z -> (A Z - T Z) (1 - P) + Z P for Z = Z (1 - P), with T = A Q^H in the basis.
-It is regular where no eigenvalue of T is one of the others: equal ones within the subspace do no harm, and the basis
-that is made of X by a small decomposition has the derivative of that one.
+whose derivative at Y = 0 is Z -> (A Z - T Z) (1 - P) + Z P for Z = Z (1 - P), with T = A Q^H in the basis. It is
+regular where no eigenvalue of T equals one outside: equal ones within the subspace do no harm, and the basis computed
+from X by a small decomposition inherits the derivative of that decomposition.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def inner_products(x: Any, y: Any) -> Any:
 
 
 def outside(basis: Any, x: Any) -> Any:
-    """Rows without their components along the orthonormal rows of a basis."""
+    """Remove the components of rows along the orthonormal rows of a basis."""
     return x - tr.matrix_transpose(inner_products(basis, x)) @ basis
 
 

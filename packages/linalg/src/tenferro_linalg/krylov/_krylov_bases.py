@@ -11,13 +11,13 @@ from tenferro_tensor_core import DimLike, DType
 
 
 def unit(x: Any) -> Any:
-    """A vector of length 1 along a vector; zero stays."""
+    """Normalise a vector; zero stays zero."""
     size = length(x)
     return tr.astype(ratio(tr.ones_like(size), size), x.dtype) * x
 
 
 def noise(n: DimLike, dtype: DType, seed: Any) -> Any:
-    """A vector of numbers between -1/2 and 1/2 without order, always the same for a seed."""
+    """A pseudo-random vector of numbers between -1/2 and 1/2, determined by the seed."""
     waves = tr.sin((tr.arange(n, dtype="float64") + 1) * 12.9898 + seed * 78.233) * 43758.5453
     if not tr.isdtype(dtype, "complex floating"):
         return tr.astype(waves - tr.floor(waves) - 0.5, dtype)
@@ -26,16 +26,16 @@ def noise(n: DimLike, dtype: DType, seed: Any) -> Any:
 
 
 def extended(apply: Apply, basis: Any, matrix: Any, start: Any, seed: Any) -> tuple[Any, Any]:
-    """A basis with all its vectors, and the matrix of the operator on it.
+    """Complete a basis, and the matrix of the operator on it.
 
-    Where the space is invariant, the basis goes on with a vector that is not connected to it.
+    Where the space is invariant, the basis continues with a vector outside it.
 
     Args:
         apply: the operator.
-        basis: m + 1 vectors as rows, orthonormal up to the one at `start`, and zero behind it.
-        matrix: m + 1 rows and m columns, of which those up to `start` are known.
+        basis: m + 1 vectors as rows, orthonormal up to the one at `start`, and zero after it.
+        matrix: m + 1 rows and m columns, of which those before `start` are known.
         start: number of known columns.
-        seed: of the vectors that are not connected.
+        seed: seed of the vectors outside the space.
     """
     steps = matrix.shape[1]
 
@@ -51,5 +51,5 @@ def extended(apply: Apply, basis: Any, matrix: Any, start: Any, seed: Any) -> tu
 
 
 def unconnected(basis: Any, seed: Any) -> Any:
-    """A unit vector that is orthogonal to a basis; zero where there is none."""
+    """A unit vector orthogonal to a basis; zero if the basis is complete."""
     return orthogonalised(basis, noise(basis.shape[1], basis.dtype, seed))[1]

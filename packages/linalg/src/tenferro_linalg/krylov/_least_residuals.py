@@ -14,21 +14,21 @@ from tenferro_linalg.krylov._operators import RecordedOperator
 
 
 class _Bidiagonal(NamedTuple):
-    """After k steps.
+    """State after k steps.
 
     Attributes:
         u: the latest left vector.
         v: the latest right vector.
-        t: that vector or, for the solution of least norm, what the adjoint maps to it.
+        t: that vector or, for the minimum-norm solution, its preimage under the adjoint.
         direction: the direction of the next step.
-        x: the iterate, or what the adjoint maps to it.
+        x: the iterate, or its preimage under the adjoint.
         alpha: the latest diagonal entry.
-        rho_bar: the entry that the next rotation turns.
+        rho_bar: the entry that the next rotation eliminates.
         phi_bar: norm of the residual, without damping.
-        damped: squared norm of what damping adds to it.
+        damped: squared norm of the contribution of damping to the residual.
         norm: squared Frobenius norm of the bidiagonal matrix.
         slope: norm of the gradient.
-        size: norm of the iterate, at most.
+        size: upper bound of the norm of the iterate.
         k: number of steps.
     """
 
@@ -48,25 +48,25 @@ class _Bidiagonal(NamedTuple):
 
 
 def measured(x: Any) -> tuple[Any, Any]:
-    """A vector of length 1, and the length; zero stays."""
+    """Normalise a vector and return its length too; zero stays zero."""
     size = length(x)
     return scaled(ratio(tr.ones_like(size), size), x), size
 
 
 def scaled(factor: Any, x: Any) -> Any:
-    """A vector times a real number."""
+    """Product of a vector and a real number."""
     return tr.astype(factor, x.dtype) * x
 
 
 def started(linear: RecordedOperator, b: Any, wide: bool) -> tuple[Any, Any, Any, Any, Any]:
-    """The first vectors of a bidiagonalization, the direction of the solution, and both lengths, alpha and beta."""
+    """The first vectors of a bidiagonalisation, the direction of the solution, and both lengths, alpha and beta."""
     u, beta = measured(b)
     v, alpha = measured(linear.adjoint(u))
     return u, v, scaled(ratio(tr.ones_like(alpha), alpha), u) if wide else v, alpha, beta
 
 
 def continued(linear: RecordedOperator, now: Any, wide: bool) -> tuple[Any, Any, Any, Any, Any]:
-    """The next of what `started` gives, from the fields ``u``, ``v``, ``t`` and ``alpha`` of a state."""
+    """The next step of the bidiagonalisation, with the results of `started`, from a state."""
     u, beta = measured(linear(now.v) - scaled(now.alpha, now.u))
     v, alpha = measured(linear.adjoint(u) - scaled(beta, now.v))
     t = scaled(ratio(tr.ones_like(alpha), alpha), u - scaled(beta, now.t)) if wide else v
@@ -76,7 +76,7 @@ def continued(linear: RecordedOperator, now: Any, wide: bool) -> tuple[Any, Any,
 def least_residuals(
     linear: RecordedOperator, b: Any, like: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, wide: bool
 ) -> tuple[Any, KrylovInfo]:
-    """The least-squares solution, or for the one of least norm what the adjoint maps to it; how it was reached."""
+    """The least-squares solution (or the preimage of the minimum-norm one), and how the iteration ended."""
     u, v, t, alpha, beta = started(linear, b, wide)
     goal = beta
 

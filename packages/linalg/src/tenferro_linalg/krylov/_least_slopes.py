@@ -1,7 +1,7 @@
 """LSMR: the least gradient over the Krylov space of the normal equation, by bidiagonalisation.
 
-Fong and Saunders, SIAM J. Sci. Comput. 33, 2950 (2011): two rotations in each step, one of the bidiagonal matrix and
-one of the triangular matrix that the first leaves. The norm of the residual takes a third.
+Fong and Saunders, SIAM J. Sci. Comput. 33, 2950 (2011): each step takes two rotations, one of the bidiagonal matrix and
+one of the triangular matrix that results. The norm of the residual takes a third.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from tenferro_linalg.krylov._operators import RecordedOperator
 
 
 class _Rotated(NamedTuple):
-    """After k steps, in the notation of the paper.
+    """State after k steps, in the notation of the paper.
 
     Attributes:
         u: the latest left vector.
         v: the latest right vector.
-        t: that vector or, for the solution of least norm, what the adjoint maps to it.
+        t: that vector or, for the minimum-norm solution, its preimage under the adjoint.
         h: the direction of the first rotation.
         direction: that of the second.
-        x: the iterate, or what the adjoint maps to it.
+        x: the iterate, or its preimage under the adjoint.
         alpha: the latest diagonal entry.
-        alpha_bar: the entry that the next rotation turns.
+        alpha_bar: the entry that the next rotation eliminates.
         rho: the latest diagonal entry after the first rotation.
         rho_bar: that after the second.
         c_bar: cosine of the second rotation.
         s_bar: its sine.
         zeta_bar: the gradient, with a sign.
-        beta_hat: the entry of the right-hand side that the next rotation turns.
-        beta_dot: that of the rotation which the residual takes.
-        rho_dot: the diagonal entry which it turns.
+        beta_hat: the entry of the right-hand side that the next rotation eliminates.
+        beta_dot: the entry for the rotation of the residual.
+        rho_dot: the diagonal entry for the rotation of the residual.
         tau: the latest entry of the solution of the first triangular equation.
-        theta: the latest entry beside the diagonal after the second rotation.
+        theta: the latest off-diagonal entry after the second rotation.
         zeta: the latest entry of the right-hand side after the second rotation.
         lost: squared norm of the residual that damping has settled.
         norm: squared Frobenius norm of the bidiagonal matrix.
@@ -72,7 +72,7 @@ class _Rotated(NamedTuple):
 
 
 def _rotation(a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """Cosine, sine and length of what a rotation turns to one axis."""
+    """Cosine, sine and length of the rotation that maps (a, b) to one axis."""
     r = tr.hypot(a, b)
     return tr.where(r > 0, ratio(a, r), 1.0), ratio(b, r), r
 
@@ -80,7 +80,7 @@ def _rotation(a: Any, b: Any) -> tuple[Any, Any, Any]:
 def least_slopes(
     linear: RecordedOperator, b: Any, like: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, wide: bool
 ) -> tuple[Any, KrylovInfo]:
-    """The least-squares solution, or for the one of least norm what the adjoint maps to it; how it was reached."""
+    """The least-squares solution (or the preimage of the minimum-norm one), and how the iteration ended."""
     u, v, t, alpha, beta = started(linear, b, wide)
     goal = beta
 
@@ -103,7 +103,7 @@ def least_slopes(
         direction = now.h - scaled(ratio(theta_bar * rho, now.rho * now.rho_bar), now.direction)
         x = now.x + scaled(ratio(zeta, rho * rho_bar), direction)
         h = t - scaled(ratio(theta_new, rho), now.h)
-        # The norm of the residual, by the rotation of the second triangular matrix to a lower one.
+        # The norm of the residual, from the rotation of the second triangular matrix to lower triangular form.
         settled_part = -s_hat * now.beta_hat
         beta_hat = c * c_hat * now.beta_hat
         c_tilde, s_tilde, rho_tilde = _rotation(now.rho_dot, theta_bar)

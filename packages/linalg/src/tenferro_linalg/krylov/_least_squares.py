@@ -1,8 +1,7 @@
 """`lsqr` and `lsmr`: least squares by bidiagonalisation, with the derivative of the normal equation.
 
-With more equations than unknowns, x is the root of
-A^H (A x - b) + damp^2 x. With fewer, it is the solution of least norm, A^H w, with w the root of
-A A^H w + damp^2 w - b.
+With at least as many equations as unknowns, x is the root of A^H (A x - b) + damp^2 x. With fewer, it is the
+minimum-norm solution A^H w, where w is the root of A A^H w + damp^2 w - b.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from tenferro_tensor_core import ask, finfo, promote, real_of
 
 
 def _domain(A: Any, b: FlatSpace, rhs: Any, x0: Any, what: str) -> tuple[FlatSpace, Any]:
-    """The space of the unknowns, and the start."""
+    """The space of the unknowns, and the initial guess."""
     if x0 is not None:
-        return space_of(x0, f"the start x0 of {what}", b.dtype)
+        return space_of(x0, f"the initial guess x0 of {what}", b.dtype)
     operator, _ = as_operator(A, what)
     if operator.rmatvec is None:
         raise ArgumentError(
-            f"{what} does not know the shape of the unknowns of a function{here()}; pass x0, or "
+            f"{what} cannot infer the shape of the unknowns of a function{here()}; pass x0 or "
             "LinearOperator(matvec, rmatvec)"
         )
     rmatvec = operator.rmatvec
@@ -48,7 +47,7 @@ METHODS: Final = {"lsqr": least_residuals, "lsmr": least_slopes}
 def least_squares(
     A: Any, b: Any, x0: Any, damp: Any, atol: Any, btol: Any, maxiter: Any, throw: bool, what: str
 ) -> KrylovResult:
-    """See `lsqr` and `lsmr`, which `what` names."""
+    """Implementation of `lsqr` and `lsmr`; `what` is the name of the method."""
     operator, dtype = as_operator(A, what)
     for leaf in flatten(x0)[0]:
         dtype = promote(leaf.dtype, dtype or leaf.dtype) if hasattr(leaf, "dtype") else dtype
@@ -105,27 +104,31 @@ def lsqr(
     maxiter: int | None = None,
     throw: bool = True,
 ) -> KrylovResult:
-    """Minimise ``norm(b - A x)**2 + damp**2 * norm(x - x0)**2`` by LSQR; of several minima, the one nearest to x0.
+    """Minimise ``norm(b - A x)**2 + damp**2 * norm(x - x0)**2`` by LSQR (Paige and Saunders 1982).
 
-    The iteration ends where the residual is at most ``btol * norm(b) + atol * norm(A) * norm(x)``, or its product with
-    the adjoint at most ``atol`` relative to the norms. The derivative is that of the normal equation, which has one
-    where `A` has full rank, or with `damp`: the equations of tangents and cotangents are solved by `cg`.
+    Of several minima, the one nearest to `x0` is found. The iteration ends when the residual is at most ``btol *
+    norm(b) + atol * norm(A) * norm(x)``, or its product with the adjoint at most ``atol`` relative to the norms. The
+    derivative is that of the normal equation, which exists if `A` has full rank or with `damp`; the equations of
+    tangents and cotangents are solved by `cg`.
 
     Args:
-        A: a matrix, a `LinearOperator`, or a linear function, whose adjoint is then derived.
-        b: the right-hand side, arrays in any containers.
-        x0: where the iteration starts, zero by default; it has no derivative. A function without an adjoint needs it.
-        damp: the weight of the norm of the solution; it has no derivative.
+        A: a matrix (m, n), a `LinearOperator`, or a linear function, whose adjoint is then derived.
+        b: right-hand side, arrays in any containers.
+        x0: initial guess, zero by default, without a derivative; required for a function without an adjoint.
+        damp: weight of the norm of the solution, without a derivative.
         atol: tolerance relative to the operator.
         btol: tolerance relative to the right-hand side.
-        maxiter: the greatest number of steps, by default twice the number of unknowns.
-        throw: raise where the tolerance is not reached; else return the last iterate.
+        maxiter: maximum number of steps, by default twice the number of unknowns.
+        throw: raise if the tolerance is not reached; otherwise return the last iterate.
 
     Returns:
         The pair ``(x, info)`` of the solution and a `KrylovInfo`, whose residual includes the damping.
 
     Raises:
+        ArgumentError: a tolerance is negative, or the shape of the unknowns is not known.
         ConvergenceError: the tolerance is not reached, or that of an equation of a derivative.
+
+    See also: `lsmr`, `lstsq` for matrices of any rank.
 
     >>> A = tr.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> tr.linalg.lsqr(A, [1.0, 3.0, 5.0]).x
@@ -145,25 +148,26 @@ def lsmr(
     maxiter: int | None = None,
     throw: bool = True,
 ) -> KrylovResult:
-    """Minimise ``norm(b - A x)**2 + damp**2 * norm(x - x0)**2`` by LSMR; of several minima, the one nearest to x0.
+    """Minimise ``norm(b - A x)**2 + damp**2 * norm(x - x0)**2`` by LSMR (Fong and Saunders 2011).
 
-    Each step makes the gradient ``norm(A^H r)`` smallest, which falls from step to step, so that the iteration may end
-    earlier than `lsqr` where the tolerance is loose. Arguments and derivatives are those of `lsqr`.
+    Each step minimises the gradient ``norm(A^H r)``, which decreases monotonically, so the iteration may end earlier
+    than `lsqr` if the tolerance is loose. Arguments and derivatives are those of `lsqr`.
 
     Args:
-        A: a matrix, a `LinearOperator`, or a linear function, whose adjoint is then derived.
-        b: the right-hand side, arrays in any containers.
-        x0: where the iteration starts, zero by default; it has no derivative. A function without an adjoint needs it.
-        damp: the weight of the norm of the solution; it has no derivative.
+        A: a matrix (m, n), a `LinearOperator`, or a linear function, whose adjoint is then derived.
+        b: right-hand side, arrays in any containers.
+        x0: initial guess, zero by default, without a derivative; required for a function without an adjoint.
+        damp: weight of the norm of the solution, without a derivative.
         atol: tolerance relative to the operator.
         btol: tolerance relative to the right-hand side.
-        maxiter: the greatest number of steps, by default twice the number of unknowns.
-        throw: raise where the tolerance is not reached; else return the last iterate.
+        maxiter: maximum number of steps, by default twice the number of unknowns.
+        throw: raise if the tolerance is not reached; otherwise return the last iterate.
 
     Returns:
         The pair ``(x, info)`` of the solution and a `KrylovInfo`, whose residual includes the damping.
 
     Raises:
+        ArgumentError: a tolerance is negative, or the shape of the unknowns is not known.
         ConvergenceError: the tolerance is not reached, or that of an equation of a derivative.
 
     >>> A = tr.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])

@@ -27,8 +27,8 @@ class KrylovMethod(NamedTuple):
     Attributes:
         name: the public function.
         loop: the iteration.
-        hermitian: whether the operator is its own adjoint, and the preconditioner too.
-        steps: multiple of the number of unknowns that bounds the steps by default.
+        hermitian: whether the operator and the preconditioner are self-adjoint.
+        steps: default bound of the steps, as a multiple of the number of unknowns.
     """
 
     name: str
@@ -38,7 +38,7 @@ class KrylovMethod(NamedTuple):
 
 
 class KrylovResult(NamedTuple):
-    """A solution, and how the iteration ended.
+    """Solution of an iterative method.
 
     Attributes:
         x: the solution, in the containers of the right-hand side.
@@ -52,7 +52,7 @@ class KrylovResult(NamedTuple):
 def solved(
     method: KrylovMethod, A: Any, b: Any, x0: Any, M: Any, rtol: Any, atol: Any, maxiter: Any, throw: bool
 ) -> KrylovResult:
-    """Solve ``A x = b``, differentiating the equation and not the iteration."""
+    """Solve ``A x = b``, and differentiate the equation rather than the iteration."""
     name = method.name
     operator, dtype = as_operator(A, name)
     for leaf in flatten(x0)[0]:
@@ -67,7 +67,7 @@ def solved(
             as_operator(M, f"the preconditioner of {name}")[0], space, space, name, two_sided=two_sided
         )
     )
-    start = tr.zeros_like(tr.stop_gradient(rhs)) if x0 is None else space.flat(x0, f"the start x0 of {name}")
+    start = tr.zeros_like(tr.stop_gradient(rhs)) if x0 is None else space.flat(x0, f"the initial guess x0 of {name}")
     most = method.steps * space.size if maxiter is None else maxiter
     rtol, atol = _tolerance(name, "rtol", rtol, space.dtype), _tolerance(name, "atol", atol, space.dtype)
 
@@ -110,14 +110,14 @@ def solved(
 
 
 def implicit(equation: Closed, solve: Closed, pushed: Closed, pulled: Closed, start: Any) -> tuple[Any, ...]:
-    """The solution of an equation as an operation, and what its solver returns beside it.
+    """The solution of an equation as an operation, and the auxiliary results of its solver.
 
     Args:
         equation: the function that is zero at the solution.
-        solve: maps a start to a solution, and other results.
+        solve: maps an initial guess to a solution and auxiliary results.
         pushed: solves the linear equation of tangents, for a solution and a right-hand side.
         pulled: solves the adjoint one.
-        start: where `solve` starts.
+        start: the initial guess.
     """
     parts = (equation, solve, pushed, pulled)
     return root(

@@ -1,4 +1,4 @@
-"""Tests of convergence in programs that run as one native function: the kernel, which raises, runs where one fails."""
+"""Tests of convergence in programs that run as one native function: on failure the kernel runs, which raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenferro_tensor import catalog
 
 
 def converged(step: Any) -> Lowered:
-    """The iterate, where the iteration has converged."""
+    """The iterate, if the iteration has converged."""
     w = step.w
     reached = stored(w, step.operand(1))
     step.replace(1, reached)

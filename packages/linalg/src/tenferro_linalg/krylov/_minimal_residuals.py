@@ -1,7 +1,7 @@
 """MINRES: the least residual over the Krylov space of a Hermitian operator, by a recurrence of three vectors.
 
-Paige and Saunders, SIAM J. Numer. Anal. 12, 617 (1975). A preconditioner is positive definite, and the residual is then
-least in its metric.
+Paige and Saunders, SIAM J. Numer. Anal. 12, 617 (1975). A preconditioner must be positive definite; the residual is
+then minimal in its metric.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from tenferro_tensor_core import finfo, real_of
 
 
 class _Tridiagonal(NamedTuple):
-    """After k steps of Lanczos, and as many rotations of the tridiagonal matrix.
+    """State after k steps of Lanczos, and as many rotations of the tridiagonal matrix.
 
     Attributes:
         x: the iterate.
-        before: the residual vector of Lanczos before the latest.
-        latest: the latest one.
-        y: that one, preconditioned.
+        before: the previous Lanczos vector.
+        latest: the latest Lanczos vector.
+        y: the latest one, preconditioned.
         old: length of `before`, in the metric of the preconditioner.
         beta: length of `latest`; 0 where the space is exhausted.
         w: the latest direction.
-        w_before: the direction before.
-        turned: the entry of the matrix that the next rotation turns.
+        w_before: the previous direction.
+        turned: the entry of the matrix that the next rotation eliminates.
         ahead: the entry above it.
         c: cosine of the latest rotation.
         s: its sine.
-        norm: the largest entry of the matrix, which tells what is rounding.
+        norm: the largest entry of the matrix, which sets the scale of rounding.
         residual: the norm of the residual, with the sign of the rotations.
         k: number of steps.
     """
@@ -52,7 +52,11 @@ class _Tridiagonal(NamedTuple):
 
 
 def minimal_residuals(apply: Apply, precondition: Apply, b: Any, x: Any, limit: Any, maxiter: Any) -> Any:
-    """Solve for a Hermitian operator: the solution, the number of steps, the norm of the residual."""
+    """Solve for a Hermitian operator.
+
+    Returns:
+        The solution, the number of steps and the norm of the residual.
+    """
     dtype = x.dtype
     real = real_of(dtype)
     eps = finfo(real).eps
@@ -71,13 +75,13 @@ def minimal_residuals(apply: Apply, precondition: Apply, b: Any, x: Any, limit: 
         alpha = inner(v, q)
         q = q - scaled(alpha / now.beta, now.latest)
         y = precondition(q)
-        # A remainder that is rounding alone is no further direction.
+        # A remainder of rounding errors alone is not a new direction.
         beta = tr.where(length(q) > 4 * eps * size, tr.sqrt(tr.maximum(inner(q, y), 0.0)), 0.0)
         delta = now.c * now.turned + now.s * alpha
         pivot = now.s * now.turned - now.c * alpha
         norm = tr.maximum(now.norm, tr.maximum(tr.abs(alpha), beta))
         gamma = tr.hypot(pivot, beta)
-        gamma = tr.where(gamma > 4 * eps * norm, gamma, 0.0)  # else the operator is singular on the space
+        gamma = tr.where(gamma > 4 * eps * norm, gamma, 0.0)  # otherwise the operator is singular on the space
         beta = tr.where(gamma > 0, beta, 0.0)
         c, s = ratio(pivot, gamma), ratio(beta, gamma)
         w = scaled(ratio(tr.ones_like(gamma), gamma), v - scaled(now.ahead, now.w_before) - scaled(delta, now.w))

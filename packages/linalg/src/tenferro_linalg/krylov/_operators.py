@@ -1,4 +1,4 @@
-"""Operators: matrices, functions, and what SciPy calls by these names, as functions of vectors."""
+"""Operators as functions of vectors: matrices, functions, and SciPy's sparse matrices and linear operators."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ Function = Callable[[Any], Any]
 
 
 class LinearOperator(NamedTuple):
-    """A linear function, and its adjoint.
+    """A linear function and its adjoint.
 
     Attributes:
         matvec: a linear function of arrays in any containers.
-        rmatvec: its adjoint A^H; without it, ``tenferro_ad`` derives it from `matvec` where one is needed.
+        rmatvec: its adjoint A^H; if absent, ``tenferro_ad`` derives it from `matvec` when needed.
+
+    >>> import tenferro_runtime as tr
+    >>> scale = LinearOperator(lambda x: 2.0 * x, lambda y: 2.0 * y)
+    >>> tr.linalg.lsqr(scale, tr.asarray([2.0, 4.0])).x
+    Tensor([1., 2.])
     """
 
     matvec: Function
@@ -34,7 +39,7 @@ class LinearOperator(NamedTuple):
 
 
 def known(A: Any) -> Any:
-    """An operator, sparse matrices of SciPy as those of this library."""
+    """An operator, with SciPy's sparse matrices converted."""
     return sparse_array(A) if is_scipy(A) else A
 
 
@@ -44,11 +49,11 @@ def is_matrix(A: Any) -> bool:
 
 
 def as_operator(A: Any, what: str) -> tuple[LinearOperator, DType | None]:
-    """An operator as functions, and the dtype of its entries where it has some.
+    """An operator as functions, and the dtype of its entries if it has any.
 
     Raises:
         ArgumentError: it is neither a matrix nor a function.
-        ShapeError: a matrix has more axes than two.
+        ShapeError: a matrix has more than two axes.
     """
     A = known(A)
     if isinstance(A, SparseArray):
@@ -74,14 +79,14 @@ class RecordedOperator:
     """An operator between spaces of flat vectors, recorded once.
 
     Attributes:
-        program: the operator, and the values from outside that it uses.
+        program: the operator, and the outer values that it captures.
 
     Args:
-        operator: what is recorded.
+        operator: the operator to record.
         domain: the space that it acts on.
         image: the space of its results.
-        what: names it in messages.
-        two_sided: whether the adjoint will be asked for.
+        what: its name in messages.
+        two_sided: whether the adjoint will be needed.
     """
 
     def __init__(
@@ -94,7 +99,7 @@ class RecordedOperator:
             return [image.flat(matvec(domain.tree_of(xs[0])), f"the result of the operator of {what}")]
 
         self.program = closed(f"the operator of {what}", forward, [domain.spec])
-        # Recorded here, since values of the trace that is going on must not be made in one inside of it.
+        # Recorded here, because an inner trace must not create values of the current one.
         self._fixed = [tr.stop_gradient(v) if v.spec.inexact else v for v in self.program.captured]
         self._adjoint: Closed | None = None
         rmatvec = operator.rmatvec
@@ -114,18 +119,18 @@ class RecordedOperator:
         return not any(v.level for v in self.program.captured)
 
     def __call__(self, x: Any) -> Any:
-        """The operator on a vector."""
+        """Apply the operator to a vector."""
         return applied(self.program.program, [*self.program.captured, x])[0]
 
     def fixed(self, x: Any) -> Any:
-        """The operator on a vector, without a derivative by the operator."""
+        """Apply the operator to a vector, without a derivative with respect to the operator."""
         return applied(self.program.program, [*self._fixed, x])[0]
 
     def require_adjoint(self) -> None:
-        """Raise where the adjoint is not known.
+        """Raise if the adjoint is not known.
 
         Raises:
-            UnsupportedError: nobody has said what it is, and there is no `tenferro_ad` to derive it.
+            UnsupportedError: the adjoint was not given, and `tenferro_ad` is not imported to derive it.
         """
         if not self._known and REGISTRY.find("expansion", adjoint) is None:
             raise UnsupportedError(
@@ -134,14 +139,14 @@ class RecordedOperator:
             )
 
     def adjoint(self, y: Any) -> Any:
-        """The adjoint operator on a vector; that of a function is derived from it by `tenferro_ad`."""
+        """Apply the adjoint operator to a vector; that of a function is derived by `tenferro_ad`."""
         if self._adjoint is None:
             captured = self.program.captured
             return adjoint(*captured, y, program=self.program.program, consts=len(captured))[0]
         return applied(self._adjoint.program, [*self._adjoint.captured, y])[0]
 
     def fixed_adjoint(self, y: Any) -> Any:
-        """The adjoint operator on a vector, without a derivative by the operator."""
+        """Apply the adjoint operator to a vector, without a derivative with respect to the operator."""
         if self._adjoint is None:
             return adjoint(*self._fixed, y, program=self.program.program, consts=len(self._fixed))[0]
         return applied(self._adjoint.program, [*self._fixed_adjoint, y])[0]

@@ -1,4 +1,4 @@
-"""`lanczos` and `arnoldi`: an operator on its Krylov space, differentiated through the steps."""
+"""`lanczos` and `arnoldi`: the projection of an operator onto its Krylov space, differentiated through the steps."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ArnoldiResult(NamedTuple):
 
     Attributes:
         basis: m + 1 vectors, as rows.
-        matrix: the Hessenberg matrix H of m + 1 rows and m columns, with ``A Q = Q' H`` for the first m vectors Q as
-            columns, and all of them Q'.
+        matrix: the Hessenberg matrix H (m + 1, m), with ``A Q = Q' H`` for the first m vectors Q and all vectors Q',
+            both as columns.
     """
 
     basis: Any
@@ -33,7 +33,7 @@ class LanczosResult(NamedTuple):
     Attributes:
         basis: m + 1 vectors, as rows.
         diagonal: m real numbers.
-        beside: m real numbers beside the diagonal, of which the last couples the space to the last vector.
+        beside: m real off-diagonal numbers; the last couples the space to the last vector.
     """
 
     basis: Any
@@ -42,18 +42,23 @@ class LanczosResult(NamedTuple):
 
 
 def arnoldi(A: Any, v0: Any, m: int) -> ArnoldiResult:
-    """The Hessenberg matrix of an operator on the Krylov space of a vector, by m steps of Arnoldi.
+    """Project an operator onto the Krylov space of a vector, by m steps of Arnoldi (1951).
 
-    Every vector is made orthogonal twice. The derivative is that of the steps, so that it exists as long as no step
-    ends in an invariant subspace: there, lengths are zero and gradients are not defined.
+    Every vector is orthogonalised twice. The derivative is that of the steps; it does not exist if a step ends in an
+    invariant subspace, where lengths are zero.
 
     Args:
-        A: a matrix, dense or sparse, or a linear function of arrays in the containers of `v0`.
-        v0: the first vector, arrays in any containers; the basis is that of the flat vector.
+        A: a matrix (n, n), dense or sparse, or a linear function of arrays in the containers of `v0`.
+        v0: initial vector, arrays in any containers; the basis is that of the flat vector.
         m: number of steps.
 
+    Returns:
+        Orthonormal basis (m + 1, n) as rows, and the Hessenberg matrix (m + 1, m).
+
     Raises:
-        ArgumentError: `m` is no integer of at least 1.
+        ArgumentError: `m` is not an integer of at least 1.
+
+    See also: `lanczos`, `eigs`.
 
     >>> Q, H = tr.linalg.arnoldi(tr.asarray([[1.0, 2.0], [0.0, 3.0]]), [0.0, 2.0], 1)
     >>> Q, H
@@ -66,17 +71,23 @@ def arnoldi(A: Any, v0: Any, m: int) -> ArnoldiResult:
 
 
 def lanczos(A: Any, v0: Any, m: int) -> LanczosResult:
-    """The tridiagonal matrix of a Hermitian operator on the Krylov space of a vector, by m steps of Lanczos.
+    """Project a Hermitian operator onto the Krylov space of a vector, by m steps of Lanczos (1950).
 
-    As `arnoldi`, every vector is made orthogonal to all others.
+    Every vector is orthogonalised against all others, as in `arnoldi`.
 
     Args:
-        A: a Hermitian matrix, dense or sparse, or such a function of arrays in the containers of `v0`.
-        v0: the first vector, arrays in any containers; the basis is that of the flat vector.
+        A: a Hermitian matrix (n, n), dense or sparse, or such a function of arrays in the containers of `v0`.
+        v0: initial vector, arrays in any containers; the basis is that of the flat vector.
         m: number of steps.
 
+    Returns:
+        Orthonormal basis (m + 1, n) as rows, and the real diagonal (m,) and off-diagonal (m,) of the tridiagonal
+        matrix.
+
     Raises:
-        ArgumentError: `m` is no integer of at least 1.
+        ArgumentError: `m` is not an integer of at least 1.
+
+    See also: `eigsh`.
 
     >>> tr.linalg.lanczos(tr.asarray([[1.0, 2.0], [2.0, 3.0]]), [0.0, 2.0], 1)[1:]
     (Tensor([3.]), Tensor([2.]))
@@ -100,7 +111,7 @@ def _steps(A: Any, v0: Any, m: int, what: str) -> tuple[Any, Any]:
         again = tr.conj(basis) @ w
         w = w - again @ basis
         left = length(w)
-        there = left > finfo(left.dtype).eps * tr.max(tr.abs(h))  # else it is rounding alone
+        there = left > finfo(left.dtype).eps * tr.max(tr.abs(h))  # otherwise it is rounding error
         size = tr.astype(tr.where(there, left, 0.0), space.dtype)
         rows.append(tr.where(there, w / tr.where(there, size, 1.0), 0.0))
         columns.append(tr.concat([h + again, size[None], tr.zeros((m - 1 - j,), dtype=space.dtype)]))

@@ -1,4 +1,4 @@
-"""The public solvers of linear equations."""
+"""The public solvers for linear equations."""
 
 from __future__ import annotations
 
@@ -31,29 +31,32 @@ def cg(
     M: Any = None,
     throw: bool = True,
 ) -> KrylovResult:
-    """Solve ``A x = b`` by conjugate gradients, for a positive definite operator.
+    """Solve ``A x = b`` by conjugate gradients, for a positive definite operator (Hestenes and Stiefel 1952).
 
-    The iteration ends where the norm of ``b - A x`` is at most ``max(rtol * norm(b), atol)``. Its derivative is that of
-    the equation, in both modes and to any order: tangents and cotangents solve the same equation, to the same relative
-    accuracy, with respect to `b` and to all that `A` is made of, values from outside of a function included.
+    The iteration ends when the norm of ``b - A x`` is at most ``max(rtol * norm(b), atol)``. The derivative is that of
+    the equation, in both modes and to any order: tangents and cotangents solve the same equation to the same relative
+    accuracy, with respect to `b` and to everything that `A` depends on, including values that a function captures.
 
     Args:
-        A: a matrix, or a linear function of arrays in the containers of `b`, or a `LinearOperator`.
-        b: the right-hand side, arrays in any containers. A batch of equations is solved by ``vmap``.
-        x0: where the iteration starts, zero by default; it has no derivative.
+        A: a matrix (n, n), a linear function of arrays in the containers of `b`, or a `LinearOperator`.
+        b: right-hand side, arrays in any containers; use ``vmap`` for a batch of equations.
+        x0: initial guess, zero by default, without a derivative.
         rtol: relative tolerance.
         atol: absolute tolerance.
-        maxiter: the greatest number of steps, by default ten times the number of unknowns.
-        M: a preconditioner, which approximates the inverse of `A` and is positive definite: of the same kinds as `A`.
-        throw: raise where the tolerance is not reached; else return the last iterate.
+        maxiter: maximum number of steps, by default ten times the number of unknowns.
+        M: a positive definite preconditioner, which approximates the inverse of `A`: of the same kinds as `A`.
+        throw: raise if the tolerance is not reached; otherwise return the last iterate.
 
     Returns:
         The pair ``(x, info)`` of the solution, in the containers of `b`, and a `KrylovInfo`.
 
     Raises:
-        ConvergenceError: the tolerance is not reached, now or when a compiled program runs; with ``throw=False``, in
-            the equations of derivatives only.
-        StructureError: the operator returns something else than `b` is like.
+        ArgumentError: a tolerance or `maxiter` is negative.
+        ConvergenceError: the tolerance is not reached, now or when a compiled program runs; with ``throw=False``, only
+            in the equations of derivatives.
+        StructureError: the result of the operator differs from `b` in structure.
+
+    See also: `minres` for indefinite operators, `gmres` and `bicgstab` for general ones.
 
     >>> A = tr.asarray([[4.0, 1.0], [1.0, 3.0]])
     >>> x, info = tr.linalg.cg(A, [1.0, 2.0])
@@ -74,25 +77,26 @@ def bicgstab(
     M: Any = None,
     throw: bool = True,
 ) -> KrylovResult:
-    """Solve ``A x = b`` by stabilised biconjugate gradients, for any regular operator.
+    """Solve ``A x = b`` by stabilised biconjugate gradients, for any non-singular operator (van der Vorst 1992).
 
-    As `cg`, with two products with `A` in each step. Reverse mode solves the adjoint equation; the adjoint of a
-    function is derived from it.
+    Like `cg`, with two products with `A` in each step. Reverse mode solves the adjoint equation; the adjoint of a
+    function is derived.
 
     Args:
-        A: a matrix, or a linear function of arrays in the containers of `b`, or a `LinearOperator`.
-        b: the right-hand side, arrays in any containers.
-        x0: where the iteration starts, zero by default; it has no derivative.
+        A: a matrix (n, n), a linear function of arrays in the containers of `b`, or a `LinearOperator`.
+        b: right-hand side, arrays in any containers.
+        x0: initial guess, zero by default, without a derivative.
         rtol: relative tolerance.
         atol: absolute tolerance.
-        maxiter: the greatest number of steps, by default ten times the number of unknowns.
+        maxiter: maximum number of steps, by default ten times the number of unknowns.
         M: a preconditioner, which approximates the inverse of `A`: of the same kinds as `A`.
-        throw: raise where the tolerance is not reached; else return the last iterate.
+        throw: raise if the tolerance is not reached; otherwise return the last iterate.
 
     Returns:
         The pair ``(x, info)`` of the solution and a `KrylovInfo`.
 
     Raises:
+        ArgumentError: a tolerance or `maxiter` is negative.
         ConvergenceError: the tolerance is not reached.
 
     >>> A = tr.asarray([[4.0, 1.0], [-1.0, 3.0]])
@@ -113,24 +117,25 @@ def minres(
     M: Any = None,
     throw: bool = True,
 ) -> KrylovResult:
-    """Solve ``A x = b`` by minimal residuals, for a Hermitian operator, definite or not.
+    """Solve ``A x = b`` by minimal residuals, for a Hermitian operator, definite or not (Paige and Saunders 1975).
 
-    As `cg`; with a preconditioner, norms of residuals are those of its metric, relative to that of `b`.
+    Like `cg`; with a preconditioner, norms of residuals are taken in its metric, relative to that of `b`.
 
     Args:
-        A: a matrix, or a linear function of arrays in the containers of `b`, or a `LinearOperator`.
-        b: the right-hand side, arrays in any containers.
-        x0: where the iteration starts, zero by default; it has no derivative.
+        A: a matrix (n, n), a linear function of arrays in the containers of `b`, or a `LinearOperator`.
+        b: right-hand side, arrays in any containers.
+        x0: initial guess, zero by default, without a derivative.
         rtol: relative tolerance.
         atol: absolute tolerance.
-        maxiter: the greatest number of steps, by default five times the number of unknowns.
-        M: a preconditioner, which is positive definite: of the same kinds as `A`.
-        throw: raise where the tolerance is not reached; else return the last iterate.
+        maxiter: maximum number of steps, by default five times the number of unknowns.
+        M: a positive definite preconditioner: of the same kinds as `A`.
+        throw: raise if the tolerance is not reached; otherwise return the last iterate.
 
     Returns:
         The pair ``(x, info)`` of the solution and a `KrylovInfo`.
 
     Raises:
+        ArgumentError: a tolerance or `maxiter` is negative.
         ConvergenceError: the tolerance is not reached.
 
     >>> A = tr.asarray([[1.0, 2.0], [2.0, -1.0]])
@@ -152,25 +157,26 @@ def gmres(
     M: Any = None,
     throw: bool = True,
 ) -> KrylovResult:
-    """Solve ``A x = b`` by restarted generalised minimal residuals, for any regular operator.
+    """Solve ``A x = b`` by restarted GMRES, for any non-singular operator (Saad and Schultz 1986).
 
-    As `bicgstab`, with one product with `A` in each step, and memory for `restart` vectors.
+    Like `bicgstab`, with one product with `A` in each step and memory for `restart` vectors.
 
     Args:
-        A: a matrix, or a linear function of arrays in the containers of `b`, or a `LinearOperator`.
-        b: the right-hand side, arrays in any containers.
-        x0: where the iteration starts, zero by default; it has no derivative.
+        A: a matrix (n, n), a linear function of arrays in the containers of `b`, or a `LinearOperator`.
+        b: right-hand side, arrays in any containers.
+        x0: initial guess, zero by default, without a derivative.
         rtol: relative tolerance.
         atol: absolute tolerance.
-        restart: number of vectors that are kept orthogonal.
-        maxiter: the greatest number of restarts, by default ten times the number of unknowns.
+        restart: number of basis vectors.
+        maxiter: maximum number of restarts, by default ten times the number of unknowns.
         M: a preconditioner, which approximates the inverse of `A`: of the same kinds as `A`.
-        throw: raise where the tolerance is not reached; else return the last iterate.
+        throw: raise if the tolerance is not reached; otherwise return the last iterate.
 
     Returns:
         The pair ``(x, info)`` of the solution and a `KrylovInfo`.
 
     Raises:
+        ArgumentError: a tolerance, `maxiter` or `restart` is out of range.
         ConvergenceError: the tolerance is not reached, or a cycle made no progress.
 
     >>> A = tr.asarray([[0.0, 1.0], [-1.0, 3.0]])
@@ -184,7 +190,7 @@ def gmres(
 
 
 _loops: Final[dict[int, Any]] = {}
-"""The iterations of GMRES by their number of vectors: one object for each, which programs are found by."""
+"""The GMRES iterations by number of vectors: one object each, because programs are keyed by identity."""
 
 
 def _loop(restart: int) -> Any:
@@ -196,7 +202,7 @@ def _loop(restart: int) -> Any:
 def _run(
     method: KrylovMethod, A: Any, b: Any, x0: Any, M: Any, rtol: Any, atol: Any, maxiter: Any, throw: bool
 ) -> KrylovResult:
-    """Solve by a program that is kept where operators are matrices, and else as it is."""
+    """Solve by a cached program if the operators are matrices; otherwise directly."""
     if maxiter is not None and maxiter.__class__ is int and maxiter < 0:
         raise ArgumentError(f"{method.name} takes an integer of at least 0 as maxiter{here()}, got {maxiter!r}")
     A, M = known(A), known(M)

@@ -1,4 +1,4 @@
-"""Unknowns in any containers as one vector of one dtype, which iterations work on."""
+"""Unknowns in any containers as one flat vector of one dtype."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenferro_tensor_core import DType, promote, require_equal
 
 
 class FlatSpace:
-    """The vectors that are like given leaves.
+    """The space of flat vectors for given leaves.
 
     Attributes:
         tree: their containers.
@@ -39,11 +39,11 @@ class FlatSpace:
         self.plain = len(self.specs) == 1 and self.specs[0].ndim == 1
 
     def flat(self, x: Any, what: str) -> Any:
-        """A tree as a vector.
+        """Flatten a tree into a vector.
 
         Raises:
             StructureError: it has other containers, ranks or kinds of numbers than the vectors of this space.
-        ShapeError: it has other extents.
+            ShapeError: it has other extents.
         """
         leaves, tree = flatten(x)
         if tree is not self.tree:
@@ -69,7 +69,7 @@ class FlatSpace:
         return parts[0] if len(parts) == 1 else tr.concat(parts)
 
     def tree_of(self, v: Any) -> Any:
-        """A vector as a tree."""
+        """Unflatten a vector into a tree."""
         if self.plain:
             return unflatten(self.tree, [v])
         leaves: list[Any] = []
@@ -84,7 +84,7 @@ class FlatSpace:
 
     @property
     def spec(self) -> Spec:
-        """The spec of the flat vector."""
+        """Spec of the flat vector."""
         return Spec((self.size,), self.dtype, self.specs[0].place)
 
 
@@ -93,8 +93,8 @@ def space_of(x: Any, what: str, dtype: DType | None = None) -> tuple[FlatSpace, 
 
     Args:
         x: arrays in any containers; integers count as float64.
-        what: names it in messages.
-        dtype: what the dtypes of the arrays are promoted with.
+        what: its name in messages.
+        dtype: dtype to promote the dtypes of the arrays with.
     """
     leaves, tree = flatten(x)
     values = [inexact(leaf) for leaf in leaves]

@@ -24,11 +24,11 @@ def _svds(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, ncv: int | None, v
         raise ArgumentError(f"svds needs the adjoint of a function{here()}; pass LinearOperator(matvec, rmatvec)")
     if v0 is None:
         if dtype is None:
-            raise ArgumentError(f"svds does not know what a function acts on{here()}; pass a vector to start with, v0")
+            raise ArgumentError(f"svds cannot infer the domain of a function{here()}; pass an initial vector, v0")
         v0 = noise(A.shape[1], dtype, 1.0)
     v0 = inexact(v0)
     if v0.ndim != 1:
-        raise ArgumentError(f"svds takes operators on vectors{here()}, got a start of shape {v0.shape}")
+        raise ArgumentError(f"svds takes operators on vectors{here()}, got v0 of shape {v0.shape}")
     _, rows, _, _ = eigen_rows(lambda x: rmatvec(operator.matvec(x)), k, "LA", v0, ncv, maxiter, tol, "svds")
     rows = solve_triangular(tr.conj(cholesky(inner_products(rows, rows))), rows, lower=True)
     image = tr.stack([inexact(operator.matvec(rows[i])) for i in range(k)], axis=1)
@@ -53,26 +53,31 @@ def svds(
 ) -> Any:
     """The largest singular values of an operator and their vectors, by Lanczos on ``A^H A``.
 
-    The values are those of A on the subspace that Lanczos finds, so that they have the accuracy of `svd` as long as
-    they are not much smaller than the largest. The derivative is that of the subspace, as for `eigsh`, and of the small
-    singular value decomposition on it.
+    The values are those of A on the subspace that Lanczos finds, so they are as accurate as those of `svd` unless they
+    are much smaller than the largest. The derivative is that of the subspace, as for `eigsh`, and of the small singular
+    value decomposition on it.
 
     Args:
-        A: a matrix, dense or sparse, or a `LinearOperator` with its adjoint, on vectors.
+        A: a matrix (m, n), dense or sparse, or a `LinearOperator` with its adjoint, on vectors.
         k: number of triplets.
-        v0: the vector to start with, which an operator that is no matrix needs.
-        ncv: number of vectors that are kept orthogonal, by default the larger of 20 and ``2 k + 1``.
-        maxiter: the greatest number of restarts, by default 300 more than ten times the number of unknowns.
-        tol: tolerance of residuals relative to the square of the largest value; what rounding allows by default.
+        v0: initial vector (n,); required unless `A` is a matrix.
+        ncv: number of basis vectors, by default the larger of 20 and ``2 k + 1``.
+        maxiter: maximum number of restarts, by default 300 more than ten times the number of unknowns.
+        tol: tolerance of residuals relative to the square of the largest value; by default as small as rounding allows.
         return_singular_vectors: whether to return vectors, too.
 
     Returns:
-        The triple ``(U, S, Vh)`` with descending values; the values alone if vectors are not asked for.
+        The triple ``(U, S, Vh)`` of shapes (m, k), (k,) and (k, n) with descending values; without vectors, the values
+        alone.
 
     Raises:
+        ArgumentError: `k` or `ncv` is out of range, or the adjoint or `v0` of a function is missing.
+        ShapeError: `k` is larger than the number of unknowns.
         ConvergenceError: triplets have not converged.
-        DegenerateError: a derivative is asked for of a subspace that ends within a multiplet.
-        GaugeError: a derivative depends on the choice of vectors.
+        DegenerateError: (derivative) the subspace ends within a multiplet.
+        GaugeError: (derivative) the loss depends on the choice of vectors.
+
+    See also: `svd_random`, `svd_trunc`.
 
     >>> A = tr.asarray([[3.0, 0.0, 0.0], [0.0, -2.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
     >>> tr.linalg.svds(A, 2).S

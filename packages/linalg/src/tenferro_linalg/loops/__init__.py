@@ -1,12 +1,12 @@
-"""Linear algebra in programs that run as one native function: subroutines of LAPACK between loops.
+"""Linear algebra in programs that run as one native function: LAPACK subroutines between loops.
 
-Every rule computes on the way that needs no second attempt. Where LAPACK reports something, an entry is not finite, or
-values are equal that a derivative tells apart, the ordinary kernel runs in its place: it raises the typed error, or
-knows what to do.
+Every rule implements the fast path, which needs no second attempt. If LAPACK reports an error, an entry is not finite,
+or values that a derivative must distinguish are equal, the ordinary kernel runs instead: it raises the typed error, or
+handles the case.
 
-`_lapack` has what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal` and `_spectra` are
-decompositions, `_pseudo` is an inverse by one, `_gaps` and `_ranks` are the tests of their derivatives; `_points` are
-for functions of eigenvalues, `_norms` norms of vectors.
+`_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal` and `_spectra` are
+decompositions, `_pseudo` is the inverse derived from one, `_gaps` and `_ranks` are the tests of their derivatives,
+`_norms` are norms of vectors.
 """
 
 from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm

@@ -14,7 +14,7 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Value
 
 
 def _determinant(la: Lapack, x: Stored, batch: Batch, first: Sequence[Value], factor: Any) -> tuple[Value, ...]:
-    """What is made of the diagonal of the triangular factor, one entry after the other, with the signs of the swaps."""
+    """Fold the diagonal of the triangular factor entry by entry, with the signs of the exchanges."""
     w, n = la.w, x.shape[-1]
     factors, pivots = la.in_columns(x, batch), la.scratch(INT32, n)
     la.call("getrf", la.number(n), la.number(n), factors.view(), la.extent(n), pivots.view(), written=(2, 4))
@@ -27,7 +27,7 @@ def _determinant(la: Lapack, x: Stored, batch: Batch, first: Sequence[Value], fa
 
 
 def _product(la: Lapack) -> Any:
-    """How a determinant takes one more entry of the diagonal."""
+    """How a determinant takes the next entry of the diagonal."""
     w = la.w
 
     def factor(inside: Sequence[Value], entry: Value, swapped: Value) -> tuple[Value, ...]:
@@ -77,7 +77,7 @@ def sign_and_logarithm(step: Step) -> list[Lowered]:
 def adjugate(step: Step) -> list[Lowered]:
     """Adjugates ``phase V diag(e) U*`` with e the products of all singular values but one, without division.
 
-    BLAS writes ``U diag(e) Vh`` in columns, which in rows is the transpose: conjugates are left to take.
+    BLAS writes ``U diag(e) Vh`` column-major, which row-major is the transpose; only the conjugate remains to be taken.
     """
     la = Lapack(step)
     (x,), (out,), w = la.operands, la.results, la.w

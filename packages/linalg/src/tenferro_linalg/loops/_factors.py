@@ -1,4 +1,4 @@
-"""Cholesky and LU factors, and the solutions of equations."""
+"""Cholesky and LU factors, and solutions of linear equations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Value
 
 
 def cholesky(step: Step) -> list[Lowered]:
-    """Lower factors of Hermitian parts: to LAPACK, the upper ones of the transposes, which are the conjugates."""
+    """Lower factors of Hermitian parts; to LAPACK, upper factors of the transposes, i.e. the conjugates."""
     la = Lapack(step)
     (x,), (out,), w = la.operands, la.results, la.w
     n, half = x.shape[-1], Literal(0.5, la.dtype)
@@ -50,14 +50,14 @@ def _solved(la: Lapack, a: Stored, b: Stored, out: Stored, batch: Batch, *, adjo
 
 
 def _factored(la: Lapack, a: Stored, batch: Batch, lu: Stored, pivots: Stored) -> Value:
-    """Write the factors of a matrix in rows: to LAPACK, those of the transpose."""
+    """Write the factors of a row-major matrix; to LAPACK, those of the transpose."""
     write(la.w, matrix(a, batch), lu)
     n = la.number(a.shape[-1])
     return la.call("getrf", n, n, lu.view(), la.extent(a.shape[-1]), pivots.view(), written=(2, 4))
 
 
 def _solve_by(la: Lapack, lu: Stored, pivots: Stored, b: Stored, out: Stored, batch: Batch, *, adjoint: bool) -> Value:
-    """Solve by factors of the transpose, whose conjugate is the adjoint."""
+    """Solve from factors of the transpose, whose conjugate is the adjoint."""
     w, (n, k), turned = la.w, b.shape[-2:], adjoint and la.dtype.kind == "c"
     right, source, to = la.scratch(la.dtype, k, n), matrix(b, batch), matrix(out, batch)
 
@@ -75,7 +75,7 @@ def _solve_by(la: Lapack, lu: Stored, pivots: Stored, b: Stored, out: Stored, ba
 
 
 def factors(step: Step) -> list[Lowered]:
-    """LU factors of one matrix; stacks and small matrices are solved from the matrices, as by the ordinary kernels."""
+    """LU factors of one matrix; stacks and small matrices are solved without factors, as by the ordinary kernels."""
     (x,) = step.operands
     if isinstance(x.shape[-1], int) and without_factors(len(x.shape), x.shape[-1]):
         return [x, Formula(step.outs[1].shape, INDEX, lambda w, i: Literal(0, INDEX))]
@@ -100,7 +100,7 @@ def factors(step: Step) -> list[Lowered]:
 
 
 def solve_by_factors(step: Step) -> list[Lowered]:
-    """Solutions from LU factors, of stacks from the matrices."""
+    """Solutions from LU factors; for stacks, from the matrices."""
     la = Lapack(step)
     (a, lu, swaps, b), (out,), w = la.operands, la.results, la.w
     adjoint = step.params["adjoint"]
@@ -121,15 +121,15 @@ def solve_by_factors(step: Step) -> list[Lowered]:
             here = w.let(catalog.add.op(), INDEX, swap, Literal(1, INDEX))
             w.store(pivots.buffer, pivots.place((i,)), w.let(catalog.convert.op(dtype=INT32), INT32, here))
             loop.following = (w.let(catalog.sub.op(), INDEX, swap, w.position(i)),)
-        # The last row is exchanged with none. Where its pivot is another, the step before, which may have run by the
-        # ordinary kernel, passed on a small matrix without factors.
+        # The last row is never exchanged. Any other last pivot means that the previous step, which may have run in the
+        # ordinary kernel, returned a small matrix unfactored.
         return la.both(*loop.results, _solve_by(la, lu, pivots, b, out, batch, adjoint=adjoint))
 
     return la.lower((), one)
 
 
 def solve_triangular(step: Step) -> list[Lowered]:
-    """``a Y = B`` is ``Y' a' = B'`` for transposes, which is how LAPACK sees matrices in rows: no copy is needed."""
+    """``a Y = B`` is ``Y' a' = B'`` for transposes, which is how LAPACK reads row-major matrices: no copy is needed."""
     la = Lapack(step)
     (a, b), (out,), w = la.operands, la.results, la.w
     lower, unit, adjoint = (step.params[name] for name in ("lower", "unit", "adjoint"))

@@ -1,6 +1,6 @@
-"""The tests of derivatives of decompositions, see `_degeneracy`: what they let pass takes a loop over the values.
+"""The tests of derivatives of decompositions (see `_degeneracy`), decided by a loop over the values.
 
-Where no two values are equal, a test passes its operand on, and quotients have no masks. Elsewhere the kernel decides.
+If no two values are equal, a test passes its operand on and quotients need no masks. Otherwise the kernel decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tenferro_tensor_core import DimLike, dim_max
 
 
 def folded(w: LoopWriter, n: DimLike, first: Value, op: Op, term: Callable[[Affine], Value]) -> Value:
-    """Terms combined by an associative op."""
+    """Combine terms by an associative op."""
     with w.loop(n, [first], Order.GROUPED) as loop:
         loop.following = (w.let(op, first.dtype, loop.inside[0], term(Affine.of(loop.index))),)
     return loop.results[0]
@@ -37,13 +37,13 @@ def times_size(w: LoopWriter, x: Value, factor: float, size: DimLike) -> Value:
 
 
 def not_above(w: LoopWriter, x: Value, limit: Value) -> Value:
-    """0 where a number is above a limit, else 1; a NaN is not."""
+    """0 if a number is above a limit, otherwise 1; a NaN is not above."""
     above = w.let(catalog.gt.op(), BOOL, x, limit)
     return counted(w, w.let(catalog.bitwise_not.op(), BOOL, above))
 
 
 def largest_of(w: LoopWriter, values: Stored) -> Value:
-    """The largest absolute value of a vector, 0 of an empty one."""
+    """The largest absolute value of a vector; 0 if it is empty."""
     zero = Literal(0.0, values.dtype)
     size = catalog.abs.op()
     return folded(
@@ -52,14 +52,14 @@ def largest_of(w: LoopWriter, values: Stored) -> Value:
 
 
 def irregular(w: LoopWriter, values: Stored, size: DimLike, zeros: bool, strict: str | None = None) -> Value:
-    """0 where no two sorted values are equal, nor, where `zeros` is asked for, the last of descending ones zero.
+    """0 if all sorted values differ and, with `zeros`, the last of descending ones is not zero.
 
     Args:
-        w: where statements go.
+        w: the writer of statements.
         values: a vector.
         size: the larger extent of the matrix.
-        zeros: whether zero is one of the values to tell apart.
-        strict: kind of the gaps that are to be far from zero, so that derivatives of their quotients have digits.
+        zeros: whether zero counts as a value to distinguish.
+        strict: kind of the gaps that must be far from zero, so that derivatives of their quotients have digits.
     """
     dtype, k = values.dtype, values.shape[0]
     largest = largest_of(w, values)
@@ -83,7 +83,7 @@ def irregular(w: LoopWriter, values: Stored, size: DimLike, zeros: bool, strict:
 
 
 def checked_by_kernel(step: Step, bad: Value) -> None:
-    """Run the kernel of a test where it may object; what it returns is an operand."""
+    """Run the kernel of a test where it may fail; its result is one of its operands."""
     w = step.w
     with w.block() as again:
         operands = [stored(w, x) for x in step.operands]
@@ -99,13 +99,13 @@ def _values(step: Step, k: int) -> Stored:
 
 
 def _irregular(step: Step, values: Stored, zeros: bool, strict: str | None = None) -> Value:
-    """0 where no matrix of a stack has equal values."""
+    """0 if no matrix of a stack has equal values."""
     w, size = step.w, step.params["size"]
     return over(w, values.shape[:-1], lambda batch: irregular(w, matrix(values, batch), size, zeros, strict))
 
 
 def checked(step: Step) -> Lowered:
-    """A numerator; at values that are not equal only phases have gaps that vanish."""
+    """A numerator; if all values differ, only phases have vanishing gaps."""
     w, values, kind = step.w, _values(step, 1), step.params["kind"]
     bad = _irregular(step, values, kind != "difference")
     if kind == "difference" and step.params["role"] == "cotangent" and step.out.dtype.kind == "c":
@@ -115,7 +115,7 @@ def checked(step: Step) -> Lowered:
 
 
 def _turned(step: Step, values: Stored) -> Value:
-    """0 where the diagonal of a numerator vanishes."""
+    """0 if the diagonal of a numerator vanishes."""
     w, numerator, scale = step.w, _values(step, 0), step.operand(2)
     real, size = values.dtype, catalog.abs.op()
 
@@ -133,19 +133,19 @@ def _turned(step: Step, values: Stored) -> Value:
 
 
 def certified(step: Step) -> Lowered:
-    """A cotangent of values that are not equal."""
+    """A cotangent of values that all differ."""
     checked_by_kernel(step, _irregular(step, _values(step, 1), step.params["what"] != "eigh"))
     return step.operand(0)
 
 
 def unsigned(step: Step) -> Lowered:
-    """A cotangent of vectors of values that are not zero."""
+    """A cotangent of vectors of nonzero values."""
     checked_by_kernel(step, _irregular(step, _values(step, 2), True))
     return step.operand(0)
 
 
 def quotient(step: Step) -> Lowered:
-    """A numerator over gaps, of values that are not equal; elsewhere with masks, by the kernel."""
+    """A numerator over gaps of values that all differ; otherwise with masks, by the kernel."""
     w, values, kind = step.w, _values(step, 1), step.params["kind"]
     numerator, dtype, real = step.operand(0), step.out.dtype, values.dtype
     bad = _irregular(step, values, kind != "difference", kind if step.params["strict"] else None)
@@ -197,7 +197,7 @@ def cotangent_scale(step: Step) -> Lowered:
 
 
 def frobenius(w: LoopWriter, x: Stored, real: np.dtype[Any]) -> Value:
-    """The root of the sum of the squares of all entries of a vector or a matrix."""
+    """Root of the sum of the squares of all entries of a vector or a matrix."""
 
     def square(index: Batch) -> Value:
         value = x.at(w, index)

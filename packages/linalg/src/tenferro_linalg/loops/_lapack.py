@@ -1,7 +1,7 @@
-"""What rules that call LAPACK share.
+"""Code shared by the rules that call LAPACK.
 
-LAPACK stores columns: to it, a matrix in rows is the transpose. Where that does not matter it works in place, else on
-a copy in columns.
+LAPACK is column-major: it reads a row-major matrix as the transpose. Where that does not matter it works in place,
+otherwise on a column-major copy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_linalg._small import SMALL_MOST
+from tenferro_linalg._small import SMALL_MAX_SIZE
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored, write
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
@@ -20,7 +20,7 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Stateme
 from tenferro_tensor_core import DimLike, dim_max, real_of
 
 PREFIX: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
-"""How LAPACK calls the dtypes, by NumPy's letters."""
+"""LAPACK's prefixes of the dtypes, by NumPy's letters."""
 
 INT32: Final = np.dtype(np.int32)
 BOOL: Final = np.dtype(np.bool_)
@@ -54,18 +54,18 @@ class Lapack:
         flags: int = 0,
         given: Sequence[int] = (0,),
     ) -> list[Lowered]:
-        """The results of `body` for each matrix of the stack, or of the kernel where one of its reports is not 0.
+        """The results of `body` for each matrix of the stack, or of the kernel if a status is not 0.
 
         Args:
             batch: the leading axes.
-            body: writes the results for one matrix, and gives a report.
+            body: writes the results for one matrix, and returns a status.
             small: a routine for small matrices, which is tried first.
-            flags: of the routine.
-            given: which operands it takes.
+            flags: flags of the routine.
+            given: the operands that it takes.
         """
         w, taken = self.w, [self.operands[k] for k in given]
         extents = [n for x in taken for n in x.shape[-2:]]
-        if small is None or any(isinstance(n, int) and not 1 <= n <= SMALL_MOST for n in extents):
+        if small is None or any(isinstance(n, int) and not 1 <= n <= SMALL_MAX_SIZE for n in extents):
             self._lower_each(batch, body)
         else:
             report = self._small(small, flags, batch, taken)
@@ -82,7 +82,7 @@ class Lapack:
         where_not_0(self.w, bad, again)
 
     def _small(self, name: str, flags: int, batch: Sequence[DimLike], taken: Sequence[Stored]) -> Value:
-        """The report of a routine for small matrices."""
+        """The status of a routine for small matrices."""
         given = [gapless(self, x) for x in taken]
         arguments: list[Value | View] = [self.number(prod(batch)), self.number(given[0].shape[-2])]
         arguments += [self.number(given[-1].shape[-1]), Literal(flags, INDEX)]
@@ -96,7 +96,7 @@ class Lapack:
         return info
 
     def of_finite(self, x: Stored, batch: Batch, body: Callable[[], Value]) -> Value:
-        """The report of `body`, which runs where all entries of a matrix are finite; 1 elsewhere."""
+        """The status of `body`, which runs if all entries of a matrix are finite; otherwise 1."""
         bad, report = self.finite(x, batch), self.w.reg(INDEX)
         with self.w.block() as inner:
             found = body()
@@ -105,14 +105,14 @@ class Lapack:
         return report
 
     def call(self, name: str, *arguments: str | Value | View, written: Sequence[int]) -> Value:
-        """A subroutine for the dtype of the operands; its report."""
+        """Call a subroutine for the dtype of the operands and return its status."""
         info = self.w.reg(INDEX)
         self.w.statements.append(Foreign(PREFIX[self.dtype.char] + name, arguments, tuple(written), info))
         self.w.written(*[arguments[k].buffer for k in written])  # type: ignore[union-attr]
         return info
 
     def extent(self, d: DimLike) -> Value:
-        """An extent as a number, at least 1, as leading dimensions are."""
+        """An extent as a number of at least 1, as LAPACK requires of leading dimensions."""
         return self.w.position(Affine(dim_max(d, 1)))
 
     def number(self, d: DimLike) -> Value:
@@ -120,11 +120,11 @@ class Lapack:
         return self.w.position(Affine(d))
 
     def scratch(self, dtype: np.dtype[Any], *shape: DimLike) -> Stored:
-        """Memory of its own."""
+        """Allocate workspace."""
         return Stored.whole_of(self.w.buffer(dtype, shape))
 
     def finite(self, x: Stored, batch: Batch) -> Value:
-        """0 where all entries of a matrix are finite."""
+        """0 if all entries of a matrix are finite."""
         w, zero = self.w, Literal(0.0, self.real)
 
         def term(index: Batch) -> Value:
@@ -148,14 +148,14 @@ class Lapack:
         return counted(w, w.let(catalog.ne.op(), BOOL, total, zero))
 
     def both(self, *reports: Value) -> Value:
-        """Not 0 where one of the reports is not."""
+        """Nonzero if one of the statuses is."""
         found = reports[0]
         for each in reports[1:]:
             found = self.w.let(catalog.bitwise_or.op(), INDEX, found, each)
         return found
 
     def in_columns(self, x: Stored, batch: Batch) -> Stored:
-        """A matrix of a stack, copied in columns: row ``j`` of the copy is column ``j``."""
+        """A column-major copy of a matrix of a stack: row ``j`` of the copy is column ``j``."""
         m, n = x.shape[-2:]
         to = self.scratch(x.dtype, n, m)
         source = matrix(x, batch)
@@ -163,13 +163,13 @@ class Lapack:
         return to
 
     def from_columns(self, x: Stored, out: Stored, batch: Batch) -> None:
-        """Write a matrix in columns to a matrix of a stack."""
+        """Write a column-major matrix to a matrix of a stack."""
         to = matrix(out, batch)
         self.w.nest(to.shape, lambda i: self.w.store(to.buffer, to.place(i), x.at(self.w, (i[1], i[0]))))
 
 
 def over(w: LoopWriter, batch: Sequence[DimLike], body: Callable[[Batch], Value]) -> Value:
-    """0 where all the reports of `body` for the indices of a stack are."""
+    """0 if all statuses of `body` over the indices of a stack are 0."""
 
     def level(index: Batch, bad: Value) -> Value:
         if len(index) == len(batch):
@@ -182,18 +182,18 @@ def over(w: LoopWriter, batch: Sequence[DimLike], body: Callable[[Batch], Value]
 
 
 def where_not_0(w: LoopWriter, report: Value, statements: Sequence[Statement]) -> None:
-    """Run statements where a report is not 0."""
+    """Run statements if a status is not 0."""
     number = counted(w, w.let(catalog.ne.op(), BOOL, report, Literal(0, INDEX)))
     w.statements.append(Switch(number, (Case(()), Case(tuple(statements)))))
 
 
 def counted(w: LoopWriter, condition: Value) -> Value:
-    """1 where a condition holds, else 0."""
+    """1 if a condition holds, otherwise 0."""
     return w.let(catalog.convert.op(dtype=INDEX), INDEX, condition)
 
 
 def gapless(la: Lapack, x: Stored) -> Stored:
-    """The same matrices, one after the other and each in rows."""
+    """The same matrices, contiguous and row-major."""
     if x.without_gaps:
         return x
     found = la.scratch(x.dtype, *x.shape)
@@ -202,7 +202,7 @@ def gapless(la: Lapack, x: Stored) -> Stored:
 
 
 def matrix(x: Stored, batch: Batch) -> Stored:
-    """A matrix, or a vector, of a stack."""
+    """One matrix, or vector, of a stack."""
     place = x.offset
     for i, stride in zip(batch, x.strides, strict=False):
         place = place + i * stride

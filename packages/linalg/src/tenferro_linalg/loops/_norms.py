@@ -1,4 +1,4 @@
-"""Norms of powers: plainly where no power leaves the range of the dtype, else in units of the largest element."""
+"""Norms of powers: directly if no power leaves the range of the dtype, otherwise in units of the largest element."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PowerNorms:
     """The norms of an array over some axes.
 
     Args:
-        w: where they are written.
+        w: the writer of statements.
         x: the array.
         axes: the axes.
         p: the power.
@@ -53,8 +53,9 @@ class PowerNorms:
         return result
 
     def _scaled(self, index: Batch) -> Value:
-        """In units of the largest element, for negative powers of the smallest one, which is the norm itself where it
-        is 0, inf or NaN."""
+        """In units of the largest element (for negative powers, of the smallest); the norm itself if that is 0, inf or
+        NaN.
+        """
         w, real, p = self.w, self.real, self.p
         mul, select, one, zero = catalog.mul.op(), catalog.select.op(), self._number(1.0), self._number(0.0)
         if p > 0:
@@ -74,7 +75,7 @@ class PowerNorms:
         found = w.let(select, real, fine, w.let(mul, real, safe, root), unit)
         if p > 0:
             return found
-        terms = w.let(catalog.eq.op(), BOOL, total, zero)  # there are none: at least one power is 1
+        terms = w.let(catalog.eq.op(), BOOL, total, zero)  # no elements; otherwise at least one power is 1
         return w.let(select, real, terms, zero, found)
 
     def _power(self, x: Value, p: float) -> Value:
@@ -94,7 +95,7 @@ class PowerNorms:
         return w.let(catalog.add.op(), real, *[w.let(mul, real, v, v) for v in parts])
 
     def _folded(self, index: Batch, first: Value, op: Op, term: Term) -> Value:
-        """The terms of all elements combined."""
+        """Combine the terms of all elements."""
         w, shape = self.w, self.x.shape
         others = [k for k in range(len(shape)) if k not in self.axes]
 

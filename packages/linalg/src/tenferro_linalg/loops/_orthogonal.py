@@ -1,4 +1,4 @@
-"""QR factors by reflections of Householder."""
+"""QR factors by Householder reflections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_tensor_core import decide, dim_max, dim_min
 
 
 def orthogonal(step: Step) -> list[Lowered]:
-    """Q and R; extra columns of Q that are to be generic are left to the kernel."""
+    """Q and R; generic extra columns of Q are left to the kernel."""
     m, n = step.operand(0).shape[-2:]
     extra = step.params["mode"] == "complete" and not decide(m, "<=", n)
     if extra and step.params["basis"] == "generic":
@@ -39,7 +39,7 @@ def orthogonal(step: Step) -> list[Lowered]:
 
 
 def triangle(step: Step) -> list[Lowered]:
-    """R alone."""
+    """Only R."""
     la = Lapack(step)
     (x,), (r,) = la.operands, la.results
 
@@ -51,7 +51,7 @@ def triangle(step: Step) -> list[Lowered]:
 
 
 def _reflected(la: Lapack, x: Stored, batch: Batch, r: Stored) -> tuple[Stored, Stored]:
-    """The reflections of a matrix in columns and their scales; R is written to a matrix of a stack."""
+    """The reflections of a matrix in columns and their scales; writes R to a matrix of a stack."""
     w, (m, n) = la.w, x.shape[-2:]
     columns, scales, work = la.in_columns(x, batch), la.scratch(la.dtype, dim_min(m, n)), BLOCK * dim_max(m, n)
     la.call(

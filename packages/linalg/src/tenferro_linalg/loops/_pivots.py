@@ -1,4 +1,4 @@
-"""LU factors with their exchanges of rows, and the test of their pivots."""
+"""LU factors with their row exchanges, and the test of their pivots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenferro_tensor_core import dim_min
 
 
 def exchanged(step: Step) -> list[Lowered]:
-    """Both factors in one matrix, the exchanges, and the order of the rows after them; singular matrices have them."""
+    """Packed factors, the exchanges, and the resulting order of the rows; defined for singular matrices too."""
     la = Lapack(step)
     (x,), (out, swaps, order), w = la.operands, la.results, la.w
     m, n = x.shape[-2:]
@@ -38,7 +38,7 @@ def exchanged(step: Step) -> list[Lowered]:
 
 
 def taken(step: Step) -> Lowered:
-    """Rows in another order, or back in the first one."""
+    """Permute the rows, or invert the permutation."""
     w, (x, order) = step.w, (stored(step.w, step.operand(k)) for k in (0, 1))
     out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
     *lead, columns = out.shape
@@ -58,7 +58,7 @@ def taken(step: Step) -> Lowered:
 
 
 def pivoted(step: Step) -> Lowered:
-    """The factors, of which no pivot is zero; elsewhere the kernel decides."""
+    """The factors, if no pivot is zero; otherwise the kernel decides."""
     w, packed = step.w, stored(step.w, step.operand(0))
     step.replace(0, packed)
     out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))

@@ -25,7 +25,7 @@ def _cut(w: LoopWriter, s: Stored, rtol: Sequence[Stored], batch: Batch, size: D
 
 
 def pseudo_inverse(step: Step) -> list[Lowered]:
-    """``V diag(1 / s) U*`` over the values that count; BLAS writes it in columns, which in rows is the transpose."""
+    """``V diag(1 / s) U*`` over the values that count; BLAS writes it column-major, i.e. transposed."""
     la = Lapack(step)
     (x, *rtol), (out, values), w = la.operands, la.results, la.w
     m, n = x.shape[-2:]
@@ -62,7 +62,7 @@ def pseudo_inverse(step: Step) -> list[Lowered]:
 
 
 def ranked(step: Step) -> Lowered:
-    """The pseudo-inverse, where every singular value counts, or is far from the cut of the caller."""
+    """The pseudo-inverse, if every singular value counts or is far from the caller's cutoff."""
     w = step.w
     values, *rtol = [stored(w, x) for x in step.operands[1:]]
     for k, x in enumerate((values, *rtol), 1):

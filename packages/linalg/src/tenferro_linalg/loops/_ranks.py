@@ -1,4 +1,4 @@
-"""The tests of derivatives of QR factors: at full rank they pass their operands on."""
+"""The tests of derivatives of QR factors, which pass their operands on at full rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _limit(w: LoopWriter, r: Stored, size: DimLike) -> Value:
 
 
 def _pivots(w: LoopWriter, r: Stored, limit: Value, out: Stored | None) -> Value:
-    """1 where all pivots are above a limit, else 0; before the first one that is not, `out` is written to be 1."""
+    """1 if all pivots are above a limit, otherwise 0; writes 1 to `out` before the first one that is not."""
     real = limit.dtype
     with w.loop(dim_min(*r.shape), [Literal(1, INDEX)]) as loop:
         i = Affine.of(loop.index)
@@ -41,7 +41,7 @@ def _pivots(w: LoopWriter, r: Stored, limit: Value, out: Stored | None) -> Value
 
 
 def prefix(step: Step) -> Lowered:
-    """1 for the columns before the first dependent one, 0 from there on."""
+    """1 for the columns before the first dependent one, 0 for the rest."""
     w, r = step.w, _operand(step, 0)
     out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
     k, zero = dim_min(*r.shape[-2:]), Literal(0.0, step.out.dtype)
@@ -58,7 +58,7 @@ def prefix(step: Step) -> Lowered:
 
 
 def full_rank(step: Step) -> Lowered:
-    """R, whose pivots are not zero."""
+    """R, if no pivot is zero."""
     w, r = step.w, _operand(step, 0)
 
     def one(batch: Batch) -> Value:
@@ -83,24 +83,24 @@ def rows(step: Step) -> Lowered:
 
 
 def frame(step: Step) -> Lowered:
-    """A cotangent of Q of which every column is determined."""
+    """A cotangent of Q, if every column is determined."""
     q, k = step.operand(1), step.params["k"]
     checked_by_kernel(step, _shorter(step, k) if decide(q.shape[-1], "==", k) else Literal(1, INDEX))
     return step.operand(0)
 
 
 def kept(step: Step) -> Lowered:
-    """A cotangent of Q of which every column is kept."""
+    """A cotangent of Q, if every column is kept."""
     return _unless_shorter(step, step.operand(0).at)
 
 
 def beyond(step: Step) -> Lowered:
-    """0 where no column depends on others: no product with such columns is computed."""
+    """0 if no column depends on others: no product with such columns is computed."""
     return _unless_shorter(step, lambda w, i: Literal(step.out.dtype.type(0).item(), step.out.dtype))
 
 
 def _unless_shorter(step: Step, entry: Callable[[LoopWriter, Batch], Value]) -> Lowered:
-    """Entries where all columns are in the prefix, else what the kernel computes."""
+    """Entries if all columns are in the prefix, otherwise the kernel's result."""
     w, size = step.w, step.operand(len(step.eq.operands) - 1).shape[-1]
     out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
     odd = _shorter(step, size)
@@ -115,7 +115,7 @@ def _unless_shorter(step: Step, entry: Callable[[LoopWriter, Batch], Value]) -> 
 
 
 def _shorter(step: Step, k: DimLike) -> Value:
-    """0 where all of the first columns of every matrix are in the prefix."""
+    """0 if the first columns of every matrix are all in the prefix."""
     w, flags = step.w, _operand(step, len(step.eq.operands) - 1)
 
     def one(batch: Batch) -> Value:

@@ -1,6 +1,6 @@
-"""Eigenvalues and singular values, with vectors and without.
+"""Eigenvalues and singular values, with and without vectors.
 
-Memory for LAPACK's work is what its pages ask for at least, with columns enough for its blocked algorithms.
+LAPACK receives the minimal workspace that its documentation states, plus enough columns for its blocked algorithms.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from tenferro_tensor.loop_ir import Value
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
 
 BLOCK: Final = 64
-"""Columns that LAPACK's blocked algorithms work on at once, at most."""
+"""Maximum number of columns that LAPACK's blocked algorithms process at once."""
 
 
 def eigenpairs(step: Step) -> list[Lowered]:
     """Eigenvalues and eigenvectors; a basis of equal values that is generic, or adapted to a perturbation, is left to
-    the kernel."""
+    the kernel.
+    """
     la = Lapack(step)
     x, (values, vectors) = la.operands[0], la.results
     generic = step.params.get("basis") != "plain"
@@ -42,7 +43,7 @@ def eigenpairs(step: Step) -> list[Lowered]:
 
 
 def eigenvalues(step: Step) -> list[Lowered]:
-    """Eigenvalues alone."""
+    """Only eigenvalues."""
     la = Lapack(step)
     (x,), (values,) = la.operands, la.results
 
@@ -53,7 +54,7 @@ def eigenvalues(step: Step) -> list[Lowered]:
 
 
 def _hermitian(la: Lapack, x: Stored, batch: Batch) -> Stored:
-    """The Hermitian part of a matrix, in columns; halved before the sum, so that it cannot overflow."""
+    """The Hermitian part of a matrix, column-major, halved before the sum to avoid overflow."""
     w, source, half = la.w, matrix(x, batch), Literal(la.dtype.type(0.5).item(), la.dtype)
     to = la.scratch(la.dtype, *source.shape)
 
@@ -68,7 +69,7 @@ def _hermitian(la: Lapack, x: Stored, batch: Batch) -> Stored:
 
 
 def _eigh(la: Lapack, job: str, columns: Stored, values: Stored) -> Value:
-    """Divide and conquer on a matrix in columns, which becomes the eigenvectors where `job` is ``"V"``."""
+    """Divide and conquer on a column-major matrix, which becomes the eigenvectors if `job` is ``"V"``."""
     n = columns.shape[0]
     square = 2 * n * n if job == "V" else 0
     if la.dtype.kind == "c":
@@ -87,8 +88,7 @@ def _eigh(la: Lapack, job: str, columns: Stored, values: Stored) -> Value:
 
 
 def singular_triplets(step: Step) -> list[Lowered]:
-    """U, S and Vh; bases that are generic, or adapted to a perturbation, are left to the kernel where values are equal
-    or zero."""
+    """U, S and Vh; generic and adapted bases of equal or zero values are left to the kernel."""
     m, n = step.operand(0).shape[-2:]
     full, generic = step.params["full"], step.params.get("basis") != "plain"
     if full and generic and not decide(m, "==", n):
@@ -111,7 +111,7 @@ def singular_triplets(step: Step) -> list[Lowered]:
 
 
 def singular_values(step: Step) -> list[Lowered]:
-    """Singular values alone."""
+    """Only singular values."""
     la = Lapack(step)
     (x,), (values,) = la.operands, la.results
 
@@ -122,7 +122,7 @@ def singular_values(step: Step) -> list[Lowered]:
 
 
 def svd(la: Lapack, x: Stored, batch: Batch, job: str, values: Stored) -> tuple[Stored, Stored, Value]:
-    """U and Vh in columns, and the report of divide and conquer; `job` is ``"A"``, ``"S"``, or ``"N"`` for none."""
+    """U and Vh column-major, and the status of divide and conquer; `job` is ``"A"``, ``"S"`` or ``"N"``."""
     m, n = x.shape[-2:]
     k, most = dim_min(m, n), dim_max(m, n)
     columns, one = la.in_columns(x, batch), 1

@@ -1,4 +1,4 @@
 """Unitary similarity transformations: Schur and Hessenberg forms.
 
-In reading order: `_rotations` for what their derivatives solve, then `_schur` and `_hessenberg`.
+In reading order: `_rotations` (the equations that their derivatives solve), then `_schur` and `_hessenberg`.
 """

@@ -5,8 +5,8 @@ With ``M = Q* dA Q`` and Omega of `hessenberg_rotation_` for M::
     dQ = Q Omega,  dH = M + H Omega - Omega H
     A' = Q (G + S) Q*,  G = H' where H may differ from zero,  S the adjoint rotation for H* G - G H* + Q* Q'
 
-(primes are cotangents). The first column of Q is that of the identity, and the subdiagonal of H is real: nothing is
-left open while no entry of the subdiagonal vanishes.
+(primes are cotangents). The first column of Q is that of the identity, and the subdiagonal of H is real, so the form is
+unique while no entry of the subdiagonal vanishes.
 """
 
 from __future__ import annotations
@@ -24,19 +24,27 @@ from tenferro_tensor_core import int64
 
 
 class HessenbergResult(NamedTuple):
-    """The form with zeros below the first subdiagonal, and the unitary matrix that leads to it."""
+    """Hessenberg decomposition.
+
+    Attributes:
+        H: matrix with zeros below the first subdiagonal.
+        Q: unitary matrix with ``A = Q @ H @ Q*``.
+    """
 
     H: Any
     Q: Any
 
 
 def hessenberg(x: Any, /) -> HessenbergResult:
-    """Hessenberg form of square matrices, ``A = Q @ H @ Q*``, with unitary Q and zeros below the subdiagonal of H.
+    """Hessenberg form ``A = Q @ H @ Q*``, with unitary Q and zeros below the subdiagonal of H.
 
-    Differentiable where no entry of the subdiagonal vanishes but the last one of real matrices.
+    Differentiable where no entry of the subdiagonal vanishes (for real matrices, the last one may).
 
     Args:
         x: matrices (..., n, n).
+
+    Returns:
+        H and Q, both (..., n, n) of the dtype of `x`.
 
     Raises:
         NumericalError: an entry is not finite.
@@ -79,7 +87,7 @@ def _kernel(la: Any, ins: Any, outs: Any) -> Any:
 
 
 def _form(x: Any) -> Any:
-    """`x` with zeros below the subdiagonal."""
+    """Zero the entries of `x` below the subdiagonal."""
     spec: Spec = x.spec
     rows, columns = (iota(shape=spec.shape, dtype=int64, axis=spec.ndim - k, place=spec.place) for k in (2, 1))
     return select(le(rows, columns + 1), x, 0)

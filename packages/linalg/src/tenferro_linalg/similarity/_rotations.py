@@ -1,12 +1,12 @@
-"""How the unitary factor of a similarity transformation moves: linear maps from a perturbation, and their adjoints.
+"""Derivatives of the unitary factors of similarity transformations: linear maps of a perturbation, and their adjoints.
 
-In the basis of the form, the perturbation M moves the factor by a skew-Hermitian Omega, such that the form keeps its
+In the basis of the form, the perturbation M rotates the factor by a skew-Hermitian Omega, such that the form keeps its
 zeros in ``M + T Omega - Omega T``. For the Schur form, ``Omega = L - L*`` with strictly lower L, and::
 
     strict lower(T L - L T) = K,  K = -strict lower(M)        adjoint: strict lower(T* S - S T*) = K
 
-is solved column by column. For the Hessenberg form, whose first column stays and whose subdiagonal stays real, each
-column of ``Omega H - H Omega = M`` below the diagonal yields the next one of Omega. Both maps are closed under
+is solved column by column. For the Hessenberg form, whose first column is fixed and whose subdiagonal stays real, each
+column of ``Omega H - H Omega = M`` below the diagonal determines the next one of Omega. Both maps are closed under
 differentiation: their derivatives apply them, or their adjoints, to other matrices.
 """
 
@@ -23,7 +23,7 @@ from tenferro_runtime.extension import General, Registry, Spec, primitive
 
 @primitive(family="tenferro-linalg.schur_rotation.v1", extension="linalg")
 def schur_rotation_(t: Spec, k: Spec, *, turned: bool) -> Spec:
-    """L with ``strict lower(t L - L t) = k``, of ``t*`` if `turned`; only the strictly lower part of k counts."""
+    """L with ``strict lower(t L - L t) = k``, or for ``t*`` if `turned`; only the strictly lower part of k is used."""
     return k
 
 
@@ -77,8 +77,9 @@ def _require_distinct(t: Any, index: tuple[int, ...], eps: float) -> None:
         i, j = (int(p) for p in np.unravel_index(int(gaps.argmin()), gaps.shape))
         raise DegenerateError(
             f"schur: the eigenvalues T[{i}, {i}] = {values[i]:.6g} and T[{j}, {j}] = {values[j]:.6g} "
-            f"(gap {gaps[i, j]:.1e}){where} are equal and leave Z undetermined; grad, vjp and jvp run the function "
-            "again beside this point, a bare backward pass cannot; or use a function of the matrix (expm, funm, inv)",
+            f"(gap {gaps[i, j]:.1e}){where} are equal and leave Z undetermined; grad, vjp and jvp evaluate the "
+            "function at nearby points instead, a bare backward pass cannot; or use a function of the matrix (expm, "
+            "funm, inv)",
             output="Z",
             pair=(i, j),
             batch=index,
@@ -124,12 +125,12 @@ def _hessenberg_adjoint(h: Any, g: Any, out: Any) -> None:
 
 
 def _steps(h: Any) -> int:
-    """Columns that determine the next one; the last one has only a phase to fix."""
+    """Columns that determine the next one; the last one only has a phase to fix."""
     return max(len(h) - (1 if h.dtype.kind == "c" else 2), 0)
 
 
 def _keep_phase(column: Any) -> None:
-    """On the diagonal Omega is imaginary, which keeps the subdiagonal of the form real."""
+    """Omega is imaginary on the diagonal, which keeps the subdiagonal of the form real."""
     column[0] = 1j * column[0].imag if column.dtype.kind == "c" else 0
 
 

@@ -5,8 +5,8 @@ With ``M = Z* dA Z`` and L of `schur_rotation_` for ``-M``::
     Omega = L - L*,  dZ = Z Omega,  dT = triu(M + T Omega - Omega T)
     A' = Z (G - S) Z*,  G = triu(T'),  N = T* G - G T* + Z* Z',  S the adjoint rotation for strict lower(N - N*)
 
-(primes are cotangents). In the complex form the phase of each column of Z is free, and a loss that depends on one, as
-the imaginary part of a diagonal entry of N shows, is refused.
+(primes are cotangents). In the complex form the phase of each column of Z is free; a loss that depends on one, as the
+imaginary part of a diagonal entry of N shows, is refused.
 """
 
 from __future__ import annotations
@@ -27,24 +27,33 @@ from tenferro_tensor_core import complex_of
 
 
 class SchurResult(NamedTuple):
-    """The triangular form, and the unitary matrix that leads to it."""
+    """Schur decomposition.
+
+    Attributes:
+        T: the triangular form.
+        Z: unitary matrix with ``A = Z @ T @ Z*``.
+    """
 
     T: Any
     Z: Any
 
 
 def schur(x: Any, /, output: str = "real") -> SchurResult:
-    """Schur form of square matrices, ``A = Z @ T @ Z*``, with unitary Z and upper triangular T.
+    """Schur form ``A = Z @ T @ Z*``, with unitary Z and upper triangular T.
 
-    Differentiable where the eigenvalues are distinct, and the loss does not depend on the phases of the columns of Z.
-    Eigenvalues come in the order of LAPACK.
+    Differentiable where the eigenvalues are distinct and the loss does not depend on the phases of the columns of Z.
+    Eigenvalues are in LAPACK's order.
 
     Args:
         x: matrices (..., n, n).
-        output: ``"real"`` for real T of real matrices, with a block of two rows for each pair of complex eigenvalues;
+        output: ``"real"`` for real T of real matrices, with a 2 by 2 block for each pair of complex eigenvalues;
             ``"complex"`` for a triangular T.
 
+    Returns:
+        T and Z, both (..., n, n), of the dtype of `x` or complex.
+
     Raises:
+        ArgumentError: `output` is neither of the two.
         NumericalError: an entry is not finite, or LAPACK does not converge.
         GaugeError: (gradient) the loss depends on the phase of a column of Z.
         DegenerateError: (gradient) equal eigenvalues leave a bare backward pass undetermined, or the real form has
@@ -60,14 +69,18 @@ def schur(x: Any, /, output: str = "real") -> SchurResult:
 
 
 def rsf2csf(t: Any, z: Any, /) -> SchurResult:
-    """The complex Schur form from the real one.
+    """Convert a real Schur form to the complex one.
 
     Args:
         t: real Schur forms (..., n, n).
-        z: the matrices that lead to them; batch axes broadcast.
+        z: their unitary matrices (..., n, n); batch axes broadcast.
+
+    Returns:
+        T and Z, both (..., n, n) and complex.
 
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
+        ShapeError: the extents do not match.
 
     >>> rsf2csf([[2.0, 1.0], [0.0, 3.0]], [[1.0, 0.0], [0.0, 1.0]]).T.dtype
     dtype('complex128')
@@ -81,7 +94,7 @@ def rsf2csf(t: Any, z: Any, /) -> SchurResult:
 
 @primitive(family="tenferro-linalg.schur.v1", extension="linalg")
 def schur_(x: Spec) -> tuple[Spec, Spec]:
-    """T and Z; T is triangular for complex matrices, and has blocks of two rows for real ones."""
+    """T and Z; T is triangular for complex matrices, and has 2 by 2 blocks for real ones."""
     require_inexact("schur", x)
     require_square("schur", x)
     return x, x
@@ -89,7 +102,7 @@ def schur_(x: Spec) -> tuple[Spec, Spec]:
 
 @primitive(family="tenferro-linalg.schur_phases.v1", extension="linalg")
 def schur_phases_(n: Spec, t: Spec, scale: Spec) -> Spec:
-    """`n`, after the test that its diagonal is real up to rounding."""
+    """Return `n` after testing that its diagonal is real up to rounding."""
     return n
 
 

@@ -1,7 +1,7 @@
-"""Sparse matrices: entries that are differentiated, at places that are fixed.
+"""Sparse matrices: differentiable entries at fixed positions.
 
-`SparseArray` is the one kind; `coo_array`, `csr_array` and `sparse_array` make it of lists of places, of compressed
-rows and of matrices of SciPy. Iterative solvers and `eigsh` take it as an operator.
+`SparseArray` is the only kind; `coo_array`, `csr_array` and `sparse_array` create it from coordinates, from compressed
+rows and from SciPy's sparse matrices. Iterative solvers and `eigsh` accept it as an operator.
 """
 
 from tenferro_linalg.sparse._array import SparseArray, coo_array, csr_array, sparse_array, spsolve

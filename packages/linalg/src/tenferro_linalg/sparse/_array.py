@@ -1,4 +1,4 @@
-"""`SparseArray`: a matrix of which only the entries at given places are stored."""
+"""`SparseArray`: a matrix that stores only the entries at given positions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tenferro_tensor_core import require_equal
 
 
 class SparseArray:
-    """A matrix in compressed rows: entries, which may be differentiated, traced or mapped, at places that are fixed.
+    """A sparse matrix in compressed rows: entries that may be differentiated, traced or mapped, at fixed positions.
 
-    It is a container whose only part are the entries: transforms take it as an argument, the gradient with respect to
-    it is a sparse matrix with the same places, and a compiled function makes a program for each structure. Under
-    ``vmap`` the entries of each lane belong to the same places.
+    It is a pytree whose only leaf is the entries: transforms accept it as an argument, the gradient with respect to it
+    is a sparse matrix with the same positions, and a compiled function makes one program per structure. Under ``vmap``
+    all lanes share the positions.
 
     Args:
         data: the entries, row by row with ascending columns.
-        structure: their places.
+        structure: their positions.
     """
 
     __array_ufunc__ = None
@@ -35,17 +35,17 @@ class SparseArray:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The extents."""
+        """Extents of the matrix."""
         return self.structure.shape
 
     @property
     def ndim(self) -> int:
-        """2."""
+        """Number of axes, always 2."""
         return 2
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the entries."""
+        """Dtype of the entries."""
         return self.data.dtype
 
     @property
@@ -55,7 +55,7 @@ class SparseArray:
 
     @property
     def coords(self) -> tuple[Any, Any]:
-        """Rows and columns of the entries, as NumPy arrays."""
+        """Row and column indices of the entries, as NumPy arrays."""
         return self.structure.rows, self.structure.columns
 
     @property
@@ -71,23 +71,48 @@ class SparseArray:
         return SparseArray(tr.conj(turned.data), turned.structure)
 
     def todense(self) -> Any:
-        """The matrix with its zeros, as a tensor."""
+        """Convert to a dense matrix.
+
+        Returns:
+            Tensor (m, n) of the dtype of the entries.
+        """
         return tr.zeros(self.shape, dtype=self.dtype).at[self.coords].set(self.data)
 
     def to_scipy(self) -> Any:
-        """The matrix as a ``scipy.sparse.csr_array``; entries must be known."""
+        """Convert to SciPy; the entries must have concrete values.
+
+        Returns:
+            A ``scipy.sparse.csr_array``.
+        """
         from scipy.sparse import csr_array
 
         return csr_array((np.asarray(self.data), self.structure.columns, self.structure.starts), shape=self.shape)
 
     def with_data(self, data: Any) -> SparseArray:
-        """A matrix with other entries at the same places."""
+        """Replace the entries and keep their positions.
+
+        Args:
+            data: the new entries (nnz,).
+
+        Returns:
+            The new matrix.
+
+        Raises:
+            ShapeError: the number of entries differs.
+        """
         data = inexact(data)
         require_equal(data.shape[-1], self.nnz, f"the structure has {self.nnz} entries, got {show(data.spec.shape)}")
         return SparseArray(data, self.structure)
 
     def sum(self, axis: int | None = None) -> Any:
-        """Sums of all entries, or along an axis, as a tensor."""
+        """Sum all entries, or along an axis.
+
+        Args:
+            axis: 0 for sums of columns, 1 for sums of rows, ``None`` for all entries.
+
+        Returns:
+            A 0-d tensor, or a tensor (n,) or (m,).
+        """
         if axis is None:
             return tr.sum(self.data)
         if axis in (1, -1):
@@ -95,7 +120,11 @@ class SparseArray:
         return self.T.sum(1)
 
     def diagonal(self) -> Any:
-        """The entries with equal row and column, as a tensor; zero where none is stored."""
+        """Extract the main diagonal; positions without an entry are zero.
+
+        Returns:
+            Tensor (min(m, n),).
+        """
         rows, columns = self.coords
         (on,) = np.nonzero(rows == columns)
         return tr.zeros((min(self.shape),), dtype=self.dtype).at[rows[on]].set(tr.take(self.data, on))
@@ -125,7 +154,7 @@ class SparseArray:
         return self.T @ x if x.ndim == 1 else tr.matrix_transpose(self.T @ tr.matrix_transpose(x))
 
     def __mul__(self, x: Any) -> SparseArray:
-        """Multiply by a number, or by the elements of a dense matrix at the places of the entries."""
+        """Multiply by a number, or by the elements of a dense matrix at the positions of the entries."""
         if isinstance(x, SparseArray):
             return NotImplemented
         if getattr(x, "ndim", 0) == 0:
@@ -168,14 +197,18 @@ tr.register_node(SparseArray, lambda a: ((a.data,), a.structure, ("data",)), lam
 
 
 def coo_array(entries: tuple[Any, tuple[Any, Any]], shape: tuple[int, int]) -> SparseArray:
-    """A sparse matrix of entries with their rows and columns, in any order; entries at one place are added.
+    """Create a sparse matrix from entries with row and column indices, in any order; duplicates are added.
 
     Args:
         entries: the triple ``(data, (rows, columns))``; the data may be differentiated, traced or mapped.
         shape: extents of the matrix.
 
+    Returns:
+        The sparse matrix.
+
     Raises:
-        ShapeError: a place is outside of the matrix, or there is another number of entries.
+        ArgumentError: the indices are not integer vectors of the same length.
+        ShapeError: a position is outside the matrix, or the number of entries differs.
 
     >>> a = tr.linalg.coo_array(([1.0, 2.0, 3.0], ([0, 1, 0], [1, 0, 1])), (2, 2))
     >>> a.todense()
@@ -193,14 +226,17 @@ def coo_array(entries: tuple[Any, tuple[Any, Any]], shape: tuple[int, int]) -> S
 
 
 def csr_array(entries: tuple[Any, Any, Any], shape: tuple[int, int]) -> SparseArray:
-    """A sparse matrix in compressed rows, as ``scipy.sparse.csr_array`` takes them.
+    """Create a sparse matrix from compressed rows, in the format of ``scipy.sparse.csr_array``.
 
     Args:
         entries: ``(data, columns, starts)``; the entries of row i are those from ``starts[i]`` to ``starts[i + 1]``.
         shape: extents of the matrix.
 
+    Returns:
+        The sparse matrix.
+
     Raises:
-        ShapeError: a column is outside of the matrix, or there is another number of rows.
+        ShapeError: a column is outside the matrix, or the number of rows differs.
 
     >>> a = tr.linalg.csr_array(([1.0, 2.0], [1, 0], [0, 1, 2]), (2, 2))
     >>> a @ tr.asarray([1.0, 10.0])
@@ -209,15 +245,21 @@ def csr_array(entries: tuple[Any, Any, Any], shape: tuple[int, int]) -> SparseAr
     data, columns, starts = entries
     starts = np.asarray(starts)
     if starts.shape != (shape[0] + 1,) or (np.diff(starts) < 0).any():
-        raise ShapeError(f"a matrix of {shape[0]} rows has as many ascending starts and one more, got {starts!r:.80}")
+        raise ShapeError(f"a matrix of {shape[0]} rows needs {shape[0] + 1} ascending starts, got {starts!r:.80}")
     return coo_array((data, (np.repeat(np.arange(shape[0]), np.diff(starts)), columns)), shape)
 
 
 def sparse_array(A: Any) -> SparseArray:
-    """A matrix of ``scipy.sparse``, in any of its formats, as a `SparseArray`.
+    """Convert a sparse matrix of SciPy, in any format.
+
+    Args:
+        A: the matrix; a `SparseArray` is returned as it is.
+
+    Returns:
+        The sparse matrix.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: `A` is not a sparse matrix.
 
     >>> import scipy.sparse
     >>> tr.linalg.sparse_array(scipy.sparse.eye_array(3))
@@ -232,23 +274,28 @@ def sparse_array(A: Any) -> SparseArray:
 
 
 def is_scipy(A: Any) -> bool:
-    """Whether an object is a sparse matrix of SciPy, which need not be imported to tell."""
+    """Whether an object is a sparse matrix of SciPy; does not import SciPy."""
     return type(A).__module__.startswith("scipy.sparse") and hasattr(A, "tocoo")
 
 
 def spsolve(A: Any, b: Any) -> Array:
-    """The solution of ``A x = b`` for a sparse matrix, by the LU factors of SuperLU.
+    """Solve ``A x = b`` for a sparse matrix, by SuperLU's sparse LU factors.
 
-    Derivatives are those of the equation, with respect to the entries of `A` and to `b`, in both modes and to any
+    The derivatives with respect to the entries of `A` and to `b` are those of the equation, in both modes and to any
     order; each solves the equation or its adjoint.
 
     Args:
         A: a square `SparseArray`, or a sparse matrix of SciPy.
-        b: a vector, or a matrix of which each column is a right-hand side.
+        b: a vector (n,), or a matrix (n, k) whose columns are right-hand sides.
+
+    Returns:
+        Tensor of the shape of `b` and the promoted dtype.
 
     Raises:
         NumericalError: the matrix is singular, or has an entry that is not finite.
-        ShapeError: the matrix is not square, or `b` has another number of rows.
+        ShapeError: the matrix is not square, or `b` has a different number of rows.
+
+    See also: `cg`, `gmres`, `lsqr`.
 
     >>> a = tr.linalg.coo_array(([2.0, 4.0, 1.0], ([0, 1, 1], [0, 1, 0])), (2, 2))
     >>> tr.linalg.spsolve(a, [2.0, 5.0])

@@ -1,8 +1,8 @@
 """Products with sparse matrices, closed under differentiation, and solutions of sparse equations.
 
-With y = A x, and a the entries of A at rows i and columns j: y' = A x' + A' x, and for a cotangent g of y that of x
-is A^H g and that of a is g_i conj(x_j). `sampled_` is that product at the places of the entries, and its derivatives
-are products with matrices that have them.
+With y = A x, and a the entries of A at rows i and columns j: dy = A dx + dA x. For a cotangent g of y, the cotangent of
+x is A^H g and that of a is g_i conj(x_j): `sampled_` evaluates an outer product at the positions of the entries, and
+its derivatives are products with matrices that have the same positions.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ def _matched(what: str, *xs: Spec) -> None:
 
 @primitive(family="tenferro-linalg.sparse_product.v1", extension="linalg")
 def product_(data: Spec, x: Spec, *, structure: RowStructure) -> Spec:
-    """The matrix with entries `data` times the vector or matrix `x`."""
+    """Product of the matrix with entries `data` and the vector or matrix `x`."""
     _matched("a sparse product", data, x)
     return x.with_(shape=(structure.shape[0], *x.shape[1:]))
 
 
 @primitive(family="tenferro-linalg.sparse_sampled.v1", extension="linalg")
 def sampled_(y: Spec, x: Spec, *, structure: RowStructure) -> Spec:
-    """The entries of ``y @ x.T`` at the places of a structure, of vectors the outer product."""
+    """The entries of ``y @ x.T`` at the positions of a structure; for vectors, of the outer product."""
     _matched("a sampled product", y, x)
     return x.with_(shape=(structure.count,))
 
 
 @primitive(family="tenferro-linalg.sparse_solve.v1", extension="linalg")
 def solve_(data: Spec, b: Spec, *, structure: RowStructure) -> Spec:
-    """The solution of the equation with entries `data`, for the columns of `b`."""
+    """Solution of the equation whose matrix has the entries `data`, for the columns of `b`."""
     _matched("a sparse equation", data, b)
     return b
 
 
 def _product_kernel(ins: Any, outs: Any, *, structure: RowStructure) -> Callable[..., Any]:
-    from scipy.sparse import _sparsetools  # what `csr_array` itself calls, without its checks of each operand
+    from scipy.sparse import _sparsetools  # called by `csr_array` itself, after checks of each operand
 
     starts, columns, (m, n) = structure.starts, structure.columns, structure.shape
 
@@ -147,7 +147,7 @@ def _solve_vjp(primals: Any, outs: Any, cotangents: Any, *, structure: RowStruct
 
 
 def _of_lanes(primitive: Any) -> Callable[..., Any]:
-    """The rule of products and equations whose matrix all lanes share: their columns stand beside each other."""
+    """Batching rule for a matrix that all lanes share: the columns of all lanes are concatenated."""
 
     def rule(size: Any, values: Any, batched: Any, /, *, structure: RowStructure) -> Any:
         data, x = values

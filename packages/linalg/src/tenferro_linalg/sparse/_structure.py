@@ -1,4 +1,4 @@
-"""Where the entries of a sparse matrix are."""
+"""The positions of the entries of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Indices = np.ndarray[Any, np.dtype[Any]]
 
 
 class RowStructure:
-    """Places of entries in compressed rows: columns ascend in each row, and none occurs twice.
+    """Positions of entries in compressed rows: columns ascend in each row, without duplicates.
 
-    Two structures with the same places are equal, so that programs and ops are found by them.
+    Structures with the same positions compare equal and have equal hashes, so they key programs and ops.
 
     Attributes:
         shape: extents of the matrix.
-        starts: for each row the number of its first entry, then the number of entries.
-        columns: the column of each entry.
+        starts: for each row the index of its first entry, followed by the number of entries.
+        columns: column index of each entry.
     """
 
     def __init__(self, shape: tuple[int, int], starts: Indices, columns: Indices) -> None:
@@ -40,13 +40,13 @@ class RowStructure:
 
     @cached_property
     def rows(self) -> Indices:
-        """The row of each entry."""
+        """Row index of each entry."""
         numbers = np.arange(self.shape[0], dtype=self.columns.dtype)
         return np.repeat(numbers, np.diff(self.starts))
 
     @cached_property
     def transposed(self) -> tuple[RowStructure, Indices]:
-        """The structure of the transpose, and which entry of this one each of its entries is."""
+        """The structure of the transpose, and for each of its entries the index of the same entry here."""
         order = np.argsort(self.columns, kind="stable")
         starts = np.zeros(self.shape[1] + 1, self.starts.dtype)
         np.cumsum(np.bincount(self.columns, minlength=self.shape[1]), out=starts[1:])
@@ -63,19 +63,19 @@ class RowStructure:
 
 
 def structure_of(rows: Any, columns: Any, shape: tuple[int, int]) -> tuple[RowStructure, Indices, Indices | None]:
-    """The structure of given places, the order of its entries among them, and the entry that each belongs to.
+    """The structure of given positions, the sorting permutation, and for each sorted entry its index in the structure.
 
-    The last is ``None`` where no place occurs twice.
+    The last is ``None`` if no position occurs twice.
 
     Raises:
-        ArgumentError: there are not as many rows as columns, or they are no integers.
-        ShapeError: a place is outside of the matrix.
+        ArgumentError: the indices are not integer vectors of the same length.
+        ShapeError: a position is outside the matrix.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     if rows.shape != columns.shape or rows.ndim != 1 or any(x.dtype.kind not in "iu" for x in (rows, columns)):
         raise ArgumentError(
-            f"a sparse matrix takes as many rows as columns, vectors of integers, got {rows.dtype}{list(rows.shape)} "
-            f"and {columns.dtype}{list(columns.shape)}"
+            "rows and columns of a sparse matrix are integer vectors of equal length, got "
+            f"{rows.dtype}{list(rows.shape)} and {columns.dtype}{list(columns.shape)}"
         )
     for places, extent, what in ((rows, shape[0], "row"), (columns, shape[1], "column")):
         if places.size and not (0 <= places.min() and places.max() < extent):

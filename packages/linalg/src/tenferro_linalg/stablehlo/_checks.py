@@ -1,4 +1,4 @@
-"""The tests that derivatives pass through, and quotients by gaps."""
+"""The tests of derivatives, and quotients by gaps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_linalg.stablehlo._spectra import TracedProvider
 def checked(
     library: Any, numerator: Any, values: Any, scale: Any, *, kind: str, role: str, what: str, size: int, cut: Any
 ) -> Any:
-    """The numerator, and whether it does not vanish with its gap."""
+    """The numerator, and whether it does not vanish although its gap does."""
     xp = library("numpy")
     bad = _degeneracy.not_vanishing(xp, numerator, values, scale, kind, role, size)
     if kind == "difference" and role == "cotangent" and numerator.dtype.kind == "c":
@@ -45,14 +45,14 @@ def unsigned(library: Any, cotangent: Any, other: Any, values: Any, scale: Any, 
 
 
 def eig_inverse(library: Any, v: Any) -> Any:
-    """The inverse of eigenvectors, and whether they are dependent."""
+    """The inverse of eigenvectors, and whether these are dependent."""
     xp = library("numpy")
     y, failed = inv(library, v, what="eig")
     return y, failed | (~(xp.linalg.norm(y, axis=-1) <= _nonnormal.eps(v) ** -0.5)).any()
 
 
 def eig_checked(library: Any, numerator: Any, w: Any, kappa: Any, scale: Any, *, role: str) -> Any:
-    """The numerator, and whether it does not vanish with its gap."""
+    """The numerator, and whether it does not vanish although its gap does."""
     return numerator, _nonnormal.not_vanishing(library("numpy"), numerator, w, kappa, scale, role).any()
 
 
@@ -69,7 +69,7 @@ def eig_certified(library: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, 
 
 
 def pinv_ranked(library: Any, y: Any, s: Any, *rtol: Any, what: str) -> Any:
-    """The pseudo-inverse, and whether its rank is not certain."""
+    """The pseudo-inverse, and whether its rank is uncertain."""
     return y, _pinv.uncertain(library("numpy"), s, rtol, max(y.shape[-2:]))[0].any()
 
 

@@ -1,9 +1,9 @@
 """Sylvester, Stein and Riccati equations.
 
 Sylvester and Stein equations are solved column by column in a basis where the coefficients are triangular (Bartels
-and Stewart 1972, Kitagawa 1977). The solution of a continuous Riccati equation comes from the sign of the Hamiltonian
-matrix (Roberts 1980, Byers 1987), that of a discrete one from doubling (Chu, Fan and Lin, Linear Algebra Appl. 396,
-2005); two of Newton's steps (Kleinman 1968, Hewer 1971) remove what rounding has left.
+and Stewart 1972, Kitagawa 1977). The solution of a continuous Riccati equation is derived from the sign of the
+Hamiltonian matrix (Roberts 1980, Byers 1987), that of a discrete one from doubling (Chu, Fan and Lin, Linear Algebra
+Appl. 396, 2005); two Newton steps (Kleinman 1968, Hewer 1971) remove the remaining error.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tenferro_linalg.stablehlo._factors import inv, not_finite, solve
 from tenferro_linalg.stablehlo._similarity import each, schur, triangular
 from tenferro_linalg.stablehlo._turns import adjoint
 
-DOUBLINGS = 60
-"""Steps of doubling after which a solution is given up; each squares what is left of the error."""
+MAX_DOUBLINGS = 60
+"""Maximum number of doubling steps; each squares the remaining error."""
 
 
 def complex_form(library: Any, t: Any, q: Any) -> tuple[Any, Any]:
-    """Triangular T and its Q from a Schur form that may have blocks of two rows."""
+    """Triangular T and its Q from a Schur form that may have 2 by 2 blocks."""
     if t.dtype.kind == "c":
         return t, q
     z: tuple[Any, Any] = library("scipy.linalg").rsf2csf(t, q)
@@ -29,9 +29,9 @@ def complex_form(library: Any, t: Any, q: Any) -> tuple[Any, Any]:
 
 
 def triangular_sylvester(library: Any, ta: Any, tb: Any, c: Any, left: bool = False, right: bool = False) -> Any:
-    """Solution Y of ``A Y + Y B = c`` for one pair of triangular matrices, or their adjoints, and their flag.
+    """Solution Y of ``A Y + Y B = c`` for one pair of triangular matrices, or their adjoints, and a flag.
 
-    The flag says whether two eigenvalues add up to zero, up to rounding, as LAPACK's trsyl tells.
+    The flag is set if two eigenvalues add up to zero up to rounding, by the criterion of LAPACK's trsyl.
     """
     xp, n = library("numpy"), tb.shape[-1]
     identity = xp.eye(ta.shape[-1], dtype=ta.dtype)
@@ -47,7 +47,7 @@ def triangular_sylvester(library: Any, ta: Any, tb: Any, c: Any, left: bool = Fa
     sums = (da.conj() if left else da)[:, None] + (db.conj() if right else db)
     info = np.finfo(c.dtype)
     least = xp.maximum(float(info.eps) * xp.maximum(xp.abs(ta).max(), xp.abs(tb).max()), float(info.tiny))
-    # A column of a singular pair is not finite; the flag says why.
+    # The column of a singular pair is not finite; the flag reports it.
     return library("lax").fori_loop(0, n, column, xp.zeros_like(c)), (xp.abs(sums) <= least).any()
 
 
@@ -122,7 +122,7 @@ def _sign(library: Any, x: Any) -> Any:
         return new, (size(new - x) > 16 * x.shape[-1] * eps * size(new)).any(), count + 1
 
     state = (x / xp.maximum(size(x), float(np.finfo(x.dtype).tiny)), xp.asarray(True), 0)
-    return library("lax").while_loop(lambda s: s[1] & (s[2] < DOUBLINGS), step, state)[0]
+    return library("lax").while_loop(lambda s: s[1] & (s[2] < MAX_DOUBLINGS), step, state)[0]
 
 
 def continuous_are(library: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
@@ -136,7 +136,7 @@ def continuous_are(library: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
         return solve(library, r, adjoint(b) @ x)[0]
 
     g = b @ gain_of(xp.broadcast_to(xp.eye(n, dtype=a.dtype), a.shape))
-    # The sign does not see the size of X, so the equation is written for X / s.
+    # The sign is insensitive to the scale of X, so the equation is written for X / s.
     s = xp.sqrt(_norm(xp, q) / xp.where(_norm(xp, g) > 0, _norm(xp, g), 1))
     s = xp.where(s > 0, s, 1)
     whole = _blocks(xp, a, -g * s, -q / s, -adjoint(a))
@@ -181,7 +181,7 @@ def discrete_are(library: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
         return ak @ wa, _hermitian(gk + ak @ wg @ adjoint(ak)), _hermitian(hk + more), going, count + 1
 
     state = (a, g, q, xp.asarray(True), 0)
-    x = library("lax").while_loop(lambda s: s[3] & (s[4] < DOUBLINGS), double, state)[2]
+    x = library("lax").while_loop(lambda s: s[3] & (s[4] < MAX_DOUBLINGS), double, state)[2]
 
     def newton(_: Any, state: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
         x, gain, rest, _ = state
@@ -220,7 +220,7 @@ def _least_squares(library: Any, a: Any, b: Any) -> Any:
 
 
 def _bad(library: Any, rest: Any, x: Any, a: Any, q: Any, gain: Any, r: Any) -> Any:
-    """Whether the residual is more than rounding, of the size of the terms of the equation."""
+    """Whether the residual exceeds rounding, compared with the terms of the equation."""
     xp, n = library("numpy"), x.shape[-1]
     size = (1 + _norm(xp, a)) ** 2 * _norm(xp, x) * n + _norm(xp, q) + _norm(xp, gain) ** 2 * _norm(xp, r)
     return not_finite(xp, x) | (_norm(xp, rest) > 1e4 * n * float(np.finfo(x.dtype).eps) * size).any()

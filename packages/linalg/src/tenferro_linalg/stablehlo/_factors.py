@@ -16,7 +16,7 @@ def not_finite(xp: Any, *arrays: Any) -> Any:
 
 
 def cholesky(library: Any, x: Any) -> Any:
-    """The lower factor; libraries of devices fill that of an indefinite matrix with NaN."""
+    """The lower factor; device libraries fill that of an indefinite matrix with NaN."""
     xp = library("numpy")
     factor = xp.tril(library("lax.linalg").cholesky(hermitian(x), symmetrize_input=False))
     return factor, not_finite(xp, x, factor)
@@ -38,7 +38,7 @@ def _singular(xp: Any, factors: Any) -> Any:
 
 
 def lu_factor(library: Any, a: Any) -> Any:
-    """Packed factors, and the order of the rows in the place of pivots: nothing but `lu_solve` reads it."""
+    """Packed factors, and the order of the rows in place of pivots; opaque except to `lu_solve`."""
     xp = library("numpy")
     factors, order, _ = lu(library, a)
     return factors, order, not_finite(xp, a) | _singular(xp, factors)
@@ -63,26 +63,26 @@ def _triangular(library: Any, a: Any, b: Any, lower: bool, unit: bool, adjoint: 
 
 
 def solve(library: Any, a: Any, b: Any) -> Any:
-    """The solution by LU factors."""
+    """Solution by LU factors."""
     factors, order, failed = lu_factor(library, a)
     return lu_solve(library, a, factors, order, b, adjoint=False), failed
 
 
 def solve_triangular(library: Any, a: Any, b: Any, *, lower: bool, unit: bool, adjoint: bool) -> Any:
-    """The solution by substitution."""
+    """Solution by substitution."""
     xp = library("numpy")
     failed = xp.asarray(False) if unit else _singular(xp, a)
     return (b if 0 in b.shape else _triangular(library, a, b, lower, unit, adjoint)), failed
 
 
 def inv(library: Any, x: Any, *, what: str) -> Any:
-    """The inverse by LU factors."""
+    """Inverse by LU factors."""
     xp = library("numpy")
     return solve(library, x, xp.broadcast_to(xp.eye(x.shape[-1], dtype=x.dtype), x.shape))
 
 
 def det(library: Any, x: Any) -> Any:
-    """The determinant by LU factors."""
+    """Determinant by LU factors."""
     xp = library("numpy")
     factors, _, odd = lu(library, x)
     product = xp.diagonal(factors, axis1=-2, axis2=-1).prod(axis=-1)

@@ -11,7 +11,7 @@ from tenferro_linalg.stablehlo._factors import not_finite
 
 
 def lu(library: Any, x: Any) -> Any:
-    """Packed factors, the exchanges of rows, and the order of the rows after them."""
+    """Packed factors, the row exchanges, and the resulting order of the rows."""
     xp = library("numpy")
     if 0 in x.shape:
         shape = x.shape[:-2]
@@ -23,7 +23,7 @@ def lu(library: Any, x: Any) -> Any:
 
 
 def permutation(library: Any, pivots: Any, *, rows: int) -> Any:
-    """The order of the rows after the exchanges."""
+    """Order of the rows after the exchanges."""
     xp = library("numpy")
     if 0 in pivots.shape:
         return xp.broadcast_to(xp.arange(rows, dtype="int64"), (*pivots.shape[:-1], rows))
@@ -41,7 +41,7 @@ def lu_pivoted(library: Any, packed: Any, *, rows: int, columns: int) -> Any:
 
 
 def unitary_factor(library: Any, x: Any) -> Any:
-    """The polar factor with orthonormal columns."""
+    """Polar factor with orthonormal columns."""
     xp = library("numpy")
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     return u @ vh, not_finite(xp, x, s)
@@ -58,7 +58,7 @@ def anticommutator(library: Any, p: Any, c: Any) -> Any:
 
 
 def exponential(library: Any, x: Any, *factors: Any) -> Any:
-    """The exponential, or a term of its derivative: the corner of that of a block bidiagonal matrix."""
+    """The exponential, or a term of its derivative: the corner of the exponential of a block bidiagonal matrix."""
     xp, n, p = library("numpy"), x.shape[-1], len(factors)
     dtype = np.result_type(x.dtype, *[e.dtype for e in factors])
     shape = np.broadcast_shapes(x.shape, *[e.shape for e in factors])

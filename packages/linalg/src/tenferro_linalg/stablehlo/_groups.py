@@ -11,7 +11,7 @@ from tenferro_linalg import _multiplets as multiplets
 
 
 def groups(library: Any, w: Any) -> Any:
-    """For wide and narrow groups: the group of each eigenvalue, its place there, and the nodes."""
+    """For wide and narrow groups: the group of each eigenvalue, its position there, and the nodes."""
     xp = library("numpy")
     found = [_of_width(library, w, wide) for wide in (True, False)]
     return tuple(xp.stack(parts, axis=w.ndim - 1) for parts in zip(*found, strict=True))
@@ -41,24 +41,28 @@ def _ends(library: Any, w: Any, cuts: Any) -> tuple[Any, Any]:
 
 
 def _cuts(library: Any, w: Any, wide: bool) -> Any:
-    """Between which neighbours a group ends: too wide groups are cut at their largest gap, if it is no noise."""
+    """The neighbours between which a group ends: too wide groups are cut at their largest gap unless it is noise."""
     xp, lax = library("numpy"), library("lax")
     gaps = w[..., 1:] - w[..., :-1]
     largest = xp.abs(w).max(axis=-1, keepdims=True)
     noise = w.shape[-1] * multiplets.EPS[w.dtype] * largest
 
     def limit(a: Any, b: Any) -> Any:
-        small = xp.broadcast_to(_divided.WIDE * largest, a.shape)
-        return small if wide else _divided.NARROW * xp.minimum(xp.abs(a), xp.abs(b))
+        small = xp.broadcast_to(_divided.WIDE_SPAN * largest, a.shape)
+        return small if wide else _divided.NARROW_SPAN * xp.minimum(xp.abs(a), xp.abs(b))
 
-    far = _divided.WIDE * largest if wide else _divided.NARROW * xp.maximum(xp.abs(w[..., 1:]), xp.abs(w[..., :-1]))
+    far = (
+        _divided.WIDE_SPAN * largest
+        if wide
+        else _divided.NARROW_SPAN * xp.maximum(xp.abs(w[..., 1:]), xp.abs(w[..., :-1]))
+    )
     start = gaps > xp.maximum(noise, far)
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         cuts, _ = state
         first, last = _ends(library, w, cuts)
         open_ = (last - first > limit(first, last))[..., 1:] & ~cuts
-        # The largest gap of the group of each pair of neighbours: gaps of other groups are cut off by the ends.
+        # The largest gap in the group of each pair of neighbours; the ends exclude gaps of other groups.
         inside = (first[..., 1:, None] == first[..., None, 1:]) & ~cuts[..., None, :]
         widest = xp.where(inside, gaps[..., None, :], -xp.inf)
         places = xp.arange(gaps.shape[-1])

@@ -1,4 +1,4 @@
-"""Which function lowers which primitive; the primitives without one are in docs/reference/xla-primitives.md."""
+"""The lowering of each primitive; docs/reference/xla-primitives.md lists the primitives without one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _term(e: Any, xs: Any, outs: Any, *, order: int, captured: int, **_: Any) ->
 
 
 def _unnamed(function: Callable[..., Any], e: Any, xs: Any, outs: Any, *, what: str = "", **static: Any) -> Any:
-    """A step whose result does not depend on the name in its errors."""
+    """Lower a step whose result does not depend on its name in errors."""
     return _tested(function, e, xs, outs, **static)
 
 
@@ -76,7 +76,7 @@ def _matrix_function(e: Any, xs: Any, outs: Any, *, function: str, order: int) -
 
 
 def _at_places(function: Callable[..., Any], e: Any, xs: Any, outs: Any, *, structure: Any, **static: Any) -> Any:
-    """A step on the entries of a sparse matrix, whose places are constants of the module."""
+    """Lower a step on the entries of a sparse matrix, whose positions are constants of the module."""
     places = [np.asarray(i, np.int64) for i in (structure.rows, structure.columns)]
     constants = [e.constant(i, Spec(i.shape, i.dtype)) for i in places]
     return e.traced(function, (*xs, *constants), outs, **static)
@@ -165,7 +165,7 @@ WRITTEN: Final[dict[Primitive, Callable[..., Any]]] = {
 
 
 def register(registry: Registry) -> None:
-    """The lowerings, read by ``tenferro_xla``."""
+    """Register the lowerings, for ``tenferro_xla``."""
     for primitive, function in PLAIN.items():
         registry.lowering(primitive, partial(_lowered, function))
     for primitive, function in TESTED.items():

@@ -1,7 +1,7 @@
 """Logarithms, square roots and signs of matrices, and the terms of their derivatives; see `tenferro_linalg.functions`.
 
-The same algorithms on the same chains of blocks as the kernels have, one matrix after the other in a stack, with loops
-of XLA. Roots and logarithms need Schur forms, which JAX has on the CPU alone.
+The same algorithms as the kernels, on the same chains of blocks, one matrix of a stack after the other, with XLA
+loops. Roots and logarithms need Schur forms, which JAX supports only on the CPU.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def matrix_function(library: Any, x: Any, *factors: Any, kind: str) -> Any:
 
 
 def _full(library: Any, x: Any, factors: Any) -> Chain:
-    """A chain with all blocks, so that loops carry as many as they get."""
+    """A chain with all blocks present, so that loops carry a fixed number."""
     chain = Chain.bidiagonal(x, factors)
     zero = library("numpy").zeros_like(x)
     return Chain(x, {place: chain.above.get(place, zero) for place in chain.places()}, chain.order)
@@ -75,7 +75,7 @@ def _zeros(xp: Any, t: Any) -> Any:
 
 
 def _snapped(xp: Any, values: Any, size: Any) -> Any:
-    """Eigenvalues, of which negative ones are exactly on the upper side of the cut."""
+    """Eigenvalues, with negative ones moved exactly to the upper side of the branch cut."""
     on = (values.real < 0) & (xp.abs(values.imag) <= len(values) * EPS * size)
     return xp.where(on, values.real + 0j, values)
 
@@ -89,7 +89,7 @@ def _triangular_root(library: Any, t: Any, zero: Any) -> tuple[Any, Any]:
 
     def column(j: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         root, bad = state
-        # Beside zero eigenvalues that of column j has no quotient: the right side must vanish there.
+        # Between zero eigenvalues there is no quotient: the right-hand side must vanish there.
         free = zero & zero[j] & (rows < j)
         inside = (rows < j) & ~free
         matrix = xp.where(inside[:, None], xp.where(rows < j, root, 0) + values[j] * identity, identity)
@@ -103,7 +103,7 @@ def _triangular_root(library: Any, t: Any, zero: Any) -> tuple[Any, Any]:
 
 
 def _root_above(library: Any, x: Chain, root: Any) -> Chain:
-    """The blocks above the diagonal: ``R X + X R`` is the block less products of nearer ones."""
+    """The blocks above the diagonal: ``R X + X R`` is the block minus products of nearer ones."""
     out = Chain(root, {}, x.order)
     for i, j in x.places():
         known = x.above[i, j]
@@ -129,7 +129,7 @@ def _logarithm(library: Any, t: Any, *factors: Any) -> tuple[Any, Any]:
 
     def far(state: Any) -> Any:
         distance = xp.abs(state[1] - identity).sum(axis=0).max()
-        return (distance > _roots.REACH) & (state[0] < _roots.MOST_ROOTS)
+        return (distance > _roots.PADE_MAX_NORM) & (state[0] < _roots.MAX_ROOTS)
 
     def rooted(state: Any) -> Any:
         count, *blocks = state
@@ -175,7 +175,7 @@ def _signed(library: Any, *blocks: Any) -> tuple[Any, Any]:
         return xp.abs(x).max()
 
     def goes_on(state: Any) -> Any:
-        return (state[1] < _sign.MOST_STEPS) & (state[0] <= 1 + order)
+        return (state[1] < _sign.MAX_STEPS) & (state[0] <= 1 + order)
 
     def step(state: Any) -> Any:
         close, count, _, *blocks = state

@@ -1,6 +1,6 @@
-"""Schur and Hessenberg forms, and how their unitary factors move.
+"""Schur and Hessenberg forms, and the derivatives of their unitary factors.
 
-JAX has Schur forms on the CPU alone; for another platform the lowering fails with an error that names it.
+JAX supports Schur forms only on the CPU; for another platform the lowering fails with an error that names it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tenferro_linalg.stablehlo._turns import adjoint
 
 
 def each(library: Any, function: Any, signature: str) -> Any:
-    """A function of single matrices, applied to every matrix of a stack."""
+    """Apply a function of single matrices to every matrix of a stack."""
     return library("numpy").vectorize(function, signature=signature)
 
 
 def triangular(library: Any, a: Any, b: Any, *, adjoint: bool = False) -> Any:
-    """Solution for one upper triangular matrix, or for its adjoint, and one vector or a matrix of right sides."""
+    """Solution for one upper triangular matrix, or its adjoint, and one vector or a matrix of right-hand sides."""
     columns = b if b.ndim == a.ndim else b[..., None]
     x = library("lax.linalg").triangular_solve(
         a, columns, left_side=True, lower=False, transpose_a=adjoint, conjugate_a=adjoint
@@ -37,7 +37,7 @@ def schur(library: Any, x: Any) -> Any:
 
 
 def schur_factors(library: Any, a: Any, *, triangular: bool) -> Any:
-    """Q and T; nothing but the solvers of this folder reads them."""
+    """Q and T; opaque except to the solvers of this folder."""
     xp = library("numpy")
     t, q, failed = schur(library, a.astype(np.result_type(a.dtype, np.complex64)) if triangular else a)
     return q, t, failed | not_finite(xp, a)
@@ -57,7 +57,7 @@ def schur_phases(library: Any, n: Any, t: Any, scale: Any) -> Any:
 
 
 def schur_rotation(library: Any, t: Any, k: Any, *, turned: bool) -> Any:
-    """L with ``strict lower(t L - L t) = k``, of the adjoint of t if `turned`, column by column."""
+    """L with ``strict lower(t L - L t) = k``, or for the adjoint of t if `turned`, column by column."""
     xp, n = library("numpy"), t.shape[-1]
     if n < 2 or not k.size:
         return xp.zeros_like(k), xp.asarray(False)

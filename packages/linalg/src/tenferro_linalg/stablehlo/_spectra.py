@@ -1,4 +1,4 @@
-"""Decompositions into vectors: eigh, svd, qr, eig, and what is made of them."""
+"""Decompositions with vectors: eigh, svd, qr, eig, and functions derived from them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tenferro_linalg.stablehlo._turns import adapted_eigh, generic_eigh, rebased
 
 
 class TracedProvider:
-    """What the kernels that need no tests of values ask of a provider.
+    """The provider methods for kernels that need no tests of values.
 
     Args:
-        library: gives modules of JAX.
+        library: maps names to modules of JAX.
     """
 
     def __init__(self, library: Any) -> None:
@@ -51,7 +51,7 @@ def eigvalsh(library: Any, x: Any) -> Any:
 
 
 def eigh_adapted(library: Any, x: Any, dx: Any) -> Any:
-    """Eigenvalues, and vectors that follow a perturbation."""
+    """Eigenvalues, and eigenvectors that follow a perturbation."""
     w, v = _eigh(library, x)
     return w, adapted_eigh(library, w, v, dx), not_finite(library("numpy"), x, w)
 
@@ -72,7 +72,7 @@ def svdvals(library: Any, x: Any) -> Any:
 
 
 def svd_adapted(library: Any, x: Any, dx: Any, *, full: bool) -> Any:
-    """Singular triplets, the vectors following a perturbation."""
+    """Singular triplets whose vectors follow a perturbation."""
     xp = library("numpy")
     m, n = x.shape[-2:]
     u, s, vh = xp.linalg.svd(x, full_matrices=True)
@@ -94,7 +94,7 @@ def qr(library: Any, x: Any, *, mode: str, basis: str) -> Any:
 
 
 def qr_r(library: Any, x: Any) -> Any:
-    """R alone."""
+    """Only R."""
     xp = library("numpy")
     return xp.linalg.qr(x, mode="r"), not_finite(xp, x)
 

@@ -12,8 +12,8 @@ from tenferro_linalg.stablehlo._factors import not_finite, solve
 def banded_solve(library: Any, ab: Any, b: Any, *, lower: int, upper: int, positive: bool) -> Any:
     """Solution of banded equations, by elimination in a window that moves along the diagonal.
 
-    At step i the window holds the rows that have an entry in column i, from this column on; exchanges of rows stay
-    inside of it, as in LAPACK's gbsv. Positive definite matrices need none.
+    At step i the window holds the rows with an entry in column i, from this column on; row exchanges stay inside it, as
+    in LAPACK's gbsv. Positive definite matrices need none.
     """
     xp, lax = library("numpy"), library("lax")
     n = ab.shape[-1]
@@ -46,7 +46,7 @@ def banded_solve(library: Any, ab: Any, b: Any, *, lower: int, upper: int, posit
         return xp.concatenate([x[:, None], known], axis=1)[:, : width - 1], x
 
     def over(x: Any) -> Any:
-        """The rows that come into the window, one after the other."""
+        """The rows that enter the window, one after the other."""
         return xp.moveaxis(x[:, lower + 1 :], 1, 0)
 
     _, (pivots, firsts, bad) = lax.scan(
@@ -60,7 +60,7 @@ def banded_solve(library: Any, ab: Any, b: Any, *, lower: int, upper: int, posit
 
 
 def _row_bands(xp: Any, ab: Any, lower: int, upper: int) -> Any:
-    """Row i from column ``i - lower`` to ``i + upper``, and rows of zeros below the matrix."""
+    """Row i from column ``i - lower`` to ``i + upper``, followed by rows of zeros."""
     n = ab.shape[-1]
     rows, bands = xp.arange(n), []
     for d in reversed(range(lower + upper + 1)):  # the entry of row i in column i + upper - d is in column of ab
@@ -71,12 +71,12 @@ def _row_bands(xp: Any, ab: Any, lower: int, upper: int) -> Any:
 
 
 def _size(xp: Any, x: Any) -> Any:
-    """What LAPACK compares pivots by."""
+    """The scale that LAPACK compares pivots with."""
     return xp.abs(x.real) + xp.abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
 
 
 def eigvalsh_tridiagonal(library: Any, d: Any, e: Any) -> Any:
-    """Eigenvalues, by those of the dense matrix."""
+    """Eigenvalues, computed from the dense matrix."""
     xp, n = library("numpy"), d.shape[-1]
     if not d.size:
         return d, xp.asarray(False)
@@ -87,7 +87,7 @@ def eigvalsh_tridiagonal(library: Any, d: Any, e: Any) -> Any:
 
 
 def toeplitz_solve(library: Any, v: Any, b: Any) -> Any:
-    """Solution by LU factors of the dense matrix: Levinson's recursion is not stable for all of them."""
+    """Solution by LU factors of the dense matrix; Levinson's recursion is not always stable."""
     xp, n = library("numpy"), b.shape[-2]
     if 0 in b.shape:
         return b, xp.asarray(False)

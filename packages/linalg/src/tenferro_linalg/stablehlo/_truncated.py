@@ -1,4 +1,4 @@
-"""Ranks, orders of columns, random sketches and the coupling of kept and discarded vectors."""
+"""Ranks, column orders, random sketches and the coupling of kept and discarded vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_linalg.stablehlo._turns import adjoint, rebased_svd
 
 
 def column_order(library: Any, x: Any) -> Any:
-    """The order of the columns that QR with pivots takes."""
+    """Column order of pivoted QR."""
     xp, n = library("numpy"), x.shape[-1]
     if 0 in x.shape:
         return xp.broadcast_to(xp.arange(n, dtype="int64"), (*x.shape[:-2], n)), xp.asarray(False)
@@ -64,7 +64,7 @@ def frame(library: Any, x: Any, *, full: bool) -> Any:
 
 
 def one_sided_change(library: Any, x: Any, w: Any, *, k: int) -> Any:
-    """`x`, and whether a cut after `k` values parts equal magnitudes."""
+    """`x`, and whether a cut after `k` values separates equal magnitudes."""
     xp, n = library("numpy"), w.shape[-1]
     if not 0 < k < n:
         return x, xp.asarray(False)
@@ -74,7 +74,7 @@ def one_sided_change(library: Any, x: Any, w: Any, *, k: int) -> Any:
 
 
 def coupled(library: Any, rest: Any, s: Any, p: Any, q: Any) -> Any:
-    """The parts outside the kept spaces, by conjugate gradients for all columns at once."""
+    """The components outside the kept spaces, by conjugate gradients for all columns at once."""
     xp, most = library("numpy"), max(rest.shape[-2:])
     if 0 in s.shape or 0 in rest.shape:
         return p, q, xp.asarray(False)

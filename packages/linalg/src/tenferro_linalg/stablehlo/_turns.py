@@ -1,8 +1,8 @@
-"""Turns of bases inside multiplets and null spaces, as matrix products: which members there are is not known before.
+"""Rotations of bases inside multiplets and null spaces, as matrix products, because the multiplets are data-dependent.
 
 A unitary matrix that mixes the members of each multiplet, and nothing else, is the Cayley transform of a skew-Hermitian
-matrix cut to the pairs of one multiplet. The vectors that diagonalise a matrix inside of each multiplet are those of
-the matrix cut in the same way, with the multiplets shifted far apart.
+matrix restricted to the pairs within multiplets. The vectors that diagonalise a matrix inside each multiplet are the
+eigenvectors of the same restriction, with the multiplets shifted far apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def adjoint(x: Any) -> Any:
 
 
 def mixing(library: Any, same: Any, dtype: Any, side: int) -> Any:
-    """Unitary matrices that mix generically where `same` (..., n, n) holds, which is an equivalence."""
+    """Unitary matrices that mix generically where the equivalence `same` (..., n, n) holds."""
     xp, n = library("numpy"), same.shape[-1]
     rng = np.random.default_rng([17, n, side])
     g = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if np.dtype(dtype).kind == "c" else 0.0)
@@ -43,7 +43,7 @@ def aligned(library: Any, inner: Any, number: Any) -> Any:
 
 
 def _in_phase(xp: Any, turn: Any) -> Any:
-    """Columns with real positive entries on the diagonal, so that what is alone stays as it is."""
+    """Columns with real positive entries on the diagonal, so that single members stay unchanged."""
     d = xp.diagonal(turn, axis1=-2, axis2=-1)
     size = xp.abs(d)
     phase = xp.where(size > 0, d / xp.where(size > 0, size, 1), 1)
@@ -67,7 +67,7 @@ def generic_eigh(library: Any, w: Any, v: Any) -> Any:
 
 
 def adapted_eigh(library: Any, w: Any, v: Any, dx: Any) -> Any:
-    """Eigenvectors turned so that ``v* dx v`` is diagonal inside each multiplet, ascending."""
+    """Eigenvectors rotated so that ``v* dx v`` is diagonal inside each multiplet, ascending."""
     xp, n = library("numpy"), w.shape[-1]
     if n < 2:
         return v
@@ -81,7 +81,7 @@ def adapted_eigh(library: Any, w: Any, v: Any, dx: Any) -> Any:
 
 
 def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int) -> tuple[Any, Any]:
-    """Singular vectors in another basis of each multiplet and of the null spaces, as far as they are computed."""
+    """Singular vectors in another basis of each multiplet and of the null spaces, as far as these are computed."""
     xp, k = library("numpy"), s.shape[-1]
     p, q = u.shape[-1], vh.shape[-2]
     if not k:
@@ -103,7 +103,7 @@ def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int
     def adapted(vectors: tuple[Any, Any]) -> tuple[Any, Any]:
         u, v = vectors
         inner = adjoint(u[..., :k]) @ dx @ v[..., :k]
-        # Descending, as singular values are; members of the null space stay, each for itself.
+        # Descending, like singular values; members of the null space stay unchanged.
         alone = xp.where(zero, number[..., -1:] + xp.arange(k), number)
         both = aligned(library, -(inner + adjoint(inner)) / 2, alone)
         u, v = (xp.concatenate([x[..., :k] @ both, x[..., k:]], axis=-1) for x in (u, v))
@@ -114,7 +114,7 @@ def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int
         inner = inner + xp.pad(kept, [(0, 0)] * (s.ndim - 1) + [(0, p - k), (0, q - k)])
         left, _, righth = xp.linalg.svd(inner, full_matrices=True)
         d = xp.diagonal(left, axis1=-2, axis2=-1)[..., :k]
-        # Vectors of values that are not zero keep their phases; those of the null spaces share theirs.
+        # Vectors of nonzero values keep their phases; those of the null spaces share theirs.
         phase = xp.where(zero, 1, d / xp.where(xp.abs(d) > 0, xp.abs(d), 1)).conj()
         left, right = (_times(xp, x, phase) for x in (left, adjoint(righth)))
         return u @ left, v @ right
@@ -125,6 +125,6 @@ def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int
 
 
 def _times(xp: Any, x: Any, phase: Any) -> Any:
-    """The first columns times phases."""
+    """Multiply the first columns by phases."""
     k = phase.shape[-1]
     return xp.concatenate([x[..., :k] * phase[..., None, :], x[..., k:]], axis=-1)

@@ -1,1 +1,1 @@
-"""Matrices with structure: banded, Toeplitz and circulant equations, and the matrices themselves."""
+"""Structured matrices: banded, Toeplitz and circulant equations, and constructors."""

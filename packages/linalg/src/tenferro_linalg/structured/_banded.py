@@ -17,16 +17,20 @@ from tenferro_tensor_core import ask
 
 
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any, /) -> Array:
-    """Solution X of ``A @ X = B`` for banded A.
+    """Solve ``A @ X = B`` for banded matrices.
 
     Args:
         l_and_u: numbers of diagonals below and above the main one.
         ab: diagonals (..., l + u + 1, n), ``ab[u + i - j, j] = A[i, j]``; entries outside the matrix are not read.
-        b: right sides: one vector (n,), or matrices (..., n, k).
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
+
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), of the promoted dtype.
 
     Raises:
+        ArgumentError: a number of diagonals is negative.
         NumericalError: a matrix is singular, or an entry is not finite.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
         UnsupportedError: the data are on an accelerator.
 
     >>> solve_banded((1, 0), [[2.0, 4.0], [1.0, 0.0]], [2.0, 3.0])
@@ -47,17 +51,20 @@ def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any, /) -> Array:
 
 
 def solveh_banded(ab: Any, b: Any, /, *, lower: bool = False) -> Array:
-    """Solution X of ``A @ X = B`` for Hermitian positive definite banded A.
+    """Solve ``A @ X = B`` for Hermitian positive definite banded matrices.
 
     Args:
         ab: diagonals (..., u + 1, n) of the upper triangle, ``ab[u + i - j, j] = A[i, j]``, or of the lower one,
-            ``ab[i - j, j] = A[i, j]``; of the main diagonal the real part.
-        b: right sides: one vector (n,), or matrices (..., n, k).
-        lower: which triangle `ab` has.
+            ``ab[i - j, j] = A[i, j]``; only the real part of the main diagonal is used.
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
+        lower: which triangle `ab` holds.
+
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), of the promoted dtype.
 
     Raises:
         NumericalError: a matrix is not positive definite, or an entry is not finite.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
         UnsupportedError: the data are on an accelerator.
 
     >>> solveh_banded([[0.0, 0.0], [2.0, 4.0]], [2.0, 2.0])
@@ -82,7 +89,7 @@ def solveh_banded(ab: Any, b: Any, /, *, lower: bool = False) -> Array:
 
 @primitive(family="tenferro-linalg.banded_solve.v1", extension="linalg")
 def banded_solve_(ab: Spec, b: Spec, *, lower: int, upper: int, positive: bool) -> Spec:
-    """Solution of banded equations; `positive` for a Hermitian positive definite matrix, both triangles given."""
+    """Solution of banded equations; `positive` means Hermitian positive definite, with both triangles given."""
     require_inexact("solve_banded", ab, b)
     return b
 
@@ -92,7 +99,7 @@ def _row(x: Any, i: int) -> Any:
 
 
 def _shifted(x: Any, s: int) -> Any:
-    """Entries moved by `s` places along the last axis, with zeros behind them."""
+    """Entries shifted by `s` along the last axis, filled with zeros."""
     if not s:
         return x
     n = x.spec.shape[-1]
@@ -102,7 +109,7 @@ def _shifted(x: Any, s: int) -> Any:
 
 
 def _inside(ab: Any, lower: int, upper: int) -> Any:
-    """The diagonals with zeros outside the matrix."""
+    """Zero the entries of the diagonals outside the matrix."""
     rows = []
     for d in range(lower + upper + 1):
         s = d - upper  # row minus column
@@ -111,7 +118,7 @@ def _inside(ab: Any, lower: int, upper: int) -> Any:
 
 
 def _turned(x: Any, s: int) -> Any:
-    """Rows (..., n, k) moved by `s` places."""
+    """Rows (..., n, k) shifted by `s`."""
     if not s:
         return x
     n = x.spec.shape[-2]
@@ -141,7 +148,7 @@ def _diagonals(y: Any, x: Any, lower: int, upper: int) -> Any:
 
 
 def _adjoint(ab: Any, lower: int, upper: int) -> Any:
-    """The diagonals of the adjoint, which has `upper` of them below and `lower` above."""
+    """The diagonals of the adjoint, with `upper` of them below the main one and `lower` above."""
     rows = [_shifted(cj(_row(ab, lower + upper - d)), lower - d) for d in range(lower + upper + 1)]
     return concatenate(*rows, axis=ab.ndim - 2) if len(rows) > 1 else rows[0]
 

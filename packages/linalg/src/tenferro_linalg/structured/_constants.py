@@ -1,4 +1,4 @@
-"""Matrices of numbers with a name, as SciPy has them."""
+"""Named constant matrices, as in SciPy."""
 
 from typing import Any
 
@@ -10,7 +10,16 @@ from tenferro_tensor import Array, tensor
 
 
 def hilbert(n: int, /) -> Array:
-    """The Hilbert matrix ``1 / (i + j + 1)`` of size n.
+    """Hilbert matrix ``1 / (i + j + 1)``.
+
+    Args:
+        n: size of the matrix.
+
+    Returns:
+        float64 matrix (n, n).
+
+    Raises:
+        ArgumentError: `n` is negative or not an integer.
 
     >>> hilbert(2).round(3)
     Tensor([[1.   , 0.5  ],
@@ -20,7 +29,16 @@ def hilbert(n: int, /) -> Array:
 
 
 def invhilbert(n: int, /) -> Array:
-    """The inverse of the Hilbert matrix of size n, exact up to n = 14.
+    """Inverse of the Hilbert matrix, exact up to n = 14.
+
+    Args:
+        n: size of the matrix.
+
+    Returns:
+        float64 matrix (n, n).
+
+    Raises:
+        ArgumentError: `n` is negative or not an integer.
 
     >>> invhilbert(2)
     Tensor([[ 4., -6.],
@@ -30,7 +48,16 @@ def invhilbert(n: int, /) -> Array:
 
 
 def hadamard(n: int, /) -> Array:
-    """The Hadamard matrix of Sylvester of size n, a power of 2, of integers.
+    """Hadamard matrix of Sylvester.
+
+    Args:
+        n: size of the matrix, a power of 2.
+
+    Returns:
+        int64 matrix (n, n) of entries 1 and -1.
+
+    Raises:
+        ArgumentError: `n` is not a power of 2.
 
     >>> hadamard(2)
     Tensor([[ 1,  1],
@@ -40,7 +67,17 @@ def hadamard(n: int, /) -> Array:
 
 
 def pascal(n: int, /, kind: str = "symmetric") -> Array:
-    """The Pascal matrix of binomial coefficients of size n: ``"symmetric"``, or a ``"lower"`` or ``"upper"`` triangle.
+    """Pascal matrix of binomial coefficients.
+
+    Args:
+        n: size of the matrix.
+        kind: ``"symmetric"``, or the triangular factor ``"lower"`` or ``"upper"``.
+
+    Returns:
+        float64 matrix (n, n).
+
+    Raises:
+        ArgumentError: `n` is negative or not an integer, or `kind` is none of the three.
 
     >>> pascal(3)
     Tensor([[1., 1., 1.],
@@ -51,7 +88,17 @@ def pascal(n: int, /, kind: str = "symmetric") -> Array:
 
 
 def invpascal(n: int, /, kind: str = "symmetric") -> Array:
-    """The inverse of the Pascal matrix of size n.
+    """Inverse of the Pascal matrix.
+
+    Args:
+        n: size of the matrix.
+        kind: ``"symmetric"``, ``"lower"`` or ``"upper"``, as for `pascal`.
+
+    Returns:
+        float64 matrix (n, n).
+
+    Raises:
+        ArgumentError: `n` is negative or not an integer, or `kind` is none of the three.
 
     >>> invpascal(2)
     Tensor([[ 2., -1.],
@@ -61,7 +108,17 @@ def invpascal(n: int, /, kind: str = "symmetric") -> Array:
 
 
 def helmert(n: int, /, full: bool = False) -> Array:
-    """The Helmert matrix of size n, an orthogonal one; without `full`, its first row is left out.
+    """Helmert matrix, which is orthogonal.
+
+    Args:
+        n: size of the matrix.
+        full: include the first row, which is constant.
+
+    Returns:
+        float64 matrix (n, n), or (n - 1, n) without the first row.
+
+    Raises:
+        ArgumentError: `n` is negative or not an integer.
 
     >>> helmert(2).round(3)
     Tensor([[ 0.707, -0.707]])
@@ -70,11 +127,17 @@ def helmert(n: int, /, full: bool = False) -> Array:
 
 
 def dft(n: int, /, scale: str | None = None) -> Array:
-    """The matrix of the discrete Fourier transform of size n, ``exp(-2 pi i j k / n)``.
+    """Matrix of the discrete Fourier transform, ``exp(-2 pi i j k / n)``.
 
     Args:
-        n: the size.
-        scale: ``"sqrtn"`` to divide by the root of n, ``"n"`` to divide by n.
+        n: size of the matrix.
+        scale: ``"sqrtn"`` to divide by the square root of n, ``"n"`` to divide by n.
+
+    Returns:
+        complex128 matrix (n, n).
+
+    Raises:
+        ArgumentError: `n` is negative or not an integer, or `scale` is neither of the two.
 
     >>> dft(2).real.round(3)
     Tensor([[ 1.,  1.],

@@ -1,4 +1,4 @@
-"""Matrices made of blocks, and of vectors by their diagonals."""
+"""Matrices composed of blocks, or of vectors along their diagonals."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from tenferro_tensor_core import DimLike, ask, int64
 
 
 def block_diag(*arrays: Any) -> Array:
-    """The block diagonal matrix of given blocks.
+    """Block diagonal matrix.
 
     Args:
         arrays: matrices (..., m, n) with batch axes that broadcast; a vector is a row, a number a 1 by 1 matrix.
 
     Returns:
-        Matrices whose extents are the sums of those of the blocks; of no blocks one of shape (1, 0).
+        Matrix of the promoted dtype whose extents are the sums of those of the blocks; (1, 0) without blocks.
 
     >>> block_diag([[1, 2]], [[3], [4]])
     Tensor([[1, 2, 0],
@@ -57,6 +57,14 @@ def toeplitz(c: Any, r: Any = None, /) -> Array:
         c: first column (..., m).
         r: first row (..., n), whose first entry is not read; by default the conjugate of `c`.
 
+    Returns:
+        Matrices (..., m, n) of the promoted dtype.
+
+    Raises:
+        ShapeError: `c` or `r` is a number.
+
+    See also: `solve_toeplitz`.
+
     >>> toeplitz([1, 2, 3], [1, 4])
     Tensor([[1, 4],
             [2, 1],
@@ -71,11 +79,17 @@ def toeplitz(c: Any, r: Any = None, /) -> Array:
 
 
 def hankel(c: Any, r: Any = None, /) -> Array:
-    """Hankel matrices, constant along anti-diagonals, ``H[i, j] = v[i + j]``.
+    """Hankel matrices, constant along anti-diagonals: ``H[i, j] = v[i + j]``.
 
     Args:
         c: first column (..., m).
         r: last row (..., n), whose first entry is not read; by default zeros.
+
+    Returns:
+        Matrices (..., m, n) of the promoted dtype.
+
+    Raises:
+        ShapeError: `c` or `r` is a number.
 
     >>> hankel([1, 2, 3])
     Tensor([[1, 2, 3],
@@ -91,7 +105,18 @@ def hankel(c: Any, r: Any = None, /) -> Array:
 
 
 def circulant(c: Any, /) -> Array:
-    """Circulant matrices ``C[i, j] = c[(i - j) mod n]`` of first columns (..., n).
+    """Circulant matrices ``C[i, j] = c[(i - j) mod n]``.
+
+    Args:
+        c: first columns (..., n).
+
+    Returns:
+        Matrices (..., n, n) of the dtype of `c`.
+
+    Raises:
+        ShapeError: `c` is a number.
+
+    See also: `solve_circulant`.
 
     >>> circulant([1, 2, 3])
     Tensor([[1, 3, 2],
@@ -105,13 +130,13 @@ def circulant(c: Any, /) -> Array:
 
 
 def companion(a: Any, /) -> Array:
-    """The companion matrix of a polynomial, whose eigenvalues are the roots.
+    """Companion matrix of a polynomial, whose eigenvalues are the roots.
 
     Args:
         a: coefficients (..., n), the highest power first and not zero, n >= 2.
 
     Returns:
-        (..., n - 1, n - 1).
+        Matrices (..., n - 1, n - 1) of the dtype of `a`.
 
     Raises:
         ShapeError: there are fewer than two coefficients.
@@ -135,12 +160,19 @@ def companion(a: Any, /) -> Array:
 
 
 def convolution_matrix(a: Any, n: int, /, mode: str = "full") -> Array:
-    """The matrix C with ``C @ v == convolve(a, v, mode)`` for vectors v of n entries.
+    """Matrix of a convolution: ``C @ v == convolve(a, v, mode)`` for vectors v of n entries.
 
     Args:
         a: vectors (..., m).
         n: length of v.
         mode: ``"full"``, ``"same"`` or ``"valid"``, as for NumPy's convolve.
+
+    Returns:
+        Matrices (..., l, n) of the dtype of `a`, where l is the length of the convolution.
+
+    Raises:
+        ArgumentError: `n` is not positive, `a` is empty or of symbolic size, or `mode` is none of the three.
+        ShapeError: `a` is a number.
 
     >>> convolution_matrix([1, 2], 2)
     Tensor([[1, 0],
@@ -182,7 +214,7 @@ def _vector(what: str, x: Any) -> Any:
 
 
 def _alike(c: Any, r: Any) -> tuple[Any, Any]:
-    """Vectors of any length with common batch axes."""
+    """Broadcast the batch axes of two vectors of any lengths."""
     batch = broadcast_shapes(c.spec.shape[:-1], r.spec.shape[:-1])
     out = []
     for v in (c, r):

@@ -1,6 +1,6 @@
 """Toeplitz and circulant equations, in O(n^2) and O(n log n) operations.
 
-A Toeplitz matrix is given by its diagonals v, ``T[i, j] = v[n - 1 + j - i]``; its adjoint has them conjugated and
+A Toeplitz matrix is represented by its diagonals v, ``T[i, j] = v[n - 1 + j - i]``; its adjoint has them conjugated and
 reversed. With the diagonal sums of ``-B' X*`` as the cotangent of v, the rules are those of `solve`. Products with
 circulant matrices are circular convolutions, a bilinear primitive whose derivatives are convolutions again.
 """
@@ -20,18 +20,21 @@ from tenferro_tensor_core import ask, real_of
 
 
 def solve_toeplitz(c_or_cr: Any, b: Any, /) -> Array:
-    """Solution X of ``T @ X = B`` for Toeplitz matrices, by Levinson's recursion.
+    """Solve ``T @ X = B`` for Toeplitz matrices, by Levinson's recursion in O(n^2) operations (Levinson 1947).
 
     Where the recursion breaks down or its residual is large, the matrix is factored by LU instead.
 
     Args:
-        c_or_cr: the first column c (..., n), and the row is its conjugate; or a tuple ``(c, r)`` with the first row,
-            whose first entry is not read.
-        b: right sides: one vector (n,), or matrices (..., n, k).
+        c_or_cr: the first column c (..., n), with its conjugate as the first row; or a tuple ``(c, r)`` with the first
+            row, whose first entry is not read.
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
+
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), of the promoted dtype.
 
     Raises:
         NumericalError: a matrix is singular, or an entry is not finite.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> solve_toeplitz([2.0, 1.0], [3.0, 3.0])
     Tensor([1., 1.])
@@ -54,15 +57,18 @@ def solve_toeplitz(c_or_cr: Any, b: Any, /) -> Array:
 
 
 def solve_circulant(c: Any, b: Any, /) -> Array:
-    """Solution X of ``C @ X = B`` for circulant matrices ``C[i, j] = c[(i - j) mod n]``, by Fourier transforms.
+    """Solve ``C @ X = B`` for circulant matrices ``C[i, j] = c[(i - j) mod n]``, by Fourier transforms.
 
     Args:
         c: the first column (..., n).
-        b: right sides: one vector (n,), or matrices (..., n, k).
+        b: right-hand sides: one vector (n,), or matrices (..., n, k).
+
+    Returns:
+        X (..., n) for a vector, otherwise (..., n, k), of the promoted dtype.
 
     Raises:
         NumericalError: a matrix is singular to working precision, or an entry is not finite.
-        ShapeError: extents do not agree.
+        ShapeError: the extents do not match.
 
     >>> solve_circulant([2.0, 0.0], [2.0, 4.0])
     Tensor([1., 2.])
@@ -85,7 +91,7 @@ def _length(what: str, c: Any, r: Any) -> Any:
 
 @primitive(family="tenferro-linalg.toeplitz_solve.v1", extension="linalg")
 def toeplitz_solve_(v: Spec, b: Spec) -> Spec:
-    """Solution of Toeplitz equations; `v` (..., 1, 2 n - 1) has the diagonals."""
+    """Solution of Toeplitz equations; `v` (..., 1, 2 n - 1) holds the diagonals."""
     require_inexact("solve_toeplitz", v, b)
     return b
 
@@ -99,7 +105,7 @@ def circulant_solve_(c: Spec, b: Spec) -> Spec:
 
 @primitive(family="tenferro-linalg.circulant_product.v1", extension="linalg")
 def circulant_product_(c: Spec, x: Spec) -> Spec:
-    """Products of circulant matrices, given by their first column (..., 1, n), with matrices."""
+    """Products of circulant matrices, given by their first columns (..., 1, n), with matrices."""
     require_inexact("solve_circulant", c, x)
     return x
 

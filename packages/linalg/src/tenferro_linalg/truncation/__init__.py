@@ -1,1 +1,1 @@
-"""Decompositions cut at a rank that is given, computed, or found by a tolerance."""
+"""Decompositions truncated at a rank that is given, computed, or determined by a tolerance."""

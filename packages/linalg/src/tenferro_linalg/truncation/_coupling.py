@@ -1,12 +1,13 @@
 """The coupling of kept and discarded singular vectors, from the matrix and the kept triplets alone.
 
-With ``A_2 = A - U S V*`` applied and never decomposed, the parts x, y of ``dU``, ``dV`` outside the kept spaces solve,
-for each kept value s_j (cf. arXiv 2311.11894)::
+With ``A_2 = A - U S V*``, applied but never decomposed, the components x, y of ``dU``, ``dV`` outside the kept spaces
+solve, for each kept value s_j (cf. arXiv 2311.11894)::
 
     s_j x_j - A_2 y_j = p_j        s_j y_j - A_2* x_j = q_j
 
-Eliminating y leaves ``(s_j^2 - A_2 A_2*) x_j = s_j p_j + A_2 q_j``, which is positive definite where s_j is larger than
-all discarded values: conjugate gradients for all columns at once. The map is its own adjoint, so that the rule closes.
+Eliminating y leaves ``(s_j^2 - A_2 A_2*) x_j = s_j p_j + A_2 q_j``, which is positive definite if s_j is larger than
+all discarded values; conjugate gradients solve it for all columns at once. The map is its own adjoint, so the rule is
+closed.
 """
 
 from typing import Any
@@ -46,7 +47,7 @@ def _kernel(la: Any, ins: Any, outs: Any) -> Any:
 
         b = ratio * p + a @ q
         x, left = _gradients(la, normal, b, 8 * eps, 20 * min(rest.shape[-2:]) + 20)
-        # A solution this large belongs to an operator that is singular to working precision.
+        # A solution this large means that the operator is singular to working precision.
         huge = 64 * max(rest.shape[-2:]) * eps * xp.linalg.norm(x, axis=-2) >= xp.linalg.norm(b, axis=-2)
         _refuse(la, left | (huge & (xp.abs(x).max(axis=-2) > 0)), s, "is not separated from the discarded ones")
         return x, (q + ah @ x) / ratio
@@ -81,7 +82,7 @@ def _gradients(la: Any, normal: Any, b: Any, tolerance: float, steps: int) -> tu
             break
         d = r + xp.where(good, new / xp.where(size > 0, size, 1), 0) * d
         size = xp.where(good, new, size)
-    # Rounding leaves a residual of the size of the operator times the solution.
+    # Rounding leaves a residual proportional to the operator times the solution.
     limit = xp.maximum(64 * goal, (64 * tolerance) ** 2 * product(x, x))
     return x, ((best > limit) & (size > 0))[..., 0, :]
 

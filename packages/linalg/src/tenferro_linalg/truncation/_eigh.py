@@ -1,6 +1,6 @@
 """Truncated eigenvalue decompositions of Hermitian matrices.
 
-The decomposition is the whole one with zero cotangents for what is left out, so that kept and discarded vectors are
+The decomposition is the full one with zero cotangents for the discarded part, so kept and discarded vectors are
 coupled. Where the cut separates ``w`` from ``-w`` the choice jumps, and there is no derivative.
 """
 
@@ -28,20 +28,20 @@ def eigh_trunc(
     x: Any, k: Any = None, /, *, rtol: float | Any | None = None, atol: float | Any | None = None,
     which: str = "magnitude",
 ) -> EighResult:  # fmt: skip
-    """The leading eigenpairs of Hermitian matrices (..., n, n).
+    """Leading eigenpairs of Hermitian matrices.
 
-    The gradient contains the coupling of kept and discarded vectors.
+    The gradient includes the coupling of kept and discarded vectors.
 
     Args:
-        x: Hermitian matrices (..., n, n); of other matrices the Hermitian part.
-        k: how many pairs are kept, at most n: an integer, a size, or a computed 0-d integer array.
-        rtol: without `k`, keep as many pairs as have absolute values above `rtol` times the largest; of a stack, as
-            many as the matrix that has most.
+        x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part.
+        k: number of pairs to keep, at most n: an integer, a symbolic size, or a computed 0-d integer array.
+        rtol: without `k`, keep the pairs whose absolute values exceed `rtol` times the largest; for a stack, the
+            largest number over its matrices.
         atol: without `k`, keep only absolute values above `atol`.
-        which: which eigenvalues come first: of the largest ``"magnitude"``, the ``"largest"`` or the ``"smallest"``.
+        which: order of the eigenvalues: by ``"magnitude"``, descending, or ``"largest"`` or ``"smallest"`` first.
 
     Returns:
-        Eigenvalues (..., k) in that order, and eigenvectors (..., n, k) in columns.
+        Eigenvalues (..., k) in that order, real, and eigenvectors (..., n, k) in columns.
 
     Raises:
         ArgumentError: `k` is out of range, neither `k` nor a tolerance is given, or both are.
@@ -66,13 +66,13 @@ def eigh_trunc(
 
 @primitive(family="tenferro-linalg.one_sided.v1", extension="linalg")
 def one_sided_(x: Spec, w: Spec, *, k: DimLike) -> Spec:
-    """`x`, whose derivative tests that a cut after the first `k` of the eigenvalues `w` parts no equal magnitudes."""
+    """`x`; its derivative tests that a cut after the first `k` of the eigenvalues `w` separates no equal magnitudes."""
     return x
 
 
 @primitive(family="tenferro-linalg.one_sided_change.v1", extension="linalg")
 def one_sided_change_(x: Spec, w: Spec, *, k: DimLike) -> Spec:
-    """`x`, after the test of `one_sided_`."""
+    """Return `x` after the test of `one_sided_`."""
     return x
 
 

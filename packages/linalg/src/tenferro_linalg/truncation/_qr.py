@@ -18,20 +18,20 @@ from tenferro_tensor.catalog import concatenate, stop_gradient
 def qr_trunc(
     x: Any, k: Any = None, /, *, rtol: float | Any | None = None, atol: float | Any | None = None
 ) -> PivotedQRResult:
-    """``A[:, P] ~ Q @ R`` with the k columns of A that QR with pivots takes first.
+    """Low-rank approximation ``A[:, P] ~ Q @ R`` by QR with column pivoting, stopped after k columns.
 
-    The error is mostly a small multiple of the optimal one, and at most ``sqrt(n - k) 2^k`` times as large (Gu and
-    Eisenstat 1996). Derivatives are those at a fixed order of the columns.
+    The error is usually a small multiple of the optimal one, and at most ``sqrt(n - k) 2^k`` times as large (Gu and
+    Eisenstat 1996). Derivatives are taken at a fixed order of the columns.
 
     Args:
         x: matrices (..., m, n).
-        k: how many columns are kept, at most min(m, n): an integer, a size, or a computed 0-d integer array.
-        rtol: without `k`, keep as many columns as have ``|R[i, i]|`` above `rtol` times the largest; of a stack, as
-            many as the matrix that has most.
+        k: number of columns to keep, at most min(m, n): an integer, a symbolic size, or a computed 0-d integer array.
+        rtol: without `k`, keep the columns whose ``|R[i, i]|`` exceeds `rtol` times the largest; for a stack, the
+            largest number over its matrices.
         atol: without `k`, keep only those above `atol`.
 
     Returns:
-        Q (..., m, k), R (..., k, n) and P (..., n).
+        Q (..., m, k), R (..., k, n) and P (..., n), int64.
 
     Raises:
         ArgumentError: `k` is out of range, neither `k` nor a tolerance is given, or both are.

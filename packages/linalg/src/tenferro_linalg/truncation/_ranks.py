@@ -1,7 +1,7 @@
-"""How much a truncation keeps: a number, a computed one, or what exceeds a tolerance.
+"""The rank of a truncation: a number, a computed one, or the number of values that exceed a tolerance.
 
-A rank found by a tolerance is a constant of differentiation. Its primitive has singular values of its own, which stay
-at the point where a derivative is taken as a limit beside it: there the values near zero are larger.
+A rank determined by a tolerance is a constant of differentiation. Its primitive computes its own singular values, which
+stay at the original point when a derivative is taken as a limit at nearby points, where values near zero are larger.
 """
 
 from typing import Any
@@ -16,11 +16,11 @@ from tenferro_tensor_core import Dim, ask, dim_min, int64
 
 
 def kept(what: str, x: Any, k: Any, rtol: Any, atol: Any, kind: str) -> tuple[Any, Any]:
-    """The matrices with all batch axes, and how much of them is kept: an integer, a size, or a 0-d integer array."""
+    """The matrices with all batch axes, and the rank: an integer, a symbolic size, or a 0-d integer array."""
     most = dim_min(*x.spec.shape[-2:])
     if k is not None:
         if rtol is not None or atol is not None:
-            raise ArgumentError(f"{what}: give k, or tolerances, not both", k=str(k))
+            raise ArgumentError(f"{what}: pass either k or tolerances, not both", k=str(k))
         if hasattr(k, "spec"):
             return x, k
         k = k if isinstance(k, Dim) else integer(what, "k", k)
@@ -28,7 +28,7 @@ def kept(what: str, x: Any, k: Any, rtol: Any, atol: Any, kind: str) -> tuple[An
             raise ArgumentError(f"{what}: k={k} is not between 0 and min(m, n) = {most}", k=k)
         return x, k
     if rtol is None and atol is None:
-        raise ArgumentError(f"{what}: give k, how much is kept, or a tolerance, rtol= or atol=")
+        raise ArgumentError(f"{what}: pass k, the rank to keep, or a tolerance, rtol= or atol=")
     x, relative = cut_of(what, x, "rtol", 0.0 if rtol is None else rtol)
     x, absolute = cut_of(what, x, "atol", 0.0 if atol is None else atol)
     if relative[0].spec.shape != x.spec.shape[:-2]:
@@ -42,13 +42,13 @@ def kept(what: str, x: Any, k: Any, rtol: Any, atol: Any, kind: str) -> tuple[An
 
 
 def first(x: Any, k: Any, axis: int) -> Any:
-    """The first `k` entries along an axis, counted from the end."""
+    """The first `k` entries along an axis, which is counted from the end."""
     return truncate(x, k, axis=x.ndim + axis)
 
 
 @primitive(family="tenferro-linalg.rank.v1", extension="linalg")
 def rank_(x: Spec, rtol: Spec, atol: Spec, *, kind: str, what: str) -> Spec:
-    """The number of values above both tolerances, `rtol` times the largest one and `atol`."""
+    """Number of values above both tolerances, `rtol` times the largest one and `atol`."""
     require_inexact(what, x)
     return x.with_(shape=x.shape[:-2], dtype=int64)
 
@@ -69,7 +69,7 @@ def _kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str) -> Any:
         found = values(la.finite(what, x))
         limit = xp.maximum(xp.asarray(rtol)[..., None] * found.max(axis=-1, keepdims=True), xp.asarray(atol)[..., None])
         above = found > limit
-        if kind == "qr":  # on the diagonal of R a small entry may precede a larger one
+        if kind == "qr":  # on the diagonal of R, a small entry may precede a larger one
             above = xp.cumprod(above, axis=-1)
         return above.sum(axis=-1).astype(int64)[()]
 

@@ -1,8 +1,8 @@
 """Singular value decomposition of random sketches (Halko, Martinsson and Tropp 2011).
 
-The range of ``A (A* A)^q Omega`` holds the leading left vectors; with an orthonormal basis Q of it, the decomposition
-of the small matrix ``Q* A`` gives the triplets. Derivatives are those of the triplets themselves: inside the kept
-spaces as for `svd`, and outside by `coupled_`, without any other decomposition.
+The range of ``A (A* A)^q Omega`` contains the leading left vectors; with an orthonormal basis Q of it, the
+decomposition of the small matrix ``Q* A`` yields the triplets. Derivatives are those of the triplets themselves: inside
+the kept spaces as for `svd`, and outside by `coupled_`, without any other decomposition.
 """
 
 from typing import Any
@@ -33,10 +33,10 @@ from tenferro_tensor_core import ask, dim_max, dim_min, real_of, require_equal
 def svd_random(
     x: Any, k: int, /, *, oversample: int = 8, iterations: int = 2, key: Any = None, sketch: Any = None
 ) -> SVDResult:
-    """The `k` largest singular triplets of matrices (..., m, n), from a random sketch.
+    """The `k` largest singular triplets from a random sketch (Halko, Martinsson and Tropp 2011).
 
-    It takes ``O(m n k)`` operations where `svd_trunc` takes ``O(m n min(m, n))``. The error is that of the best
-    approximation of rank `k` times a factor close to 1 where the values fall quickly; more iterations make them fall
+    Takes ``O(m n k)`` operations, compared with ``O(m n min(m, n))`` of `svd_trunc`. The error is that of the best
+    approximation of rank `k` times a factor close to 1 where the values decay quickly; more iterations make them decay
     more quickly. Derivatives are those of the exact triplets, as accurate as the triplets are.
 
     Args:
@@ -44,12 +44,12 @@ def svd_random(
         k: number of triplets, at most min(m, n).
         oversample: columns of the sketch beyond `k`.
         iterations: how often the sketch is multiplied by ``A A*``.
-        key: of the normal numbers of the sketch, which is the same for all matrices of a stack; by default
+        key: random key of the normally distributed sketch, which is the same for all matrices of a stack; by default
             ``random.key(0)``.
-        sketch: in place of these, a matrix (n, l) with l >= k columns.
+        sketch: a matrix (n, l) with l >= k columns to use instead.
 
     Returns:
-        U (..., m, k), S (..., k), Vh (..., k, n).
+        U (..., m, k), S (..., k), real and descending, and Vh (..., k, n).
 
     Raises:
         ArgumentError: `k` is negative or larger than min(m, n), or another number is negative.
@@ -77,8 +77,8 @@ def svd_random(
     else:
         omega = inexact(sketch)
         if omega.ndim != 2:
-            raise ShapeError(f"svd_random: the sketch is one matrix, got shape {show(omega.spec.shape)}")
-        require_equal(omega.spec.shape[0], n, "svd_random: the sketch has other rows than the matrices have columns")
+            raise ShapeError(f"svd_random: the sketch must be one matrix, got shape {show(omega.spec.shape)}")
+        require_equal(omega.spec.shape[0], n, "svd_random: the sketch needs as many rows as the matrices have columns")
         if ask(omega.spec.shape[1], "<", k):
             raise ShapeError(f"svd_random: a sketch of shape {show(omega.spec.shape)} has fewer than k={k} columns")
     omega = stacked(to(stop_gradient(omega), x.dtype), x.spec.shape[:-2])
@@ -106,7 +106,7 @@ def _sketched_kernel(la: Any, ins: Any, outs: Any, *, k: int, iterations: int, b
             q = la.qr(x @ la.qr(xh @ q, "reduced")[0], "reduced")[0]
         u, s, vh = la.svd(q.conj().swapaxes(-1, -2) @ x, False)
         u, s, vh = q @ u[..., :k], s[..., :k].copy(), vh[..., :k, :].copy()
-        # Equal values in a generic basis of U and V alike, where the tests see any dependence on the choice.
+        # Use the same generic basis of equal values in U and V, so that the tests detect any dependence on the choice.
         return rebased_svd(la, (u * s[..., None, :]) @ vh, u, s, vh, None) if basis == "generic" else (u, s, vh)
 
     return run

@@ -1,7 +1,7 @@
 """Truncated singular value decompositions.
 
-The decomposition is the whole one with zero cotangents for what is left out: the term that couples kept and discarded
-vectors is there (cf. arXiv 2311.11894).
+The decomposition is the full one with zero cotangents for the discarded triplets, which includes the term that couples
+kept and discarded vectors (cf. arXiv 2311.11894).
 """
 
 from typing import Any
@@ -15,25 +15,27 @@ from tenferro_tensor_core import Dim
 def svd_trunc(
     x: Any, k: Any = None, /, *, rtol: float | Any | None = None, atol: float | Any | None = None
 ) -> SVDResult:
-    """The largest singular triplets of matrices (..., m, n).
+    """The largest singular triplets of matrices.
 
-    The gradient contains the coupling of kept and discarded vectors. A cut through a multiplet of equal values has
-    no gradient; the error says which `k` keeps it whole.
+    The gradient includes the coupling of kept and discarded vectors. A cut through a multiplet of equal values has no
+    gradient; the error says which `k` keeps the multiplet whole.
 
     Args:
         x: matrices (..., m, n).
-        k: how many triplets are kept, at most min(m, n): an integer, a size, or a computed 0-d integer array.
-        rtol: without `k`, keep as many triplets as have values above `rtol` times the largest; of a stack, as many as
-            the matrix that has most.
+        k: number of triplets to keep, at most min(m, n): an integer, a symbolic size, or a computed 0-d integer array.
+        rtol: without `k`, keep the triplets whose values exceed `rtol` times the largest; for a stack, the largest
+            number over its matrices.
         atol: without `k`, keep only values above `atol`.
 
     Returns:
-        U (..., m, k), S (..., k), Vh (..., k, n).
+        U (..., m, k), S (..., k), real and descending, and Vh (..., k, n).
 
     Raises:
         ArgumentError: `k` is negative or larger than min(m, n), neither `k` nor a tolerance is given, or both are.
         NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
         GaugeError, DegenerateError: (gradient) as for `svd`, and where the cut splits equal values.
+
+    See also: `svd_random`, `svds`.
 
     >>> u, s, vh = svd_trunc([[3.0, 0.0], [0.0, 4.0]], 1)
     >>> s
