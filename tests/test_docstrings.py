@@ -11,7 +11,6 @@ INCOMPLETE = {
     "einsum": 7,
     "fft": 42,
     "gpu": 62,
-    "linalg": 135,
     "runtime": 275,
     "tensor": 380,
     "xla": 63,

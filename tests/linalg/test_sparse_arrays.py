@@ -114,7 +114,7 @@ def test_errors():
         a @ np.ones(3)
     with pytest.raises(ShapeError, match="2 places for"):
         tr.linalg.coo_array(([1.0], ([0, 1], [0, 1])), (2, 2))
-    with pytest.raises(ArgumentError, match="as many rows as columns"):
+    with pytest.raises(ArgumentError, match="integer vectors of equal length"):
         tr.linalg.coo_array(([1.0], ([0.5], [0])), (2, 2))
     with pytest.raises(ShapeError, match="takes a square matrix"):
         tr.linalg.spsolve(tr.linalg.coo_array(([1.0], ([0], [0])), (2, 3)), np.ones(2))

@@ -180,7 +180,7 @@ def test_bad_sketches_are_refused():
     for given, text in (
         ({"k": 3}, "k=3 is not between"),
         ({"k": 1, "oversample": -1}, "oversample=-1"),
-        ({"k": 1, "sketch": np.ones((3, 2))}, "other rows"),
+        ({"k": 1, "sketch": np.ones((3, 2))}, "needs as many rows"),
         ({"k": 2, "sketch": np.ones((2, 1))}, "fewer than k=2"),
     ):
         options: dict[str, Any] = dict(given)
@@ -214,7 +214,7 @@ def test_empty_matrices_and_bad_calls():
     for f in (la.svd_trunc, la.eigh_trunc, la.qr_trunc):
         with pytest.raises(ArgumentError, match=f"{f.__name__}: pass k, the rank to keep"):
             f(np.eye(2))
-        with pytest.raises(ArgumentError, match=f"{f.__name__}: give k, or tolerances"):
+        with pytest.raises(ArgumentError, match=f"{f.__name__}: pass either k or tolerances"):
             f(np.eye(2), 1, rtol=0.1)
         with pytest.raises(ArgumentError, match=f"{f.__name__}: k=3 is not between"):
             f(np.eye(2), 3)

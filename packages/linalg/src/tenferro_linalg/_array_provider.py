@@ -15,7 +15,27 @@ from tenferro_tensor_core import complex_of
 class LinalgProvider:
     """Decompositions and solvers on the arrays of a library with NumPy's interface.
 
-    Matrices are stacks (..., m, n) of raw arrays. A method whose function the library lacks raises `UnsupportedError`.
+    A method whose function the library lacks raises `UnsupportedError`.
+
+    Methods take:
+        x: matrices (..., m, n), a stack of raw arrays.
+        b: right-hand sides (..., n, k), with the batch axes of `x`.
+        what: name of the public function, for messages.
+        name: name of a routine.
+        full: whether U and Vh are square.
+        mode: ``"reduced"`` or ``"complete"``.
+        lower: whether the lower triangle counts; for bands, number of diagonals below the main one.
+        upper: number of diagonals above the main one.
+        hermitian: whether the matrices are Hermitian, not symmetric.
+        adjoint: whether to solve with the adjoint of `x`.
+        unit: whether the diagonal consists of ones and is not read.
+        positive: whether the matrices are positive definite.
+        lu, pivots: results of `lu_factor`.
+        ab: diagonals (..., lower + upper + 1, n), as LAPACK stores them.
+        v: diagonals (..., 2 n - 1) of Toeplitz matrices, from the lower left to the upper right.
+
+    Methods return:
+        Raw arrays with the batch axes of `x`: factors, values or solutions, in the order of their summary.
 
     Attributes:
         xp: the module with NumPy's interface.

@@ -104,8 +104,8 @@ def _register_loops(registry: Registry) -> None:
 
 def _by_rule(name: str, step: Any) -> Any:
     with importing():
-        from tenferro_linalg import loops
-    return getattr(loops, name)(step)
+        from tenferro_linalg.loops import RULES
+    return RULES[name](step)
 
 
 def _register_lowerings(registry: Registry) -> None:

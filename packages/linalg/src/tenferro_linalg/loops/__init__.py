@@ -9,6 +9,9 @@ decompositions, `_pseudo` is the inverse derived from one, `_gaps` and `_ranks` 
 `_norms` are norms of vectors.
 """
 
+from collections.abc import Callable
+from typing import Any, Final
+
 from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
 from tenferro_linalg.loops._factors import (
     cholesky,
@@ -26,37 +29,43 @@ from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 
-__all__ = [
-    "adjugate",
-    "beyond",
-    "certified",
-    "checked",
-    "cholesky",
-    "cotangent_scale",
-    "determinant",
-    "eigenpairs",
-    "eigenvalues",
-    "exchanged",
-    "factors",
-    "frame",
-    "full_rank",
-    "inverse",
-    "kept",
-    "orthogonal",
-    "pivoted",
-    "power_norm",
-    "prefix",
-    "pseudo_inverse",
-    "quotient",
-    "ranked",
-    "rows",
-    "sign_and_logarithm",
-    "singular_triplets",
-    "singular_values",
-    "solve",
-    "solve_by_factors",
-    "solve_triangular",
-    "taken",
-    "triangle",
-    "unsigned",
-]
+__all__ = ["RULES"]
+
+RULES: Final[dict[str, Callable[[Any], Any]]] = {
+    rule.__name__: rule
+    for rule in (
+        adjugate,
+        beyond,
+        certified,
+        checked,
+        cholesky,
+        cotangent_scale,
+        determinant,
+        eigenpairs,
+        eigenvalues,
+        exchanged,
+        factors,
+        frame,
+        full_rank,
+        inverse,
+        kept,
+        orthogonal,
+        pivoted,
+        power_norm,
+        prefix,
+        pseudo_inverse,
+        quotient,
+        ranked,
+        rows,
+        sign_and_logarithm,
+        singular_triplets,
+        singular_values,
+        solve,
+        solve_by_factors,
+        solve_triangular,
+        taken,
+        triangle,
+        unsigned,
+    )
+}
+"""The rules by name: each takes the `Step` of one equation and returns the lowered results."""

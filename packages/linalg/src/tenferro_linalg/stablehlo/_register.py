@@ -165,7 +165,11 @@ WRITTEN: Final[dict[Primitive, Callable[..., Any]]] = {
 
 
 def register(registry: Registry) -> None:
-    """Register the lowerings, for ``tenferro_xla``."""
+    """Register the lowerings, for ``tenferro_xla``.
+
+    Args:
+        registry: the registry.
+    """
     for primitive, function in PLAIN.items():
         registry.lowering(primitive, partial(_lowered, function))
     for primitive, function in TESTED.items():
