@@ -312,3 +312,13 @@ def test_programs_on_several_devices() -> None:
         assert booked(ledger) == [(line, "host", "sim:0", 1, 400), (line, "sim:0", "host", 2, 408)]
         with tr.no_transfers(), pytest.raises(TransferForbiddenError, match="of which nothing has run"):
             compiled(x)
+
+
+def test_a_comparison_names_transfers_that_one_function_makes() -> None:
+    x = tensor([1.0, 2.0, 3.0])
+    compiled = tr.compile(lambda x: tr.sum(x * x))
+    found = tr.compare(compiled, tr.compile(there_and_back), x, repeat=1)
+    text = {d.kind: d.text for d in found.costs}["transfer"]
+    line = UP.rpartition("/")[2]
+    assert text == f"makes 2 transfers between memories instead of 0, of 32 B, the first at {line}"
+    assert [side.transfers for side in (found.old, found.new)] == [0, 2] and found.new.moved_bytes == 32

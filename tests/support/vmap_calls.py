@@ -513,6 +513,7 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.broadcast_shapes tenferro_runtime.can_cast tenferro_runtime.compute_context
     tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.debug_callback
     tenferro_runtime.debug_print tenferro_runtime.dim tenferro_runtime.empty
+    tenferro_runtime.compare
     tenferro_runtime.explain_dispatch tenferro_runtime.export_library tenferro_runtime.eye tenferro_runtime.find_nan
     tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.host_fallback
     tenferro_runtime.identity tenferro_runtime.iinfo

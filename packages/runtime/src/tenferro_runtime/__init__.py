@@ -96,11 +96,20 @@ if TYPE_CHECKING:
     from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
     from tenferro_runtime.fitting import poly, polyfit, roots
-    from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, show_ir, transfers
+    from tenferro_runtime.inspection import compare, explain_dispatch, find_nan, show_config, show_ir, transfers
     from tenferro_runtime.integers import gcd, lcm
     from tenferro_runtime.lanewise import apply_along_axis, apply_over_axes, vectorize
     from tenferro_runtime.nn import gelu, one_hot, relu, sigmoid, silu, softplus
-    from tenferro_runtime.reports import BadStep, Dispatch, Explanation, LibraryFiles, LoopNests, Profile, Transfers
+    from tenferro_runtime.reports import (
+        BadStep,
+        Comparison,
+        Dispatch,
+        Explanation,
+        LibraryFiles,
+        LoopNests,
+        Profile,
+        Transfers,
+    )
 
 __all__ = [
     "LibraryFiles",
@@ -111,6 +120,7 @@ __all__ = [
     "Profile",
     "Program",
     "BadStep",
+    "Comparison",
     "CompiledFunction",
     "ComputeDevice",
     "CostModel",
@@ -225,6 +235,7 @@ __all__ = [
     "complex128",
     "complex64",
     "complexfloating",
+    "compare",
     "compress",
     "concat",
     "concatenate",
@@ -580,11 +591,11 @@ _deferred = deferred(
         "exporting": "LibraryFunction export_library load_library",
         "files": "FileLimits ProgramFileError SavedFunction load",
         "integers": "gcd lcm",
-        "inspection": "explain_dispatch find_nan show_config show_ir transfers",
+        "inspection": "compare explain_dispatch find_nan show_config show_ir transfers",
         "fitting": "poly polyfit roots",
         "lanewise": "apply_along_axis apply_over_axes vectorize",
         "nn": "gelu one_hot relu sigmoid silu softplus",
-        "reports": "BadStep Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
+        "reports": "BadStep Comparison Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
     },
     _namespace.export,
 )

@@ -21,6 +21,9 @@ __all__ = ["FUSION", "How", "Runtime", "current_runtime", "how_of", "optimised_l
 FUSION: Final = "fusion"
 """Under this name a program remembers `How` it is run."""
 
+CHANGES: Final = "changes"
+"""Under this name it remembers the passes that changed the number of its steps, with that number before and after."""
+
 
 class How(NamedTuple):
     """How a program is run.
@@ -119,10 +122,14 @@ class Runtime:
             program = above("rolling").roll(program, self.unroll, self.optimise, exact=self.deterministic)
             if self.check:
                 check_program(program)
+        changes = []
         for run in keeping_layout(self.passes) if self.deterministic else self.passes:
-            program = run(program)
+            before, program = len(program.equations), run(program)
+            if len(program.equations) != before:
+                changes.append((getattr(run, "__name__", repr(run)), before, len(program.equations)))
             if self.check:
                 check_program(program)
+        program.memo[CHANGES] = tuple(changes)
         program.memo[FUSION] = How(self.fusion, self.deterministic, self.overwriting, placement, self.compiler)
         return program
 

@@ -2,6 +2,7 @@
 
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._cards import function_card, program_card
+from tenferro_runtime.inspection._compare import compare
 from tenferro_runtime.inspection._configuration import show_config
 from tenferro_runtime.inspection._dispatch import explain_dispatch
 from tenferro_runtime.inspection._draw import draw
@@ -13,6 +14,7 @@ from tenferro_runtime.inspection._transfers import transfers
 
 __all__ = [
     "MemoryPlan",
+    "compare",
     "draw",
     "explain",
     "explain_dispatch",

@@ -80,7 +80,7 @@ def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
             StepCost(
                 i, _name(eq), _operands(program, eq), outs, _over(eq, memory.victims), c.flops,
                 0 if c.bytes is None else c.bytes, c.workspace, memory.live[i], device, kernel, eq.where,
-                tuple([_inside(inside) for inside in programs_inside(eq)]),
+                tuple([_inside(inside) for inside in programs_inside(eq)]), _parts(eq),
             )
         )  # fmt: skip
     return tuple(steps)
@@ -95,11 +95,18 @@ def _inside(inside: Inside) -> BodyCost:
 
 def _name(eq: Equation) -> str:
     """Name of the primitive; for a region, with the names of its steps."""
-    if eq.op.primitive is not fused:
+    names = _parts(eq)
+    if not names:
         return eq.op.primitive.name
-    names = [inner.op.primitive.name for inner in eq.op.params["program"].equations]
     rest = ", …" if len(names) > MAX_NAMED_STEPS else ""
     return f"fused({', '.join(names[:MAX_NAMED_STEPS])}{rest})"
+
+
+def _parts(eq: Equation) -> tuple[str, ...]:
+    """Names of the primitives of a region."""
+    if eq.op.primitive is not fused:
+        return ()
+    return tuple([inner.op.primitive.name for inner in eq.op.params["program"].equations])
 
 
 def _over(eq: Equation, victims: Mapping[int, int]) -> tuple[int | None, ...]:

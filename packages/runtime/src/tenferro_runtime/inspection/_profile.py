@@ -46,7 +46,7 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
 
 
 def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profile:
-    program = lowered(program)
+    whole_program, program = program, lowered(program)
     for _ in range(WARM_UP_RUNS):
         known = Known(program, {})
         _timed(program, ready, 0, known)
@@ -63,7 +63,7 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
         StepTime(c, ms, ms / total, tuple([run[i] for run in runs]), bodies[i])
         for i, (c, ms) in enumerate(zip(costs, each, strict=True))
     ]
-    return Profile(tuple(times), _replayed(program, ready, repeat), repeat, whole.how(program))
+    return Profile(tuple(times), _replayed(whole_program, ready, repeat), repeat, whole.how(whole_program))
 
 
 def _timed(

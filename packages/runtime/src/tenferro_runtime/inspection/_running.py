@@ -9,6 +9,7 @@ from tenferro_runtime.ir._call import concrete
 from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
 from tenferro_runtime.ir._replay import Known
 from tenferro_runtime.ir._sizes import substituted
+from tenferro_runtime.runtime import promised_like
 from tenferro_tensor import Array, Tensor, catalog, tensor
 from tenferro_tensor_core import int64
 
@@ -29,7 +30,7 @@ def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Ten
                 input=i,
             )
     ready = tuple([tensor(v) for v in values])
-    return concrete(program, tuple([t.spec for t in ready])), ready
+    return promised_like(concrete(program, tuple([t.spec for t in ready])), program), ready
 
 
 def steps(

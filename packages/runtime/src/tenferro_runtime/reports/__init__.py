@@ -1,6 +1,7 @@
 """Reports of program inspection, as plain data that prints for people."""
 
 from tenferro_runtime.reports._bad_step import BadStep, Statistics
+from tenferro_runtime.reports._comparison import Comparison, Difference, Side
 from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
 from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._library import LibraryFiles
@@ -13,6 +14,8 @@ __all__ = [
     "BadStep",
     "BodyCost",
     "BodyTime",
+    "Comparison",
+    "Difference",
     "Dispatch",
     "DispatchStep",
     "Explanation",
@@ -20,6 +23,7 @@ __all__ = [
     "LoopNests",
     "Profile",
     "Statistics",
+    "Side",
     "StepCost",
     "StepTime",
     "TransferRow",

@@ -28,6 +28,7 @@ class StepCost:
         kernel: who brings the kernel.
         where: line of user code.
         bodies: the programs that the step runs: of a loop, a branch or a call.
+        parts: the primitives of a fused step, in order.
     """
 
     index: int
@@ -43,6 +44,7 @@ class StepCost:
     kernel: str
     where: str
     bodies: tuple[BodyCost, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

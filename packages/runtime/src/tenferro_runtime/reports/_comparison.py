@@ -1,0 +1,162 @@
+"""`Comparison`: two programs beside each other, and why one of them takes longer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_runtime.reports._time import Profile, StepTime
+from tenferro_tensor import library
+from tenferro_tensor_core import DimLike
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two programs that are compared.
+
+    Attributes:
+        title: name of the function.
+        compiled: whether it is a compiled function or a program.
+        ms: median time of a call, in milliseconds.
+        profile: times of the steps, measured one by one.
+        flops: operations of all steps that are described.
+        bytes: bytes that the steps read and write.
+        peak_bytes: largest number of bytes alive at a time, ``None`` where sizes are open.
+        nests: loop nests of its native function, ``None`` where it has none.
+        traces: traces for each call, where the arguments were known already.
+        reason: why the function was traced most recently, with the line of the call.
+        transfers: transfers between memories for each call.
+        moved_bytes: their bytes.
+        passes: passes that changed the program, each with the number of steps before and after it.
+    """
+
+    title: str
+    compiled: bool
+    ms: float
+    profile: Profile
+    flops: DimLike
+    bytes: DimLike
+    peak_bytes: int | None
+    nests: int | None
+    traces: float
+    reason: str
+    transfers: int
+    moved_bytes: int
+    passes: tuple[tuple[str, int, int], ...]
+
+    @property
+    def form(self) -> str:
+        """How its program runs."""
+        return self.profile.form
+
+    @property
+    def native(self) -> bool:
+        """Whether its program runs as one native function."""
+        return self.nests is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that takes time in one program and not, or less, in the other.
+
+    Attributes:
+        kind: ``"retrace"``, ``"native"``, ``"fusion"``, ``"callback"``, ``"transfer"``, ``"copy"``, ``"dtype"``,
+            ``"contraction"``, ``"operations"`` or ``"step"``.
+        text: what it is, with the line of code.
+        ms: milliseconds that it may account for, as measured.
+    """
+
+    kind: str
+    text: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tabular):
+    """Two programs, their steps side by side; prints as a sentence and tables. Made by `tr.compare`.
+
+    Attributes:
+        old: the first program.
+        new: the second one.
+        steps: steps that belong together, ``None`` beside one that only one program has.
+        costs: what the second one does that the first does not, or more of, the dearest first.
+        savings: the same the other way round.
+    """
+
+    old: Side
+    new: Side
+    steps: tuple[tuple[StepTime | None, StepTime | None], ...]
+    costs: tuple[Difference, ...]
+    savings: tuple[Difference, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What accounts for the difference."""
+        slow, fast = (self.new, self.old) if self.new.ms >= self.old.ms else (self.old, self.new)
+        reasons = self.costs if slow is self.new else self.savings
+        times = f"{slow.ms / fast.ms:.2g} times" if fast.ms else "infinitely"
+        said = f"{slow.title} takes {times} as long as {fast.title} ({slow.ms:.3g} ms, {fast.ms:.3g} ms)"
+        return f"{said}: it {reasons[0].text}" if reasons else f"{said}, and does nothing that explains it"
+
+    def _table(self) -> TextTable:
+        old, new = self.old, self.new
+        rows = [
+            ("", *["compiled" if side.compiled else "not compiled" for side in (old, new)]),
+            ("ms of a call", f"{old.ms:.4f}", f"{new.ms:.4f}"),
+            ("ms of all steps, one by one", *[f"{sum(s.ms for s in side.profile.steps):.4f}" for side in (old, new)]),
+            ("operations", readable(old.flops), readable(new.flops)),
+            ("bytes moved", readable(old.bytes, "B"), readable(new.bytes, "B")),
+            ("peak of bytes", readable(old.peak_bytes, "B"), readable(new.peak_bytes, "B")),
+            ("steps", str(len(old.profile.steps)), str(len(new.profile.steps))),
+            ("steps inside of fused ones", *[str(_fused(side)) for side in (old, new)]),
+            ("loop nests of the native function", _count(old.nests), _count(new.nests)),
+            ("traces for each call", f"{old.traces:g}", f"{new.traces:g}"),
+            ("transfers for each call", *[_moved(side) for side in (old, new)]),
+            *_passes(old, new),
+        ]
+        return TextTable(("", old.title, new.title), rows, frozenset({1, 2}), "\n".join(self._list()))
+
+    def _list(self) -> list[str]:
+        lines = [f"{self.new.title} {d.text}" for d in self.costs]
+        return [*lines, *[f"{self.old.title} {d.text}" for d in self.savings]]
+
+    def _steps(self) -> TextTable:
+        rows = [(*_cells(old), *_cells(new), _line(new or old)) for old, new in self.steps]
+        head = (self.old.title, "result", "ms", self.new.title, "result", "ms", "line")
+        return TextTable(head, rows, frozenset({2, 5}))
+
+    def __repr__(self) -> str:
+        return f"{self.sentence}\n\n{self._table().text()}\n\n{self._steps().text()}"
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        steps = markup.details("Steps side by side", self._steps().html(), open_=True)
+        html: str = markup.card(markup.element("b", self.sentence), self._table().html(), steps)
+        return html
+
+
+def _fused(side: Side) -> int:
+    return sum([len(s.cost.parts) for s in side.profile.steps])
+
+
+def _count(n: int | None) -> str:
+    return "none" if n is None else str(n)
+
+
+def _moved(side: Side) -> str:
+    return f"{side.transfers}, {readable(side.moved_bytes, 'B')}" if side.transfers else "none"
+
+
+def _passes(old: Side, new: Side) -> list[tuple[str, str, str]]:
+    """Rows of the passes that took away more or fewer steps of one program than of the other."""
+    found = [{name: f"{before} to {after} steps" for name, before, after in side.passes} for side in (old, new)]
+    names = [name for name in dict.fromkeys([*found[0], *found[1]]) if found[0].get(name) != found[1].get(name)]
+    return [(f"pass {name}", found[0].get(name, "nothing"), found[1].get(name, "nothing")) for name in names]
+
+
+def _cells(s: StepTime | None) -> tuple[str, str, str]:
+    return ("", "", "") if s is None else (s.cost.primitive, ", ".join(map(str, s.cost.outputs)), f"{s.ms:.4f}")
+
+
+def _line(s: StepTime | None) -> str:
+    return "" if s is None else s.cost.where
