@@ -18,6 +18,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from tenferro_tensor import Primitive
+
 
 def public_modules(package: str) -> Iterator[ModuleType]:
     """The package and its importable modules whose path has no private part."""
@@ -77,6 +79,10 @@ def function_gaps(function: Any, of: str | None = None) -> list[str]:
     text = inspect.cleandoc(function.__doc__ or "")
     if not text:
         return ["docstring"]
+    if isinstance(function, Primitive):
+        if function.elementwise and not function.metadata:
+            return []
+        function = function._rule
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

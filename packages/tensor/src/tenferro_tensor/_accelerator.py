@@ -26,13 +26,13 @@ from tenferro_tensor.reference import placement
 class AcceleratorBackend(Backend):
     """A backend whose devices, copies and waits are those of the device runtime of its kind.
 
-    What is left to a subclass is `kernel`. A kernel issues its work to the stream of `stream_for` and returns. Copies
-    between two devices of the kind are the runtime's, without a stop in the calling thread.
+    A subclass implements `kernel`. A kernel issues its work to the stream of `stream_for` and returns. The runtime
+    copies between two devices of the kind, without blocking the calling thread.
     """
 
     @property
     def runtime(self) -> DeviceRuntime:
-        """The device runtime of the same kind, made on first use."""
+        """The device runtime of the same kind, created on first use."""
         return device_runtime(self.name)
 
     def devices(self) -> tuple[ComputeDevice, ...]:
@@ -40,12 +40,27 @@ class AcceleratorBackend(Backend):
         return tuple([d.id for d in self.runtime.devices()])
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
-        """A copy in the memory of `device`, on the stream that work goes to there."""
+        """Copy a host array to a device, on the stream that its work goes to.
+
+        Args:
+            array: host array of any shape.
+            device: target device.
+
+        Returns:
+            A raw array in the memory of the device.
+        """
         target = self.runtime.device(device.index)
         return target.upload(array, current_stream(target))
 
     def download(self, raw: Any) -> np.ndarray[Any, Any]:
-        """A copy in main memory; waits for the work that computes the value, and for nothing else of other streams."""
+        """Copy a raw array to main memory; waits for the work that computes it, and for no other stream.
+
+        Args:
+            raw: raw array.
+
+        Returns:
+            A host array.
+        """
         source = self.runtime.device_of(raw)
         return source.download(raw, self.stream_for(source, (raw,))).result()
 
@@ -58,9 +73,17 @@ class AcceleratorBackend(Backend):
         self.runtime.synchronize_all()
 
     def stream_for(self, device: RuntimeDevice, raws: Iterable[Any]) -> Stream:
-        """The stream that work on raw values of a device goes to now, made to wait for what computes them.
+        """The stream for work on raw arrays of a device, after making it wait for the streams that compute them.
 
-        In a `Stream.launch` of that device it is that stream, and the caller of `launch` has ordered the work.
+        Inside `Stream.launch` of that device it is that stream, and the caller of `launch` is responsible for the
+        order.
+
+        Args:
+            device: the device.
+            raws: raw arrays that the work reads.
+
+        Returns:
+            The stream.
         """
         issuing = issuing_stream()
         if issuing is not None and issuing.device is device:
@@ -74,7 +97,17 @@ class AcceleratorBackend(Backend):
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """As the contract says; copies from here to elsewhere need no kernel that is registered."""
+        """As `Backend.kernel`; transfers from this kind of device need no registered kernel.
+
+        Args:
+            op: the op.
+            ins: specs of the operands.
+            outs: specs of the results.
+            device: device that runs it.
+
+        Returns:
+            A callable on raw arrays.
+        """
         if op.primitive is not catalog.transfer:
             return super().kernel(op, ins, outs, device)
         self.require(device)

@@ -43,7 +43,7 @@ from tenferro_tensor_core.forks import importing
 
 
 class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
-    """Operators, methods and attributes of a value, whatever its kind."""
+    """Operators, methods and attributes that all kinds of values share."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -53,41 +53,41 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @abstractmethod
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """Interpret an op, this value being an operand of the highest level."""
+        """Interpret an op, with this value the operand of the highest level."""
 
     def _origin(self) -> str:
-        """Where the value comes from, as a clause of messages about operands."""
+        """Where the value was created, as a clause for messages about operands."""
         inside = getattr(self, "value", None)
         return "of unknown origin" if inside is None else inside._origin()
 
     def _number_class(self) -> type | None:
-        """Class of the Python number that this value stands for, so that it adapts as that would."""
+        """Class of the Python number that this value represents, if it is weakly typed like one."""
         inside = getattr(self, "value", None)
         return None if inside is None else inside._number_class()
 
     def _interval(self) -> Interval:
-        """Bounds that integers keep whatever a program is run on."""
+        """Bounds that integer elements satisfy for all inputs of a program."""
         inside = getattr(self, "value", None)
         return Interval(None, None) if inside is None else inside._interval()
 
     def _linear_form(self) -> LinearForm | None:
-        """A 0-d integer as a constant plus multiples of variables of programs; ``None`` where elements are unknown."""
+        """A 0-d integer as a constant plus multiples of program variables; ``None`` if unknown."""
         inside = getattr(self, "value", None)
         return None if inside is None else inside._linear_form()
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
-        """A 0-d integer as an extent: the number, for a traced value a new size of at most `most`."""
+        """A 0-d integer as an extent: its value, or a new size of at most `most` while tracing."""
         return index(self)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Extents of the axes: integers, and `Size`s where they are open."""
+        """Extents of the axes: integers, and `Size`s where they are symbolic."""
         spec = self.spec
         return sized_shape(spec.shape) if spec.symbolic else spec.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
+        """Dtype of the elements."""
         return self.spec.dtype
 
     @property
@@ -97,22 +97,22 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @property
     def size(self) -> Any:
-        """Number of elements: an integer, or a `Size`."""
+        """Number of elements: an integer or a `Size`."""
         return sized(self.spec.size)
 
     @property
     def device(self) -> ComputeDevice:
-        """The device that computes on this value when nothing else is said."""
+        """The device that computes on this value by default."""
         return self.spec.place.device
 
     @property
     def compute_device(self) -> ComputeDevice | None:
-        """The compute device of its own, which results inherit; ``None`` where it is inferred, as in new arrays."""
+        """The value's own compute device, which results inherit; ``None`` if it is inferred, as for new arrays."""
         return self.spec.place.compute_device
 
     @property
     def memory_space(self) -> MemorySpace:
-        """The memory that the value lies in, fixed when it was made."""
+        """The memory space of the value, fixed when it is created."""
         return self.spec.place.memory_space
 
     if TYPE_CHECKING:  # what only some kinds have, as ``backward()`` and ``grad``
@@ -148,9 +148,19 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     to_device = functions.to_device
 
     def with_compute_device(self, device: str | ComputeDevice | None) -> Array:
-        """The same value with a compute device of its own, which results inherit; with ``None``, without one.
+        """The same value with its own compute device, which results inherit.
 
-        Nothing is moved: the device must compute on the memory where the value lies.
+        Nothing moves: the device must be able to compute on the memory space of the value.
+
+        Args:
+            device: device or its name; None removes the compute device.
+
+        Returns:
+            A value that shares the data.
+
+        Raises:
+            ArgumentError: the device cannot compute on this memory space.
+            PlacementError: there is no such device.
 
         >>> with tr.compute_device("cpu"):
         ...     tr.arange(2).with_compute_device("cpu").spec.place
@@ -166,7 +176,16 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @direct(reshaped, ANY_SIZE)
     def reshape(self, *shape: Any) -> Array:
-        """The same elements in another shape, given as one tuple or as several integers; one may be -1.
+        """Arrange the elements, in row-major order, in another shape.
+
+        Args:
+            shape: extents, as one tuple or as several integers; one may be -1.
+
+        Returns:
+            Array of the given shape.
+
+        Raises:
+            ShapeError: the number of elements differs.
 
         >>> tr.arange(6).reshape(2, -1).shape
         (2, 3)
@@ -174,7 +193,16 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return functions.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Array:
-        """The axes in another order, given as one tuple or as several integers; without any, in reverse.
+        """Permute the axes.
+
+        Args:
+            axes: the new order, as one tuple or as several integers; by default reversed.
+
+        Returns:
+            Array of the dtype of the value.
+
+        Raises:
+            AxisError: an axis is out of range or repeated.
 
         >>> tr.zeros((2, 3, 4)).transpose(1, 0, 2).shape
         (3, 2, 4)
@@ -185,7 +213,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     @property
     @direct(transposed, ANY_SIZE)
     def T(self) -> Array:
-        """The transpose of a matrix; stacks have `mT`, and other orders `transpose`."""
+        """The transpose of a matrix; see `mT` for stacks and `transpose` for other orders."""
         if self.spec.ndim != 2:
             raise ShapeError(
                 f"T is the transpose of a matrix, got {self.spec!r}; use mT for stacks of matrices, "
@@ -197,12 +225,12 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     @property
     @direct(swapped, ANY_SIZE)
     def mT(self) -> Array:
-        """The transpose of each matrix of a stack."""
+        """The transposes of a stack of matrices."""
         return functions.matrix_transpose(self)
 
     @property
     def H(self) -> Array:
-        """The conjugate transpose of each matrix of a stack."""
+        """The conjugate transposes of a stack of matrices."""
         out = functions.matrix_transpose(self)
         return catalog.conj(out) if self.spec.cplx else out
 
@@ -213,42 +241,44 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @property
     def imag(self) -> Array:
-        """The imaginary parts; 0 for real numbers."""
+        """The imaginary parts; zeros for real numbers."""
         return functions.imag(self)
 
     @property
     def at(self) -> At:
-        """Updates as functions: ``x.at[key].set(values)`` is `x` with a part replaced, as are ``add``, ``multiply``,
-        ``subtract``, ``min`` and ``max``."""
+        """Functional updates: ``x.at[key].set(values)`` returns `x` with a part replaced; also ``add``, ``multiply``,
+        ``subtract``, ``min`` and ``max``.
+        """
         return At(self)
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a derivative passes through this value."""
+        """Whether this value takes part in differentiation."""
         return False
 
     def detach(self) -> Array:
-        """The same data as a constant of every differentiation.
+        """The same data, as a constant of every differentiation.
 
-        In a trace it is a step, so that the program keeps the gradient out when it is differentiated later.
+        While tracing it is a primitive of the program, so that the program stops the gradient when it is differentiated
+        later.
         """
         return catalog.stop_gradient(self)
 
     @direct(copied)
     def copy(self) -> Array:
-        """The same elements in memory of their own."""
+        """A copy in its own memory."""
         return functions.asarray(self, copy=True)
 
     def _copied(self) -> Any:
-        """The same value in memory of its own, where it has memory."""
+        """The same value in its own memory, if it has memory."""
         return self._alias()
 
     def _assign(self, key: Any, values: Any, lost: bool = False) -> None:
-        """``self[key] = values`` where there is anything to decide; `lost` where the object is gone afterwards."""
+        """The slow path of ``self[key] = values``; `lost` if the object is discarded afterwards."""
         assign(self, key, values, lost)
 
     def _go_over(self, updated: Any) -> None:
-        """Stand for what an assignment to elements made of this value."""
+        """Become the result of an assignment to elements of this value."""
         self._stand_for(updated)
 
     if TYPE_CHECKING:  # what editors and type checkers are told of the operators below
@@ -290,7 +320,9 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         __getitem__ = getitem
 
     def _operate(self, op: Any, x: Any, y: Any) -> Any:
-        """``op(x, y)`` for an operator of which this value is one operand; `NotImplemented` where the other is none."""
+        """``op(x, y)`` for an operator, where this value is one operand; `NotImplemented` if the other is
+        unsupported.
+        """
         other = y if x is self else x
         if other.__class__ in SCALARS or isinstance(other, (Array, np.ndarray, np.generic)):
             return op.generic((x, y))

@@ -22,12 +22,14 @@ _allowed: ContextVar[bool] = ContextVar("tenferro host fallback", default=False)
 
 @contextmanager
 def host_fallback() -> Iterator[None]:
-    """Context manager: an operation of a family that a device has no kernel for runs on the CPU.
+    """Let operations of a family run on the CPU if a device has no kernel for them.
 
-    Its operands are copied to main memory and its results back to the device, and the calling thread waits for them.
-    Each copy stands in the log of `transfers`, and `no_transfers` forbids it. Nothing changes where there is a kernel.
-    The permission is asked for at every run, also of a compiled program that was made inside of the scope; threads that
-    are started inside are outside of it.
+    Operands are copied to main memory and results back to the device, and the calling thread waits for them. Each copy
+    is in the transfer log, and `no_transfers` forbids it. Operations with a kernel are unaffected. The permission is
+    checked at every run, also of a compiled program created inside the scope; threads started inside are outside it.
+
+    Returns:
+        A context manager.
 
     >>> with host_fallback():
     ...     print(tr.linalg.det(tr.eye(2)))
@@ -42,21 +44,28 @@ def host_fallback() -> Iterator[None]:
 
 
 def falling_back() -> bool:
-    """Whether operations without a kernel may run on the CPU in this context."""
+    """Whether operations without a kernel may run on the CPU in this context.
+
+    Returns:
+        True inside `host_fallback`.
+
+    >>> falling_back()
+    False
+    """
     return _allowed.get()
 
 
 class HostKernel:
-    """The kernel of the CPU as that of a device: copies operands and results, if that is allowed when it runs.
+    """A CPU kernel as the kernel of another device: copies operands and results, if permitted when it runs.
 
     Args:
         backend: the `Backend` of the device, which moves the data.
-        device: where the results go.
-        make: makes the kernel of the CPU.
-        ins: specs of the operands; other arguments than arrays there are passed on.
+        device: device of the results.
+        make: creates the CPU kernel.
+        ins: specs of the operands; other arguments are passed on.
         outs: specs of the results.
         params: the metadata of the op.
-        refusal: makes the error that is raised without permission.
+        refusal: creates the error that is raised without permission.
     """
 
     __slots__ = ("_backend", "_device", "_far", "_refusal", "_run")

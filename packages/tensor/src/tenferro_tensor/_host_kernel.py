@@ -24,14 +24,19 @@ def _core() -> Table:
 
 
 def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any] | None:
-    """The kernel of an op on NumPy arrays, wherever its specs lie: the reference, or what a family has for the CPU.
+    """The kernel of an op on NumPy arrays, whatever the place of its specs: the reference, or a family's CPU kernel.
 
-    It takes NumPy arrays and Python numbers, and gives an array or a tuple of them, which may be views. A backend whose
-    accelerator computes on memory that the host can reach calls it on that memory, and wraps the results.
+    It takes NumPy arrays and Python numbers, and returns an array or a tuple of them, which may be views. A backend
+    whose accelerator memory the host can access calls it on that memory and wraps the results.
+
+    Args:
+        op: the op.
+        ins: specs of the operands.
+        outs: specs of the results.
 
     Returns:
-        The kernel. None for `transfer`, and for ops that a family registered for every backend, because they are made
-        of other ops: ``Backend.kernel`` has them. None also where nobody has a kernel.
+        The kernel; None for `transfer`, for ops that a family registered for every backend because they consist of
+        other ops (``Backend.kernel`` has them), and if there is no kernel.
 
     >>> from tenferro_tensor import MemorySpace, Place, catalog
     >>> far = Spec((2,), np.dtype("float64"), Place(MemorySpace("abacus:0")))

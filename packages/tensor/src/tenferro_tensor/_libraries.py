@@ -12,10 +12,16 @@ _lock = new_lock()
 
 
 def library(name: str) -> Any:
-    """A module that is imported on first use, as by ``import name``.
+    """Import a module on first use, as ``import name`` does, by one thread at a time.
 
-    Python locks each module by itself while it is imported. Where a library's modules import each other in a circle, as
-    SciPy's do, threads that begin with different ones would otherwise see each other's half-made modules.
+    Python locks each module separately while it is imported. If the modules of a library import each other circularly,
+    as SciPy's do, threads that start with different ones could otherwise see partially initialised modules.
+
+    Args:
+        name: name of the module.
+
+    Returns:
+        The module.
 
     >>> library("math").pi
     3.141592653589793

@@ -54,7 +54,7 @@ _all: WeakSet[Primitive] = WeakSet()
 
 
 def _freeze(value: Any) -> Any:
-    """Hashable canonical form of a metadata value: lists become tuples, NumPy scalars and integer enums numbers."""
+    """Hashable canonical form of metadata: lists become tuples, NumPy scalars and integer enums numbers."""
     cls = value.__class__
     if cls is int or cls is str:
         return value
@@ -75,13 +75,13 @@ def is_open(value: Any) -> bool:
 
 
 class Op(OpBase):
-    """A primitive with its metadata fixed; calling it applies it to array operands.
+    """A primitive with fixed metadata; calling it applies it to array operands.
 
     Attributes:
         primitive: the primitive.
         params: the metadata by name, in declared order.
-        symbolic: whether the metadata hold open sizes.
-        entries: how to run it, by what the operands are; see `OpBase`.
+        symbolic: whether the metadata contain symbolic sizes.
+        entries: how to run it, by specs of the operands; see `OpBase`.
     """
 
     __slots__ = ("__weakref__", "params", "primitive", "symbolic")
@@ -92,7 +92,14 @@ class Op(OpBase):
         self.symbolic = any(map(is_open, params.values()))
 
     def generic(self, operands: tuple[Any, ...]) -> Any:
-        """Apply the op to operands of any kind: the one of the highest level interprets it."""
+        """Apply the op to operands of any kind; the one of the highest level interprets it.
+
+        Args:
+            operands: values, NumPy arrays, numbers and sizes.
+
+        Returns:
+            The result, or a tuple of results.
+        """
         bind: Any = None
         level = -1
         for a in operands:
@@ -108,11 +115,25 @@ class Op(OpBase):
         return state.tensor.evaluate(self, operands) if bind is None else bind(self, operands)
 
     def evaluate(self, operands: tuple[Any, ...]) -> Any:
-        """Run the op on concrete operands."""
+        """Run the op on concrete operands.
+
+        Args:
+            operands: tensors and Python scalars.
+
+        Returns:
+            The result, or a tuple of results.
+        """
         return state.tensor.evaluate(self, operands)
 
     def infer(self, *specs: Spec) -> Spec | tuple[Spec, ...]:
-        """Output spec, or tuple of specs for a primitive of several outputs."""
+        """Infer the output specs.
+
+        Args:
+            specs: specs of the operands.
+
+        Returns:
+            The output spec, or a tuple of them if the primitive has several outputs.
+        """
         return self.primitive.infer(*specs, **self.params)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -156,7 +177,15 @@ class Primitive:
 
     @staticmethod
     def adopt(x: Any, **how: Any) -> Any:
-        """A concrete tensor of host data, as `Tensor.adopt` makes it."""
+        """Convert host data to a concrete tensor; see `Tensor.adopt`.
+
+        Args:
+            x: host data.
+            how: options of `Tensor.adopt`.
+
+        Returns:
+            The tensor.
+        """
         return state.tensor.adopt(x, **how)
 
     def __init__(
@@ -200,7 +229,7 @@ class Primitive:
         return self.op(**params)(*args)
 
     def op(self, **params: Any) -> Op:
-        """The op with the given metadata: one object for equal metadata."""
+        """Return the op with the given metadata; equal metadata yield the same object."""
         if self.bare is not None and not params:
             return self.bare
         given = {**self._defaults, **params} if len(params) != len(self.metadata) else params
@@ -237,7 +266,20 @@ class Primitive:
         return op
 
     def infer(self, *specs: Spec, **params: Any) -> Spec | tuple[Spec, ...]:
-        """Output specs of the primitive for operand specs; raises the typed error that names what is wrong."""
+        """Infer the output specs.
+
+        Args:
+            specs: specs of the operands.
+            params: the metadata.
+
+        Returns:
+            The output spec, or a tuple of them.
+
+        Raises:
+            ArgumentError: the number of operands is wrong.
+            ShapeError, DTypeError, AxisError: the operands do not fit.
+            RegistryError: the inference function did not return specs.
+        """
         variadic = bool(self.operands) and self.operands[-1].startswith("*")
         if len(specs) < len(self.operands) - variadic or (len(specs) > len(self.operands) and not variadic):
             raise ArgumentError(
@@ -268,11 +310,11 @@ class Primitive:
 
     @property
     def signature(self) -> str:
-        """The call as a reader would write it, ``name(x, y, *, axes)``."""
+        """The call as source code, ``name(x, y, *, axes)``."""
         return f"{self.name}({', '.join(self.operands + (('*', *self.metadata) if self.metadata else ()))})"
 
     def live_ops(self) -> Iterator[Op]:
-        """The ops that are alive now, for inspection and clearing of their plans."""
+        """Iterate over the ops that are alive, to inspect and clear their plans."""
         if self.bare is not None:
             yield self.bare
         # Other threads make ops meanwhile: the references are copied in one step, which iterating over values is not.
@@ -298,7 +340,14 @@ class Primitive:
 
 
 def primitives() -> list[Primitive]:
-    """All primitives of the process, by name."""
+    """Return all primitives of the process.
+
+    Returns:
+        The primitives, sorted by name.
+
+    >>> [p.name for p in primitives() if p.name.startswith("reduce_a")]
+    ['reduce_all', 'reduce_any']
+    """
     with _lock:
         return sorted(_all, key=lambda p: p.name)
 
@@ -334,7 +383,7 @@ def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
 
 
 def _adopted(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Host arrays among the operands become concrete tensors, sizes values; anything else is a typed error."""
+    """Convert host arrays to concrete tensors and sizes to values; anything else is a typed error."""
     adopted = []
     for i, a in enumerate(args):
         if a.__class__ in SCALARS or hasattr(a, "_bind"):
@@ -367,11 +416,22 @@ def primitive(
     widens: bool | None = ...,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 def primitive(infer: Callable[..., Any] | None = None, /, **kind: Any) -> Any:
-    """Make a `Primitive` of an inference function; see the module's text.
+    """Create a `Primitive` from an inference function; usable as a decorator.
 
     Args:
         infer: maps operand specs and metadata to an output spec, or to a tuple of them.
         kind: ``elementwise``, ``domain``, ``chooser``, ``family``, ``extension``, ``widens`` of `Primitive`.
+
+    Returns:
+        The primitive; without `infer`, a decorator.
+
+    >>> from tenferro_tensor import Spec
+    >>> @primitive
+    ... def mirrored(x: Spec, *, axes: tuple[int, ...]) -> Spec:
+    ...     '''Reverse the order of the elements along axes.'''
+    ...     return x
+    >>> mirrored.signature
+    'mirrored(x, *, axes)'
     """
     if infer is not None:
         return Primitive(infer)

@@ -10,17 +10,17 @@ from tenferro_tensor._primitive import Primitive
 
 
 class Registration:
-    """What a registration returns: `undo` takes the entry back, and so does the end of a ``with`` block.
+    """An entry of the registry; `undo`, or the end of a ``with`` block, removes it.
 
-    Where the entry replaced another one, that one is valid again afterwards.
+    If the entry replaced another one, that one becomes valid again.
 
     Attributes:
         table: name of the table, as in ``"kernel"``.
         primitive: the primitive.
         backend: backend name of a kernel, else ``None``.
-        entry: what was registered.
-        owner: whose code registered it.
-        replaced: the registration whose place it took, or ``None``.
+        entry: the registered object.
+        owner: the code that registered it.
+        replaced: the registration that it replaced, or ``None``.
     """
 
     __slots__ = ("_undo", "backend", "entry", "owner", "primitive", "replaced", "table")
@@ -44,7 +44,7 @@ class Registration:
         return self.primitive if self.backend is None else (self.primitive, self.backend)
 
     def undo(self) -> None:
-        """Take the entry back; a second time, nothing happens."""
+        """Remove the entry; a second call has no effect."""
         self._undo(self)
 
     def __enter__(self) -> Registration:

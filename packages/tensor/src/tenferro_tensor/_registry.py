@@ -39,26 +39,26 @@ is a pair of sizes: where the first exceeds the second, a program uses them."""
 
 
 class Codec(NamedTuple):
-    """Metadata to plain data, and back."""
+    """Conversion of metadata to plain data and back."""
 
     encode: Callable[[dict[str, Any]], dict[str, Any]]
     decode: Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Pruning(NamedTuple):
-    """What replaces an op of which only some outputs are used, and whether these keep their bits."""
+    """The replacement of an op with unused outputs, and whether the remaining outputs keep their bits."""
 
     prune: Callable[..., Any]
     keeps_bits: bool
 
 
 class Cost(NamedTuple):
-    """What one application of a primitive takes; sizes may be symbolic.
+    """Cost of one application of a primitive; sizes may be symbolic.
 
     Attributes:
-        flops: floating-point operations, a complex one counted as the real ones it is made of; ``None`` if unknown.
-        bytes: bytes that it reads and writes; ``None`` stands for those of its operands and results.
-        workspace: bytes that it allocates besides its outputs and gives back when it is done.
+        flops: floating-point operations, with complex ones counted as their real ones; ``None`` if unknown.
+        bytes: bytes read and written; ``None`` for those of the operands and results.
+        workspace: bytes allocated temporarily, besides the outputs.
     """
 
     flops: DimLike | None
@@ -69,10 +69,9 @@ class Cost(NamedTuple):
 class Registry:
     """Tables of kernels, rules and lowerings by primitive.
 
-    Each registration says who wins only by being the only one: a second, different entry for a key is a
-    `RegistryError`, unless ``replace=True``. An entry that replaces another one is logged, stands in `replacements`
-    and in the output of ``explain``, and is taken back by its `Registration`. Eager calls and compiled functions
-    follow at once; a `Program` that has run before keeps the kernels that it was prepared with.
+    A second, different entry for a key is a `RegistryError`, unless ``replace=True``. A replacement is logged, appears
+    in `replacements` and in the output of ``explain``, and is undone by its `Registration`. Eager calls and compiled
+    functions follow at once; a `Program` that has run before keeps the kernels that it was prepared with.
     """
 
     def __init__(self) -> None:
@@ -108,90 +107,127 @@ class Registry:
         self._loading = new_lock()
 
     def kernel(self, primitive: Primitive, backend: str, make: KernelMaker, *, replace: bool = False) -> Registration:
-        """Register the kernel of a primitive for a backend name.
+        """Register the kernel of a primitive for a backend.
 
         Args:
             primitive: the primitive.
             backend: backend name, as in ``"cpu"`` or ``"cuda"``.
             make: called as ``make(ins, outs, **params)`` with concrete specs; returns a callable on raw arrays.
-            replace: take the place of an earlier entry.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("kernel", primitive, backend, make, replace)
 
     def rule(self, primitive: Primitive, record: Any, *, replace: bool = False) -> Registration:
-        """Register the derivative rule of a primitive, one of the records of ``tenferro_runtime.extension``."""
-        return self._put("rule", primitive, None, record, replace)
-
-    def taylor(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
-        """Register how a primitive acts on power series, in place of the recurrence that its derivative rule gives.
+        """Register the derivative rule of a primitive.
 
         Args:
             primitive: the primitive.
-            rule: ``rule(*operands, **metadata)``, a generator of the coefficients of the output, or of tuples of them
-                for several outputs, one order after the other and without end. An operand ``x`` has its own by index:
-                ``x[k]`` is the coefficient ``x^(k)(0) / k!``, and coefficient k of the output may ask for those up to
-                k. ``None`` is zero, of an operand as of an output.
-            replace: take the place of an earlier entry.
+            record: a record of ``tenferro_runtime.extension``.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
+        """
+        return self._put("rule", primitive, None, record, replace)
+
+    def taylor(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
+        """Register how a primitive acts on power series, instead of the recurrence derived from its derivative rule.
+
+        Args:
+            primitive: the primitive.
+            rule: ``rule(*operands, **metadata)``, a generator that yields the coefficients of the output (tuples of
+                them for several outputs), one order after the other, endlessly. ``x[k]`` is coefficient ``x^(k)(0) /
+                k!`` of an operand; coefficient k of the output may use those up to k. ``None`` is zero, for operands
+                and outputs.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("taylor", primitive, None, rule, replace)
 
     def lowering(self, primitive: Primitive, lower: Callable[..., Any], *, replace: bool = False) -> Registration:
-        """Register the StableHLO lowering of a primitive, read by ``tenferro_xla``."""
-        return self._put("lowering", primitive, None, lower, replace)
-
-    def loops(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
-        """Register how a primitive becomes loop nests where a whole program becomes one native function.
-
-        Primitives without such a rule and without an expansion are calls of their kernels there.
+        """Register the StableHLO lowering of a primitive, used by ``tenferro_xla``.
 
         Args:
             primitive: the primitive.
-            rule: ``rule(step)``, with a `tenferro_runtime.lowering.Step`, writes statements and gives the results.
-            replace: take the place of an earlier entry.
+            lower: ``lower(emitter, operands, outs, **metadata)``.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
+        """
+        return self._put("lowering", primitive, None, lower, replace)
+
+    def loops(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
+        """Register how a primitive becomes loop nests when a whole program becomes one native function.
+
+        There, primitives without such a rule and without an expansion are calls of their kernels.
+
+        Args:
+            primitive: the primitive.
+            rule: ``rule(step)``, with a `tenferro_runtime.lowering.Step`, emits statements and returns the results.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("loops", primitive, None, rule, replace)
 
     def batching(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
         """Register how a primitive is applied to all lanes of a batch at once, for ``vmap``.
 
-        Element-wise primitives need no rule. Another one without a rule is its expansion, unless it has derivatives of
-        its own; else it is applied to one lane after the other.
+        Element-wise primitives need no rule. Without a rule, the expansion of a primitive is used, unless the primitive
+        has derivative rules; else it is applied to the lanes one after the other.
 
         Args:
             primitive: the primitive.
-            rule: ``rule(size, values, batched, **metadata)``: the number of lanes, the operands, and which of these
-                have a leading axis for the lanes; returns the output, or the tuple of outputs, with that axis. See
+            rule: ``rule(size, values, batched, **metadata)`` with the number of lanes, the operands, and flags for
+                those with a leading lane axis; returns the output, or the tuple of outputs, with that axis. See
                 `tenferro_runtime.batching` for rules of common kinds.
-            replace: take the place of an earlier entry.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("batching", primitive, None, rule, replace)
 
     def sparsity(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
-        """Register which elements of its operands each output of a primitive depends on, read by sparse derivatives.
+        """Register which elements of its operands each output of a primitive depends on, for sparse derivatives.
 
-        Without such a rule, an element-wise primitive depends on the elements at the same indices, one with an
-        expansion on what that does, and any other on all elements of each operand.
+        Without such a rule, an element-wise primitive depends on the elements at the same indices, a primitive with an
+        expansion on those of the expansion, and any other on all elements of each operand.
 
         Args:
             primitive: the primitive.
-            rule: ``rule(step)``, with a `tenferro_runtime.extension.SparsityStep`; for each output and each operand it
-                returns a tuple of `IndexMap`, or ``None`` where the derivative is zero everywhere.
-            replace: take the place of an earlier entry.
+            rule: ``rule(step)``, with a `tenferro_runtime.extension.SparsityStep`, returns for each output and each
+                operand a tuple of `IndexMap`, or ``None`` where the derivative is zero everywhere.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("sparsity", primitive, None, rule, replace)
 
     def pruning(
         self, primitive: Primitive, prune: Callable[..., Any], *, keeps_bits: bool = False, replace: bool = False
     ) -> Registration:
-        """Register what replaces an op of which only some outputs are used.
+        """Register the replacement of an op of which only some outputs are used.
 
         Args:
             primitive: the primitive.
-            prune: ``prune(op, used)``, with a flag for each output, gives ``(new_op, outputs)``, where ``outputs[i]``
-                is the index of old output ``i`` among the new ones, ``None`` if it is gone; or ``None`` to keep the op.
-            keeps_bits: whether the outputs that are left have the same bits as before; deterministic programs are
-                pruned only then.
-            replace: take the place of an earlier entry.
+            prune: ``prune(op, used)``, with a flag for each output, returns ``(new_op, outputs)``, where ``outputs[i]``
+                is the index of old output ``i`` among the new ones, or ``None`` if it is gone; or returns ``None`` to
+                keep the op.
+            keeps_bits: whether the remaining outputs have the same bits as before; deterministic programs are pruned
+                only then.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("pruning", primitive, None, Pruning(prune, keeps_bits), replace)
 
@@ -203,39 +239,54 @@ class Registry:
         *,
         replace: bool = False,
     ) -> Registration:
-        """Register how the metadata of a primitive go into program files, where they are more than plain data.
+        """Register how the metadata of a primitive are stored in program files, if they are more than plain data.
 
         Args:
             primitive: the primitive.
             encode: maps the metadata to a dictionary of numbers, strings, tuples, dtypes, sizes, specs and programs.
-            decode: maps such a dictionary back; it gets what a file holds, and raises `ValueError` where that is wrong.
-            replace: take the place of an earlier entry.
+            decode: maps such a dictionary back; raises `ValueError` if the contents of the file are invalid.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
         """
         return self._put("codec", primitive, None, Codec(encode, decode), replace)
 
     def cost(self, primitive: Primitive, model: Callable[..., Any], *, replace: bool = False) -> Registration:
-        """Register what a primitive costs: ``model(ins, outs, **params)`` gives its `Cost`, sizes left open."""
+        """Register the cost model of a primitive.
+
+        Args:
+            primitive: the primitive.
+            model: ``model(ins, outs, **params)`` returns a `Cost`; sizes may be symbolic.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
+        """
         return self._put("cost", primitive, None, model, replace)
 
     def expansion(
         self, primitive: Primitive, f: Callable[..., Any], *, keep: bool = False, replace: bool = False
     ) -> Registration:
-        """Register what a primitive is in terms of other operations.
+        """Register the expansion of a primitive in terms of other operations.
 
-        Programs run these operations instead of the primitive, so that they fuse with the steps around it. Where
-        nothing else is registered, the expansion is also the kernel on every backend, the StableHLO lowering, and
-        what derivatives are taken of. Deterministic programs keep the primitive, and so the bits of its eager calls.
+        Programs run these operations instead of the primitive, so that they fuse with their neighbours. By default, the
+        expansion is also the kernel on every backend, the StableHLO lowering, and the definition of derivatives.
+        Deterministic programs keep the primitive, and thereby the bits of its eager calls.
 
         Args:
             primitive: a primitive of an operation family.
-            f: ``f(*operands, **metadata)``, written with functions of arrays that can be traced; it returns what the
-                inference of the primitive says, a tuple where that is one.
-            keep: keep the primitive in programs, too, where a kernel is registered for their backend.
-            replace: take the place of an earlier entry.
+            f: ``f(*operands, **metadata)``, written with traceable array functions; returns what the inference of the
+                primitive says, a tuple if that is one.
+            keep: keep the primitive in programs if a kernel is registered for their backend.
+            replace: replace an earlier entry.
+
+        Returns:
+            The registration, which can be undone.
 
         Raises:
-            RegistryError: `f` does not take these arguments, or the primitive is one of the core vocabulary, in which
-                expansions are written.
+            RegistryError: `f` does not take these arguments, or the primitive is a core primitive, in which expansions
+                are written.
         """
         if primitive.in_house and primitive.family is None:
             raise RegistryError(
@@ -246,10 +297,18 @@ class Registry:
         return self._put("expansion", primitive, None, Expansion(primitive, f, keep), replace)
 
     def find(self, table: str, primitive: Primitive, key: Any = None) -> Any | None:
-        """The entry for a primitive, loading the extension that brings it if there is one; else ``None``.
+        """Return the entry for a primitive, after loading the extension that provides it if necessary.
 
-        A kernel registered for the backend ``"*"`` serves every backend that has none of its own, and where there is
-        no such kernel either, the expansion of the primitive does.
+        A kernel registered for the backend ``"*"`` serves every backend without its own, and the expansion of a
+        primitive replaces a missing kernel.
+
+        Args:
+            table: name of the table, as in ``"kernel"``.
+            primitive: the primitive.
+            key: backend name in the table of kernels, else None.
+
+        Returns:
+            The entry, or None.
         """
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
@@ -273,15 +332,25 @@ class Registry:
         return self._tables["expansion"].get(primitive) if found is None else found
 
     def backends_of(self, primitive: Primitive) -> tuple[str, ...]:
-        """Names of the backends that have a kernel of the primitive registered now."""
+        """Names of the backends for which a kernel of the primitive is registered now.
+
+        Args:
+            primitive: the primitive.
+
+        Returns:
+            The sorted names.
+        """
         return tuple(sorted(b for p, b in self._tables["kernel"] if p is primitive))
 
     def load_extension(self, name: str) -> None:
         """Run the registration function of an installed extension, once.
 
+        Args:
+            name: name of the extension.
+
         Raises:
-            RegistryError: no installed distribution offers the extension, several do, or it fails to load; what a
-                registration put before it failed is taken back.
+            RegistryError: no installed distribution offers the extension, several do, or it fails to load; its
+                registrations are then undone.
         """
         with self._loading:
             if name in self._loaded or name in self._registering:
@@ -320,16 +389,25 @@ class Registry:
                 self._registrant, (self._guest, self._guest_words) = outer, around
 
     def _undo(self, start: int) -> None:
-        """Take back what a registration that failed half-way has put, so that it can be tried again."""
+        """Undo the registrations of an extension that failed, so that it can be tried again."""
         for made in reversed(self._journal[start:]):
             made.undo()
 
     def extensions(self) -> dict[str, bool]:
-        """Installed extensions by name, and whether each has been loaded."""
+        """Names of the installed extensions, and whether each has been loaded."""
         return {name: name in self._loaded for name in sorted(entry_points.installed(EXTENSIONS))}
 
     def registration(self, table: str, primitive: Primitive, key: Any = None) -> Registration | None:
-        """The registration of the entry that `find` gives now, loading nothing."""
+        """The registration of the entry that `find` would return, without loading anything.
+
+        Args:
+            table: name of the table, as in ``"kernel"``.
+            primitive: the primitive.
+            key: backend name in the table of kernels, else None.
+
+        Returns:
+            The registration, or None.
+        """
         for wanted in [primitive] if key is None else [(primitive, key), (primitive, "*")]:
             made = self._live.get((table, wanted))
             if made and wanted in self._tables[table]:
@@ -337,12 +415,20 @@ class Registry:
         return None
 
     def is_replaced(self, primitive: Primitive, backend: str) -> bool:
-        """Whether the kernel for a backend took the place of another one: code that knows only that one keeps away."""
+        """Whether the kernel for a backend replaced another one; code written for the original must then not be used.
+
+        Args:
+            primitive: the primitive.
+            backend: backend name.
+
+        Returns:
+            True if it did.
+        """
         made = self.registration("kernel", primitive, backend)
         return made is not None and made.replaced is not None
 
     def replacements(self) -> tuple[Registration, ...]:
-        """The entries that are valid now and took the place of another one, in the order of their registration."""
+        """The valid entries that replaced others, in the order of their registration."""
         with self._lock:
             return tuple([made[-1] for made in self._live.values() if made and made[-1].replaced is not None])
 
@@ -402,7 +488,7 @@ class Registry:
 
 
 def _hooks(table: str, entry: Any) -> list[tuple[str, Any]]:
-    """The functions of an entry, by hook; rules are records that `tenferro_runtime` knows."""
+    """The functions of an entry, by hook; `tenferro_runtime` checks rules, which are records."""
     if isinstance(entry, (Pruning, Codec)):
         return [(name, f) for name, f in entry._asdict().items() if name != "keeps_bits"]
     if isinstance(entry, Expansion):
@@ -411,7 +497,7 @@ def _hooks(table: str, entry: Any) -> list[tuple[str, Any]]:
 
 
 def _log_replacement(made: Registration, before: Registration) -> None:
-    """A guest that changes what another one brings deserves more notice than one that changes its own."""
+    """A guest that replaces the entry of another distribution is logged as a warning, of its own as information."""
     import logging  # when there is something to say
 
     same = before.owner.module.partition(".")[0] == made.owner.module.partition(".")[0]

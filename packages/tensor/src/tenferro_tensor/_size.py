@@ -35,12 +35,12 @@ from tenferro_tensor_core import (
 
 
 class Size:
-    """An extent that is open while a function is traced.
+    """A symbolic extent while a function is traced.
 
-    ``+ - * // %`` with integers and sizes give sizes; comparisons are answered by bounds, else by the traced example
-    under a guard; with anything else it is a number of the program. ``int``, ``range``, ``float`` specialise. Once it
-    has been a key it is its number, also after the trace, when the table compares it. In other threads, which the trace
-    does not reach, and in other processes it is a number, too: pools of workers search for contraction paths.
+    ``+ - * // %`` with integers and sizes yield sizes. Comparisons are decided by bounds, else by the traced example
+    under a guard. With any other operand, a size is a number of the program. ``int``, ``range`` and ``float``
+    specialise it. A size used as a dictionary key is specialised, and stays a number after the trace. In other threads,
+    which the trace does not reach, and in other processes it is a number as well.
     """
 
     __slots__ = ("_dim", "_number", "_traces")
@@ -52,7 +52,7 @@ class Size:
         self._traces = traces()
 
     def __dim__(self) -> DimLike:
-        """The symbolic dimension, which has no behaviour of its own; the number, where it has become one."""
+        """The symbolic dimension, or the number if the size has been specialised."""
         if self._number is None and not traces():
             found = specialise_for(self._traces, self._dim, "use in another thread")
             if found.__class__ is int:
@@ -60,13 +60,27 @@ class Size:
         return learned(self._dim) if self._number is None else self._number
 
     def value(self, place: Place = HOST) -> Any:
-        """The size as a 0-d integer of the program at a place, weak as a Python number is."""
+        """The size as a 0-d integer of the program, weakly typed like a Python number.
+
+        Args:
+            place: place of the value.
+
+        Returns:
+            A 0-d int64 value.
+        """
         if not traces() and isinstance(self.__dim__(), int):
             return Primitive.adopt(self._number)
         return catalog.dim_value(size=self._dim, place=place)
 
     def as_operand(self, beside: tuple[Any, ...]) -> Any:
-        """A value in the dtype that a Python integer would take beside the other operands."""
+        """The size in the dtype that a Python integer would take among other operands.
+
+        Args:
+            beside: the other operands.
+
+        Returns:
+            A 0-d value.
+        """
         specs = [a.spec for a in beside if hasattr(a, "spec")]
         if not specs:
             return self.value()
@@ -129,7 +143,7 @@ class Size:
 
 
 class Condition:
-    """A comparison of sizes that depend on data: only `assume` can take it."""
+    """A comparison of data-dependent sizes, which only `assume` accepts."""
 
     __slots__ = ("_asked", "_error")
 
@@ -140,12 +154,12 @@ class Condition:
         raise self._error
 
     def assumed(self) -> None:
-        """Let the trace rely on it."""
+        """Let the trace assume the comparison."""
         assume(*self._asked)
 
 
 def sized(d: Any) -> Any:
-    """A size for the user's hands: a `Dim` as a `Size`, a number, and what has become one, as a number."""
+    """A dimension for the user: a `Dim` becomes a `Size`, or a number once it has been specialised."""
     if not isinstance(d, Dim):
         return d
     known = learned(d)
@@ -153,12 +167,12 @@ def sized(d: Any) -> Any:
 
 
 def sized_shape(shape: tuple[DimLike, ...]) -> tuple[Any, ...]:
-    """A shape for the user's hands."""
+    """A shape for the user."""
     return tuple(map(sized, shape))
 
 
 def _whole(x: Any) -> Any:
-    """An integer or a size as what dimensions are made of, else ``None``."""
+    """An integer or a size as an operand of the algebra, else ``None``."""
     cls = x.__class__
     if cls is Size:
         return x.__dim__()
@@ -194,7 +208,7 @@ _COMPARISONS: Final = {
 
 
 def _as_operand(n: Size, other: Any) -> Any:
-    """`n` as an operand beside a value, a NumPy array or a number; ``None`` beside anything else."""
+    """`n` as an operand with a value, a NumPy array or a number; ``None`` for any other operand."""
     if other.__class__ is Size:
         return n.value()
     if hasattr(other, "spec") or other.__class__ in SCALARS:

@@ -41,7 +41,7 @@ def _extent(d: Any) -> DimLike:
 
 
 def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether a shape is symbolic; what NumPy or the machine cannot hold is refused here, not by a kernel."""
+    """Whether a shape is symbolic; shapes that NumPy or the machine cannot represent are refused."""
     if len(shape) > MAX_AXES:
         raise ShapeError(
             f"an array of {len(shape)} axes was asked for, but arrays have at most {MAX_AXES}, as in NumPy; merge axes "
@@ -64,20 +64,20 @@ def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> bool:
 
 
 class Spec:
-    """Shape, dtype and place of a value.
+    """Shape, dtype and place of a value, interned.
 
-    Equal specs are one object: ``x.spec is y.spec`` is the whole test for "same kind of operand",
-    and a spec in a dictionary key costs no Python-level comparison.
+    Equal specs are one object: ``x.spec is y.spec`` tests for operands of the same kind, and specs in dictionary keys
+    need no Python-level comparison.
 
     Attributes:
         shape: extents, integers or symbolic `Dim`s.
-        dtype: a NumPy dtype of the supported set.
-        place: where the data lives and what computes on it.
+        dtype: a supported NumPy dtype.
+        place: where the data is stored and what computes on it.
         ndim: number of axes.
         inexact: whether the dtype is real or complex floating point, hence differentiable.
         cplx: whether the dtype is complex.
-        narrow: whether the dtype is float16 or bfloat16: for storage, while steps compute in float32.
-        symbolic: whether some extent is not an integer.
+        narrow: whether the dtype is float16 or bfloat16: stored in it, computed in float32.
+        symbolic: whether an extent is symbolic.
 
     >>> Spec((2, 3), np.dtype("float64")) is Spec((2, 3), np.dtype("float64"))
     True
@@ -147,7 +147,16 @@ class Spec:
         dtype: np.dtype[Any] | None = None,
         place: Place | None = None,
     ) -> Spec:
-        """The spec with some of its parts replaced."""
+        """Return the spec with some parts replaced.
+
+        Args:
+            shape: new shape.
+            dtype: new dtype.
+            place: new place.
+
+        Returns:
+            The spec.
+        """
         return Spec(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
@@ -156,16 +165,19 @@ class Spec:
 
 
 def common_place(what: str, operands: Sequence[Any]) -> Place | None:
-    """The place of operands that are used together, hence of what is made of them; ``None`` without operands.
+    """The common place of the operands of an operation, and of its results.
 
-    Operands without a compute device of their own follow those that have one.
+    Operands without their own compute device follow those that have one.
 
     Args:
         what: name of the operation, for the error.
-        operands: specs, or values, whose lines the error tells.
+        operands: specs, or values, whose source lines the error shows.
+
+    Returns:
+        The place; None without operands.
 
     Raises:
-        AmbiguousPlacementError: the operands lie in several memory spaces, or name several devices.
+        AmbiguousPlacementError: the operands are in several memory spaces, or have several compute devices.
     """
     places = {spec_of(x).place for x in operands}
     if len({p.memory_space for p in places}) > 1:

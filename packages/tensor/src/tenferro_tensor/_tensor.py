@@ -33,10 +33,10 @@ MAX_LOOKED_THROUGH: Final = 1 << 14
 
 
 class Tensor(TensorBase, Array):
-    """A concrete array: raw data in some memory, and its `Spec`.
+    """A concrete array: raw data in a memory space, and its `Spec`.
 
-    The slot ``_data`` holds the raw array of the backend: a NumPy array (a NumPy scalar where there are no axes), or a
-    CuPy array. It is for this library and its machine code; `data` is for everybody.
+    The slot ``_data`` holds the raw array of the backend: a NumPy array (a NumPy scalar if there are no axes) or a CuPy
+    array. It is private to this library and its machine code; `data` is public.
 
     Attributes:
         spec: shape, dtype and place.
@@ -53,9 +53,16 @@ class Tensor(TensorBase, Array):
 
     @staticmethod
     def wrap(raw: Any, spec: Spec) -> Tensor:
-        """A tensor of raw data that is known to agree with `spec`; nothing is copied or checked.
+        """Create a tensor from raw data that matches `spec`; nothing is copied or checked.
 
-        The tensor takes a NumPy array over: nobody writes to it from here on.
+        The tensor takes over a NumPy array: nobody may write to it afterwards.
+
+        Args:
+            raw: raw array of the backend.
+            spec: its spec.
+
+        Returns:
+            The tensor.
         """
         z = _new(Tensor)
         z._data, z.spec = raw, spec
@@ -63,7 +70,15 @@ class Tensor(TensorBase, Array):
 
     @staticmethod
     def adopt(x: Any, **how: Any) -> Tensor:
-        """See `adopted`."""
+        """Convert host data to a tensor without attributing a source line; see `adopted`.
+
+        Args:
+            x: host data.
+            how: options of `adopted`.
+
+        Returns:
+            The tensor.
+        """
         return adopted(x, **how)
 
     evaluate = staticmethod(evaluate)
@@ -122,7 +137,7 @@ class Tensor(TensorBase, Array):
         return _rebuild, (self.numpy(), self.spec)
 
     def detach(self) -> Tensor:
-        """The same data: nothing is being differentiated."""
+        """The tensor itself: it is not being differentiated."""
         return self._alias()  # type: ignore[no-any-return]
 
     def __copy__(self) -> Tensor:
@@ -141,16 +156,20 @@ def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
 
 
 def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None) -> Tensor:
-    """A concrete tensor of host data: numbers, nested sequences, NumPy arrays, buffers.
+    """Create a concrete tensor from host data.
 
     Args:
-        x: the data; a `Tensor` is returned as it is where nothing has to change.
+        x: numbers, nested sequences, NumPy arrays or buffers; a `Tensor` is returned itself if nothing changes.
         dtype: dtype of the result; by default that of the data, float64 for Python floats.
-        device: where it goes; by default main memory, or the device of the enclosing scope.
-        copy: ``True`` always copies, ``False`` raises where a copy would be needed, ``None`` copies when needed.
+        device: device or its name; by default that of the enclosing scope, else main memory.
+        copy: True always copies, False raises where a copy is needed, None copies only there.
+
+    Returns:
+        The tensor.
 
     Raises:
         DTypeError: the data are not numbers or booleans, or they are complex and `dtype` is not.
+        ArgumentError: sequences are ragged, or a copy is needed and `copy` is False.
 
     >>> tensor([[1, 2], [3, 4]]).shape
     (2, 2)
@@ -167,9 +186,9 @@ def adopted(
     copy: bool | None = None,
     share: bool = False,
 ) -> Tensor:
-    """As `tensor`, for data that enter in passing: their line is that of the operation.
+    """As `tensor`, for data that operations convert implicitly: their source line is that of the operation.
 
-    Small arrays are copied, unless `share` says that somebody may look for their memory.
+    Small arrays are copied, unless `share` says that the caller may rely on shared memory.
     """
     if isinstance(x, Tensor):
         return _adapted(x, dtype, device, copy)
@@ -213,7 +232,7 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
 
 
 def _stacked(x: list[Any], wanted: Any) -> np.ndarray[Any, Any]:
-    """Nested sequences as one array; straight to an integer dtype where NumPy would take a way through floats."""
+    """Nested sequences as one array; converted directly to an integer dtype where NumPy would go through floats."""
     try:
         array = np.asarray(x)
     except ValueError as cause:
@@ -228,7 +247,7 @@ def _stacked(x: list[Any], wanted: Any) -> np.ndarray[Any, Any]:
 
 
 def _stackable(x: Any) -> Any:
-    """Nested sequences with tensors inside become nested sequences of host arrays."""
+    """Replace tensors in nested sequences by host arrays."""
     if isinstance(x, (list, tuple)):
         return [_stackable(v) for v in x]
     return np.asarray(x) if isinstance(x, Array) else x  # which refuses to drop derivatives, or to transfer

@@ -63,12 +63,13 @@ computes everything on host devices itself, because threads of pools may be amon
 
 
 class OpenKernel(NamedTuple):
-    """A kernel for all sizes that symbolic specs stand for.
+    """A kernel for all sizes of symbolic specs.
 
     Attributes:
         run: the kernel on raw arrays, followed by the values of `sizes`.
-        sizes: what it has to be told: extents and tuples of extents.
-        large: a pair of sizes, or ``None``: where the first exceeds the second, a kernel is made for the numbers.
+        sizes: its further arguments: extents and tuples of extents.
+        large: a pair of sizes, or ``None``; where the first exceeds the second, a kernel specialised for the numbers is
+            faster.
     """
 
     run: Callable[..., Any]
@@ -81,14 +82,14 @@ class NativeProgram(NamedTuple):
 
     Attributes:
         run: takes the tuple of values of the symbolic sizes, then the inputs; returns the tuple of outputs, or the only
-            one. It runs without the interpreter's lock, and sees interrupts.
+            one. It releases the GIL and checks for interrupts.
     """
 
     run: Callable[..., Any]
 
 
 class ObjectCode(NamedTuple):
-    """Machine code to be linked.
+    """Machine code to link.
 
     Attributes:
         object: an object file.
@@ -100,10 +101,10 @@ class ObjectCode(NamedTuple):
 
 
 class Backend(ABC):
-    """What a kind of device must offer so that tensors can live and be computed on it.
+    """The contract of a kind of device on which tensors are stored and computed.
 
-    A backend turns an op with concrete specs into a callable on raw arrays, and moves data between main memory
-    and its own. It never transfers or falls back to another device by itself.
+    A backend turns an op with concrete specs into a callable on raw arrays, and moves data between main memory and its
+    own. It never transfers or falls back to another device implicitly.
     """
 
     name: str
@@ -115,31 +116,60 @@ class Backend(ABC):
 
     @abstractmethod
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
-        """A raw array in the memory of `device` with the contents of a host array."""
+        """Copy a host array to a device.
+
+        Args:
+            array: host array of any shape.
+            device: target device.
+
+        Returns:
+            A raw array in the memory of the device.
+        """
 
     @abstractmethod
     def download(self, raw: Any) -> np.ndarray[Any, Any]:
-        """A host array with the contents of a raw array; waits for pending work."""
+        """Copy a raw array to main memory; waits for pending work.
+
+        Args:
+            raw: raw array.
+
+        Returns:
+            A host array.
+        """
 
     @abstractmethod
     def synchronize(self) -> None:
         """Wait until all work submitted so far is done."""
 
     def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """A copy of a host array, of its layout, in memory from where results have theirs."""
+        """Copy a host array, preserving its layout, into the memory pool of results.
+
+        Args:
+            array: host array of any shape.
+
+        Returns:
+            The copy.
+        """
         return array.copy(order="K")
 
     def info(self) -> dict[str, Any]:
-        """What computes here, as plain data for people: versions, libraries, threads, caches; ``{}`` says nothing."""
+        """Versions, libraries, threads and caches, as plain data for people; empty by default."""
         return {}
 
     def exported(self, raw: Any, **options: Any) -> Any:
-        """A DLPack capsule of a raw array, for a consumer that passed these options of ``__dlpack__``.
+        """Export a raw array through DLPack.
 
-        What the consumer's stream does with it comes after what computes it.
+        Work of the consumer's stream is ordered after the work that computes the array.
+
+        Args:
+            raw: raw array.
+            options: the consumer's arguments of ``__dlpack__``.
+
+        Returns:
+            A DLPack capsule.
 
         Raises:
-            HostAdapterError: values of this backend have no form that other libraries know.
+            HostAdapterError: values of this backend have no DLPack form.
         """
         if not hasattr(raw, "__dlpack__"):
             raise HostAdapterError(
@@ -148,9 +178,16 @@ class Backend(ABC):
         return raw.__dlpack__(**options)
 
     def imported(self, producer: Any, *, copy: bool) -> Any:
-        """A raw array that shares the memory of a DLPack producer of the backend's kind, or a copy of it.
+        """Import a DLPack producer of the backend's kind of device.
 
-        What the backend does with it comes after what computes it.
+        Work of the backend is ordered after the work that computes the data.
+
+        Args:
+            producer: object with ``__dlpack__``.
+            copy: copy the memory instead of sharing it.
+
+        Returns:
+            A raw array.
 
         Raises:
             UnsupportedError: the backend takes no foreign memory.
@@ -161,12 +198,15 @@ class Backend(ABC):
         )
 
     def library(self, name: str) -> Any:
-        """The library with the interface of NumPy, or of a part of SciPy, for raw arrays of this backend.
+        """A library with the interface of NumPy, or of a part of SciPy, on raw arrays of this backend.
 
-        A family writes its kernels over it once for all backends.
+        Families write their kernels with it, once for all backends.
 
         Args:
             name: ``"numpy"``, ``"scipy.fft"``, ``"scipy.linalg"`` and so on.
+
+        Returns:
+            The module.
 
         Raises:
             UnsupportedError: the backend has none.
@@ -178,25 +218,33 @@ class Backend(ABC):
         )
 
     def routine(self, name: str) -> Callable[..., Any] | None:
-        """A routine in machine code for raw arrays, which a family may use where the backend has it.
+        """A routine in machine code on raw arrays, which families may use if the backend has it.
 
         Args:
             name: ``"small.<kernel>"`` for decompositions and equations of stacks of small matrices: a callable of one
-                or two arrays and an integer of flags, which returns its results, or None where it leaves the operands
-                to others.
+                or two arrays and integer flags, which returns its results, or None to decline the operands.
+
+        Returns:
+            The routine, or None.
         """
         return None
 
     def routine_address(self, symbol: str) -> int | None:
-        """Where the code of a routine for one dtype is, which `Foreign` statements call.
+        """Address of a routine for one dtype, which `Foreign` statements call.
 
         Args:
             symbol: ``"<name of the routine>.<letter of the dtype>"``.
+
+        Returns:
+            The address, or None.
         """
         return None
 
     def require(self, device: ComputeDevice) -> None:
-        """Check that `device` can run work now.
+        """Check that a device can run work now.
+
+        Args:
+            device: the device.
 
         Raises:
             PlacementError: it cannot; the text names those that can.
@@ -213,7 +261,16 @@ class Backend(ABC):
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """A callable on raw arrays for an op with concrete operand and output specs.
+        """The kernel of an op for concrete specs.
+
+        Args:
+            op: the op.
+            ins: specs of the operands.
+            outs: specs of the results.
+            device: device that runs it.
+
+        Returns:
+            A callable on raw arrays.
 
         Raises:
             PlacementError: the backend has no such device.
@@ -245,76 +302,118 @@ class Backend(ABC):
         )
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """Whether an element-wise op, or a reduction, on operands of these dtypes may be part of a fused region.
+        """Whether an element-wise op or a reduction may be part of a fused region.
 
-        Must be cheap; a region of such ops may still turn out to have no kernel. An operand that the program knows as
-        a number is that literal.
+        Must be cheap; a region of such ops may still have no kernel.
+
+        Args:
+            op: the op.
+            operands: dtype of each operand, or a literal if the program knows its value.
+            result: dtype of the result.
+
+        Returns:
+            True if a region may contain the op.
         """
         return False
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """A callable on raw arrays for a region, or None where there is none; may take as long as a compiler does.
+        """Compile a fused region; may take as long as a compiler does.
 
-        The callable takes whatever `fallback` takes, and returns the same: the raw result, or a tuple where the
-        region has several outputs.
+        The kernel takes the arguments of `fallback` and returns the same: the raw result, or a tuple if the region has
+        several outputs.
 
         Args:
-            region: what to compute; its sizes are those of the operands of each call.
-            fallback: computes the same op by op, for calls that nothing is ready for.
-            later: has further compiling done in the background.
+            region: the region; its extents are those of the operands of each call.
+            fallback: computes the same op by op, for calls before the kernel is ready.
+            later: runs further compilation in the background.
+
+        Returns:
+            A callable on raw arrays, or None if the region is not supported.
         """
         return None
 
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
-        """Whether the kernel of an op takes an array to write to after its operands.
+        """Whether the kernel of an op accepts a destination array after its operands.
 
-        It may be an operand of the shape and dtype of the result; the bits are those of a fresh result. Only
-        element-wise ops are asked for, and `scatter` and `dynamic_update_slice`, whose array is the first operand.
+        The destination may be an operand of the shape and dtype of the result; the bits are those of a new result. Only
+        element-wise ops, `scatter` and `dynamic_update_slice`, whose destination is the first operand, are asked for.
         Must be cheap.
+
+        Args:
+            op: the op.
+            operands: dtype of each operand.
+            result: dtype of the result.
+
+        Returns:
+            True if the kernel accepts a destination.
         """
         return False
 
     def compiles_wholes(self) -> bool:
-        """Whether `whole` gives functions in this process; must be cheap."""
+        """Whether `whole` returns programs in this process; must be cheap."""
         return False
 
     def whole(self, function: Any, *, bare: bool = False) -> NativeProgram | None:
-        """A whole program on raw arrays, or None where there is no such form; takes as long as a compiler does.
+        """Compile a whole program on raw arrays; takes as long as a compiler does.
 
         Args:
             function: a `LoopFunction` of `tenferro_tensor.loop_ir`.
-            bare: return the only output itself instead of a tuple of one.
+            bare: return a single output itself instead of a tuple of one.
+
+        Returns:
+            The program, or None if the backend compiles none.
 
         Raises:
-            UnsupportedError: some operation of it has no native form; the text says which.
+            UnsupportedError: an operation has no native form; the text says which.
         """
         return None
 
     def object_code(self, entries: Mapping[str, tuple[Any, str, tuple[str, ...]]], level: str | None) -> ObjectCode:
-        """Object code with a function in the convention of C for each name.
+        """Compile programs to an object file with one C function for each.
 
         Args:
-            entries: by name a `LoopFunction` of `tenferro_tensor.loop_ir`, a text that is kept with it, and texts of
-                its codes.
-            level: a vector level; by default that of this processor.
+            entries: by function name: a `LoopFunction` of `tenferro_tensor.loop_ir`, a text stored with it, and the
+                texts of its error codes.
+            level: vector instruction level; by default that of this processor.
+
+        Returns:
+            The object code.
 
         Raises:
-            UnsupportedError: the backend makes none, or a program needs Python.
+            UnsupportedError: the backend produces none, or a program needs Python.
         """
         raise UnsupportedError(f"{self.name} makes no object code of programs")
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
-        """A kernel for a whole contraction, or a graph of them, or None where it is done step by step."""
+        """A kernel for a whole contraction, or a graph of contractions.
+
+        Args:
+            ir: the contraction or the graph.
+            device: device that runs it.
+
+        Returns:
+            The kernel, or None if the contraction runs step by step.
+        """
         return None
 
     def compiled(self) -> int:
-        """Number of modules of machine code that it has loaded, compiled now or before; 0 where it compiles none."""
+        """Number of machine-code modules that the backend has loaded, newly compiled or cached."""
         return 0
 
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> OpenKernel | None:
-        """A kernel for symbolic specs, or ``None`` where kernels of the op are made for numbers only."""
+        """The kernel of an op for symbolic specs.
+
+        Args:
+            op: the op.
+            ins: specs of the operands.
+            outs: specs of the results.
+            device: device that runs it.
+
+        Returns:
+            The kernel, or None if the kernels of this op are specialised to concrete sizes.
+        """
         make = REGISTRY.find("kernel", op.primitive, self.name)
         if make is None or widens(op, (*ins, *outs)):
             return None
@@ -327,25 +426,44 @@ class Backend(ABC):
         return OpenKernel(make(ins, outs, **op.params), sizes, large)
 
     def replayed(self, run: Callable[..., Any], largest: int, device: ComputeDevice) -> Callable[..., Any]:
-        """A program over raw arrays as this backend runs it on a device; its largest value has `largest` bytes."""
+        """Wrap a program over raw arrays for execution on a device.
+
+        Args:
+            run: the program.
+            largest: bytes of its largest value.
+            device: device that runs it.
+
+        Returns:
+            The program to call.
+        """
         return run
 
     def compiler(self, device: ComputeDevice) -> str | None:
-        """The compiler that runs whole programs on a device, by its name in ``compile(f, backend=...)``.
+        """The compiler of whole programs on a device.
 
         ``None`` where programs are made of kernels.
+
+        Args:
+            device: the device.
+
+        Returns:
+            Its name in ``compile(f, backend=...)``, or None if programs consist of kernels.
         """
         return None
 
     def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
-        """Post a closure, which must not raise, to the thread of a host device; ``cpu:0`` carries it out at once.
+        """Post a closure to the thread of a host device; ``cpu:0`` runs it at once.
 
-        What is posted to one device is carried out in that order. Nobody waits; `synchronize` does. A thread of such a
-        device carries out at once what it posts itself, to whichever; so does one that is busy with a plan.
+        Closures of one device run in order. Nobody waits; `synchronize` does. A device thread runs at once whatever it
+        posts itself, to any device; so does a thread that is busy with a plan.
+
+        Args:
+            device: a host device.
+            run: the closure, which must not raise.
 
         Raises:
             PlacementError: there is no such device now.
-            UnsupportedError: the devices of this backend have streams, and no threads.
+            UnsupportedError: devices of this backend have streams, not threads.
         """
         raise UnsupportedError(
             f"a closure was posted to {device}, but only CPU devices have threads that take some; "
@@ -359,15 +477,22 @@ _lock = new_lock()
 
 
 def get_backend(name: str) -> Backend:
-    """The backend of a kind of device, made on first use.
+    """Return the backend of a kind of device, created on first use.
 
     Args:
         name: kind of device, as in ``"cpu"``.
 
+    Returns:
+        The backend.
+
     Raises:
-        BackendUnavailableError: nothing installed offers it, or its device is missing; the text says what to install.
-        RegistryError: what is installed cannot be loaded; the text names the distribution.
-        AcceleratorMismatchError: what was registered for the kind makes another kind.
+        BackendUnavailableError: no installed distribution offers it, or its device is missing; the text says what to
+            install.
+        RegistryError: it cannot be loaded; the text names the distribution.
+        AcceleratorMismatchError: the factory registered for the kind creates another kind.
+
+    >>> get_backend("cpu").name
+    'cpu'
     """
     backend = _made.get(name)
     if backend is not None:
@@ -389,7 +514,7 @@ def get_backend(name: str) -> Backend:
 
 
 def _maker(name: str) -> tuple[Callable[[], Backend], str]:
-    """The factory that an installed distribution offers, and the distribution in words.
+    """The factory that an installed distribution offers, and the distribution as text.
 
     A kind of two parts is offered under the first one; the factory is called with the second.
     """
@@ -406,7 +531,10 @@ def _maker(name: str) -> tuple[Callable[[], Backend], str]:
 
 
 def modules_compiled() -> int:
-    """Number of modules of machine code that the backends of the process have loaded.
+    """Number of machine-code modules that the backends of the process have loaded.
+
+    Returns:
+        The count.
 
     >>> modules_compiled() >= 0
     True
@@ -415,12 +543,26 @@ def modules_compiled() -> int:
 
 
 def made() -> tuple[Backend, ...]:
-    """The backends that the process has used."""
+    """The backends that the process has used so far.
+
+    Returns:
+        A tuple of backends.
+    """
     return tuple(_made.values())
 
 
 def place_of(device: str | ComputeDevice | None) -> Place:
-    """The place of new data: of an explicit device, of the scope's device, else main memory."""
+    """The place of new data: of an explicit device, of the scope's device, else main memory.
+
+    Args:
+        device: device or its name, or None.
+
+    Returns:
+        The place.
+
+    Raises:
+        PlacementError: there is no such host device.
+    """
     chosen = scoped_device() if device is None else ComputeDevice(device)
     if chosen is None or chosen is HOST.device:
         return HOST
@@ -433,6 +575,12 @@ def place_of(device: str | ComputeDevice | None) -> Place:
 def available_backends() -> tuple[str, ...]:
     """Names of the installed and registered backends, whether or not their devices are present.
 
-    One name stands for all kinds of two parts that begin with it.
+    One name covers all kinds of two parts that begin with it.
+
+    Returns:
+        The sorted names.
+
+    >>> "cpu" in available_backends()
+    True
     """
     return tuple(sorted({*entry_points.installed(BACKENDS), *PROCESS.kinds()}))

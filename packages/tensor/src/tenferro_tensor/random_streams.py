@@ -34,33 +34,103 @@ def _drawn(what: str, key: Spec, start: Spec, shape: tuple[DimLike, ...], dtype:
 
 @primitive(family="tenferro-tensor.random_bits.v1", extension="random")
 def random_bits(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
-    """Words of the stream of each key from position `start` on; narrower ones are the halves, xor, and their end."""
+    """Words of the stream of each key from a position onwards.
+
+    A word of 32 bits is the exclusive or of the halves of a 64-bit word; narrower words are its low bits.
+
+    Args:
+        key: uint64 keys, of any shape.
+        start: uint64 position in the stream of each key, of the shape of the keys.
+        shape: extents of the numbers of each key.
+        dtype: dtype of the numbers.
+
+    Returns:
+        Spec of shape ``(*key.shape, *shape)``.
+
+    Raises:
+        DTypeError: keys or positions are not uint64, or the dtype is not supported.
+        ShapeError: there is not one position for each key.
+    """
     return _drawn("random_bits", key, start, shape, dtype, "uint8 uint16 uint32 uint64")
 
 
 @primitive(family="tenferro-tensor.random_uniform.v1", extension="random")
 def random_uniform(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
-    """Numbers in [0, 1), multiples of 2**-52, or of 2**-23 in float32."""
+    """Uniform numbers in [0, 1): multiples of 2**-52, or of 2**-23 in float32.
+
+    Args:
+        key: uint64 keys, of any shape.
+        start: uint64 position in the stream of each key, of the shape of the keys.
+        shape: extents of the numbers of each key.
+        dtype: dtype of the numbers.
+
+    Returns:
+        Spec of shape ``(*key.shape, *shape)``.
+
+    Raises:
+        DTypeError: keys or positions are not uint64, or the dtype is not supported.
+        ShapeError: there is not one position for each key.
+    """
     return _drawn("random_uniform", key, start, shape, dtype, "float32 float64")
 
 
 @primitive(family="tenferro-tensor.random_normal.v1", extension="random")
 def random_normal(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
-    """Numbers of the standard normal distribution, by the inverse of its distribution function."""
+    """Standard normal numbers, by inversion of the distribution function.
+
+    Args:
+        key: uint64 keys, of any shape.
+        start: uint64 position in the stream of each key, of the shape of the keys.
+        shape: extents of the numbers of each key.
+        dtype: dtype of the numbers.
+
+    Returns:
+        Spec of shape ``(*key.shape, *shape)``.
+
+    Raises:
+        DTypeError: keys or positions are not uint64, or the dtype is not supported.
+        ShapeError: there is not one position for each key.
+    """
     return _drawn("random_normal", key, start, shape, dtype, "float32 float64")
 
 
 @primitive(family="tenferro-tensor.random_exponential.v1", extension="random")
 def random_exponential(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> Spec:
-    """Numbers of the exponential distribution of scale one, by the inverse of its distribution function."""
+    """Exponential numbers of scale 1, by inversion of the distribution function.
+
+    Args:
+        key: uint64 keys, of any shape.
+        start: uint64 position in the stream of each key, of the shape of the keys.
+        shape: extents of the numbers of each key.
+        dtype: dtype of the numbers.
+
+    Returns:
+        Spec of shape ``(*key.shape, *shape)``.
+
+    Raises:
+        DTypeError: keys or positions are not uint64, or the dtype is not supported.
+        ShapeError: there is not one position for each key.
+    """
     return _drawn("random_exponential", key, start, shape, dtype, "float32 float64")
 
 
 @primitive(family="tenferro-tensor.random_loggamma.v1", extension="random")
 def random_loggamma(key: Spec, start: Spec, a: Spec) -> Spec:
-    """Logarithms of numbers of gamma distributions of scale one, whose shape parameters `a` follow the axes of `key`.
+    """Logarithms of gamma-distributed numbers of scale 1.
 
-    The word of a number is the key of a stream of its own.
+    The word of a number is the key of its own stream.
+
+    Args:
+        key: uint64 keys, of any shape.
+        start: uint64 position in the stream of each key, of the shape of the keys.
+        a: float64 shape parameters, whose leading axes are those of the keys.
+
+    Returns:
+        Spec of `a`.
+
+    Raises:
+        DTypeError: keys or positions are not uint64, or the dtype is not supported.
+        ShapeError: there is not one position for each key.
     """
     out = _drawn("random_loggamma", key, start, a.shape[key.ndim :], a.dtype, "float64")
     if out.shape != a.shape:

@@ -179,13 +179,13 @@ def atan2(x: Spec, y: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="floating")
 def hypot(x: Spec, y: Spec) -> Spec:
-    """Length of the vector (x, y), without overflow on the way."""
+    """Length of the vector (x, y), without intermediate overflow."""
     return x
 
 
 @primitive(elementwise=True, domain="floating")
 def logaddexp(x: Spec, y: Spec) -> Spec:
-    """``log(exp(x) + exp(y))``, without overflow on the way."""
+    """``log(exp(x) + exp(y))``, without intermediate overflow."""
     return x
 
 
@@ -221,7 +221,15 @@ def digamma(x: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="floating")
 def polygamma(x: Spec, *, order: int) -> Spec:
-    """Derivative of the given order of `digamma`; order 0 is `digamma` itself."""
+    """Derivative of `digamma` of a given order; order 0 is `digamma` itself.
+
+    Args:
+        x: argument.
+        order: order of the derivative, at least 0.
+
+    Returns:
+        Spec of `x`.
+    """
     if order < 0:
         raise ArgumentError(f"polygamma needs an order of at least 0, got {order}", order=order)
     return x

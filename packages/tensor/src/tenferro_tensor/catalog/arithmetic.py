@@ -31,40 +31,40 @@ __all__ = [
 
 @primitive(elementwise=True)
 def add(x: Spec, y: Spec) -> Spec:
-    """Sum; of booleans, logical or."""
+    """Sum; logical or of booleans."""
     return x
 
 
 @primitive(elementwise=True, domain="number")
 def sub(x: Spec, y: Spec) -> Spec:
-    """Difference; unsigned integers wrap."""
+    """Difference; unsigned integers wrap around."""
     return x
 
 
 @primitive(elementwise=True)
 def mul(x: Spec, y: Spec) -> Spec:
-    """Product; of booleans, logical and."""
+    """Product; logical and of booleans."""
     return x
 
 
 @primitive(elementwise=True)
 def absorbing_mul(x: Spec, y: Spec) -> Spec:
-    """Product in which an exact zero of `x` absorbs an infinity or NaN of `y`: there it is 0, elsewhere ``x * y``.
+    """Product that is 0 where `x` is exactly 0, even if `y` is infinite or NaN; elsewhere ``x * y``.
 
-    Derivative rules multiply cotangents by slopes that may be infinite with it.
+    Derivative rules multiply cotangents by possibly infinite elementwise derivatives with it.
     """
     return x
 
 
 @primitive(elementwise=True, domain="inexact")
 def div(x: Spec, y: Spec) -> Spec:
-    """Quotient; of integers, computed in float64."""
+    """Quotient; integers are divided in float64."""
     return x
 
 
 @primitive(elementwise=True, domain="real_number")
 def floor_divide(x: Spec, y: Spec) -> Spec:
-    """Quotient rounded towards minus infinity; an integer zero divisor gives 0, as in NumPy."""
+    """Quotient rounded towards minus infinity; integer division by zero is 0, as in NumPy."""
     return x
 
 
@@ -76,25 +76,25 @@ def remainder(x: Spec, y: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="real_number")
 def fmod(x: Spec, y: Spec) -> Spec:
-    """Remainder with the sign of the dividend, as C's ``fmod``."""
+    """Remainder with the sign of the dividend, as in C."""
     return x
 
 
 @primitive(elementwise=True, domain="number")
 def pow(x: Spec, y: Spec) -> Spec:
-    """Power; of integers, an integer (a negative integer exponent is an error)."""
+    """Power; integer powers of integers are integers, and a negative integer exponent is an error."""
     return x
 
 
 @primitive(elementwise=True, domain="number")
 def neg(x: Spec) -> Spec:
-    """Negative; of unsigned integers, modulo the range."""
+    """Negation; unsigned integers wrap around."""
     return x
 
 
 @primitive(elementwise=True)
 def abs(x: Spec) -> Spec:
-    """Magnitude; of complex numbers, real."""
+    """Absolute value; real for complex numbers."""
     return x.with_(dtype=real_of(x.dtype)) if x.cplx else x
 
 
@@ -130,13 +130,13 @@ def nextafter(x: Spec, y: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="real")
 def floor(x: Spec) -> Spec:
-    """Largest integer not above `x`; integers are unchanged."""
+    """Largest integer not greater than `x`; integers are unchanged."""
     return x
 
 
 @primitive(elementwise=True, domain="real")
 def ceil(x: Spec) -> Spec:
-    """Smallest integer not below `x`; integers are unchanged."""
+    """Smallest integer not less than `x`; integers are unchanged."""
     return x
 
 
@@ -148,11 +148,11 @@ def trunc(x: Spec) -> Spec:
 
 @primitive(elementwise=True)
 def round(x: Spec) -> Spec:
-    """Nearest integer, halves to even; of complex numbers, part by part."""
+    """Nearest integer, ties to even; complex numbers part by part."""
     return x
 
 
 @primitive(elementwise=True, domain="real")
 def clamp(x: Spec, lo: Spec, hi: Spec) -> Spec:
-    """`x` limited to the interval from `lo` to `hi`; ``minimum(maximum(x, lo), hi)``."""
+    """``minimum(maximum(x, lo), hi)``: `x` limited to an interval."""
     return x

@@ -17,41 +17,41 @@ __all__ = [
 
 @primitive(elementwise=True, domain="bits")
 def bitwise_and(x: Spec, y: Spec) -> Spec:
-    """Bit-wise (logical) and."""
+    """Bitwise and; logical and of booleans."""
     return x
 
 
 @primitive(elementwise=True, domain="bits")
 def bitwise_or(x: Spec, y: Spec) -> Spec:
-    """Bit-wise (logical) or."""
+    """Bitwise or; logical or of booleans."""
     return x
 
 
 @primitive(elementwise=True, domain="bits")
 def bitwise_xor(x: Spec, y: Spec) -> Spec:
-    """Bit-wise (logical) exclusive or."""
+    """Bitwise exclusive or; logical exclusive or of booleans."""
     return x
 
 
 @primitive(elementwise=True, domain="bits")
 def bitwise_not(x: Spec) -> Spec:
-    """Bit-wise (logical) complement."""
+    """Bitwise complement; logical not of booleans."""
     return x
 
 
 @primitive(elementwise=True, domain="integer")
 def shift_left(x: Spec, y: Spec) -> Spec:
-    """Bits of `x` moved up by `y` places."""
+    """Bits of `x` shifted left by `y` places."""
     return x
 
 
 @primitive(elementwise=True, domain="integer")
 def shift_right(x: Spec, y: Spec) -> Spec:
-    """Bits of `x` moved down by `y` places; the sign bit is repeated for signed integers."""
+    """Bits of `x` shifted right by `y` places; signed integers keep their sign."""
     return x
 
 
 @primitive(elementwise=True, domain="integer")
 def population_count(x: Spec) -> Spec:
-    """Number of set bits (of the magnitude, for signed integers), as uint8."""
+    """Number of set bits (of the absolute value of signed integers), as uint8."""
     return x.with_(dtype=uint8)

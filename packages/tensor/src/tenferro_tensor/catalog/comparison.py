@@ -75,7 +75,7 @@ def is_inf(x: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="floating")
 def signbit(x: Spec) -> Spec:
-    """Whether the sign bit of `x` is set, also of -0.0 and NaN."""
+    """Whether the sign bit of `x` is set, including that of -0.0 and NaN."""
     return x.with_(dtype=bool_)
 
 

@@ -16,9 +16,22 @@ Pair = tuple[tuple[int, ...], tuple[int, ...]]
 def dot_general(x: Spec, y: Spec, *, contract: Pair, batch: Pair) -> Spec:
     """Sum of products over paired axes, for each index of the batch axes.
 
-    ``contract=(axes of x, axes of y)`` pairs the axes that are summed over, ``batch`` those that both operands share.
-    The result has the batch axes first (in the order given), then the free axes of `x`, then those of `y`. Nothing is
-    conjugated; integers wrap, booleans are combined by and, then or.
+    The result has the batch axes first (in the given order), then the free axes of `x`, then those of `y`. Nothing is
+    conjugated; integers wrap around, booleans are combined by and, then or.
+
+    Args:
+        x: left operand.
+        y: right operand, of the same dtype.
+        contract: ``(axes of x, axes of y)``, pairs of axes to sum over.
+        batch: ``(axes of x, axes of y)``, pairs of axes that both operands share.
+
+    Returns:
+        Spec of the result, in the dtype of the operands.
+
+    Raises:
+        ShapeError: the extents of a pair differ.
+        AxisError: an axis is out of range or repeated.
+        DTypeError: the dtypes differ.
     """
     require_same_dtype("dot_general", x, y)
     for what, pair in (("contract", contract), ("batch", batch)):

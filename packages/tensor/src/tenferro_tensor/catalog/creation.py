@@ -16,7 +16,21 @@ __all__ = ["define_size", "dim_value", "iota"]
 
 @primitive
 def iota(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], axis: int, place: Place = HOST) -> Spec:
-    """An array whose every element is its own index along `axis`, made at `place`."""
+    """Array whose every element is its own index along an axis.
+
+    Args:
+        shape: extents, at least one.
+        dtype: integer or floating-point dtype.
+        axis: axis to count along.
+        place: place of the result.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        DTypeError: the dtype is boolean.
+        AxisError: there is no such axis.
+    """
     if not isinstance(dtype, np.dtype) or known_dtype(dtype).kind == "b":
         raise DTypeError(
             f"iota counts in integers or floating point, got {dtype!r}; pass such a dtype object", dtype=repr(dtype)
@@ -33,16 +47,31 @@ def iota(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], axis: int, place: 
 
 @primitive
 def dim_value(*, size: DimLike, place: Place = HOST) -> Spec:
-    """The value of a size: a 0-d int64, which in a trace is weak as a Python integer is."""
+    """Value of a size as a 0-d int64; while tracing it is weakly typed, like a Python integer.
+
+    Args:
+        size: the size.
+        place: place of the result.
+
+    Returns:
+        Spec of the result.
+    """
     require_sizes("dim_value", (size,), "size")
     return Spec((), int64, place)
 
 
 @primitive
 def define_size(k: Spec, *, size: DimLike) -> Spec:
-    """`k`, which defines the value of the symbolic size `size`: 0-d, an integer within the bounds of the size.
+    """`k` itself, which defines the value of a symbolic size from here on.
 
-    The specs of a program may mention the size after this step, and depend on it by that.
+    Specs of a program may mention the size after this equation, on which they thereby depend.
+
+    Args:
+        k: 0-d integer within the bounds of the size.
+        size: the size.
+
+    Returns:
+        Spec of `k`, in int64.
     """
     require_sizes("define_size", (size,), "size")
     if k.ndim or k.dtype.kind not in "iu":

@@ -33,11 +33,26 @@ def gather(
     start_index_map: tuple[int, ...],
     slice_sizes: tuple[DimLike, ...],
 ) -> Spec:
-    """Collect the windows of `x` that the index vectors name.
+    """Collect the windows of `x` at index vectors.
 
-    Entry ``k`` of an index vector is the start along axis ``start_index_map[k]`` of `x`; other axes start at 0. Starts
-    are clamped so that each window of extents `slice_sizes` stays inside. Its axes `collapsed_dims`, of extent 1, are
-    dropped; the others become the axes `offset_dims` of the result, whose remaining axes are those of `indices`.
+    Entry ``k`` of an index vector is the start of the window along axis ``start_index_map[k]`` of `x`; the other axes
+    start at 0. Starts are clamped so that each window is inside `x`. The result has the axes `offset_dims` for the
+    window; its other axes are those of `indices` without the last.
+
+    Args:
+        x: array to read.
+        indices: integers; index vectors are along the last axis.
+        offset_dims: axes of the result that are window axes, ascending.
+        collapsed_dims: axes of extent 1 to drop from the window, ascending.
+        start_index_map: axis of `x` for each entry of an index vector.
+        slice_sizes: extents of the window, one for each axis of `x`.
+
+    Returns:
+        Spec of the result, in the dtype of `x`.
+
+    Raises:
+        ShapeError: extents do not match, or a window does not fit.
+        AxisError: an axis is out of range or repeated.
     """
     _require_indices("gather", indices, len(start_index_map), "start_index_map")
     require_axes("gather", start_index_map, x.ndim, repr(x), "start_index_map")
@@ -70,14 +85,30 @@ def scatter(
     scatter_dims: tuple[int, ...],
     mode: str,
 ) -> Spec:
-    """`x` with each window of `updates` combined into it at the position that an index vector names.
+    """`x` with each window of `updates` combined into it at an index vector.
 
     The axes `update_window_dims` of `updates` are the window, one for each axis of `x` that is not in `inserted_dims`
-    (whose extent in the window is 1); its other axes are those of `indices`. Entry ``k`` of an index vector is the
-    start along axis ``scatter_dims[k]`` of `x`. A window that does not lie wholly inside `x` is dropped.
+    (whose extent in the window is 1); the other axes are those of `indices` without the last. Entry ``k`` of an index
+    vector is the start along axis ``scatter_dims[k]`` of `x`. Windows that are not entirely inside `x` are dropped.
+    Where windows overlap, ``"set"`` keeps an unspecified one, and the other modes combine all of them in an unspecified
+    order.
 
-    `mode` is ``"set"``, ``"add"``, ``"mul"``, ``"min"`` or ``"max"``. Where windows overlap, the last four combine all
-    of them in an unspecified order, and of ``"set"`` one wins, unspecified which.
+    Args:
+        x: array to update.
+        indices: integers; index vectors are along the last axis.
+        updates: windows, of the dtype of `x`.
+        update_window_dims: axes of `updates` that are window axes, ascending.
+        inserted_dims: axes of `x` that the window lacks, ascending.
+        scatter_dims: axis of `x` for each entry of an index vector.
+        mode: ``"set"``, ``"add"``, ``"mul"``, ``"min"`` or ``"max"``.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        ShapeError: extents do not match, or a window does not fit.
+        AxisError: an axis is out of range or repeated.
+        ArgumentError: the mode is unknown.
     """
     if mode not in SCATTER_MODES:
         raise ArgumentError(f"scatter has no mode {mode!r}; use one of {', '.join(SCATTER_MODES)}", mode=mode)
@@ -115,9 +146,19 @@ def _window_of(x: Spec, updates: Spec, window: tuple[int, ...], inserted: tuple[
 
 @primitive
 def dynamic_slice(x: Spec, *starts: Spec, sizes: tuple[DimLike, ...]) -> Spec:
-    """The block of extents `sizes` that begins at `starts`, clamped so that it stays inside `x`.
+    """Block of `x` that begins at `starts`, which are clamped so that it is inside `x`.
 
-    The starts are 0-d integers of one dtype, one for each axis.
+    Args:
+        x: array to read.
+        *starts: 0-d integers of one dtype, one for each axis.
+        sizes: extents of the block.
+
+    Returns:
+        Spec of the block.
+
+    Raises:
+        ShapeError: there is not one start and size for each axis, or the block does not fit.
+        DTypeError: the starts are not integers of one dtype.
     """
     require_length("dynamic_slice", sizes, x.ndim, "sizes", f"one for each axis of {x!r}")
     _require_starts("dynamic_slice", x, starts)
@@ -127,9 +168,19 @@ def dynamic_slice(x: Spec, *starts: Spec, sizes: tuple[DimLike, ...]) -> Spec:
 
 @primitive
 def dynamic_update_slice(x: Spec, update: Spec, *starts: Spec) -> Spec:
-    """`x` with the block that begins at `starts`, clamped so that it stays inside, replaced by `update`.
+    """`x` with the block that begins at `starts` replaced; starts are clamped so that it is inside `x`.
 
-    The starts are 0-d integers of one dtype, one for each axis.
+    Args:
+        x: array to update.
+        update: the block, of the dtype of `x`.
+        *starts: 0-d integers of one dtype, one for each axis.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        ShapeError: there is not one start for each axis, or the block does not fit.
+        DTypeError: the dtypes differ, or the starts are not integers of one dtype.
     """
     require_same_dtype("dynamic_update_slice", x, update)
     if update.ndim != x.ndim:

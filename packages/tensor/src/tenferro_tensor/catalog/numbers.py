@@ -32,7 +32,7 @@ def imag(x: Spec) -> Spec:
 
 @primitive(elementwise=True, domain="floating")
 def complex(re: Spec, im: Spec) -> Spec:
-    """Complex number with the given real and imaginary parts, which are not narrow."""
+    """Complex number with the given real and imaginary parts; narrow dtypes are an error."""
     if re.narrow:
         raise DTypeError(
             f"complex is not defined for {re.dtype.name}, which has no complex type; convert to float32 first",
@@ -43,10 +43,17 @@ def complex(re: Spec, im: Spec) -> Spec:
 
 @primitive(elementwise=True, widens=False)
 def convert(x: Spec, *, dtype: np.dtype[Any]) -> Spec:
-    """`x` in another dtype, whatever is lost on the way.
+    """`x` in another dtype, whatever is lost.
 
-    Complex to real keeps the real part, to integers truncates, to boolean tests for nonzero. The public functions
-    `convert` and `cast` decide what a user may ask for; this step carries it out.
+    Complex to real keeps the real part, floating point to integer truncates, anything to boolean compares with zero.
+    The public functions `astype`, `convert` and `cast` check what a user may request; this primitive performs it.
+
+    Args:
+        x: operand.
+        dtype: dtype object of the result.
+
+    Returns:
+        Spec of `x` with the dtype.
     """
     if known_dtype(dtype) != dtype:
         raise DTypeError(f"convert needs a dtype object, got {dtype!r}", dtype=repr(dtype))
@@ -55,5 +62,5 @@ def convert(x: Spec, *, dtype: np.dtype[Any]) -> Spec:
 
 @primitive(elementwise=True, widens=False)
 def stop_gradient(x: Spec) -> Spec:
-    """`x` itself, but no derivative passes."""
+    """`x` itself, as a constant of every differentiation."""
     return x

@@ -10,7 +10,15 @@ __all__ = ["transfer"]
 
 @primitive
 def transfer(x: Spec, *, place: Place) -> Spec:
-    """The same elements at another place; a copy only where the memory differs. Nothing else ever moves data."""
+    """The same elements at another place, copied only if the memory space differs. No other primitive moves data.
+
+    Args:
+        x: operand.
+        place: the place.
+
+    Returns:
+        Spec of `x` at the place.
+    """
     if not isinstance(place, Place):
         raise ArgumentError(
             f"transfer takes a Place, got {place!r}; to_device() makes one of a name", place=repr(place)

@@ -37,19 +37,52 @@ def _require_elements(name: str, x: Spec, axes: tuple[int, ...]) -> None:
 
 @primitive(widens=True)
 def reduce_sum(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Sum over `axes`, in the dtype of `x`: integers wrap, of booleans it is the logical or; 0 of no elements."""
+    """Sum over axes, in the dtype of `x`: integers wrap around, booleans are combined by or; 0 for no elements.
+
+    Args:
+        x: array to reduce.
+        axes: axes to reduce, counted from 0.
+
+    Returns:
+        Spec without these axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     return _reduced("reduce_sum", x, axes)
 
 
 @primitive(widens=True)
 def reduce_prod(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Product over `axes`, in the dtype of `x`: integers wrap, of booleans it is the logical and; 1 of no elements."""
+    """Product over axes, in the dtype of `x`: integers wrap around, booleans are combined by and; 1 for no elements.
+
+    Args:
+        x: array to reduce.
+        axes: axes to reduce, counted from 0.
+
+    Returns:
+        Spec without these axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     return _reduced("reduce_prod", x, axes)
 
 
 @primitive(widens=True)
 def reduce_max(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Largest element over `axes`; NaN if one is NaN. The axes must not be empty."""
+    """Largest element over axes; NaN if one is NaN. No reduced axis may have extent 0.
+
+    Args:
+        x: array to reduce.
+        axes: axes to reduce, counted from 0.
+
+    Returns:
+        Spec without these axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     require_kind("reduce_max", x, "biuf", _ORDERED)
     out = _reduced("reduce_max", x, axes)
     _require_elements("reduce_max", x, axes)
@@ -58,7 +91,18 @@ def reduce_max(x: Spec, *, axes: tuple[int, ...]) -> Spec:
 
 @primitive(widens=True)
 def reduce_min(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Smallest element over `axes`; NaN if one is NaN. The axes must not be empty."""
+    """Smallest element over axes; NaN if one is NaN. No reduced axis may have extent 0.
+
+    Args:
+        x: array to reduce.
+        axes: axes to reduce, counted from 0.
+
+    Returns:
+        Spec without these axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     require_kind("reduce_min", x, "biuf", _ORDERED)
     out = _reduced("reduce_min", x, axes)
     _require_elements("reduce_min", x, axes)
@@ -67,14 +111,36 @@ def reduce_min(x: Spec, *, axes: tuple[int, ...]) -> Spec:
 
 @primitive
 def reduce_all(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Whether all elements over `axes` are true; true of no elements."""
+    """Whether all elements over axes are true; true for no elements.
+
+    Args:
+        x: array to reduce.
+        axes: axes to reduce, counted from 0.
+
+    Returns:
+        Spec without these axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     require_kind("reduce_all", x, "b", "booleans; compare with 0 first")
     return _reduced("reduce_all", x, axes)
 
 
 @primitive
 def reduce_any(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Whether some element over `axes` is true; false of no elements."""
+    """Whether any element over axes is true; false for no elements.
+
+    Args:
+        x: array to reduce.
+        axes: axes to reduce, counted from 0.
+
+    Returns:
+        Spec without these axes.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     require_kind("reduce_any", x, "b", "booleans; compare with 0 first")
     return _reduced("reduce_any", x, axes)
 
@@ -88,11 +154,35 @@ def _located(name: str, x: Spec, axis: int) -> Spec:
 
 @primitive(widens=True)
 def argmax(x: Spec, *, axis: int) -> Spec:
-    """Index along `axis` of the largest element, the first of several; the first NaN wins over every number."""
+    """Index of the first largest element along an axis; the first NaN wins over every number.
+
+    Args:
+        x: real array.
+        axis: axis to search, counted from 0.
+
+    Returns:
+        int64 spec without the axis.
+
+    Raises:
+        AxisError: the axis is out of range.
+        ShapeError: the axis has extent 0.
+    """
     return _located("argmax", x, axis)
 
 
 @primitive(widens=True)
 def argmin(x: Spec, *, axis: int) -> Spec:
-    """Index along `axis` of the smallest element, the first of several; the first NaN wins over every number."""
+    """Index of the first smallest element along an axis; the first NaN wins over every number.
+
+    Args:
+        x: real array.
+        axis: axis to search, counted from 0.
+
+    Returns:
+        int64 spec without the axis.
+
+    Raises:
+        AxisError: the axis is out of range.
+        ShapeError: the axis has extent 0.
+    """
     return _located("argmin", x, axis)

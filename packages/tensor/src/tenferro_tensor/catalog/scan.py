@@ -16,21 +16,57 @@ def _require_line(name: str, x: Spec, axis: int, reverse: bool) -> None:
 
 @primitive(widens=True)
 def cumsum(x: Spec, *, axis: int, reverse: bool) -> Spec:
-    """Sums of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
+    """Cumulative sum along an axis, in the dtype of `x`.
+
+    Args:
+        x: array to accumulate.
+        axis: axis to accumulate along, counted from 0.
+        reverse: accumulate from the end.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     _require_line("cumsum", x, axis, reverse)
     return x
 
 
 @primitive(widens=True)
 def cumprod(x: Spec, *, axis: int, reverse: bool) -> Spec:
-    """Products of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
+    """Cumulative product along an axis, in the dtype of `x`.
+
+    Args:
+        x: array to accumulate.
+        axis: axis to accumulate along, counted from 0.
+        reverse: accumulate from the end.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     _require_line("cumprod", x, axis, reverse)
     return x
 
 
 @primitive(widens=True)
 def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
-    """Largest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
+    """Cumulative maximum along an axis; NaN from the first NaN onwards.
+
+    Args:
+        x: array to accumulate.
+        axis: axis to accumulate along, counted from 0.
+        reverse: accumulate from the end.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     require_kind("cummax", x, "biuf", _ORDERED)
     _require_line("cummax", x, axis, reverse)
     return x
@@ -38,7 +74,19 @@ def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
 
 @primitive(widens=True)
 def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
-    """Smallest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
+    """Cumulative minimum along an axis; NaN from the first NaN onwards.
+
+    Args:
+        x: array to accumulate.
+        axis: axis to accumulate along, counted from 0.
+        reverse: accumulate from the end.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     require_kind("cummin", x, "biuf", _ORDERED)
     _require_line("cummin", x, axis, reverse)
     return x
@@ -46,7 +94,19 @@ def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
 
 @primitive(widens=True)
 def cumlogsumexp(x: Spec, *, axis: int, reverse: bool) -> Spec:
-    """``log(cumsum(exp(x)))`` along `axis`, without overflow on the way; from each element on if `reverse`."""
+    """``log(cumsum(exp(x)))`` along an axis, without intermediate overflow.
+
+    Args:
+        x: array to accumulate.
+        axis: axis to accumulate along, counted from 0.
+        reverse: accumulate from the end.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     require_kind("cumlogsumexp", x, "f", "real floating point")
     _require_line("cumlogsumexp", x, axis, reverse)
     return x

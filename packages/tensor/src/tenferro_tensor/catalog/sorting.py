@@ -10,7 +10,19 @@ __all__ = ["argsort", "searchsorted", "sort"]
 
 @primitive(widens=True)
 def sort(x: Spec, *, axis: int, descending: bool) -> Spec:
-    """Elements in order along `axis`; NaN is last in both orders."""
+    """Sorted elements along an axis; NaN is last in both orders.
+
+    Args:
+        x: array to sort.
+        axis: axis to sort along, counted from 0.
+        descending: sort in descending order.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     require_axis("sort", axis, x)
     require_flag("sort", descending, "descending")
     return x
@@ -18,7 +30,19 @@ def sort(x: Spec, *, axis: int, descending: bool) -> Spec:
 
 @primitive(widens=True)
 def argsort(x: Spec, *, axis: int, descending: bool) -> Spec:
-    """Indices along `axis` that sort `x`; equal elements keep their order, NaN is last, in both orders."""
+    """Indices that sort `x` along an axis, stably; NaN is last in both orders.
+
+    Args:
+        x: array to sort.
+        axis: axis to sort along, counted from 0.
+        descending: sort in descending order.
+
+    Returns:
+        int64 spec of the shape of `x`.
+
+    Raises:
+        AxisError: the axis is out of range.
+    """
     require_axis("argsort", axis, x)
     require_flag("argsort", descending, "descending")
     return x.with_(dtype=int64)
@@ -26,7 +50,20 @@ def argsort(x: Spec, *, axis: int, descending: bool) -> Spec:
 
 @primitive(widens=True)
 def searchsorted(sorted1d: Spec, values: Spec, *, side: str) -> Spec:
-    """Where to insert each value into an ascending vector: before (``"left"``) or after (``"right"``) its equals."""
+    """Indices at which to insert values into an ascending vector.
+
+    Args:
+        sorted1d: the vector.
+        values: values to insert, of the same dtype.
+        side: ``"left"`` to insert before equal elements, ``"right"`` after them.
+
+    Returns:
+        int64 spec of the shape of `values`.
+
+    Raises:
+        ShapeError: the first operand is not a vector.
+        ArgumentError: `side` is neither of these.
+    """
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted takes side='left' or side='right', got {side!r}", side=side)
     if sorted1d.ndim != 1:

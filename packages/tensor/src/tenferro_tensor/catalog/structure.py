@@ -20,8 +20,20 @@ __all__ = ["broadcast_in_dim", "concatenate", "pad", "reshape", "reverse", "slic
 def broadcast_in_dim(x: Spec, *, shape: tuple[DimLike, ...], dims: tuple[int, ...]) -> Spec:
     """Repeat `x` along new axes: axis ``i`` of `x` becomes axis ``dims[i]`` of the result.
 
-    The extents of mapped axes must agree: an axis of extent 1 is never stretched (reshape it away first), so that
-    the transpose is a plain sum over the new axes.
+    An axis of extent 1 is never stretched (reshape it away first), so that the transpose is a plain sum over the new
+    axes.
+
+    Args:
+        x: array to repeat.
+        shape: extents of the result.
+        dims: axis of the result for each axis of `x`, of the same extent.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        ShapeError: the extents of mapped axes differ.
+        AxisError: an axis is out of range or repeated.
     """
     name = "broadcast_in_dim"
     require_sizes(name, shape, "shape")
@@ -39,7 +51,18 @@ def broadcast_in_dim(x: Spec, *, shape: tuple[DimLike, ...], dims: tuple[int, ..
 
 @primitive
 def reshape(x: Spec, *, shape: tuple[DimLike, ...]) -> Spec:
-    """The same elements, in row-major order, in another shape of the same size."""
+    """The same elements, in row-major order, in another shape.
+
+    Args:
+        x: array to reshape.
+        shape: extents of the result.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        ShapeError: the number of elements differs.
+    """
     require_sizes("reshape", shape, "shape")
     out = x.with_(shape=shape)
     if not same(x.size, out.size):
@@ -53,7 +76,19 @@ def reshape(x: Spec, *, shape: tuple[DimLike, ...]) -> Spec:
 
 @primitive
 def transpose(x: Spec, *, permutation: tuple[int, ...]) -> Spec:
-    """Reorder the axes: axis ``i`` of the result is axis ``permutation[i]`` of `x`."""
+    """Permute the axes: axis ``i`` of the result is axis ``permutation[i]`` of `x`.
+
+    Args:
+        x: array to permute.
+        permutation: each axis once.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+        ShapeError: an axis is missing.
+    """
     require_length("transpose", permutation, x.ndim, "permutation", f"one for each axis of {x!r}")
     require_axes("transpose", permutation, x.ndim, repr(x), "permutation")
     return x.with_(shape=tuple([x.shape[p] for p in permutation]))
@@ -63,10 +98,23 @@ def transpose(x: Spec, *, permutation: tuple[int, ...]) -> Spec:
 def pad(
     x: Spec, value: Spec, *, low: tuple[DimLike, ...], high: tuple[DimLike, ...], interior: tuple[int, ...]
 ) -> Spec:
-    """Put `value` around and between the elements of `x`.
+    """Insert a value around and between the elements of `x`.
 
-    Along each axis come `low` elements before, `high` after, and `interior` between any two neighbours. Interior
-    padding is done first; a negative `low` or `high` then takes elements away. `value` has no axes.
+    Interior padding is applied first; a negative `low` or `high` then removes elements.
+
+    Args:
+        x: array to pad.
+        value: 0-d array of the same dtype.
+        low: number of values before each axis.
+        high: number of values after each axis.
+        interior: number of values between neighbours of each axis.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        ShapeError: there is not one number for each axis, or more elements are removed than there are.
+        ArgumentError: `interior` is negative.
     """
     require_same_dtype("pad", x, value)
     if value.ndim:
@@ -91,7 +139,19 @@ def pad(
 
 @primitive
 def concatenate(*xs: Spec, axis: int) -> Spec:
-    """Join operands, one after the other, along an existing axis; the other extents must agree."""
+    """Join operands along an existing axis.
+
+    Args:
+        *xs: arrays of one dtype, whose other extents are equal.
+        axis: axis to join along, counted from 0.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        ShapeError: other extents differ.
+        AxisError: the axis is out of range.
+    """
     if not xs:
         raise ArgumentError("concatenate needs at least one operand, got none; pass the arrays to join")
     first = xs[0]
@@ -118,14 +178,39 @@ def concatenate(*xs: Spec, axis: int) -> Spec:
 
 @primitive
 def reverse(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Reverse the order of the elements along `axes`."""
+    """Reverse the order of the elements along `axes`.
+
+    Args:
+        x: array to reverse.
+        axes: axes to reverse, counted from 0.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     require_axes("reverse", axes, x.ndim, repr(x))
     return x
 
 
 @primitive
 def slice_(x: Spec, *, start: tuple[DimLike, ...], limit: tuple[DimLike, ...], stride: tuple[int, ...]) -> Spec:
-    """Elements ``start, start + stride, ...`` before `limit` of each axis, ``0 <= start <= limit <= extent``."""
+    """Elements ``start, start + stride, ...`` below `limit` along each axis.
+
+    Args:
+        x: array to slice.
+        start: first index of each axis.
+        limit: end of each axis: ``0 <= start <= limit <= extent``.
+        stride: step of each axis, at least 1.
+
+    Returns:
+        Spec of the result.
+
+    Raises:
+        ShapeError: bounds are out of range.
+        ArgumentError: a stride is less than 1.
+    """
     for what, given in (("start", start), ("limit", limit), ("stride", stride)):
         require_length("slice", given, x.ndim, what, f"one for each axis of {x!r}")
     shape = []
@@ -145,9 +230,21 @@ def slice_(x: Spec, *, start: tuple[DimLike, ...], limit: tuple[DimLike, ...], s
 
 @primitive(widens=True)
 def update_slice(x: Spec, update: Spec, *, start: tuple[DimLike, ...], stride: tuple[int, ...], mode: str) -> Spec:
-    """`x` with its elements ``start, start + stride, ...`` of each axis, as many as `update` has, set or added to.
+    """`x` with elements ``start, start + stride, ...`` of each axis, as many as `update` has, replaced or added to.
 
-    `mode` is ``"set"`` or ``"add"``. All of these elements lie inside `x`.
+    Args:
+        x: array to update.
+        update: array with as many axes, of the dtype of `x`.
+        start: first index of each axis.
+        stride: step of each axis, at least 1.
+        mode: ``"set"`` or ``"add"``.
+
+    Returns:
+        Spec of `x`.
+
+    Raises:
+        ShapeError: the elements are not all inside `x`.
+        ArgumentError: the mode is unknown, or a stride is less than 1.
     """
     name = "update_slice"
     if mode not in ("set", "add"):

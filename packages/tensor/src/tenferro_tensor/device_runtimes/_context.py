@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 class StreamContext:
-    """Execution on a stream of its own, for ``with compute_context(...)``.
+    """A compute context with its own stream, for ``with compute_context(...)``.
 
-    The device is checked when the context is made, the stream is made when it is first used. Operations inside
-    run on the stream where they run on the device; operands that another stream writes are waited for by the stream.
+    The device is checked on construction; the stream is created on first use. Operations inside the scope that run on
+    the device use the stream, which waits for operands that other streams write.
 
     Args:
         device: the accelerator, as in ``"cuda:1"``.
-        priority: of the stream.
-        allocator: where results come from; by default the device's own.
+        priority: priority of the stream.
+        allocator: allocator of results; by default that of the device.
 
     Attributes:
-        device: the device that work runs on.
-        priority: of the stream.
+        device: the device that runs the work.
+        priority: priority of the stream.
         allocator: the allocator, or None for the default one.
 
     Raises:
         PlacementError: there is no such device.
-        BackendUnavailableError: nothing installed offers the device, or it is missing.
+        BackendUnavailableError: no installed distribution offers the device, or it is missing.
     """
 
     __slots__ = ("__weakref__", "_lock", "_stream", "allocator", "device", "priority")
@@ -52,7 +52,14 @@ class StreamContext:
 
     @classmethod
     def for_device(cls, device: Any) -> Self:
-        """The context that is kept for a device: always the same one, with one stream."""
+        """Return the cached context of a device, always the same one with one stream.
+
+        Args:
+            device: device or its name.
+
+        Returns:
+            The context.
+        """
         name = ComputeDevice(device)
         kept = _kept.setdefault(device_runtime(name.kind).device(name.index), {})
         found: Self = kept.get(cls) or kept.setdefault(cls, cls(name))
@@ -72,11 +79,11 @@ class StreamContext:
             return self._stream
 
     def activate(self) -> AbstractContextManager[Any]:
-        """What `compute_context` enters: the allocator."""
+        """The context manager that `compute_context` enters, which installs the allocator."""
         return nullcontext() if self.allocator is None else self.allocator.serving()
 
     def synchronize(self) -> None:
-        """Wait for what has been issued to the stream so far.
+        """Wait for everything issued to the stream so far.
 
         Raises:
             AsynchronousError: work of the stream failed.
@@ -91,10 +98,20 @@ _kept: WeakKeyDictionary[RuntimeDevice, dict[type, Any]] = WeakKeyDictionary()
 
 
 def current_stream(device: RuntimeDevice) -> Stream:
-    """The stream that work of the calling thread on a device goes to.
+    """The stream that receives the calling thread's work on a device.
 
-    That of a `Stream.launch` that is going on; else that of the enclosing compute context where it is one of the
-    device; else the default stream.
+    The stream of an enclosing `Stream.launch`; else that of the enclosing compute context, if it is one of the device;
+    else the default stream.
+
+    Args:
+        device: a device of the runtime.
+
+    Returns:
+        The stream.
+
+    >>> device = device_runtime("cuda").device(0)  # doctest: +SKIP
+    >>> current_stream(device) is device.default_stream  # doctest: +SKIP
+    True
     """
     stream: Stream | None = issuing_stream()
     if stream is not None and stream.device is device:

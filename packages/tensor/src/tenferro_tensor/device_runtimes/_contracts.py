@@ -39,7 +39,7 @@ class Capabilities:
 
 
 class Event(ABC):
-    """A point in the work of a stream, made by `Stream.record`."""
+    """A point in the work of a stream, created by `Stream.record`."""
 
     @property
     @abstractmethod
@@ -48,7 +48,7 @@ class Event(ABC):
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait, in the calling thread, until all work before the event is done.
+        """Block the calling thread until all work before the event is done.
 
         Raises:
             AsynchronousError: work before the event failed.
@@ -56,7 +56,13 @@ class Event(ABC):
 
     @abstractmethod
     def elapsed(self, earlier: Event) -> float:
-        """Seconds from an earlier event to this one; both are done.
+        """Time since an earlier event; both must be done.
+
+        Args:
+            earlier: the earlier event.
+
+        Returns:
+            Seconds.
 
         Raises:
             UnsupportedError: one of the two was recorded without timing, or they are of different kinds.
@@ -64,11 +70,11 @@ class Event(ABC):
 
 
 class Stream(ABC):
-    """A queue of a device: what is issued to it runs in order, later than the call that issues it.
+    """A queue of a device: work issued to it runs in order, asynchronously.
 
     Attributes:
         device: the device that runs the work.
-        priority: smaller numbers run first where work competes; as given when the stream was made.
+        priority: smaller numbers run first when work competes; as given on creation.
     """
 
     device: RuntimeDevice
@@ -79,12 +85,15 @@ class Stream(ABC):
     ) -> tuple[Any, ...]:
         """Issue a kernel and return its raw results at once.
 
-        The caller answers for the order of streams: operands that another stream writes need a `wait` before.
+        The caller is responsible for the order of streams: operands that another stream writes need a `wait` before.
 
         Args:
-            kernel: what `Backend.kernel` gives for a device of this stream.
+            kernel: a result of `Backend.kernel` for a device of this stream.
             operands: raw arrays, Python scalars and sizes, as the kernel takes them.
             outs: specs of the results.
+
+        Returns:
+            The raw results.
         """
         with issuing(self):
             result = kernel(*operands)
@@ -92,24 +101,38 @@ class Stream(ABC):
 
     @abstractmethod
     def record(self, *, timing: bool = False) -> Event:
-        """An event after all that has been issued so far."""
+        """Create an event after everything issued so far.
+
+        Args:
+            timing: record the time, for `Event.elapsed`.
+
+        Returns:
+            The event.
+        """
 
     @abstractmethod
     def wait(self, event: Event) -> None:
-        """Have later work of this stream wait for an event of any stream of the runtime; the caller does not wait."""
+        """Make later work of this stream wait for an event of any stream of the runtime; the caller does not block.
+
+        Args:
+            event: the event.
+        """
 
     @abstractmethod
     def release(self, raw: Any) -> None:
-        """Give the memory of a value back in the order of this stream.
+        """Release the memory of a value in the order of this stream.
 
-        Nobody reads the value after what has been issued to this stream so far; later work of the stream may have the
-        memory. A second release changes nothing. A value that is never released goes when the last reference to it
-        has gone and the streams that use it have passed.
+        Nobody may read the value after the work issued to this stream so far; later work may reuse the memory.
+        Releasing twice has no effect. A value that is never released is freed once the last reference is gone and the
+        streams that use it have passed.
+
+        Args:
+            raw: the value.
         """
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait, in the calling thread, until all that has been issued so far is done.
+        """Block the calling thread until everything issued so far is done.
 
         Raises:
             AsynchronousError: work of the stream failed.
@@ -117,7 +140,7 @@ class Stream(ABC):
 
 
 class Pending(ABC):
-    """A copy to main memory that is on its way.
+    """A copy to main memory in progress.
 
     Attributes:
         event: the event after the copy.
@@ -127,7 +150,7 @@ class Pending(ABC):
 
     @abstractmethod
     def result(self) -> np.ndarray[Any, Any]:
-        """The host array; waits for the copy.
+        """The host array; blocks until the copy is done.
 
         Raises:
             AsynchronousError: the copy, or what computes its source, failed.
@@ -156,69 +179,88 @@ class RuntimeDevice(ABC):
     @property
     @abstractmethod
     def default_stream(self) -> Stream:
-        """The stream of work that nobody gives another one."""
+        """The stream of work that specifies no other."""
 
     @property
     @abstractmethod
     def copy_stream(self) -> Stream:
-        """The stream for transfers that are to overlap with computing."""
+        """The stream for transfers that overlap with computation."""
 
     @abstractmethod
     def stream(self, priority: int = 0) -> Stream:
-        """A new stream."""
+        """Create a stream.
+
+        Args:
+            priority: smaller numbers run first when work competes.
+
+        Returns:
+            The stream.
+        """
 
     @property
     @abstractmethod
     def streams(self) -> tuple[Stream, ...]:
-        """Its streams that somebody holds and that have been used, the default and the copy stream included."""
+        """The used streams that are still referenced, including the default and the copy stream."""
 
     @abstractmethod
     def memory(self) -> dict[str, int]:
-        """Bytes: ``"live"`` is what values take now, ``"peak"`` the most that they took; others by choice."""
+        """Bytes by name: ``"live"`` is the current total of values, ``"peak"`` its maximum; others are optional."""
 
     @abstractmethod
     def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream, out: Any = None) -> Any:
-        """A raw value with the elements of a host array, copied in the order of a stream of this device.
+        """Copy a host array to this device, in the order of one of its streams.
 
-        The array may be changed as soon as the call returns. Of a pending download no host waits: the stream waits.
+        The array may be changed as soon as the call returns. For a pending download, the stream waits, not the host.
 
         Args:
-            host: the array, or a copy of one that is on its way.
+            host: the array, or a pending copy of one.
             stream: the stream that copies.
-            out: a raw value of this device to copy into, which is returned; the caller has ordered the stream after
-                whatever else uses it.
+            out: raw value of this device to copy into; the caller has ordered the stream after other uses of it.
+
+        Returns:
+            The raw value, `out` if given.
 
         Raises:
-            DeviceMemoryError: the memory of the device does not suffice.
-            ShapeError, DTypeError, PlacementError, ArgumentError: `out` does not fit, see `require_destination`.
+            DeviceMemoryError: the device is out of memory.
+            ShapeError, DTypeError, PlacementError, ArgumentError: `out` does not fit; see `require_destination`.
         """
 
     @abstractmethod
     def download(self, raw: Any, stream: Stream, out: np.ndarray[Any, Any] | None = None) -> Pending:
-        """A copy of a raw value of this device to main memory, in the order of a stream of this device.
+        """Copy a raw value of this device to main memory, in the order of one of its streams.
 
         Args:
             raw: the value.
             stream: the stream that copies.
-            out: an array to copy into, without a copy in between; nobody touches it until the result is asked for.
+            out: array to copy into directly; nobody may touch it until the result is read.
+
+        Returns:
+            The pending copy.
 
         Raises:
-            ShapeError, DTypeError, ArgumentError: `out` does not fit, see `require_destination`.
+            ShapeError, DTypeError, ArgumentError: `out` does not fit; see `require_destination`.
         """
 
     @abstractmethod
     def empty(self, spec: Spec, stream: Stream) -> Any:
-        """A raw value whose elements nobody has written, allocated in the order of a stream of this device.
+        """Allocate an uninitialised raw value, in the order of one of the device's streams.
+
+        Args:
+            spec: shape and dtype.
+            stream: the stream.
+
+        Returns:
+            The raw value.
 
         Raises:
-            DeviceMemoryError: the memory of the device does not suffice.
+            DeviceMemoryError: the device is out of memory.
         """
 
     def synchronize(self) -> None:
-        """Wait until all streams have done what has been issued so far.
+        """Wait until all streams have finished everything issued so far.
 
         Raises:
-            AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
+            AsynchronousError: work of a stream failed; the first of several failures, after waiting for all streams.
         """
         wait_for_each([stream.record() for stream in self.streams])
 
@@ -227,7 +269,7 @@ class RuntimeDevice(ABC):
 
 
 class DeviceRuntime(ABC):
-    """All accelerators of one kind, and what goes on between them; one per process, from `device_runtime`.
+    """All accelerators of one kind, and the operations between them; one per process, from `device_runtime`.
 
     Attributes:
         kind: the kind of device, equal to the name of the backend that computes on it.
@@ -241,58 +283,90 @@ class DeviceRuntime(ABC):
 
     @abstractmethod
     def device(self, ordinal: int) -> RuntimeDevice:
-        """The device of an ordinal.
+        """Return a device by its number.
+
+        Args:
+            ordinal: number of the device.
+
+        Returns:
+            The device.
 
         Raises:
-            PlacementError: there is no such device; the text names those that there are. A `BackendUnavailableError`
-                is right, too, where driver or hardware is missing.
+            PlacementError: there is no such device; the text names the existing ones.
+            BackendUnavailableError: the driver or the hardware is missing.
         """
 
     @abstractmethod
     def device_of(self, raw: Any) -> RuntimeDevice:
-        """The device whose memory a raw value is in."""
+        """The device whose memory holds a raw value.
+
+        Args:
+            raw: the value.
+
+        Returns:
+            The device.
+        """
 
     @abstractmethod
     def stream_of(self, raw: Any) -> Stream | None:
-        """The stream whose work computes a raw value; ``None`` where nobody has to wait for it."""
+        """The stream that computes a raw value.
+
+        Args:
+            raw: the value.
+
+        Returns:
+            The stream, or None if nobody has to wait for the value.
+        """
 
     @abstractmethod
     def can_access_peer(self, source: RuntimeDevice, target: RuntimeDevice) -> bool:
-        """Whether `copy_peer` goes from memory to memory; it goes by way of main memory where not."""
+        """Whether `copy_peer` copies directly between two devices instead of through main memory.
+
+        Args:
+            source: device to copy from.
+            target: device to copy to.
+
+        Returns:
+            True for direct copies.
+        """
 
     @abstractmethod
     def copy_peer(self, raw: Any, source: Stream | None, target: Stream, out: Any = None) -> Any:
-        """A copy of a raw value in the memory of the target stream's device, as work of the target stream.
+        """Copy a raw value to the device of the target stream, as work of that stream.
 
         Args:
-            raw: the value; other streams that are to release it wait for the target stream, as for any reader.
-            source: a stream for whose work so far the copy waits; ``None`` where the target stream waits already for
-                what computes the value.
+            raw: the value; a stream that releases it must wait for the target stream, as for any reader.
+            source: stream whose work so far the copy waits for; None if the target stream already waits for the value.
             target: the stream that copies.
             out: as in `RuntimeDevice.upload`.
+
+        Returns:
+            The raw value on the target device.
         """
 
     def synchronize_all(self) -> None:
-        """Wait until all streams of all devices have done what has been issued so far.
+        """Wait until all streams of all devices have finished everything issued so far.
 
         Raises:
-            AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
+            AsynchronousError: work of a stream failed; the first of several failures, after waiting for all streams.
         """
         wait_for_each([stream.record() for device in self.devices() for stream in device.streams])
 
 
 def require_destination(out: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], where: str = "main memory") -> None:
-    """Refuse memory that a transfer cannot write to as it is. Implementers call it; they check the device themselves.
+    """Refuse memory that a transfer cannot write to directly.
+
+    Implementers call it, and check the device themselves.
 
     Args:
-        out: an array with NumPy's attributes ``shape``, ``dtype`` and ``flags``.
-        shape: of the value that is copied.
-        dtype: of the value that is copied.
-        where: the memory, for messages.
+        out: array with NumPy's attributes ``shape``, ``dtype`` and ``flags``.
+        shape: shape of the copied value.
+        dtype: dtype of the copied value.
+        where: the memory space, for messages.
 
     Raises:
         ShapeError, DTypeError: `out` has another shape or dtype; nothing is broadcast or converted.
-        ArgumentError: it is no array of its own: read-only, or with gaps between its elements.
+        ArgumentError: `out` is read-only, not contiguous, or not an array.
 
     >>> require_destination(np.zeros(3), (3,), np.dtype("float32"))
     Traceback (most recent call last):
@@ -313,14 +387,14 @@ def require_destination(out: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], 
 
 
 class Waitable(Protocol):
-    """What may have work to do: an event, a stream, a backend."""
+    """Something that may have pending work: an event, a stream, a backend."""
 
     def synchronize(self) -> None:
         """Wait until it is done."""
 
 
 def wait_for_each(several: Iterable[Waitable]) -> None:
-    """Wait for all, also where one has failed, and raise the first failure then."""
+    """Wait for all, even if one has failed, then raise the first failure."""
     failures = []
     for one in several:
         try:

@@ -20,7 +20,7 @@ CONFIGURED: Final = "TENFERRO_ACCELERATOR"
 
 
 class Offer(NamedTuple):
-    """What was registered for a kind: makers of the runtime and, unless an entry point offers it, of the backend."""
+    """A registration: the factories of the runtime and, unless an entry point offers it, of the backend."""
 
     runtime: Callable[[], DeviceRuntime]
     backend: Callable[[], Any] | None
@@ -103,9 +103,9 @@ class DeviceRuntimes:
             return made
 
     def pair(self, kind: str) -> None:
-        """Make sure that a backend of a kind may compile or launch: the runtime in use is of that kind.
+        """Ensure that the runtime in use is of the kind of a backend that is about to compile or launch.
 
-        The runtime is made where none is in use. A backend whose kernels are done when they return needs none.
+        Creates the runtime if none is in use. A backend with synchronous kernels needs none.
 
         Raises:
             AcceleratorMismatchError: the runtime in use, or the one that is configured, is of another kind.
@@ -120,7 +120,7 @@ class DeviceRuntimes:
                 self.get(kind)
 
     def backend(self, kind: str) -> Callable[[], Any] | None:
-        """The maker of the backend that was registered together with the runtime of a kind, if there is one."""
+        """The factory of the backend registered together with the runtime of a kind, or None."""
         with self._lock:
             offer = self._offer(kind)
         return None if offer is None else offer.backend
@@ -130,7 +130,7 @@ class DeviceRuntimes:
         return tuple(sorted({*self._offers, *entry_points.installed(RUNTIMES)}))
 
     def forked(self) -> None:
-        """In a child process: give up what belongs to the parent."""
+        """In a child process: forget everything that belongs to the parent."""
         self._lost = self.used or self._lost
         self._runtime, self._making = None, None
         self._loading.clear()
@@ -163,7 +163,7 @@ class DeviceRuntimes:
             )
 
     def _only(self) -> str:
-        """The kind that is meant where nobody names one."""
+        """The kind to use if none is named."""
         wanted, kinds = os.environ.get(CONFIGURED), self.kinds()
         if wanted:
             return wanted
@@ -217,7 +217,7 @@ class DeviceRuntimes:
         return made
 
     def _offer(self, kind: str) -> Offer | None:
-        """What is registered for a kind; an installed distribution registers when its kind is first asked for."""
+        """The registration of a kind; an installed distribution registers itself on first use of its kind."""
         found = self._offers.get(kind)
         if found is not None or kind in self._loading:
             return found
@@ -273,37 +273,45 @@ def register_device_runtime(
     backend: Callable[[], Any] | None = None,
     force: bool = False,
 ) -> None:
-    """Offer the accelerators of a kind to this process; nothing is made before the first use of a device.
+    """Offer the accelerators of a kind to this process; nothing is created before the first use of a device.
 
-    Distributions name a function that calls this by the entry point ``kind`` of the group
-    ``tenferro.device_runtimes``; it runs when the kind is first asked for.
+    Distributions call it from a function that the entry point ``kind`` of the group ``tenferro.device_runtimes`` names;
+    that function runs when the kind is first used.
 
     Args:
-        kind: kind of device, as in ``"cuda"``: what stands before the colon in the names of its devices.
-        factory: makes the runtime; called once.
-        backend: makes the backend of the same kind; may be left out where the entry points ``tenferro.backends``
-            offer it.
-        force: take the place of what was registered before. No force replaces a runtime in use.
+        kind: kind of device, as in ``"cuda"``: the part before the colon in the names of its devices.
+        factory: creates the runtime; called once.
+        backend: creates the backend of the same kind; optional if an entry point in ``tenferro.backends`` offers it.
+        force: replace an earlier registration; a runtime in use is never replaced.
 
     Raises:
         AcceleratorMismatchError: the kind is registered already, or a runtime is in use.
-        ArgumentError: the kind is no name of an accelerator, or a maker cannot be called.
+        ArgumentError: the kind is not a valid name, or a factory is not callable.
+
+    >>> from mypackage import AbacusRuntime  # doctest: +SKIP
+    >>> register_device_runtime("abacus", AbacusRuntime)  # doctest: +SKIP
     """
     PROCESS.register(kind, factory, backend=backend, force=force)
 
 
 def device_runtime(kind: str | None = None) -> DeviceRuntime:
-    """The device runtime of the process, made on first use.
+    """Return the device runtime of the process, created on first use.
 
     Args:
-        kind: the kind that is expected; by default that of ``TENFERRO_ACCELERATOR``, else the one in use, else the
-            only one that is installed.
+        kind: expected kind; by default that of ``TENFERRO_ACCELERATOR``, else the one in use, else the only installed
+            one.
+
+    Returns:
+        The runtime.
 
     Raises:
-        AcceleratorMismatchError: another kind is in use or configured, or the factory made another kind.
+        AcceleratorMismatchError: another kind is in use or configured, or the factory created another kind.
         BackendUnavailableError: no such runtime is installed, or its devices are missing.
-        ForkedRuntimeError: the runtime was made before this process was forked.
+        ForkedRuntimeError: the runtime was created before this process was forked.
         ArgumentError: several kinds are installed and none is named.
-        RegistryError: the runtime cannot be made.
+        RegistryError: the runtime cannot be created.
+
+    >>> device_runtime("cuda").devices()  # doctest: +SKIP
+    (<CudaDevice cuda:0>,)
     """
     return PROCESS.get(kind)
