@@ -76,12 +76,14 @@ CELLS: dict[str, Cell] = {
     "lowest": Cell(
         "the lowest versions that the packages accept", (*CORE, *NATIVE), lock=("--resolution", "lowest-direct")
     ),
-    "newest": Cell("the newest versions on the index", (*CORE, *NATIVE, *XLA), lock=("--upgrade",)),
+    "newest": Cell("the newest versions on the index", (*CORE, *NATIVE, *XLA), python="3.13", lock=("--upgrade",)),
     "no-llvmlite": Cell("without the extra `jit` of tenferro-cpu", CORE, groups=("test",), without=("llvmlite",)),
     "no-compiler": Cell(
         "pure wheels, without a C compiler", CORE, environment={"TENFERRO_PURE": "1", "CC": "", "PATH": ""}
     ),
-    "jax-newest": Cell("the newest JAX", XLA, lock=("--upgrade-package", "jax", "--upgrade-package", "jaxlib")),
+    "jax-newest": Cell(
+        "the newest JAX", XLA, python="3.13", lock=("--upgrade-package", "jax", "--upgrade-package", "jaxlib")
+    ),
 }
 """The oldest JAX has a command of its own, `python3 dev jax`, which every run of the tests includes."""
 
