@@ -78,7 +78,7 @@ def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
         device, kernel = _kernel(program, eq, storage)
         steps.append(
             StepCost(
-                i, _name(eq), _operands(program, eq), outs, _over(eq, memory.victims), c.flops,
+                i, name_of(eq), _operands(program, eq), outs, _over(eq, memory.victims), c.flops,
                 0 if c.bytes is None else c.bytes, c.workspace, memory.live[i], device, kernel, eq.where,
                 tuple([_inside(inside) for inside in programs_inside(eq)]), _parts(eq),
             )
@@ -93,7 +93,7 @@ def _inside(inside: Inside) -> BodyCost:
     return BodyCost(inside.title, inside.times, inside.carried, steps, inside.most)
 
 
-def _name(eq: Equation) -> str:
+def name_of(eq: Equation) -> str:
     """Name of the primitive; for a region, with the names of its steps."""
     names = _parts(eq)
     if not names:

@@ -11,6 +11,7 @@ import numpy as np
 from tenferro_runtime import whole
 from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.fusion import wait
+from tenferro_runtime.inspection._blocks import memory_timeline
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._inside import times_inside
 from tenferro_runtime.inspection._running import fitting, steps, store
@@ -55,7 +56,8 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
     origin = perf_counter_ns()
     runs = [_timed(program, ready, origin) for _ in range(repeat)]
     sized = substitute(program, known.sizes) if known.sizes else program
-    costs = step_costs(sized, plan_memory(sized))
+    memory = plan_memory(sized)
+    costs = step_costs(sized, memory)
     each = [median([run[i][1] for run in runs]) / 1e6 for i in range(len(costs))]
     total = sum(each) or 1.0
     bodies = _bodies(program, ready)
@@ -63,7 +65,9 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
         StepTime(c, ms, ms / total, tuple([run[i] for run in runs]), bodies[i])
         for i, (c, ms) in enumerate(zip(costs, each, strict=True))
     ]
-    return Profile(tuple(times), _replayed(whole_program, ready, repeat), repeat, whole.how(whole_program))
+    ms = _replayed(whole_program, ready, repeat)
+    timeline = memory_timeline(sized, memory)
+    return Profile(tuple(times), ms, repeat, whole.how(whole_program), timeline, whole.memory(whole_program))
 
 
 def _timed(

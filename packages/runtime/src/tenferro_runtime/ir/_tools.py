@@ -67,7 +67,9 @@ class Tooled:
         return found
 
     def profile(self, *values: Any, repeat: int = 10) -> Profile:
-        """The time that each step takes on these values, measured; ``to_chrome_trace(path)`` writes a trace.
+        """The time that each step takes on these values, measured, and the memory over time by line of code.
+
+        It shows tables; ``to_html(path)`` writes a page, ``to_chrome_trace(path)`` a trace for Perfetto.
 
         Args:
             values: concrete arrays or numbers in the order of `inputs`.

@@ -7,10 +7,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime.reports._cost import StepCost
+from tenferro_runtime.reports._memory import MemoryTimeline
 from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_tensor import library
+
+NO_MEMORY: Final = MemoryTimeline((), ())
+"""That of no steps."""
+
+POINTING: Final = """
+for (const part of document.querySelectorAll("[data-line]"))
+  for (const [event, others] of [["mouseenter", 0.12], ["mouseleave", ""]])
+    part.addEventListener(event, () => {
+      for (const area of document.querySelectorAll("path[data-line]"))
+        area.style.opacity = area.dataset.line === part.dataset.line ? "" : others;
+    });
+"""
+"""Shows the memory of the line of code that is pointed at, and dims that of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +84,16 @@ class Profile(Tabular):
         repeat: number of runs.
         form: how the replay runs a program with loops or branches, as of `Explanation`; the steps are measured one by
             one in any case.
+        memory: the bytes alive at each step by line of code, where the steps run one by one.
+        native_bytes: bytes that the native function allocates at once, ``None`` where there is none.
     """
 
     steps: tuple[StepTime, ...]
     ms: float
     repeat: int
     form: str = ""
+    memory: MemoryTimeline = NO_MEMORY
+    native_bytes: int | None = None
 
     def _table(self) -> TextTable:
         head = ("step", "primitive", "result", "ms each", "ms in all", "share", "rate", "kernel", "line")
@@ -92,6 +111,32 @@ class Profile(Tabular):
 
     def _heading(self) -> str:
         return "Times of a program's steps"
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        html: str = markup.card(markup.element("b", self._heading()), *self._parts(markup))
+        return html
+
+    def _parts(self, markup: Any) -> list[Any]:
+        """The steps with the share of each, and the memory over the steps."""
+        steps = sorted(self.steps, key=lambda s: -s.ms)
+        shares = [share for s in steps for share in (s.share, *[None] * _rows_inside(s))]
+        native = readable(self.native_bytes, "B")
+        said = (
+            f"As one native function, the program allocates {native} at once." if self.native_bytes is not None else ""
+        )
+        memory = markup.details("Memory by line of code", self.memory.chart(), markup.element("div", said), open_=True)
+        return [memory, markup.details("Steps, slowest first", self._table().html(shares), open_=True)]
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write a page with the times of the steps and the memory over time by line of code.
+
+        It needs no other file. Pointing at a line of code shows its memory alone, pointing at a step its name.
+        """
+        markup = library("tenferro_tensor.markup")
+        title = f"Profile of a program of {len(self.steps)} steps"
+        body = markup.card(markup.element("h1", title), *self._parts(markup))
+        Path(path).write_text(markup.page(title, body, script=POINTING), encoding="utf-8")
 
     def to_chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write the runs in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing show."""
@@ -121,6 +166,10 @@ class Profile(Tabular):
 
     def _devices(self) -> list[str]:
         return sorted({s.cost.device for s in self.steps})
+
+
+def _rows_inside(s: StepTime) -> int:
+    return sum([1 + sum([1 + _rows_inside(inner) for inner in body.steps]) for body in s.bodies])
 
 
 def _rows(steps: Iterable[StepTime], outer: str, depth: int, times: int) -> Iterator[tuple[str, ...]]:

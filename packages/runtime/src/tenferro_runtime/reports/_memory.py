@@ -1,0 +1,184 @@
+"""`MemoryTimeline`: the bytes alive at each step of a program, by the lines of code that made them."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_tensor import library
+
+WIDTH: Final = 640
+HEIGHT: Final = 180
+LEFT: Final = 70
+BOTTOM: Final = 24
+TOP: Final = 22
+"""Size of the chart and of its margins, in pixels."""
+
+MAX_LINES: Final = 6
+"""Lines of code with a colour of their own; the others share one."""
+
+MAX_NOTES: Final = 200
+"""Steps that say more when they are pointed at."""
+
+HUES: Final = ("blue", "orange", "green", "sky", "red", "purple", "grey")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Memory that a step allocates.
+
+    Attributes:
+        line: line of code of the step, empty where it is unknown.
+        step: number of the step.
+        last: number of the last step that needs it.
+        nbytes: its size.
+    """
+
+    line: str
+    step: int
+    last: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MemoryTimeline(Tabular):
+    """The memory of a program over its steps, beside inputs and constants; prints as a table of lines of code.
+
+    Attributes:
+        steps: the steps as they are called.
+        blocks: what they allocate; of a loop, what its body needs at once.
+    """
+
+    steps: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def alive(self) -> tuple[int, ...]:
+        """Bytes alive while each step runs."""
+        return tuple(_alive(self.blocks, len(self.steps)))
+
+    @property
+    def peak_step(self) -> int:
+        """The first step at which most bytes are alive; 0 where there are no steps."""
+        alive = self.alive
+        return alive.index(max(alive)) if alive else 0
+
+    @property
+    def lines(self) -> tuple[tuple[str, int, int], ...]:
+        """Lines of code, each with the bytes that are alive at the peak and all that it allocates; most bytes first."""
+        peak, found = self.peak_step, dict[str, list[int]]()
+        for b in self.blocks:
+            sums = found.setdefault(b.line, [0, 0])
+            sums[0] += b.nbytes if b.step <= peak <= b.last else 0
+            sums[1] += b.nbytes
+        return tuple(sorted([(line, *sums) for line, sums in found.items()], key=lambda row: (-row[1], -row[2])))  # type: ignore[misc]
+
+    def _table(self) -> TextTable:
+        alive = self.alive
+        rows = [(_brief(line), readable(at, "B"), readable(made, "B"), _code(line)) for line, at, made in self.lines]
+        peak = self.peak_step
+        name = self.steps[peak] if self.steps else "none"
+        foot = f"peak {readable(max(alive, default=0), 'B')} at step {peak}, {name}, beside inputs and constants"
+        return TextTable(("line", "at the peak", "allocated", "code"), rows, frozenset({1, 2}), foot)
+
+    def _heading(self) -> str:
+        return "Memory by line of code"
+
+    def _repr_html_(self) -> str:
+        markup = library("tenferro_tensor.markup")
+        html: str = markup.card(markup.element("b", self._heading()), self.chart())
+        return html
+
+    def chart(self) -> Any:
+        """The bytes over the steps as areas, one for each line of code, and the table of the lines in their colours."""
+        markup = library("tenferro_tensor.markup")
+        lines = [line for line, _, _ in self.lines]
+        hue = {line: markup.COLOURS[HUES[min(i, MAX_LINES)]] for i, line in enumerate(lines)}
+        groups = [lines[i : i + 1] for i in range(min(MAX_LINES, len(lines)))]
+        groups += [lines[MAX_LINES:]] if lines[MAX_LINES:] else []
+        drawing = markup.picture(
+            LEFT + WIDTH + 10, TOP + HEIGHT + BOTTOM, *self._areas(markup, groups, hue), *self._axes(markup),
+            label="bytes alive at each step, by line of code",
+        )  # fmt: skip
+        rows = []
+        for i, (line, row) in enumerate(zip(lines, self._table().rows, strict=True)):
+            swatch = markup.element("span", " ", style=f"background:{hue[line]}99;padding:0 6px")
+            cells = [markup.element("td", cell, class_="n" if k in (1, 2) else None) for k, cell in enumerate(row)]
+            rows.append(markup.element("tr", markup.element("td", swatch), *cells, data_line=min(i, MAX_LINES)))
+        head = markup.element("tr", *[markup.element("th", t) for t in ("", *self._table().head)])
+        foot = markup.preformatted(self._table().foot)
+        return markup.joined([drawing, markup.element("table", head, *rows[:60]), foot])
+
+    def _areas(self, markup: Any, groups: Sequence[Sequence[str]], hue: dict[str, str]) -> list[Any]:
+        """An area for each line of code, on top of those of the lines before it."""
+        count, top = len(self.steps), max([*self.alive, 1])
+        below, found = [0] * count, []
+        for i, group in enumerate(groups):
+            here = _alive([b for b in self.blocks if b.line in group], count)
+            above = [a + b for a, b in zip(below, here, strict=True)]
+            edges = [_stairs(level, count, top) for level in (above, below)]
+            path = f"M{' '.join(edges[0])}L{' '.join(reversed(edges[1]))}Z"
+            note = "\n".join([f"{_brief(line)}: {_code(line)}" for line in group])
+            area = markup.element("title", note)
+            found.append(markup.element("path", area, d=path, fill=hue[group[0]], fill_opacity=0.6, data_line=i))
+            below = above
+        return found
+
+    def _axes(self, markup: Any) -> list[Any]:
+        count, alive, peak = len(self.steps), self.alive, self.peak_step
+        grey, top = markup.COLOURS["grey"], max([*alive, 1])
+        base, at = TOP + HEIGHT, LEFT + WIDTH * (peak + 0.5) / max(count, 1)
+        said = f"peak {readable(max(alive, default=0), 'B')}, step {peak}"
+        end = "end" if at > LEFT + WIDTH / 2 else "start"
+        found = [
+            markup.element("path", d=f"M{LEFT},{TOP}V{base}H{LEFT + WIDTH}", fill="none", stroke=grey),
+            markup.element("path", d=f"M{at:.1f},{TOP - 4}V{base}", stroke=grey, stroke_dasharray="4 3"),
+            markup.element("text", said, x=round(at), y=TOP - 8, text_anchor=end),
+            markup.element("text", readable(top, "B"), x=LEFT - 6, y=TOP + 4, text_anchor="end"),
+            markup.element("text", "0", x=LEFT - 6, y=base, text_anchor="end"),
+            markup.element("text", f"step 0 to {max(count - 1, 0)}", x=LEFT, y=base + 16, class_="q"),
+        ]
+        if count <= MAX_NOTES:
+            width = WIDTH / max(count, 1)
+            for i, (name, n) in enumerate(zip(self.steps, alive, strict=True)):
+                note = markup.element("title", f"step {i}: {name}, {readable(n, 'B')}")
+                strip = {"x": LEFT + i * width, "y": base, "width": width, "height": 6}
+                found.append(markup.element("rect", note, **strip, fill=grey, fill_opacity=0.3 + 0.4 * (i % 2)))
+        return found
+
+
+def _alive(blocks: Sequence[Block], count: int) -> list[int]:
+    """Bytes alive at each of so many steps."""
+    change = [0] * (count + 1)
+    for b in blocks:
+        change[b.step] += b.nbytes
+        change[min(b.last, count - 1) + 1] -= b.nbytes
+    found, now = [], 0
+    for c in change[:count]:
+        now += c
+        found.append(now)
+    return found
+
+
+def _stairs(levels: Sequence[int], count: int, top: int) -> list[str]:
+    """Corners of a line that is level during each step."""
+    corners = []
+    for i, n in enumerate(levels):
+        y = TOP + HEIGHT * (1 - n / top)
+        corners += [f"{LEFT + WIDTH * (i + k) / count:.1f},{y:.1f}" for k in (0, 1)]
+    return corners or [f"{LEFT},{TOP + HEIGHT}"]
+
+
+def _brief(line: str) -> str:
+    """A line of code without the folder of its file."""
+    path, sign, number = line.rpartition(":")
+    return f"{PurePath(path).name}{sign}{number}" if sign else line or "unknown"
+
+
+def _code(line: str) -> str:
+    path, _, number = line.rpartition(":")
+    return linecache.getline(path, int(number)).strip() if number.isdigit() else ""
