@@ -12,7 +12,7 @@ from open_cases import CASES, Case, elementwise, marked
 from tenferro_runtime.control_flow.primitives import uninitialized
 from tenferro_runtime.ir._sizes import filled, substituted
 from tenferro_runtime.rendering._background import COMPILING
-from tenferro_runtime.rendering._tiers import CALLS, Tiered
+from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 from tenferro_tensor import HOST, REGISTRY, Spec, catalog, get_backend
 from tenferro_tensor_core import Decisions, TenferroError
 
@@ -90,7 +90,7 @@ def outcome(kernel: Callable[..., Any], *raws: Any) -> Any:
 def settled(kernel: Callable[..., Any], *raws: Any) -> Any:
     """The outcome when the kernel has its final form for such operands, and no code of it is still being compiled."""
     if isinstance(kernel, Tiered):
-        for _ in range(CALLS + 1):
+        for _ in range(CALLS_BEFORE_COMPILING + 1):
             outcome(kernel, *raws)
             COMPILING.drain()
     return outcome(kernel, *raws)

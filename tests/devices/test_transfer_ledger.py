@@ -180,7 +180,7 @@ def test_programs_are_refused_before_their_first_step() -> None:
         with tr.no_transfers(), pytest.raises(TransferForbiddenError) as error:
             g(x)
         assert f"from host to sim:0 memory at {line_of(late, 2)} would be moved" in str(error.value)
-        assert "by this program, of which nothing has run" in str(error.value)
+        assert "by this program, before any of its steps ran" in str(error.value)
     assert not ran and f(x).to_device("cpu:0").item() == pytest.approx(float(np.exp(2.0) + np.exp(4.0)))
 
 
@@ -191,7 +191,7 @@ def test_a_branch_that_is_not_taken_moves_nothing() -> None:
     f, x = tr.compile(choose), tensor([1.0, 2.0])
     with tr.no_transfers():
         assert f(tensor(True), x).tolist() == [2.0, 4.0]
-        with pytest.raises(TransferForbiddenError, match="of which nothing has run"):
+        with pytest.raises(TransferForbiddenError, match="before any of its steps ran"):
             f(tensor(False), x)
     assert f(tensor(False), x).tolist() == [3.0, 6.0]
 
@@ -310,7 +310,7 @@ def test_programs_on_several_devices() -> None:
         assert value.compute_device is gradient.compute_device is None
         line = line_of(f, 5)
         assert booked(ledger) == [(line, "host", "sim:0", 1, 400), (line, "sim:0", "host", 2, 408)]
-        with tr.no_transfers(), pytest.raises(TransferForbiddenError, match="of which nothing has run"):
+        with tr.no_transfers(), pytest.raises(TransferForbiddenError, match="before any of its steps ran"):
             compiled(x)
 
 

@@ -166,6 +166,6 @@ def test_plans_keep_the_ledger_of_transfers_and_refuse_before_the_first_step(sim
     name = "test_mixed_programs.py"
     assert moves == [(48, "host", "sim:0", f"{name}:{first + 1}"), (48, "sim:0", "host", f"{name}:{first + 3}")]
     issued = sim.issued.total()
-    with pytest.raises(TransferForbiddenError, match="by this program, of which nothing has run"), tr.no_transfers():
+    with pytest.raises(TransferForbiddenError, match="by this program, before any of its steps ran"), tr.no_transfers():
         compiled(x)
     assert sim.issued.total() == issued

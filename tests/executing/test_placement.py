@@ -132,10 +132,10 @@ def test_a_plan_of_one_queue_can_be_looked_at_as_well():
 
 
 def test_placements_that_are_none_are_refused():
-    with pytest.raises(ArgumentError, match="placement='fast' places nothing; pass 'auto', a CostModel, or leave it"):
+    with pytest.raises(ArgumentError, match="placement='fast' is not a placement; pass 'auto' or a CostModel"):
         tr.compile(branches, placement="fast")
     with pytest.raises(
-        ArgumentError, match=r"placement=array\(\[1\., 2\.\]\) places nothing; pass 'auto', a CostModel"
+        ArgumentError, match=r"placement=array\(\[1\., 2\.\]\) is not a placement; pass 'auto' or a CostModel"
     ):
         tr.compile(branches, placement=np.array([1.0, 2.0]))  # type: ignore[call-overload]
 

@@ -95,7 +95,7 @@ RULES = {
     "no record": (
         3,
         RegistryError,
-        "the rule of guest is 3, which is no rule record; register Slopes, Linear, General",
+        "the rule of guest is 3, which is not a rule record; register Slopes, Linear, General",
     ),
     "jvp count": (
         General(jvp=lambda p, t, o, by: ()),

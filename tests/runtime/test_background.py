@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tenferro_runtime.rendering._background import Background
-from tenferro_runtime.rendering._tiers import CALLS, Tiered
+from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 
 WORK = """
 import os, sys
@@ -40,7 +40,7 @@ def test_a_failing_job_is_logged_and_the_next_one_done(caplog: pytest.LogCapture
         background.submit(lambda: 1 / 0)
         background.submit(done.set)
         assert done.wait(30)
-    assert "ZeroDivisionError" in caplog.text and "goes on without it" in caplog.text
+    assert "ZeroDivisionError" in caplog.text and "continue without its result" in caplog.text
 
 
 def test_jobs_beyond_the_bound_are_dropped_oldest_first() -> None:
@@ -73,13 +73,13 @@ def test_a_kernel_is_built_once_with_the_second_call_and_everybody_is_told() -> 
     told: list[object] = []
     first, fast = lambda x: x, lambda x: -x
     kernel = Tiered(first, lambda: built.append(1) or fast)
-    kernel.ready(told.append)
-    for _ in range(CALLS - 1):
+    kernel.on_faster(told.append)
+    for _ in range(CALLS_BEFORE_COMPILING - 1):
         assert kernel(1) == 1 and kernel.state == "waiting"
     kernel(1)
     kernel.build()
     assert built == [1] and told == [first, fast] and kernel(1) == -1 and kernel.state == "native"
-    kernel.ready(told.append)
+    kernel.on_faster(told.append)
     assert told == [first, fast, fast]
 
 
@@ -89,7 +89,7 @@ def test_without_a_kernel_or_after_a_failure_the_first_form_stays() -> None:
         told: list[object] = []
         first = lambda x: x
         kernel = Tiered(first, build)
-        kernel.ready(told.append)
+        kernel.on_faster(told.append)
         try:
             kernel.build()
         except ZeroDivisionError:

@@ -159,7 +159,7 @@ def test_names(installed):
     assert asked == ["", "gate:1"]
     with pytest.raises(RegistryError, match="'broken' of distribution plugin 1.2 cannot be made: ZeroDivisionError"):
         tr.compile(lambda x: x, backend="broken")
-    with pytest.raises(RegistryError, match="made None, which is no ProgramCompiler"):
+    with pytest.raises(RegistryError, match="made None, which is not a ProgramCompiler"):
         tr.compile(lambda x: x, backend="nothing")
     text = re.escape("called 'wasm' is installed (installed: broken, nothing, toy); install the distribution that")
     with pytest.raises(BackendUnavailableError, match=text):
@@ -170,5 +170,5 @@ def test_names(installed):
         tr.compile(lambda x: x, backend=3)  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="toy runs a program as a whole"):
         tr.compile(lambda x: x, backend=Toy(), placement="auto")
-    with pytest.raises(ArgumentError, match="promises neither the bits"):
+    with pytest.raises(ArgumentError, match="guarantees neither the bits"):
         tr.compile(lambda x: x, backend=Toy(), deterministic=True)

@@ -37,7 +37,7 @@ def test_values_of_any_level_run_through_the_value_rendering() -> None:
 def test_open_sizes_cannot_be_rendered_over_raw_arrays() -> None:
     program = tr.trace(lambda x: x + 1, Spec((tr.dim("n"),), F8))
     with pytest.raises(
-        ArgumentError, match="kernels need numbers as sizes; render_open gives a function for all sizes"
+        ArgumentError, match="kernels need numbers as sizes; render_open returns a function for all sizes"
     ):
         render(program, "raw")
     assert render(program, "value", bare=True)(tensor([1.0])).tolist() == [2.0]

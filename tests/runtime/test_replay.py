@@ -15,7 +15,7 @@ from tenferro_runtime.extension import flatten, interpret
 from tenferro_runtime.ir._bind import render_fit
 from tenferro_runtime.ir._call import concrete
 from tenferro_runtime.rendering._background import COMPILING
-from tenferro_runtime.rendering._tiers import CALLS
+from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING
 from tenferro_tensor import Spec, catalog, get_backend, tensor
 from tenferro_tensor_core import Guard, ShapeError, ask, dim
 
@@ -33,7 +33,7 @@ def counts():
 
 def settled(f, *args):
     """Call a compiled function until its kernels are machine code, as far as there is some."""
-    for _ in range(CALLS + 1):
+    for _ in range(CALLS_BEFORE_COMPILING + 1):
         f(*args)
         COMPILING.drain()
 
@@ -72,7 +72,7 @@ def test_new_shapes_of_a_fused_program_compile_nothing():
     for n, m in [(3, 5), (1, 1), (0, 2), (2, 0), (1, 7), (7, 1), (40, 30), *rng.integers(1, 50, (24, 2))]:
         x, y = X(n, m), X(n, m)
         before = counts()
-        for _ in range(CALLS + 1):
+        for _ in range(CALLS_BEFORE_COMPILING + 1):
             got = f(x, y)
             COMPILING.drain()
         assert counts() == before

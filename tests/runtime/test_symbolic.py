@@ -85,7 +85,7 @@ def test_bounds_are_checked() -> None:
 
 
 def test_examples_must_name_sizes() -> None:
-    with pytest.raises(ArgumentError, match=r"examples name the sizes \['q'\], but the open sizes are \['n'\]"):
+    with pytest.raises(ArgumentError, match=r"examples name the sizes \['q'\], but the symbolic sizes are \['n'\]"):
         tr.trace(lambda x: x, Spec((n,), F8), examples={"q": 3})
 
 

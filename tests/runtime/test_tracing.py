@@ -184,7 +184,7 @@ def test_an_outer_trace_is_captured_as_an_input() -> None:
 def test_trace_refuses_what_it_cannot_keep() -> None:
     with pytest.raises(ArgumentError, match=r"a traced function returned a set at result\['a'\]; it may return arrays"):
         tr.trace(lambda x: {"a": {1, 2}}, X)
-    with pytest.raises(ArgumentError, match=r"a str is no array, number or Spec \(at argument \[0\]\[1\]\)"):
+    with pytest.raises(ArgumentError, match=r"a str is not an array, a number or a Spec \(at argument \[0\]\[1\]\)"):
         tr.trace(lambda x, y: x, X, "y")
     with pytest.raises(TracingError, match=r"returned the number 3, which does not depend on its arguments; return as"):
         tr.trace(lambda x: 3, X)

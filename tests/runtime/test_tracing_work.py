@@ -253,4 +253,4 @@ def test_sizes_without_end_are_numbers():
     compiled, x = tr.compile(f), np.linspace(0, 1, *shape)
     np.testing.assert_allclose(compiled(x).numpy(), f(tr.asarray(x)).numpy())
     (reason,) = compiled.cache_info().reasons
-    assert "sizes cannot be left open (TracingError: a size of n0 nests 49 quotients" in reason
+    assert "sizes cannot be symbolic (TracingError: a size of n0 nests 49 quotients" in reason

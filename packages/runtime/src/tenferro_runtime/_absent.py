@@ -1,4 +1,4 @@
-"""Names of NumPy, JAX and PyTorch that the namespace lacks on purpose, and what to write instead."""
+"""Names of NumPy, JAX and PyTorch that the namespace lacks on purpose, and their replacements."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _DERIVATIVES: Final = {
     "linear_transpose": "linear_transpose", "linearize": "linearize", "no_grad": "no_grad", "remat": "checkpoint",
     "value_and_grad": "value_and_grad", "vjp": "vjp",
 }  # fmt: skip
-"""Names of other libraries for what `tenferro_ad` has."""
+"""Functions of other libraries whose counterpart is in `tenferro_ad`."""
 
 _DIAGONAL: Final = "x[i, i] = values with i = tr.arange(n)"
 _MASKED: Final = "x[mask] = values, or x = tr.where(mask, values, x)"
-_PRINT: Final = "NumPy's function: np.set_printoptions also holds for tensors"
+_PRINT: Final = "NumPy's function: np.set_printoptions also applies to tensors"
 _LOAD: Final = "tr.asarray(np.{name}(...))"
 _SAVE: Final = "np.{name}(file, np.asarray(x))"
 
@@ -29,7 +29,7 @@ INSTEAD: Final = {
     "place": _MASKED,
     "put": "x[indices] = values, where the indices are those of a vector",
     "putmask": _MASKED,
-    # What other libraries call it.
+    # Names in other libraries.
     "bmm": "tr.matmul",
     "block_until_ready": "tr.synchronize()",
     "cat": "tr.concat",
@@ -45,7 +45,7 @@ INSTEAD: Final = {
     "numpy": "tr itself, which is the array namespace",
     "permute": "tr.permute_dims",
     "pmap": "tr.vmap for batches, or tenferro_xla for several devices",
-    "tensor": "tr.asarray, or tenferro_ad.variable for a value that gradients are recorded for",
+    "tensor": "tr.asarray, or tenferro_ad.variable for a value that records gradients",
     "unsqueeze": "tr.expand_dims",
     "frompyfunc": "tr.vmap, or tr.pure_callback for a function that tenferro cannot trace",
     # NumPy's former names.
@@ -91,17 +91,17 @@ INSTEAD: Final = {
     "format_float_scientific": "np.format_float_scientific(float(x))",
     "min_scalar_type": "np.min_scalar_type(x.item())",
     # Questions about memory and errors.
-    "errstate": "np.errstate, which also holds for eager calls",
-    "may_share_memory": "nothing: no value sees the memory of another",
+    "errstate": "np.errstate, which also applies to eager calls",
+    "may_share_memory": "nothing: values never share memory visibly",
     "ndindex": "np.ndindex(x.shape)",
     "nditer": "a function of whole arrays, or tr.vmap",
-    "seterr": "np.seterr, which also holds for eager calls",
-    "shares_memory": "nothing: no value sees the memory of another",
+    "seterr": "np.seterr, which also applies to eager calls",
+    "shares_memory": "nothing: values never share memory visibly",
 }
-"""What to write for names that have a counterpart of another name or in another place."""
+"""Replacement for each name that exists under another name or in another place."""
 
 ELSEWHERE: Final = ("linalg", "fft")
-"""Parts of the namespace whose functions people look for in the namespace itself."""
+"""Sub-namespaces whose functions users may look for in the main namespace."""
 
 
 def absent(name: str, names: Callable[[], list[str]], family: Callable[[str], Any]) -> AbsentNameError:

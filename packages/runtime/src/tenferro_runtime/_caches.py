@@ -1,4 +1,4 @@
-"""`BoundedCache`: a table with an owner, a bound, counters and a way to empty it; all live ones can be listed."""
+"""`BoundedCache`: a table with an owner, a bound and counters; all live caches can be listed and cleared."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _lock = new_lock()
 class BoundedCache(Generic[K, V]):
     """A thread-safe table that never grows beyond its bound.
 
-    A full table drops the entry used longest ago; with ``recency=False`` it starts anew instead, which makes
-    reading cheaper. `table` is the plain dictionary, for readers that may skip counting.
+    A full table evicts the least recently used entry; with ``recency=False`` it is cleared instead, which makes reads
+    cheaper. `table` is the plain dictionary, for readers that skip the counters.
 
     Args:
-        owner: who keeps what here, for people who read `caches`.
+        owner: a description for users who read `caches`.
         bound: largest number of entries.
-        recency: whether reading an entry makes it younger.
+        recency: whether reads count as use.
 
     >>> squares = BoundedCache("squares", 2)
     >>> [squares.get_or_make(n, lambda: n * n) for n in (1, 2, 1, 3)]
@@ -54,7 +54,15 @@ class BoundedCache(Generic[K, V]):
     @overload
     def get(self, key: K, default: D) -> V | D: ...
     def get(self, key: K, default: Any = None) -> Any:
-        """The entry under `key`, or `default`."""
+        """Look up an entry.
+
+        Args:
+            key: a hashable key.
+            default: returned if there is no entry.
+
+        Returns:
+            The entry or `default`.
+        """
         with self._lock:
             if key not in self.table:
                 self.misses += 1
@@ -66,7 +74,15 @@ class BoundedCache(Generic[K, V]):
             return value
 
     def put(self, key: K, value: V) -> V:
-        """Keep `value` under `key`, making room where the table is full; returns `value`."""
+        """Store a value, evicting others from a full table.
+
+        Args:
+            key: a hashable key.
+            value: the value.
+
+        Returns:
+            The value.
+        """
         with self._lock:
             if key not in self.table and len(self.table) >= self.bound:
                 if self.recency:
@@ -79,9 +95,16 @@ class BoundedCache(Generic[K, V]):
         return value
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """The entry under `key`, made on first need.
+        """The entry under a key, made on first use.
 
-        Two threads may both make it; one result is kept, and both get it.
+        Two threads may both make it; one result is kept, and both return it.
+
+        Args:
+            key: a hashable key.
+            make: makes the value.
+
+        Returns:
+            The value.
         """
         found = self.get(key, _MISSING)
         if found is not _MISSING:
@@ -93,7 +116,7 @@ class BoundedCache(Generic[K, V]):
             return self.put(key, made)
 
     def clear(self) -> None:
-        """Drop every entry; the counters go on."""
+        """Drop every entry; counters are kept."""
         with self._lock:
             self.table.clear()
 
@@ -120,6 +143,10 @@ _MISSING = object()
 
 
 def caches() -> list[BoundedCache[Any, Any]]:
-    """All live caches of the process, by owner."""
+    """All live caches of the process.
+
+    Returns:
+        The caches, sorted by owner.
+    """
     with _lock:
         return sorted(_live, key=lambda cache: cache.owner)

@@ -1,4 +1,4 @@
-"""How often the process has done what a replay must not do: for tests and for people who look for what costs time."""
+"""Counts of expensive operations that a replay must not repeat, for tests and for finding out what costs time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenferro_tensor.backends import modules_compiled
 
 @dataclass(slots=True)
 class Counters:
-    """Counts since the process began; exact as long as one thread counts.
+    """Counts since the process started; exact while only one thread counts.
 
     Attributes:
         traces: functions recorded as programs.
@@ -24,7 +24,7 @@ class Counters:
 
     @property
     def compiles(self) -> int:
-        """Modules of machine code that backends have loaded, compiled now or before."""
+        """Number of machine code modules that backends have loaded, compiled by this process or earlier."""
         return modules_compiled()
 
 

@@ -26,16 +26,16 @@ class IndexForm(NamedTuple):
 
 
 class IndexMap(NamedTuple):
-    """Pairs of an index of an output and an index of an operand: one pair for each value of the labels.
+    """Pairs of an output index and an operand index: one pair for each value of the labels.
 
-    Label ``k`` runs over ``range(extents[k])``. The same label on both sides ties indices to each other, a label on
-    one side alone stands for all indices: ``x[i + 1]`` of an output ``y[i]`` has the operand index ``(1, ((0, 1),))``.
+    Label ``k`` runs over ``range(extents[k])``. A label on both sides ties their indices together, a label on one side
+    runs over all its indices: ``x[i + 1]`` in an output ``y[i]`` has the operand index ``(1, ((0, 1),))``.
 
     Attributes:
         extents: number of values of each label.
         output: index along each axis of the output.
         operand: index along each axis of the operand.
-        where: only values of the labels for which these forms are not negative count.
+        where: label values for which one of these forms is negative are excluded.
     """
 
     extents: tuple[DimLike, ...]
@@ -45,25 +45,25 @@ class IndexMap(NamedTuple):
 
 
 class IndexEntries(NamedTuple):
-    """Pairs of indices that are computed when all sizes are numbers.
+    """Pairs of indices that are computed once all sizes are known.
 
     Attributes:
-        compute: maps the sizes by name to two integer arrays of one extent, indices into the flat output and into
-            the flat operand.
+        compute: maps the sizes by name to two integer vectors of equal length, indices into the flattened output and
+            the flattened operand.
     """
 
     compute: Callable[[dict[str, int]], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
 
 class SparsityStep(NamedTuple):
-    """One op, as the rule for its sparsity sees it.
+    """An op as its sparsity rule sees it.
 
     Attributes:
         op: the op; ``op.params`` are the metadata.
-        ins: specs of the operands; sizes may be open.
+        ins: specs of the operands; sizes may be symbolic.
         outs: specs of the outputs.
-        values: for each operand that depends on no argument, a function of the sizes by name that returns it as a
-            NumPy array; ``None`` for the other ones.
+        values: for each operand that depends on no argument, a function that maps the sizes by name to its value, a
+            NumPy array; ``None`` for other operands.
     """
 
     op: Op
@@ -73,13 +73,16 @@ class SparsityStep(NamedTuple):
 
 
 def index_map(output: Sequence[Hashable], operand: Sequence[Hashable], out: Spec, x: Spec) -> IndexMap:
-    """The map in which axes of one name have one index.
+    """The index map in which axes with equal names have equal indices.
 
     Args:
         output: a name for each axis of the output.
         operand: a name for each axis of the operand.
         out: spec of the output.
         x: spec of the operand.
+
+    Returns:
+        The map.
 
     >>> from tenferro_tensor import Spec
     >>> out, x = Spec((2, 3), np.dtype("float64")), Spec((2, 4), np.dtype("float64"))

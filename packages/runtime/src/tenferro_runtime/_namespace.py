@@ -1,7 +1,7 @@
-"""The Array API namespace: functions, dtypes, constants, and what there is to inspect.
+"""The Array API namespace: functions, dtypes, constants and inspection.
 
 `tenferro_runtime` re-exports everything here. The linear algebra and Fourier families are separate distributions;
-``linalg`` and ``fft`` find them, where they are installed, when they are first used.
+``linalg`` and ``fft`` are imported on first use if they are installed.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _STANDARD: Final = frozenset(
     | {f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64)}
 )
 STANDARD_DTYPES: Final = {dt.name: dt for dt in DTYPES if dt.name in _STANDARD}
-"""The dtypes of the standard; there are more."""
+"""The dtypes of the Array API standard, a subset of `DTYPES`."""
 
 FAMILIES: Final = ("fft", "linalg")
-"""Sub-namespaces of the standard that other distributions bring."""
+"""Sub-namespaces of the standard that other distributions provide."""
 
 PARTS: Final = ("nn", "random", "special")
-"""Sub-namespaces of this distribution, imported when they are first used."""
+"""Sub-namespaces of this distribution, imported on first use."""
 
 FORWARDED: Final = {"cross": "linalg", "einsum": "einsum"}
-"""Functions that NumPy has in its main namespace, and the families that bring them."""
+"""Functions of NumPy's main namespace, and the families that provide them."""
 
 
 class ArrayNamespaceInfo:
@@ -67,30 +67,33 @@ class ArrayNamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": MAX_AXES}
 
     def default_device(self) -> ComputeDevice:
-        """The device that new arrays go to when nothing else is said."""
+        """The device of new arrays unless another one is specified."""
         return scoped_device() or ComputeDevice("cpu:0")
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The dtypes that Python numbers, integers and indices get."""
+        """The dtypes of Python numbers and indices when they become arrays."""
         return {"real floating": float64, "complex floating": complex128, "integral": int64, "indexing": int64}
 
     def devices(self) -> tuple[ComputeDevice, ...]:
-        """The devices that can run work now."""
+        """The devices that are available now."""
         found: list[ComputeDevice] = []
         for name in sorted({*available_backends(), *[backend.name for backend in made()]}):
             try:
                 found.extend(get_backend(name).devices())
             except (BackendUnavailableError, RegistryError):
-                continue  # installed, but its device or driver is missing, or it does not load: it has no devices here
+                continue  # installed, but it does not load, or its device or driver is missing
         return tuple(found)
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The dtypes of a kind that the standard knows, by name; of all kinds by default."""
+        """The dtypes of a kind of the standard by name; all dtypes by default."""
         return {n: dt for n, dt in STANDARD_DTYPES.items() if kind is None or isdtype(dt, kind)}
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:
     """Capabilities, devices and dtypes of this namespace.
+
+    Returns:
+        An `ArrayNamespaceInfo`.
 
     >>> sorted(tr.__array_namespace_info__().dtypes(kind="real floating"))
     ['float32', 'float64']
@@ -99,9 +102,9 @@ def __array_namespace_info__() -> ArrayNamespaceInfo:
 
 
 class MissingFamilyError(TenferroError, AttributeError):
-    """A sub-namespace was asked for whose distribution is not installed; the message names it.
+    """The distribution of a sub-namespace is not installed; the message names it.
 
-    It is an `AttributeError`, so that ``hasattr(namespace, "linalg")`` asks whether the family is there.
+    It is an `AttributeError`, so that ``hasattr(namespace, "linalg")`` returns whether the family is installed.
     """
 
 
@@ -109,7 +112,7 @@ def family(name: str) -> Any:
     """The module of an operation family, found by its entry point.
 
     Raises:
-        MissingFamilyError: no installed distribution brings it; the text says which one does.
+        MissingFamilyError: no installed distribution provides it; the text names the one that does.
     """
     entry = installed(EXTENSIONS).get(name)
     if entry is None:
@@ -125,11 +128,11 @@ def family(name: str) -> Any:
 
 
 def export(name: str) -> Any:
-    """Resolve a name that the namespace does not hold: a function whose module waits, bfloat16, a family, or an error.
+    """Resolve a deferred name: a function of a module that is not imported yet, bfloat16, or a family.
 
     Raises:
         MissingFamilyError: the family is not installed.
-        MissingDTypeError: the package that brings bfloat16 is not.
+        MissingDTypeError: the package that provides bfloat16 is not installed.
         AttributeError: there is no such name.
     """
     if name in functions.DEFERRED:
@@ -139,7 +142,7 @@ def export(name: str) -> Any:
     if name == "bfloat16":
         return load_bfloat16()
     if name in FAMILIES or name in FORWARDED:
-        if "autoray" in sys.modules:  # which may be asking: it looks for functions here, and then for conventions
+        if "autoray" in sys.modules:  # autoray may be the caller: it looks up functions here first
             import_module("tenferro_runtime.adapters.autoray")
         module = family(FORWARDED.get(name, name))
         return getattr(module, name) if name in FORWARDED else module
@@ -150,5 +153,5 @@ def export(name: str) -> Any:
 
 
 def register(namespace: Any) -> None:
-    """Make a module the answer of ``__array_namespace__``."""
+    """Make a module the result of ``__array_namespace__``."""
     Array.namespace = namespace

@@ -1,4 +1,4 @@
-"""`Providers`: the kernels of a family written once, over an object with the same methods for each backend."""
+"""`Providers`: kernels of a family written once, over an object with the same methods for each backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tenferro_tensor_core import RegistryError, UnsupportedError
 from tenferro_tensor_core.forks import new_lock
 
 Maker = Callable[..., Callable[..., Any]]
-"""``make(provider, ins, outs, **params)``: a kernel maker that takes the provider before what every maker takes."""
+"""``make(provider, ins, outs, **params)``: a kernel maker with the provider as its first argument."""
 
 
 class _FamilyKernel(NamedTuple):
@@ -32,7 +32,7 @@ class _FamilyKernel(NamedTuple):
 
 
 class _Checked:
-    """A provider of a third party: what it does not have is an `UnsupportedError`."""
+    """A third-party provider; a missing method is an `UnsupportedError`."""
 
     def __init__(self, backend: str, provider: Any) -> None:
         self._backend, self._provider = backend, provider
@@ -49,13 +49,13 @@ class _Checked:
 
 
 class ProviderRegistration:
-    """What the registration of a provider returns: `undo`, or the end of a ``with`` block, takes it back."""
+    """The result of registering a provider: `undo`, or the end of a ``with`` block, removes it."""
 
     def __init__(self, undo: Callable[[], None]) -> None:
         self._undo = undo
 
     def undo(self) -> None:
-        """Take the provider and its kernels back; a second time, nothing happens."""
+        """Remove the provider and its kernels; further calls do nothing."""
         self._undo()
 
     def __enter__(self) -> ProviderRegistration:
@@ -68,12 +68,12 @@ class ProviderRegistration:
 class Providers:
     """The providers of a family by backend name, and the kernels that are written over them.
 
-    Where a provider says by an `UnsupportedError` that it lacks something, the kernel is that of the CPU if
-    `tenferro_runtime.host_fallback` allows it.
+    If a provider raises `UnsupportedError`, the CPU kernel runs instead where `tenferro_runtime.host_fallback` allows
+    it.
 
     Args:
-        family: the family, for messages.
-        given: makes the providers that the family brings, that of ``"cpu"`` among them.
+        family: name of the family, for messages.
+        given: makers of the family's own providers, including that of ``"cpu"``.
     """
 
     def __init__(self, family: str, given: Mapping[str, Callable[[], Any]]) -> None:
@@ -84,16 +84,19 @@ class Providers:
         self._lock = new_lock()
 
     def register(self, backend: str, make: Callable[[], Any]) -> ProviderRegistration:
-        """Bring the provider of a backend; all kernels of the family that are written over providers serve it then.
+        """Register the provider of a backend, for all kernels that are written over providers.
 
-        A kernel that is registered for the backend already goes first.
+        A kernel that is already registered for the backend takes precedence.
 
         Args:
             backend: backend name.
             make: makes the provider when a kernel first needs it.
 
+        Returns:
+            The registration, which can be undone.
+
         Raises:
-            RegistryError: the backend has a provider.
+            RegistryError: the backend already has a provider.
         """
         with self._lock:
             if backend in self._makers:
@@ -122,11 +125,11 @@ class Providers:
         """Register one kernel maker for every backend that has a provider, now or later.
 
         Args:
-            registry: where.
-            primitive: whose kernel it makes.
-            make: the maker, with the provider as its first argument; it never looks at extents.
-            sizes: ``sizes(ins, outs, **params)``, what its kernels take after the operands.
-            blas: whether those of the CPU spend their time in BLAS or LAPACK.
+            registry: the registry.
+            primitive: the primitive.
+            make: the maker, with the provider as its first argument; it must not read extents.
+            sizes: ``sizes(ins, outs, **params)`` returns the sizes that its kernels take after the operands.
+            blas: whether the CPU kernels spend their time in BLAS or LAPACK.
         """
         self.host_kernel(registry, primitive, make, sizes=sizes, blas=blas)
         with self._lock:
@@ -145,7 +148,15 @@ class Providers:
         sizes: Callable[..., tuple[Any, ...]],
         blas: bool = False,
     ) -> None:
-        """As `kernels`, for the CPU alone."""
+        """Register a kernel maker for the CPU only.
+
+        Args:
+            registry: the registry.
+            primitive: the primitive.
+            make: the maker, with the provider as its first argument; it must not read extents.
+            sizes: ``sizes(ins, outs, **params)`` returns the sizes that its kernels take after the operands.
+            blas: whether the kernels spend their time in BLAS or LAPACK.
+        """
 
         @sized(sizes)
         def on_host(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
@@ -171,7 +182,7 @@ class Providers:
     def _on_device(
         self, entry: _FamilyKernel, backend: str, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **p: Any
     ) -> Callable[..., Any]:
-        """The kernel over the provider, and behind it that of the CPU."""
+        """The kernel over the provider, with the CPU kernel as fallback."""
         device = outs[0].place.device
 
         def on_host(lack: UnsupportedError) -> HostKernel:

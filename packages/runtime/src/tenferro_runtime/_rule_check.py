@@ -1,4 +1,4 @@
-"""Whether a rule record fits the primitive that it is registered for."""
+"""Checks that a rule record fits its primitive."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from tenferro_tensor_core import RegistryError
 
 
 def check_rule(primitive: Primitive, rule: Rule) -> None:
-    """Raise unless `rule` can be a rule of `primitive`: operands that exist, parameters that can be given by name.
+    """Check that the operands of a rule exist and that its functions name their parameters.
+
+    Args:
+        primitive: the primitive.
+        rule: the rule record.
 
     Raises:
-        RegistryError: it cannot; the text names the entry and what it may ask for.
+        RegistryError: the rule does not fit; the text names the entry and the allowed parameters.
 
     >>> from tenferro_tensor import catalog
     >>> check_rule(catalog.tanh, Slopes(x=lambda out: 1 - out * out))
@@ -26,13 +30,13 @@ def check_rule(primitive: Primitive, rule: Rule) -> None:
     """
     if not isinstance(rule, Rule):
         raise RegistryError(
-            f"the rule of {primitive.name} is {rule!r:.80}, which is no rule record; register Slopes, Linear, General, "
-            "Within or Inactive of tenferro_runtime.extension",
+            f"the rule of {primitive.name} is {rule!r:.80}, which is not a rule record; register Slopes, Linear, "
+            "General, Within or Inactive of tenferro_runtime.extension",
             primitive=primitive.name,
         )
     if isinstance(rule, Slopes) and not primitive.elementwise:
         raise RegistryError(
-            f"Slopes is for element-wise primitives, and {primitive.name} is none; use Linear or General",
+            f"Slopes is for element-wise primitives, and {primitive.name} is not; use Linear or General",
             primitive=primitive.name,
         )
     if isinstance(rule, (Slopes, Linear)):
@@ -71,7 +75,7 @@ def _check_parameters(what: str, rule: Callable[..., Any], known: set[str], prim
     unnamed = [str(p) for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if unnamed:
         raise RegistryError(
-            f"{what} takes {', '.join(unnamed)}, but what a rule needs is found by name; name each parameter",
+            f"{what} takes {', '.join(unnamed)}, but arguments of rules are passed by name; name each parameter",
             primitive=primitive.name,
         )
     unknown = [repr(p.name) for p in parameters if p.name not in known]

@@ -40,7 +40,7 @@ class _PerOperand:
 
 
 class Slopes(_PerOperand):
-    """Element-wise and holomorphic: one derivative per operand gives both modes, ``t * D`` and ``g * conj(D)``.
+    """Rule of an element-wise, holomorphic primitive: one derivative per operand, for ``t * D`` and ``g * conj(D)``.
 
     Attributes:
         operands: operand name to a number, or to a function that returns the derivative.
@@ -60,12 +60,12 @@ class Slopes(_PerOperand):
 
 
 class Linear(_PerOperand):
-    """Linear in each operand named, given the rest: a transpose per operand, and the primitive itself as the jvp.
+    """Rule of a primitive that is linear in each named operand: a transpose per operand; the jvp is the primitive.
 
     Attributes:
-        operands: operand name to a function of the cotangent ``g`` and of what else it names; returns the
-            operand's cotangent, or ``None`` for zero.
-        joint: whether the primitive is linear in all the operands named *together*, as a sum is and a product is not.
+        operands: operand name to a function of the cotangent ``g`` and other named values; returns the operand's
+            cotangent, or ``None`` for zero.
+        joint: whether the primitive is linear in all named operands *together*, as a sum is and a product is not.
     """
 
     __slots__ = ("joint",)
@@ -81,16 +81,16 @@ class Linear(_PerOperand):
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """Any derivative, as a jvp, a vjp, or both; a missing side is derived.
+    """Rule with an explicit jvp, vjp, or both; a missing side is derived.
 
     Attributes:
         jvp: ``jvp(primals, tangents, outs, **params)``, the output tangents.
         vjp: ``vjp(primals, outs, cotangents, **params)``, the operand cotangents.
         forward: ``forward(primals, tangents, **params)``, outputs and output tangents at once; in forward mode it
             replaces the primitive followed by `jvp`.
-        apart: ``apart(primals, side, **params)``, a change of the first operand that leads away from where the
-            derivative is undetermined, along which it has a limit; `side`, 0 or 1, gives two different ones. Errors
-            of the derivative whose payload has ``beside=True`` lead there.
+        apart: ``apart(primals, side, **params)``, a perturbation of the first operand along which the derivative has a
+            limit where it is undetermined; `side`, 0 or 1, selects one of two different ones. Used when the derivative
+            raises an error whose payload has ``beside=True``.
 
     Tangents and cotangents are tuples in the order of the operands or outputs, ``None`` where they are zero.
     """
@@ -102,7 +102,7 @@ class General:
 
     def __post_init__(self) -> None:
         if self.jvp is None and self.vjp is None:
-            raise ArgumentError("General() needs a jvp or a vjp; a derivative that is zero everywhere is Inactive()")
+            raise ArgumentError("General() needs a jvp or a vjp; use Inactive() if the derivative is zero everywhere")
         for name, function in (("jvp", self.jvp), ("vjp", self.vjp), ("forward", self.forward), ("apart", self.apart)):
             if function is not None and not callable(function):
                 raise ArgumentError(f"General({name}=...) takes a function, got {function!r}")
@@ -110,15 +110,15 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The primitive applies a program of its metadata in a way of its own, and its derivatives apply derivatives of it.
+    """Rule of a primitive that applies a program in its metadata; its derivatives apply derivatives of that program.
 
-    The last inputs of the program stand for the operands, and its outputs for the results, whatever other shapes these
-    have. A derivative has two parts: one of the operands, whose program has residuals after its outputs, and one of
-    residuals and of cotangents or tangents. Both are ops.
+    The last inputs of the program correspond to the operands, and its outputs to the results, whatever their shapes. A
+    derivative consists of two ops: the first takes the operands and also returns residuals; the second takes residuals
+    and cotangents or tangents.
 
     Attributes:
-        program: name of the metadata that is the program.
-        first: ``first(op, program)``, the op that applies `program` in the way of `op`, with the residuals as results
+        program: name of the metadata that holds the program.
+        first: ``first(op, program)``, the op that applies `program` as `op` does, with the residuals as results
             after those of `op`.
         second: ``second(op, first, program, ins, outs)``, the op that applies `program`, whose inputs and outputs are
             described by pairs. In `ins`, ``("operand", i)`` is that operand or its tangent, ``("output", k)`` the
@@ -134,8 +134,8 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Inactive:
-    """The derivative is zero by definition: comparisons, rounding, positions."""
+    """Rule of a primitive whose derivative is zero by definition: comparisons, rounding, indices."""
 
 
 Rule = Slopes | Linear | General | Within | Inactive
-"""Any derivative rule."""
+"""A derivative rule."""

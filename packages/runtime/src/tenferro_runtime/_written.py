@@ -1,4 +1,4 @@
-"""Python text that this library writes becomes a function here, and nowhere else."""
+"""The only place where generated Python text becomes a function."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def defined(name: str, lines: Sequence[str], space: dict[str, Any], title: str) -> Callable[..., Any]:
-    """The function of the given name that lines of text define.
+    """Compile lines of text and return the function that they define.
 
     Args:
-        name: of the function.
-        lines: its text, which names nothing but its own variables and what `space` holds.
+        name: name of the function.
+        lines: source text; its names are local variables and the globals in `space`.
         space: globals of the function.
-        title: what the text is, as tracebacks show it.
+        title: file name in tracebacks.
     """
     exec(compile("\n".join(lines), f"<tenferro {title}>", "exec"), space)
     function: Callable[..., Any] = space[name]

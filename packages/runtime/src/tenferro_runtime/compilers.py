@@ -1,8 +1,8 @@
-"""Compilers of whole programs: the door behind ``compile(f, backend=...)``, for tenferro's own and for third parties.
+"""Compilers of whole programs, selected with ``compile(f, backend=...)``: tenferro's own and those of third parties.
 
-A distribution names a function ``make(device: str) -> ProgramCompiler`` by an entry point of the group
-``tenferro.compilers``. For ``backend="xla:cuda:0"`` that of the name ``xla`` is called with ``"cuda:0"``, for
-``backend="xla"`` with an empty text. An instance may be passed as `backend`, too.
+A distribution declares a function ``make(device: str) -> ProgramCompiler`` as an entry point of the group
+``tenferro.compilers``. ``backend="xla:cuda:0"`` calls the entry point ``xla`` with ``"cuda:0"``, and ``backend="xla"``
+calls it with an empty string. An instance may also be passed as `backend`.
 """
 
 from __future__ import annotations
@@ -27,34 +27,37 @@ if TYPE_CHECKING:
 __all__ = ["MAX_EXECUTABLES", "ProgramCompiler", "compiled_by", "find_compiler", "only_compilers", "scoped_compiler"]
 
 MAX_EXECUTABLES: Final = 32
-"""Number of sizes for which a program keeps what a compiler made of it."""
+"""Number of combinations of sizes for which a program keeps an executable."""
 
 _INSTALL: Final = {"xla": "pip install tenferro-xla"}
 
 
 class ProgramCompiler(ABC):
-    """Makes executables of whole programs; how programs are traced and differentiated stays tenferro's.
+    """Makes executables of whole programs; tenferro traces and differentiates them.
 
     Attributes:
-        name: how ``compile(f, backend=...)`` names it, and what `explain` says.
+        name: the name for ``compile(f, backend=...)``, and in reports.
     """
 
     name: str
 
     @abstractmethod
     def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
-        """A program of fixed sizes as a function of raw arrays that returns the tuple of raw outputs.
+        """Compile a program with concrete sizes to a function of raw arrays.
 
         Called once for each combination of sizes; the least recently used executables are dropped. Raw arrays are
-        those of the backends at the places of the program's inputs and outputs: NumPy arrays (NumPy scalars where there
-        are no axes) in main memory, which nobody writes to.
+        those of the backends at the places of the program's inputs and outputs: in main memory, NumPy arrays (NumPy
+        scalars for rank 0), which must not be written to.
 
         Args:
             program: the program.
-            donated: positions of inputs whose memory the executable may take over, because nobody else holds them.
+            donated: positions of inputs whose memory the executable may reuse, because there are no other references.
+
+        Returns:
+            A function that takes the inputs and returns the tuple of outputs.
 
         Raises:
-            UnsupportedError: a step has no form here; names the primitive and the user's line.
+            UnsupportedError: the compiler does not support a step; the text names the primitive and the user's line.
             PlacementError: the inputs are where the executable cannot read them; nothing is moved.
         """
 
@@ -65,23 +68,30 @@ class ProgramCompiler(ABC):
 _made: dict[str, ProgramCompiler] = {}
 _lock = new_lock()
 _open = 0
-"""Number of scopes of `compiled_by` that are open in any thread."""
+"""Number of open scopes of `compiled_by` in all threads."""
 _scoped: ContextVar[ProgramCompiler | None] = ContextVar("tenferro compiler", default=None)
 
 
 def find_compiler(backend: str | ProgramCompiler) -> ProgramCompiler:
-    """The compiler of a name, made on first use; an instance is its own.
+    """The compiler with a given name, made on first use.
+
+    Args:
+        backend: a name such as ``"xla:cuda:0"``, or a `ProgramCompiler`, which is returned as it is.
+
+    Returns:
+        The compiler.
 
     Raises:
-        BackendUnavailableError: nothing installed offers it, or its device is missing; the text says what to install.
-        RegistryError: what is installed cannot be loaded, or makes no compiler; the text names the distribution.
+        BackendUnavailableError: no installed distribution offers it, or its device is missing; the text says what to
+            install.
+        RegistryError: the entry point cannot be loaded or does not return a compiler; the text names the distribution.
         ArgumentError: `backend` is neither a name nor a compiler.
     """
     if isinstance(backend, ProgramCompiler):
         return backend
     if not isinstance(backend, str) or not backend:
         raise ArgumentError(
-            f"backend={backend!r:.80} is no compiler; pass a name such as 'xla', a ProgramCompiler, or leave it out"
+            f"backend={backend!r:.80} is not a compiler; pass a name such as 'xla', a ProgramCompiler, or leave it out"
         )
     found = _made.get(backend)
     if found is None:
@@ -107,7 +117,7 @@ def _make(backend: str) -> ProgramCompiler:
     made = entry_points.made_by(partial(make, device), f"the compiler {backend!r} of {who}", backend=backend)
     if not isinstance(made, ProgramCompiler):
         raise RegistryError(
-            f"{who} was asked for the compiler {backend!r}, but made {made!r:.80}, which is no ProgramCompiler",
+            f"{who} was asked for the compiler {backend!r}, but made {made!r:.80}, which is not a ProgramCompiler",
             backend=backend,
         )
     return made
@@ -115,9 +125,15 @@ def _make(backend: str) -> ProgramCompiler:
 
 @contextmanager
 def compiled_by(backend: str | ProgramCompiler) -> Iterator[ProgramCompiler]:
-    """Context manager: compiled functions that are called inside run by a compiler.
+    """Context manager: a compiler runs the compiled functions that are called inside.
 
-    Functions with a `backend` of their own keep it. As every scope, this one belongs to its thread or task.
+    Functions with their own `backend` keep it. The scope belongs to the current thread or task.
+
+    Args:
+        backend: a name such as ``"xla"``, or a `ProgramCompiler`.
+
+    Returns:
+        The context manager.
     """
     with selecting(_scoped, find_compiler(backend)) as compiler:
         _count(1)
@@ -134,10 +150,18 @@ def _count(step: int) -> None:
 
 
 def scoped_compiler() -> ProgramCompiler | None:
-    """The compiler of the enclosing scope, if any."""
+    """The compiler of the enclosing scope.
+
+    Returns:
+        The compiler, or ``None`` outside all scopes.
+    """
     return _scoped.get() if _open else None
 
 
 def only_compilers() -> bool:
-    """Whether no scope is open in any thread but those of `compiled_by`."""
+    """Whether all open scopes, in any thread, are scopes of `compiled_by`.
+
+    Returns:
+        True if no other scope is open.
+    """
     return bool(state.open_scopes == _open)

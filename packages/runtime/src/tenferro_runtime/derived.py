@@ -1,4 +1,4 @@
-"""What is derived from programs with open sizes: made once for all sizes at which the rules answer alike, and kept."""
+"""Programs derived from symbolic programs: made once for all sizes that satisfy the same guards, and cached."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, dim
 
 D = TypeVar("D")
 
-MOST: Final = 64
-"""Number of derivatives of one kind that a program keeps."""
+MAX_DERIVED: Final = 64
+"""Number of derived objects of one kind that a program caches."""
 
 
 def derived(
@@ -28,26 +28,28 @@ def derived(
     unified: Callable[[D, Mapping[str, DimLike]], D],
     otherwise: Callable[[Program, Builder], D] | None = None,
 ) -> D:
-    """What is derived from a program, kept with it.
+    """Derive an object from a program, and cache it with the program.
 
-    Questions of the rules about open sizes are answered for `sizes`; each answer is a condition on the sizes for which
-    the result is used again.
+    `sizes` decide questions about symbolic sizes; each answer is a guard on the sizes for which the result is reused.
 
     Args:
         program: the program.
-        key: names what is derived.
-        sizes: values of the open sizes, by name; or ``None`` for a program inside of another one, a branch or a body,
-            whose sizes are those of the trace that is going on.
-        make: derives it from the program, or from one with numbers in the place of the sizes; the builder, which it
-            may record with, also records values that are made of sizes alone.
-        unified: puts sizes that turned out equal to others in the place of these.
-        otherwise: derives it from a program with numbers for its sizes; `make` by default.
+        key: identifies the kind of derived object.
+        sizes: values of the symbolic sizes by name; ``None`` for a branch or a body, whose sizes are those of the
+            enclosing trace.
+        make: derives the object from the program, or from one with concrete sizes; it may record with the builder,
+            which also records values that are computed from sizes alone.
+        unified: substitutes sizes that the derivation found equal.
+        otherwise: derives the object from a program with concrete sizes; `make` by default.
+
+    Returns:
+        The derived object.
     """
     kept: list[tuple[tuple[Guard, ...], D]] = program.memo.setdefault(key, [])
     for guards, found in kept:
         if all(holds(guard, sizes or {}) for guard in guards):
             return found
-    if len(kept) >= MOST:
+    if len(kept) >= MAX_DERIVED:
         del kept[0]
     made: D | None
     if not program.symbolic and not sizes:
@@ -73,7 +75,7 @@ def derived(
             if decisions.equalities:
                 made = unified(made, decisions.equalities)
     if made is None:
-        # Some rule cannot do without numbers: what is derived is for these sizes alone.
+        # Some rule needs numbers: the derived object is valid for these sizes only.
         own = tuple([sizes[name] for name in variables(program)]) if program.symbolic else ()
         closed = promised_like(instance(program, own), program)
         made = (otherwise or make)(closed, Builder())
@@ -85,5 +87,5 @@ def derived(
 
 
 def staged(program: Program, builder: Builder) -> AbstractContextManager[None]:
-    """The scope in which a branch or a body is derived: what is made of its sizes alone is recorded by the builder."""
+    """The scope in which a branch or a body is derived; the builder records values computed from sizes alone."""
     return stage(builder) if program.symbolic else nullcontext()

@@ -1,6 +1,6 @@
-"""A function of numbers as a program of vectors, with its derivatives: for families that apply a user's function.
+"""A function of numbers as a program on vectors, with its derivatives: for families that apply a user's function.
 
-Differentiation lies above this package, and announces itself here.
+Differentiation belongs to a higher layer, which registers itself here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tenferro_tensor_core import Decisions, GradientError, ShapeError, dim
 __all__ = ["DERIVATIVES", "along_captured", "applied", "derivative", "recorded"]
 
 DERIVATIVES: Final[list[Callable[[Program, bool], Program]]] = []
-"""What makes the derivative of such a program; at most one. See `derivative` (False) and `along_captured` (True)."""
+"""The function that differentiates such a program, at most one; False for `derivative`, True for `along_captured`."""
 
 
 _programs: Final[WeakValueDictionary[Any, Program]] = WeakValueDictionary()
@@ -32,14 +32,14 @@ def recorded(f: Callable[[Any], Any], like: Spec, what: str) -> tuple[Program, t
 
     Args:
         f: a function of an array to an array of the same shape.
-        like: a spec with the dtype and the place of what it will be given.
-        what: the public function, for errors.
+        like: a spec with the dtype and the place of the operands.
+        what: name of the public function, for errors.
 
     Returns:
-        Its program, of a vector of any length and then of the values of an outer computation that `f` uses, and these.
+        The program, which takes a vector of any length and then the captured values, and the captured values.
 
     Raises:
-        ShapeError: the function changes the shape, or uses a differentiated or traced array that is no scalar.
+        ShapeError: the function changes the shape, or captures a differentiated or traced array that is not a scalar.
     """
     builder = Builder()
     size, examples = dim("elements"), {"elements": 7}
@@ -61,12 +61,21 @@ def recorded(f: Callable[[Any], Any], like: Spec, what: str) -> tuple[Program, t
                 shapes=(value.spec.shape,),
             )
     program = optimise(builder.close([y], examples=examples))
-    # One program for one structure, so that what is derived from it is made once.
+    # One program for equal structures, so that derivatives are made once.
     return _programs.setdefault(program.structure, program), captured
 
 
 def applied(program: Program, x: Any, *captured: Any) -> Any:
-    """The function at a vector."""
+    """Apply the function to a vector.
+
+    Args:
+        program: a program of `recorded`.
+        x: the vector.
+        captured: the captured values.
+
+    Returns:
+        The result, a vector.
+    """
     values = (x, *captured)
     sizes = named(program, sizes_for(program, [v.spec for v in values]))
     return replayed(program, values, sizes)[0]
@@ -74,6 +83,13 @@ def applied(program: Program, x: Any, *captured: Any) -> Any:
 
 def derivative(program: Program, order: int = 1) -> Program:
     """The program of a derivative with respect to the first input.
+
+    Args:
+        program: a program of `recorded`.
+        order: order of the derivative.
+
+    Returns:
+        The program, with the same inputs.
 
     Raises:
         GradientError: `tenferro_ad` is not imported.
@@ -84,9 +100,13 @@ def derivative(program: Program, order: int = 1) -> Program:
 
 
 def along_captured(program: Program) -> Program:
-    """The program of the derivative with respect to the captured values that are inexact.
+    """The program of the derivative with respect to the inexact captured values.
 
-    Its inputs are those of the program, then tangents of these values.
+    Args:
+        program: a program of `recorded`.
+
+    Returns:
+        A program whose inputs are those of `program` followed by tangents of these values.
 
     Raises:
         GradientError: `tenferro_ad` is not imported.

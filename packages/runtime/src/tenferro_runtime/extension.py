@@ -1,8 +1,8 @@
-"""The door for operation families, those of tenferro and those of third parties alike.
+"""The interface for operation families, those of tenferro and of third parties alike.
 
-A family declares an entry point ``tenferro.extensions`` that names a function ``register(registry)``, makes its
+A family declares an entry point ``tenferro.extensions`` that names a function ``register(registry)``, defines its
 primitives with `primitive`, and registers kernels per backend name, rule records, lowerings and prunings, or an
-expansion, a function of other operations that stands for all of them::
+expansion, a composition of other operations that replaces all of them::
 
     from tenferro_runtime.extension import Linear, Spec, family_id, primitive
 
@@ -161,7 +161,15 @@ __all__ = [
 
 
 def family_id(distribution: str, op: str, major: int) -> str:
-    """The id of a family: who brings it, what it does, and the version that saved programs depend on.
+    """The id of a family: its distribution, its operation, and the version that saved programs depend on.
+
+    Args:
+        distribution: name of the distribution.
+        op: name of the operation.
+        major: major version.
+
+    Returns:
+        The id ``"<distribution>.<op>.v<major>"``.
 
     >>> family_id("tenferro-fft", "rfft", 1)
     'tenferro-fft.rfft.v1'

@@ -1,4 +1,4 @@
-"""Roots of polynomials, polynomials of given roots, and least-squares fits: what needs the linalg family."""
+"""Roots of polynomials, polynomials with given roots, and least-squares fits, by means of the linalg family."""
 
 from __future__ import annotations
 
@@ -41,18 +41,21 @@ def _inexact(x: Any) -> Any:
 
 
 def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Array:
-    """The complex roots of a polynomial, in no order to rely on: the eigenvalues of its companion matrix.
+    """The roots of a polynomial, the eigenvalues of its companion matrix, in an unspecified order.
 
-    The derivative exists where roots are simple.
+    The derivative exists where the roots are simple.
 
     Args:
-        p: the coefficients, of the highest power first.
-        strip_zeros: drop leading zeros, and take a root 0 for each zero at the end; by default where coefficients are
+        p: coefficients, highest power first, a vector.
+        strip_zeros: drop leading zeros, and return a root 0 for each trailing zero; by default if the coefficients are
             known. A traced polynomial must not begin with 0.
+
+    Returns:
+        Complex vector of the roots.
 
     Raises:
         MissingFamilyError: the linalg functions are not installed.
-        ShapeError: `p` is no vector.
+        ShapeError: `p` is not a vector.
         TracingError: zeros are to be stripped from coefficients that are not known.
 
     >>> tr.imag(tr.roots(tr.asarray([1.0, 0.0, 1.0])))
@@ -64,7 +67,7 @@ def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Array:
     n = specialise(p.spec.shape[0], "roots")
     known = host_elements(p) if strip_zeros is not False else None
     if known is None and strip_zeros:
-        raise TracingError("roots strips zeros from coefficients that are known; pass strip_zeros=False")
+        raise TracingError("roots can strip zeros only from known coefficients; pass strip_zeros=False")
     at_zero = 0
     if known is not None:
         places = known.nonzero()[0]
@@ -81,9 +84,13 @@ def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Array:
 
 
 def poly(x: Any, /) -> Array:
-    """The polynomial with given roots, or the characteristic polynomial of a matrix; its first coefficient is 1.
+    """The polynomial with given roots, or the characteristic polynomial of a matrix; its leading coefficient is 1.
 
-    Known complex roots that are each other's conjugates give real coefficients, as do real ones.
+    Args:
+        x: roots (n,), or a matrix (n, n).
+
+    Returns:
+        Coefficients (n + 1,), highest power first; real for real roots and for known complex conjugate pairs.
 
     Raises:
         MissingFamilyError: `x` is a matrix, and the linalg functions are not installed.
@@ -121,23 +128,23 @@ def polyfit(
     w: Any = None,
     cov: bool | str = False,
 ) -> Any:
-    """The polynomial of a degree that fits points best, in the sense of least squares.
+    """The least-squares fit of a polynomial to points.
 
-    Differentiable by `x`, `y` and `w` where the points determine the polynomial.
+    Differentiable with respect to `x`, `y` and `w` where the points determine the polynomial.
 
     Args:
-        x: the places, a vector.
-        y: the values: a vector, or a matrix with a column for each fit.
-        deg: the degree.
-        rcond: singular values of the scaled Vandermonde matrix up to this times the largest count as 0; by default
-            the number of points times the rounding unit.
+        x: abscissas (m,).
+        y: values (m,), or (m, k) for k fits.
+        deg: degree of the polynomial.
+        rcond: singular values of the scaled Vandermonde matrix up to `rcond` times the largest are treated as 0; by
+            default the number of points times the rounding unit.
         full: also return residuals, rank, singular values and `rcond`.
-        w: weights of the residuals before they are squared.
+        w: weights (m,) of the residuals before squaring.
         cov: also return the covariance matrix of the coefficients, scaled by the residuals; ``"unscaled"`` for the
             inverse of the normal matrix alone.
 
     Returns:
-        The coefficients, of the highest power first; with `full` or `cov` a tuple.
+        The coefficients (deg + 1,) or (deg + 1, k), highest power first; with `full` or `cov` a tuple.
 
     Raises:
         MissingFamilyError: the linalg functions are not installed.

@@ -27,7 +27,17 @@ def _form(function: Any) -> Callable[..., Any]:
 
 @direct(_form(np.gcd), ANY_SIZE)
 def gcd(x1: Any, x2: Any, /) -> Array:
-    """Greatest common divisor of the magnitudes, element by element; that of 0 and `x2` is the magnitude of `x2`.
+    """Greatest common divisor of the magnitudes, element by element; ``gcd(0, x2)`` is the magnitude of `x2`.
+
+    Args:
+        x1: integer array.
+        x2: integer array.
+
+    Returns:
+        Integers of the broadcast shape and the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is not an integer.
 
     >>> tr.gcd(tr.asarray([12, -8, 0]), 20)
     Tensor([ 4,  4, 20])
@@ -38,6 +48,16 @@ def gcd(x1: Any, x2: Any, /) -> Array:
 @direct(_form(np.lcm), ANY_SIZE)
 def lcm(x1: Any, x2: Any, /) -> Array:
     """Least common multiple of the magnitudes, element by element; 0 where an operand is 0.
+
+    Args:
+        x1: integer array.
+        x2: integer array.
+
+    Returns:
+        Integers of the broadcast shape and the promoted dtype.
+
+    Raises:
+        DTypeError: an operand is not an integer.
 
     >>> tr.lcm(tr.asarray([4, -6, 0]), 10)
     Tensor([20, 30,  0])

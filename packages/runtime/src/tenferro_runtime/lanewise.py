@@ -1,6 +1,6 @@
-"""Functions of small arrays applied to all parts of larger ones: along axes, over axes, and element by element.
+"""Functions of small arrays applied to slices of larger ones: along axes, over axes, and element by element.
 
-They call the function once, for all lanes at the same time, by `vmap`.
+They call the function once for all slices, with `vmap`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
 
 def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: Any, **kwargs: Any) -> Array:
-    """A function of vectors applied to every line of an array along an axis.
+    """Apply a function of vectors to every line of an array along an axis.
 
     Args:
-        function: takes a vector, and returns an array, whose axes stand in the result where the axis was.
+        function: takes a vector and returns an array, whose axes replace the axis in the result.
         axis: the axis.
         x: the array.
         args: passed to the function after the vector.
         kwargs: passed to the function.
+
+    Returns:
+        The results, stacked over the other axes of `x`.
 
     >>> tr.apply_along_axis(lambda v: v[1:] - v[0], 1, tr.asarray([[1, 2, 4], [5, 6, 9]]))
     Tensor([[1, 3],
@@ -49,7 +52,7 @@ def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: 
 
 
 def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Sequence[int], /) -> Array:
-    """A function of an array and an axis, such as a sum, applied over several axes in turn.
+    """Apply a function of an array and an axis, such as a sum, over several axes in turn.
 
     Args:
         function: takes an array and an axis, and returns an array in which the axis is missing or has another extent.
@@ -83,19 +86,18 @@ def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Seq
 def vectorize(
     function: Callable[..., Any], *, excluded: Collection[int | str] = (), signature: str | None = None
 ) -> Callable[..., Any]:
-    """Make a function of numbers, or of small arrays, one of arrays of them, whose leading axes broadcast.
+    """Make a function of scalars or small arrays a function of arrays whose leading axes broadcast.
 
     Args:
-        function: takes and returns numbers (0-d arrays); with a signature, arrays of the axes that it names.
-        excluded: positions and names of arguments that are passed on as they are. Other named arguments are passed on
-            as well.
+        function: takes and returns scalars (0-d arrays); with a signature, arrays of the named axes.
+        excluded: positions and names of arguments that are passed on unchanged, as are all other named arguments.
         signature: the axes of operands and results, such as ``"(n,m),(m)->(n)"``.
 
     Returns:
         A function of arrays.
 
     Raises:
-        ArgumentError: the signature cannot be read.
+        ArgumentError: the signature cannot be parsed.
 
     >>> first = tr.vectorize(lambda a, b: tr.cond(a > b, lambda: a - b, lambda: a + b))
     >>> first(tr.asarray([1, 2, 3, 4]), 2)

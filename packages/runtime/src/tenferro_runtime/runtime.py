@@ -1,4 +1,4 @@
-"""`Runtime`: the owner of defaults and the view on all caches; one per process, replaceable in a scope."""
+"""`Runtime`: the defaults of tracing and compiling, and all caches; one per process, replaceable in a scope."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tenferro_tensor_core.forks import new_lock
 __all__ = ["FUSION", "How", "Runtime", "current_runtime", "how_of", "optimised_like", "promised_like"]
 
 FUSION: Final = "fusion"
-"""Under this name a program remembers `How` it is run."""
+"""Key of a program's memo: `How` it is run."""
 
 CHANGES: Final = "changes"
 """Under this name it remembers the passes that changed the number of its steps, with that number before and after."""
@@ -30,11 +30,10 @@ class How(NamedTuple):
 
     Attributes:
         fusion: whether its steps are fused.
-        exact: whether it gives the bits of single operations.
-        overwriting: whether results may take the memory of operands that nobody needs any more.
-        placement: what places steps that name no device on CPU pools: a cost model, ``"auto"`` for the usual one, or
-            ``None`` where nobody asked for it.
-        compiler: what runs it as a whole, or ``None``: kernels of its devices.
+        exact: whether its results are bitwise equal to those of single operations.
+        overwriting: whether results may reuse the memory of dead operands.
+        placement: the cost model that places steps on CPU pools, ``"auto"`` for the default one, or ``None``.
+        compiler: the compiler that runs it as a whole, or ``None``.
     """
 
     fusion: bool
@@ -50,18 +49,19 @@ class Runtime:
     Functions compiled inside ``with Runtime(...):`` keep its defaults.
 
     Args:
-        passes: passes that programs go through, in order.
+        passes: the passes that programs go through, in order.
         check: run the executable specification of programs after tracing and after each pass, and that of plans for
             several devices when they are made.
-        deterministic: leave out the passes that may round results in another way (`tenferro_runtime.passes.Rounding`):
-            a compiled function then gives the bits that its operations give one by one, with any number of threads.
-        fusion: run several element-wise steps as one kernel where the backend has it; a deterministic runtime fuses
-            only what gives the same bits.
-        overwriting: let results take the memory of operands that nobody needs any more; changes no bits.
-        programs_per_function: number of programs that one compiled function keeps.
+        deterministic: omit the passes that may change rounding (`tenferro_runtime.passes.Rounding`): the results of a
+            compiled function are then bitwise equal to those of its operations one by one, with any number of threads.
+        fusion: run several element-wise steps as one kernel where the backend supports it; a deterministic runtime
+            fuses only steps whose fused results are bitwise equal.
+        overwriting: let results reuse the memory of dead operands; changes no bits.
+        programs_per_function: number of programs that a compiled function caches.
         kinds_per_function: number of argument kinds that take the fast path into a compiled function.
-        strict_sizes: refuse ``int(n)`` and ``range(n)`` of a symbolic size `n`, which make a program for each value.
-        unroll: which loops of Python stay written out; see `compile`.
+        strict_sizes: raise an error for ``int(n)`` and ``range(n)`` of a symbolic size `n`, which would make a program
+            for each value.
+        unroll: which Python loops stay unrolled; see `compile`.
 
     >>> with Runtime(check=True, programs_per_function=2) as runtime:
     ...     current_runtime() is runtime
@@ -90,7 +90,14 @@ class Runtime:
         self.compiler: ProgramCompiler | None = None
 
     def with_deterministic(self, deterministic: bool) -> Runtime:
-        """This runtime, or one that differs from it in that."""
+        """This runtime with another `deterministic`.
+
+        Args:
+            deterministic: the new value.
+
+        Returns:
+            This runtime if nothing changes, else a copy.
+        """
         if deterministic == self.deterministic:
             return self
         other = copy(self)
@@ -98,23 +105,40 @@ class Runtime:
         return other
 
     def with_unroll(self, unroll: bool | int) -> Runtime:
-        """This runtime with another `unroll`."""
+        """This runtime with another `unroll`.
+
+        Args:
+            unroll: the new value; see `compile`.
+
+        Returns:
+            A copy.
+        """
         other = copy(self)
         other.unroll = unroll
         return other
 
     def with_compiler(self, compiler: ProgramCompiler) -> Runtime:
-        """This runtime for functions whose programs a compiler runs."""
+        """This runtime for functions whose programs a compiler runs.
+
+        Args:
+            compiler: the compiler.
+
+        Returns:
+            A copy.
+        """
         other = copy(self)
         other.compiler = compiler
         return other
 
     def optimise(self, program: Program, *, placement: Any = None) -> Program:
-        """The program after the passes; checked before and after each of them if `check` is set.
+        """Run the passes on a program; check it before and after each of them if `check` is set.
 
         Args:
             program: any program.
             placement: see `compile`.
+
+        Returns:
+            The optimized program.
         """
         if self.check:
             check_program(program)
@@ -134,11 +158,11 @@ class Runtime:
         return program
 
     def stats(self) -> list[dict[str, Any]]:
-        """Owner, size and bound of every cache of the process, and counters of those that count."""
+        """Owner, size, bound and counters of every cache of the process."""
         return [cache.stats() for cache in caches()] + plan_stats()
 
     def clear(self) -> None:
-        """Empty every cache of the process; what is needed again is made again."""
+        """Clear every cache of the process."""
         _clear_caches()
         clear_plans()
 
@@ -156,14 +180,29 @@ class Runtime:
 
 
 def optimised_like(program: Program, model: Program) -> Program:
-    """A program that was derived from another one, after the standard passes that were allowed for that one."""
+    """Run the standard passes that were allowed for another program on a program derived from it.
+
+    Args:
+        program: the derived program.
+        model: the other program.
+
+    Returns:
+        The optimized program.
+    """
     for run in keeping_layout(PASSES) if how_of(model).exact else PASSES:
         program = run(program)
     return promised_like(program, model)
 
 
 def how_of(program: Program) -> How:
-    """How a program is run; one that no runtime has optimised, as the current runtime says."""
+    """How a program is run; by default as the current runtime says.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The `How` of its runtime.
+    """
     found: How | None = program.memo.get(FUSION)
     if found is None:
         runtime = current_runtime()
@@ -172,7 +211,15 @@ def how_of(program: Program) -> How:
 
 
 def promised_like(program: Program, model: Program) -> Program:
-    """The program, with what was promised about the bits of the other one."""
+    """Give a program the `How` of another one, without running passes.
+
+    Args:
+        program: the program.
+        model: the other program.
+
+    Returns:
+        The program.
+    """
     if FUSION in model.memo:
         program.memo[FUSION] = model.memo[FUSION]
     return program
@@ -186,13 +233,21 @@ def _clear_caches() -> None:
 REGISTRY.changed.append(_clear_caches)
 
 _open: Final[ContextVar[tuple[Runtime, ...]]] = ContextVar("tenferro runtimes", default=())
-"""The runtimes whose scopes are open here, from the outside in."""
+"""The runtimes of the open scopes, outermost first."""
 _default: list[Runtime] = []
 _lock = new_lock()
 
 
 def current_runtime() -> Runtime:
-    """The runtime of the enclosing scope, else the one of the process."""
+    """The runtime of the enclosing scope, or the default of the process.
+
+    Returns:
+        The runtime.
+
+    >>> with Runtime(check=True) as runtime:
+    ...     current_runtime() is runtime
+    True
+    """
     scopes = _open.get()
     if scopes:
         return scopes[-1]

@@ -1,4 +1,4 @@
-"""What libraries must be told that keep conventions or lists of array libraries of their own, one module for each.
+"""Adapters for libraries with their own conventions or lists of array libraries, one module for each.
 
-Importing a module registers with its library, by the door that the library has for it.
+Importing a module registers tenferro with the library.
 """

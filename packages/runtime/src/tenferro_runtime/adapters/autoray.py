@@ -1,6 +1,6 @@
-"""autoray's conventions where they are not the standard's: singular vectors come without those of the null space.
+"""autoray's conventions where they differ from the standard: a reduced SVD by default.
 
-autoray looks for functions in the package of an array's class and finds them there; nothing else is registered.
+autoray finds all other functions in the package of an array's class.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 _autoray: Final = import_module("autoray")
 
 PACKAGES = ("tenferro_runtime", "tenferro_tensor", "tenferro_ad")
-"""Those that define classes of values: traced, concrete, differentiated."""
+"""The packages that define classes of values: traced, concrete, differentiated."""
 
 
 def _thin(svd: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
-"""einops' backend for values of every kind. Importing this module is the registration.
+"""einops' backend for values of every kind; importing this module registers it.
 
-einops finds the subclasses of its `AbstractBackend`, and asks each for its arrays.
+einops finds the subclasses of its `AbstractBackend`, and asks each whether an array belongs to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _abstract: Final[Any] = import_module("einops._backends").AbstractBackend
 
 
 class EinopsBackend(_abstract):  # type: ignore[misc]  # einops is not at hand for type checkers
-    """The array functions by the names that einops uses."""
+    """The array functions under einops' names."""
 
     framework_name = "tenferro_runtime"
 
@@ -27,7 +27,7 @@ class EinopsBackend(_abstract):  # type: ignore[misc]  # einops is not at hand f
         return isinstance(tensor, Array)
 
     def shape(self, x: Any) -> Any:
-        # A list has no hash: einops then computes with open sizes instead of looking a recipe up by their numbers.
+        # A list is not hashable: einops then computes with symbolic sizes instead of looking up a recipe by numbers.
         return list(x.shape) if any(d.__class__ is Size for d in x.shape) else x.shape
 
     def reduce(self, x: Any, operation: str, axes: Sequence[int]) -> Any:

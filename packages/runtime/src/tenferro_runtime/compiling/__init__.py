@@ -1,4 +1,4 @@
-"""`trace`, `compile` and what lies between a call of a user's function and its program."""
+"""`trace` and `compile`: from a call of a user's function to its program."""
 
 from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
 from tenferro_runtime.compiling._environment import outer_values

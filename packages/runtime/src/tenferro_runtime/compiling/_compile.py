@@ -1,4 +1,4 @@
-"""`compile`: a function traced once for each kind of arguments, then replayed."""
+"""`compile`: trace a function once for each kind of arguments, then replay the program."""
 
 from __future__ import annotations
 
@@ -20,49 +20,86 @@ if TYPE_CHECKING:
 
 
 class CompiledFunction(Protocol):
-    """A function that `compile` made."""
+    """A function that `compile` returned.
+
+    Methods take:
+        args, kwargs: arguments of the function, which choose the program.
+        path: the file to write.
+
+    >>> f = tr.compile(lambda x: x * x)
+    >>> f(3.0), f.cache_info().traces
+    (Tensor(9.), 1)
+    """
 
     __name__: str
     __wrapped__: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program for these arguments, tracing it first where there is none."""
+        """Run the program for these arguments; trace it first if there is none."""
 
     def cache_info(self) -> CacheInfo:
-        """Traces, sizes and the reason of each retrace."""
+        """The number of traces and cached programs, and the reason of each trace."""
 
     def clear(self) -> None:
-        """Forget all programs."""
+        """Drop all programs."""
 
     def program(self, *args: Any, **kwargs: Any) -> Program:
-        """The program that these arguments are run with; traced where there is none, but not run."""
+        """The program for these arguments; traced if there is none, but not run.
+
+        Returns:
+            The program.
+        """
 
     def plan(self, *args: Any, **kwargs: Any) -> ExecutionPlan:
-        """What is done where for these arguments, and who waits for whom; prints as a table.
+        """The plan for these arguments: the thread and device of each step, and what it waits for.
+
+        Returns:
+            The plan, which prints as a table.
 
         Raises:
-            ProgramError: sizes depend on data, so that steps run one after the other without a plan; or a compiler runs
-                the program as a whole.
+            ProgramError: sizes depend on data, so that there is no plan; or a compiler runs the program as a whole.
         """
 
     def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
-        """Write the program for these arguments to a file; `load` gives a function of the same trees."""
+        """Write the program for these arguments to a file, which `load` reads.
+
+        Returns:
+            The hash of the content.
+
+        Raises:
+            TracingError: the function uses values of an outer transformation.
+        """
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """What each step of the program costs for these arguments."""
+        """Estimate the cost of each step for these arguments.
+
+        Returns:
+            The estimate, which prints as a table.
+        """
 
     def profile(self, *args: Any, **kwargs: Any) -> Profile:
-        """The time that each step takes for these arguments, measured.
+        """Measure the time of each step for these arguments.
+
+        Returns:
+            The measured times, which print as a table.
 
         Raises:
             ProgramError: a compiler runs the program as a whole.
         """
 
     def draw(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
-        """Write the program for these arguments as a graph, to a file ``.dot``, ``.svg`` or ``.html``."""
+        """Draw the program for these arguments as a graph, into a file ``.dot``, ``.svg`` or ``.html``.
+
+        Returns:
+            The text of the file.
+        """
 
     def find_nan(self, *args: Any, **kwargs: Any) -> BadStep | None:
-        """The first step that makes a NaN or an infinity of these arguments."""
+        """Find the first step that produces a NaN or an infinity for these arguments.
+
+        Returns:
+            The step, or ``None`` if all values are finite.
+        """
 
 
 @overload
@@ -105,54 +142,55 @@ def compile(
     unroll: bool | int | None = None,
     backend: str | ProgramCompiler | None = None,
 ) -> Any:
-    """Make a function that is traced once for each kind of arguments, and replayed from then on.
+    """Compile a function: trace it once for each kind of arguments, then replay the program.
 
-    A kind is the structure of the arguments with the number of axes and the dtype of each; sizes are left open. The
-    answer to a question about sizes (``if x.shape[0] > 3``, or whether an axis has the extent 1) holds for the program
-    only: sizes for which it is another one make another program. A function that cannot do without numbers is traced
-    for each of them. ``cache_info().reasons`` says why each trace was made, with the line that asked.
+    The kind of a call is the structure of its arguments with the number of axes and the dtype of each; sizes are
+    symbolic. If the function branches on a size (``if x.shape[0] > 3``, or whether an axis has extent 1), the answer
+    becomes a guard of the program, and sizes that violate the guard lead to another program. A function that needs
+    concrete sizes is traced for each of them. ``cache_info().reasons`` states the reason of each trace, with the line
+    that caused it.
 
-    The function sees traced values, which have shape and dtype but no elements: Python code in it runs while tracing
-    only. Arguments and results are pytrees of arrays; Python numbers among the arguments are weak 0-d arrays, so that
-    a new number is no new program. Whatever else is an argument (text, functions, dtypes, the object of a method, any
-    value with a hash) is a constant of the program, and so is a default that stands, unless it is an array. The result
-    may be differentiated, and called while another function is traced.
+    The function receives traced values, which have a shape and a dtype but no elements; its Python code runs only
+    while tracing. Arguments and results are pytrees of arrays. Python numbers among the arguments are weak 0-d arrays,
+    so a new number does not cause a new trace. Any other hashable argument (text, a function, a dtype, the object of a
+    method) is a constant of the program, as is an unused default unless it is an array. Compiled functions can be
+    differentiated, and called while another function is traced.
 
-    A rebound global or closure variable makes a new trace; so does one whose elements were assigned to, or that has
-    become a differentiated value. What is changed inside of other objects, or read from a module, is not noticed.
+    Rebinding a global or closure variable causes a new trace; so does assigning to elements of an array in it, or
+    making it a differentiated value. Changes inside other objects, and of module attributes, are not noticed.
 
     Args:
-        f: the function; without it, a decorator is returned.
-        static_argnums: positions of arguments that are constants of the program: any hashable values.
-        static_argnames: the same by name.
-        donate: positions of arguments that are given away: results are written into their memory where that fits
-            and nothing else holds it. Reading such a tensor afterwards raises `DonatedError`. Calls with differentiated
-            or traced arguments, and numbers, give nothing away.
-        deterministic: whether only passes run that keep every bit, so that the compiled function gives what its
-            operations give one by one, with any number of threads; by default what the runtime says.
-        placement: ``"auto"`` gives steps whose operands name no device to the open CPU pools where a cost model says
-            that it pays, or a `CostModel` of your own; ``plan(...)`` says why. By default they stay in the calling
-            thread.
-        unroll: which loops of Python stay written out in the program. A stretch of many equal groups of steps, each of
-            which goes on from the one before, is recorded as one loop, with the same bits; that compiles sooner. True
-            leaves all steps as they are; a number, loops of so many iterations; False, none that can be told from
-            chance. By default loops stay that are short or have few steps, since nothing is gained.
-        backend: the compiler that runs the programs as a whole, and those of their derivatives and batches: ``"xla"``,
-            ``"xla:<platform>:<i>"``, the name of another one that is installed, or a `ProgramCompiler`. It makes an
-            executable for each combination of sizes, of one program. By default programs run on the devices of their
-            arguments. Of functions that call each other, the outermost decides.
+        f: the function; without it, `compile` returns a decorator.
+        static_argnums: positions of arguments that are constants of the program, any hashable values.
+        static_argnames: names of such arguments.
+        donate: positions of arguments whose memory results may reuse. Reading such a tensor after the call raises
+            `DonatedError`. Numbers, and calls with differentiated or traced arguments, donate nothing.
+        deterministic: whether to run only passes that preserve every bit, so that the compiled function returns the
+            same values as its operations one by one, with any number of threads; by default as the runtime says.
+        placement: ``"auto"`` moves steps whose operands name no device to open CPU pools if the cost model predicts a
+            gain; a `CostModel` of your own does the same; ``plan(...)`` shows the reasons. By default steps stay in the
+            calling thread.
+        unroll: which Python loops stay unrolled in the program. Many equal groups of steps, each of which continues
+            the previous one, are rolled into one loop with bitwise equal results, which compiles faster. True keeps
+            all steps; a number keeps loops of up to that many iterations; False rolls every loop that is recognized. By
+            default, loops that are short or have few steps stay unrolled.
+        backend: the compiler that runs programs, their derivatives and batches as a whole: ``"xla"``,
+            ``"xla:<platform>:<i>"``, the name of another installed compiler, or a `ProgramCompiler`. It builds one
+            executable for each combination of sizes. By default programs run on the devices of their arguments. When
+            compiled functions call each other, the outermost decides.
 
     Returns:
-        A function with the signature of `f`, and with the methods of `CompiledFunction`: ``cache_info()``, ``clear()``,
-        and for some arguments ``program``, ``plan``, ``save``, ``explain``, ``profile``, ``draw`` and ``find_nan``.
+        A function with the signature of `f` and the methods of `CompiledFunction`.
 
     Raises:
-        DonatedError: an argument was given away by an earlier call.
-        ArgumentError: an argument is neither an array, a number, a container of them nor a value with a hash, or the
-            result is no tree of arrays; or `unroll` is neither a boolean nor a positive integer; or `backend` is given
-            together with `placement` or `deterministic`, which it cannot promise.
-        BackendUnavailableError: no compiler of the name `backend` is installed, or its device is missing.
+        DonatedError: an argument was donated by an earlier call.
+        ArgumentError: an argument is neither an array, a number, a container of them nor hashable; the result is not a
+            tree of arrays; `unroll` is neither a boolean nor a positive integer; or `backend` is combined with
+            `placement` or `deterministic`, which it cannot guarantee.
+        BackendUnavailableError: no compiler named `backend` is installed, or its device is missing.
         TracingError: the function asked for the elements of a traced value.
+
+    See also: `trace`, which returns the program.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_tensor import tensor
@@ -186,18 +224,18 @@ def _compile(
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
     if placement is not None and not _places(placement):
         raise ArgumentError(
-            f"placement={placement!r:.80} places nothing; pass 'auto', a CostModel, or leave it out",
+            f"placement={placement!r:.80} is not a placement; pass 'auto' or a CostModel, or leave it out",
             placement=placement,
         )
     if unroll is not None and not (isinstance(unroll, bool) or (isinstance(unroll, int) and unroll >= 1)):
         raise ArgumentError(
-            f"compile leaves loops of Python written out (unroll=True), those of so many iterations, or none (False), "
-            f"got {unroll=}; leave it out to let their length decide"
+            "compile keeps Python loops unrolled (unroll=True), rolls them (False), or keeps those of up to a positive "
+            f"number of iterations, got {unroll=}; leave it out to let their length decide"
         )
     compiler = None if backend is None else find_compiler(backend)
     if compiler is not None and (deterministic or placement is not None):
         raise ArgumentError(
-            f"{compiler.name} runs a program as a whole, and promises neither the bits of single steps "
+            f"{compiler.name} runs a program as a whole, and guarantees neither the bits of single steps "
             f"({deterministic=}) nor a device for each of them ({placement=}); leave these out, or leave backend= out"
         )
     state = Compiled(f, numbers, names, donated, deterministic, placement, unroll, compiler)
@@ -220,6 +258,6 @@ def _compile(
 
 
 def _places(placement: Any) -> bool:
-    with importing():  # by those who have several devices
+    with importing():  # only programs on several devices need it
         from tenferro_runtime.executing import CostModel
     return isinstance(placement, CostModel) or (isinstance(placement, str) and placement == "auto")

@@ -1,4 +1,4 @@
-"""What a compiled function remembers: its programs, and which of them is for some arguments."""
+"""`Compiled`: the programs of a compiled function, and the choice of one for given arguments."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ from tenferro_tensor.identity import identity, lend
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core.forks import new_lock
 
-READERS: Final = 8
-"""Number of argument structures that have a rendered short way."""
+MAX_TREE_READERS: Final = 8
+"""Largest number of argument structures with a rendered fast path, and of forms with a fast path for new sizes."""
 
 _NOTHING: Final = Snapshot((), (), (), True)
 
-_USUAL: Final = frozenset({Tensor, Constant, tuple, list, dict, *SCALARS})
-"""Classes of arguments that are told apart without a look."""
+_KNOWN_CLASSES: Final = frozenset({Tensor, Constant, tuple, list, dict, *SCALARS})
+"""Classes of arguments that need no test for being constants."""
 
 
 class Found(NamedTuple):
-    """A form for some arguments.
+    """The form that a call uses.
 
     Attributes:
         form: the form.
         leaves: the arguments as arrays.
-        sizes: values of the program's open sizes.
-        outer: whether some argument is not concrete.
-        captured: values from outside that the program takes besides the arguments.
-        around: what the function reads besides its arguments.
+        sizes: values of the program's symbolic sizes.
+        outer: whether an argument is differentiated or traced.
+        captured: values from outside that the program takes in addition to the arguments.
+        around: the data that the function reads from closures and globals.
     """
 
     form: Form
@@ -74,7 +74,7 @@ _live_lock: Final = new_lock()
 
 
 def forget_programs() -> None:
-    """Have every compiled function trace anew, as it does after a kernel or a rule was replaced."""
+    """Drop the programs of every compiled function; called when a kernel or a rule is replaced."""
     with _live_lock:
         live = list(_live)
     for compiled in live:
@@ -85,7 +85,7 @@ REGISTRY.changed.append(forget_programs)
 
 
 class _Hits(BoundedCache[Any, ProgramEntry]):
-    """What is known for some arguments; those entries that are all of tensors, the entrance has too."""
+    """Entries by key of the arguments; clearing them also clears those of the entry point."""
 
     __slots__ = ("_entrance",)
 
@@ -94,13 +94,13 @@ class _Hits(BoundedCache[Any, ProgramEntry]):
         self._entrance = entrance
 
     def clear(self) -> None:
-        """Drop every entry, here and there."""
+        """Drop every entry, here and in the entry point."""
         super().clear()
         self._entrance.forget()
 
 
 class Compiled:
-    """State of one compiled function; users hold its rendered entry."""
+    """The state of one compiled function; users hold its entry point."""
 
     def __init__(
         self,
@@ -116,13 +116,13 @@ class Compiled:
     ) -> None:
         self.options = static_argnums, static_argnames, donated, deterministic, placement, unroll
         self.compiler = compiler
-        """What it was asked to run by; a function that is made inside of another one runs as that does."""
+        """The compiler given with ``backend=``; a function defined inside another one uses the compiler of that."""
         self.scope = nullcontext() if scope is None else scope
-        """Where the function is traced."""
+        """The scope in which the function is traced."""
         self.others: dict[Recourse, Compiled] = {}
-        """The same function in other scopes, for calls that failed."""
+        """The same function traced in other scopes, for calls that failed."""
         self.by: dict[ProgramCompiler, Compiled] = {}
-        """The same function by the compilers of scopes around its calls."""
+        """The same function for each compiler of an enclosing scope."""
         runtime = current_runtime()
         if deterministic is not None:
             runtime = runtime.with_deterministic(deterministic)
@@ -135,9 +135,9 @@ class Compiled:
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)
         self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
         self.candidates: dict[Kind, list[int]] = {}
-        """Keys of `programs` by kind of arguments, in order of tracing."""
+        """Keys of `programs` for each kind of arguments, in order of tracing."""
         self.closed: dict[Kind, str] = {}
-        """Kinds of arguments whose sizes cannot be left open, and why."""
+        """Kinds of arguments whose sizes must be concrete, and why."""
         self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
         self.slots: tuple[Slot, ...] | None = None
         self.retraces = Retraces(self.title)
@@ -146,7 +146,7 @@ class Compiled:
         self._number = count().__next__
         self._selects = self.signature.names is not None and bool(self.signature.static_names or self.signature.donated)
         self.entry = Entrance(f, self.signature, self, runtime.kinds_per_function)
-        """What users call."""
+        """The callable that users hold."""
         self.hits = _Hits(f"compile({self.title}): known calls", runtime.kinds_per_function, self.entry)
         self.renewals: tuple[NewSizes, ...] = ()
         with _live_lock:
@@ -172,10 +172,10 @@ class Compiled:
         if renewed is not None:
             return self._run(renewed, [t._data for t in values], values)
         dynamic, static = self.signature.split(values)
-        if open_scopes() and dispatch.recorder() is not None:  # it is notified of each operation
+        if open_scopes() and dispatch.recorder() is not None:  # the recorder is notified of each operation
             return self._called(dynamic, static)
         if in_open_trace():
-            # Part of a trace with open sizes: what it asks about them belongs to that trace.
+            # Part of a trace with symbolic sizes: questions about them belong to that trace.
             return self._called(dynamic, static)
         leaves, treedef, constants = self.flattened(dynamic)
         found = self.find(static, leaves, treedef, constants)
@@ -202,7 +202,7 @@ class Compiled:
         return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)], values)
 
     def scoped(self) -> Compiled:
-        """This function by the compiler of the enclosing scope, where it was asked to run by no other."""
+        """This function for the compiler of the enclosing scope, unless ``backend=`` names one."""
         compiler = scoped_compiler()
         if compiler is None or self.compiler is not None or self.placement is not None or self.runtime.deterministic:
             return self
@@ -214,11 +214,11 @@ class Compiled:
         return found
 
     def _called(self, dynamic: Any, static: tuple[Any, ...]) -> Any:
-        """Call the function as it is: what it does becomes part of what is going on."""
+        """Call the function itself, so that its operations become part of the enclosing trace or recording."""
         return self.signature.apply(self.f, map_tree(lend, dynamic), static)
 
     def _selected(self, values: tuple[Any, ...]) -> ProgramEntry | None:
-        """What is known for tensors beside static arguments, or beside tensors that are given away."""
+        """The entry of a call with static or donated arguments in addition to tensors, or None."""
         try:
             hit = self.hits.table.get(fast_key(self.signature, values))
         except TypeError:  # a static argument without a hash
@@ -241,7 +241,7 @@ class Compiled:
         return other(values)
 
     def _instead(self, error: BaseException) -> Compiled:
-        """This function, traced in the scope for calls that fail so; the error itself is raised where there is none."""
+        """This function traced in the scope that handles such an error; raises the error if there is none."""
         recourse = recourse_of(error)
         if recourse is None or self.signature.donated or not isinstance(self.scope, nullcontext):
             raise error
@@ -255,7 +255,7 @@ class Compiled:
         return other
 
     def _renewed(self, values: tuple[Any, ...]) -> ProgramEntry | None:
-        """What a call with other sizes than before needs, where no more than that is new."""
+        """The entry of a call of which only the sizes are new, or None."""
         if in_open_trace():
             return None
         for new in self.renewals:
@@ -266,25 +266,35 @@ class Compiled:
         return None
 
     def _with_constants(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, of which those that are no arrays, numbers or containers are constants of programs."""
+        """The arguments; those that are neither arrays, numbers nor containers become constants of the program."""
         names = self.signature.names
-        if names is None or _USUAL.issuperset(map(type, values)):
+        if names is None or _KNOWN_CLASSES.issuperset(map(type, values)):
             return values
         static = self.signature.static_names
         return tuple(
             [
-                v if v.__class__ in _USUAL or n in static or not is_foreign(v) else self._constant(v, n)
+                v if v.__class__ in _KNOWN_CLASSES or n in static or not is_foreign(v) else self._constant(v, n)
                 for n, v in zip(names, values, strict=True)
             ]
         )
 
     def flattened(self, dynamic: Any) -> tuple[list[Any], TreeDef, list[Slot]]:
-        """The leaves of dynamic arguments, their structure, and what may be read from the constants among them."""
+        """Flatten dynamic arguments.
+
+        Args:
+            dynamic: the arguments, a tree.
+
+        Returns:
+            The leaves, their structure, and the data that the function may read from constants among the arguments.
+
+        Raises:
+            ArgumentError: an argument is neither an array, a number, a container nor hashable.
+        """
         leaves, treedef = flatten(dynamic)
         if any(map(is_foreign, leaves)):
             labels = map(self.signature.label, treedef.paths())
             given = iter([self._constant(x, n) if is_foreign(x) else x for x, n in zip(leaves, labels, strict=True)])
-            # One by one: a constant that stands there already would be unwrapped by putting it together.
+            # One by one: unflattening an argument that is a constant already would unwrap it.
             parts = [
                 part if part.__class__ is Constant else unflatten(child, [next(given) for _ in range(child.size)])
                 for part, child in zip(dynamic, treedef.children, strict=True)
@@ -307,7 +317,17 @@ class Compiled:
     def find(
         self, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef, constants: Sequence[Slot] = ()
     ) -> Found:
-        """The form for these arguments, traced where there is none."""
+        """Find the form for arguments; trace it if there is none.
+
+        Args:
+            static: names and values of the static arguments.
+            leaves: leaves of the dynamic arguments.
+            treedef: structure of the dynamic arguments.
+            constants: data that the function may read from constants among the arguments.
+
+        Returns:
+            The form, its sizes, and the values that it takes.
+        """
         ready: list[Any] = []
         kinds: list[Any] = []
         outer = False
@@ -339,7 +359,7 @@ class Compiled:
         around = snapshot(slots) if slots else _NOTHING
         if constants:
             around = around._replace(plain=False)
-        # A function that keeps every bit does so in what it calls.
+        # A deterministic function calls deterministic forms of other functions.
         inside = (outer or bool(around.outer)) and in_trace()
         exact = self.runtime.deterministic or (inside and current_runtime().deterministic)
         key = Kind(treedef, tuple(kinds), self._static_key(static), scoped_device(), around.key, exact)
@@ -357,7 +377,7 @@ class Compiled:
         return Found(form, ready, fitting, outer, captured, around)
 
     def _candidate(self, key: Kind, specs: list[Spec]) -> tuple[Form, tuple[int, ...]] | None:
-        """The first program of this kind whose guards hold, and its sizes."""
+        """The first form of this kind whose guards hold, and its sizes."""
         for number in tuple(self.candidates.get(key, ())):
             form = self.programs.table.get(number)
             if form is None:
@@ -366,14 +386,14 @@ class Compiled:
                 continue
             sizes = form.sizes(specs)
             if sizes is not None:
-                self.programs.get(number)  # used now
+                self.programs.get(number)  # marks it as recently used
                 return form, sizes
         return None
 
     def _trace(
         self, key: Kind, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
     ) -> tuple[Form, tuple[Any, ...]]:
-        """Trace with open sizes; with the sizes at hand where the function cannot do without them."""
+        """Trace with symbolic sizes, or with concrete sizes if that fails."""
         reason, cause = self._difference(key, specs)
         open_specs, examples = opened(specs)
         if key not in self.closed:
@@ -391,13 +411,13 @@ class Compiled:
                 return self._kept(key, found, around)
         else:
             open_ = self.closed[key]
-        # Without symbols a mistake of the user raises with the numbers at hand.
+        # With concrete sizes, a mistake of the user raises an error that shows numbers.
         found = self._traced(key, ready, static, around, specs, None)
         self.last = key, specs
         if len(self.closed) >= 4 * self.programs.bound:
             self.closed.clear()
         self.closed[key] = open_
-        closed = f"its sizes cannot be left open ({open_})"
+        closed = f"its sizes cannot be symbolic ({open_})"
         self.retraces.add(f"{reason}; {closed}", closed)
         return self._kept(key, found, around)
 
@@ -436,7 +456,7 @@ class Compiled:
         def body(values: list[TracedTensor]) -> Any:
             return self.signature.apply(self.f, unflatten(key.tree, values), static)
 
-        with runtime, self.scope:  # what the function compiles and calls keeps its promises
+        with runtime, self.scope:  # functions compiled or called inside inherit the options
             recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
         if not runtime.deterministic:
             recorded = recorded._replace(program=with_conditions(recorded.program))
@@ -454,7 +474,7 @@ class Compiled:
         form: Form,
         hit: ProgramEntry,
     ) -> None:
-        """Let later calls with arguments of this kind and these sizes take the short way."""
+        """Let later calls with arguments of this kind and these sizes take the fast path."""
         if not only_compilers() or self.signature.names is None:
             return
         key = fast_key(self.signature, values)
@@ -474,8 +494,8 @@ class Compiled:
             self.entry.follow(hit)
 
     def _renew(self, form: Form, hit: ProgramEntry) -> None:
-        """Let later calls with arguments of this kind take a short way whatever their sizes."""
-        kept = [new for new in self.renewals if new.form is not form][1 - READERS :]
+        """Let later calls with arguments of this kind take a fast path for any sizes."""
+        kept = [new for new in self.renewals if new.form is not form][1 - MAX_TREE_READERS :]
         made = [NewSizes(n, form, hit.key[1:], hit.fresh) for n, f in list(self.programs.table.items()) if f is form]
         self.renewals = (*kept, *made)
 
@@ -487,7 +507,7 @@ class Compiled:
             if found is not None:
                 self.hits.put(found[0], hit)
                 return
-        if len(self.readers) >= READERS:
+        if len(self.readers) >= MAX_TREE_READERS:
             return
         places = iter(range(len(values)))
         order = tuple([None if n in self.signature.static_names else next(places) for n in self.signature.names or ()])
@@ -513,13 +533,13 @@ class Compiled:
         return tuple(keys)
 
     def _difference(self, key: Kind, specs: list[Spec]) -> tuple[str, str]:
-        """What is new about arguments, compared with those of the trace before; with numbers, and without."""
+        """How arguments differ from those of the previous trace: with numbers, and without."""
         if self.last is None:
             return ("first call",) * 2
         last, specs0 = self.last
         if key != last:
             read = [slot.name for slot in self.slots or ()]
-            return (key.news(last, specs, specs0, self.signature.label, read),) * 2
+            return (key.difference(last, specs, specs0, self.signature.label, read),) * 2
         if key in self.closed:
             pairs = zip(key.tree.paths(), specs, specs0, strict=True)
             now = next(((p, a, b) for p, a, b in pairs if a is not b), None)
@@ -533,11 +553,13 @@ class Compiled:
         return (DROPPED,) * 2
 
     def info(self) -> CacheInfo:
+        """Counts and reasons of traces."""
         with self.lock:
             reasons = tuple(self.retraces.reasons)
             return CacheInfo(self.retraces.count, len(self.programs), self.programs.bound, len(self.hits), reasons)
 
     def clear(self) -> None:
+        """Drop all programs."""
         self.programs.clear()
         self.candidates.clear()
         self.closed.clear()
@@ -550,7 +572,7 @@ class Compiled:
 
 
 def _accelerator(kinds: list[Any]) -> ComputeDevice | None:
-    """The accelerator that all arrays among arguments are on, where there are numbers beside them."""
+    """The accelerator that all arrays are on, if there are numbers among the arguments; else None."""
     if SCALARS.isdisjoint(kinds):
         return None
     devices = {kind[2].memory_space.default_device for kind in kinds if kind.__class__ is tuple}
@@ -558,21 +580,25 @@ def _accelerator(kinds: list[Any]) -> ComputeDevice | None:
 
 
 def _outside(fresh: Callable[[], bool] | None) -> bool:
-    """Whether nothing is being recorded, and what the function reads is what it was."""
+    """Whether nothing is being recorded and the data that the function reads are unchanged."""
     return ambient() is None and (fresh is None or fresh())
 
 
 def open_scopes() -> bool:
-    """Whether some thread is inside a device scope, so that the device has to be asked for."""
+    """Whether any thread is inside a device scope, so that calls must look up the device."""
     return bool(state.open_scopes)
 
 
 def in_trace() -> bool:
-    """Whether a trace is going on."""
+    """Whether the calling thread is tracing."""
     return decisions() is not None
 
 
 def in_open_trace() -> bool:
-    """Whether a trace is going on whose sizes are open, or depend on data."""
+    """Whether the calling thread traces with sizes that are symbolic or depend on data.
+
+    Returns:
+        True inside such a trace.
+    """
     going_on = decisions()
     return going_on is not None and bool(going_on.examples or going_on.unknown)

@@ -1,4 +1,4 @@
-"""What compiled functions offer besides being called: their program for some arguments, saved, explained, drawn."""
+"""The methods of compiled functions that save, explain or draw the program for given arguments."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Traced(NamedTuple):
-    """What a compiled function runs for some arguments.
+    """The program of a compiled function for given arguments.
 
     Attributes:
         title: name of the function.
-        names: names of its dynamic arguments, or ``None`` where it takes ``*args`` or ``**kwargs``.
+        names: names of its dynamic arguments, or ``None`` if it takes ``*args`` or ``**kwargs``.
         program: the program.
         arguments: structure of the dynamic arguments.
         result: structure of the result.
         fixed: results that are plain numbers, by position.
         values: the leaves of the arguments.
-        captured: differentiated or traced values that it uses from outside.
-        donated: positions of leaves that are given away.
+        captured: differentiated or traced values that the function uses from outside.
+        donated: positions of donated leaves.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Traced(NamedTuple):
     donated: tuple[int, ...]
 
     def alone(self, what: str) -> Traced:
-        """Itself, if it stands alone.
+        """Require that the program captures no values.
 
         Raises:
             TracingError: the function uses values of an outer transformation.
@@ -55,13 +55,13 @@ class Traced(NamedTuple):
             value = self.captured[0]
             raise TracingError(
                 f"{self.title} uses {value.spec!r} of class {type(value).__name__} from outside, and cannot be {what} "
-                "without it; pass the value as an argument, or do this outside of the transformation",
+                "without it; pass the value as an argument, or do this outside the transformation",
                 function=self.title,
             )
         return self
 
     def by_steps(self, what: str) -> Traced:
-        """Itself, if its steps run one by one.
+        """Require that the steps of the program run one by one.
 
         Raises:
             ProgramError: a compiler runs them as a whole.
@@ -80,7 +80,7 @@ class Traced(NamedTuple):
 
 
 def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced]) -> None:
-    """Give an entry the methods of `CompiledFunction` that look at its program."""
+    """Add the methods of `CompiledFunction` that inspect its program to an entry."""
 
     def program(*args: Any, **kwargs: Any) -> Program:
         return traced(args, kwargs).program

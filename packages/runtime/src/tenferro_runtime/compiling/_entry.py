@@ -1,4 +1,4 @@
-"""Signatures of compiled functions, and what users call: from the call to the program without detours."""
+"""Signatures of compiled functions, and the callable that users hold."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tenferro_tensor_core import ArgumentError, key_of
 
 
 class Constant:
-    """An argument that is a constant of programs: a tree without leaves, which counts by its value.
+    """An argument that is a constant of the program: a tree without leaves, compared by value.
 
     Args:
-        value: the argument, which holds no array; without a hash it counts by the identity of this object.
+        value: the argument, which holds no array; if it is not hashable, constants compare by identity.
     """
 
     __slots__ = ("hashable", "key", "value")
@@ -58,7 +58,7 @@ def is_foreign(x: Any) -> bool:
 
 
 def _constant(p: inspect.Parameter) -> inspect.Parameter:
-    """A parameter whose default is a constant of programs, unless arrays are in it."""
+    """The parameter with its default as a constant, unless the default contains arrays."""
     leaves = () if p.default is p.empty else flatten(p.default)[0]
     if not leaves or any(isinstance(leaf, (Array, *HOST_ARRAYS)) for leaf in leaves):
         return p
@@ -67,15 +67,15 @@ def _constant(p: inspect.Parameter) -> inspect.Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How the arguments of a function are told apart.
+    """The parameters of a function, and which of them are static or donated.
 
     Attributes:
-        names: parameter names in order, or ``None`` where the function takes ``*args`` or ``**kwargs``.
+        names: parameter names in order, or ``None`` if the function takes ``*args`` or ``**kwargs``.
         positional: number of leading parameters that are passed by position.
         static_names: names of static parameters.
-        static_numbers: positions of static parameters, where there are no names.
-        donated: names of parameters that are given away; their positions, where there are no names.
+        static_numbers: positions of static parameters, if there are no names.
         parameters: the parameters themselves.
+        donated: names of donated parameters, or their positions if there are no names.
     """
 
     names: tuple[str, ...] | None
@@ -92,7 +92,7 @@ class Signature:
         """Read the signature of `f`.
 
         Raises:
-            ArgumentError: `numbers`, `names` or `donated` name no parameter, or a static parameter is given away.
+            ArgumentError: `numbers`, `names` or `donated` name no parameter, or a static parameter is donated.
         """
         title = getattr(f, "__name__", repr(f))
         try:
@@ -124,7 +124,7 @@ class Signature:
         return Signature(every, len(positional), frozenset(static), frozenset(), parameters, given)
 
     def given_leaves(self, treedef: TreeDef) -> tuple[int, ...]:
-        """Positions of the leaves of the dynamic arguments that are given away."""
+        """Positions of the donated leaves among those of the dynamic arguments."""
         children = treedef.children
         if self.names is not None:
             marked = [n in self.donated for n in self.names if n not in self.static_names]
@@ -142,7 +142,7 @@ class Signature:
         return tuple(found)
 
     def split(self, values: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """What the entry passes on, taken apart into a tree of dynamic arguments and a tuple of static ones."""
+        """Split the values that the entry passes into a tree of dynamic arguments and a tuple of static ones."""
         if self.names is not None:
             if not self.static_names:
                 return values, ()
@@ -159,7 +159,7 @@ class Signature:
         return dynamic, (*static, *[(n, a) for n, a in sorted(kwargs.items()) if n in self.static_names])
 
     def apply(self, f: Callable[..., Any], dynamic: Any, static: tuple[Any, ...]) -> Any:
-        """Call `f` with what `split` took apart."""
+        """Call `f` with dynamic and static arguments as `split` returns them."""
         given = dict(static)
         if self.names is not None:
             rest = iter([v.value if v.__class__ is Constant else v for v in dynamic])
@@ -171,7 +171,7 @@ class Signature:
         return f(*args, **dynamic[1], **given)
 
     def label(self, path: str) -> str:
-        """A leaf of the dynamic arguments as the user would write it."""
+        """The name of a leaf of the dynamic arguments, as the user would write it."""
         index, _, rest = path.removeprefix("[").partition("]")
         if self.names is not None:
             return [n for n in self.names if n not in self.static_names][int(index)] + rest
@@ -179,7 +179,7 @@ class Signature:
 
 
 def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
-    """The key of a known program, or ``None`` where a dynamic argument is no concrete tensor."""
+    """The key of the fast path, or ``None`` if a dynamic argument is not a concrete tensor."""
     if signature.names is None:
         return None
     parts = []
@@ -199,9 +199,9 @@ class Entrance(ProgramsBase):
     Args:
         f: the function.
         signature: its parameters.
-        slow: called in all other cases with the tuple of arguments by position, or, where the function takes any
-            number of them, with the pair of positional and keyword ones.
-        bound: most entries.
+        slow: called in all other cases, with the tuple of arguments by position, or with positional and keyword
+            arguments as a pair if the function takes ``*args`` or ``**kwargs``.
+        bound: largest number of entries.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_bind", "_slow")
@@ -217,28 +217,28 @@ class Entrance(ProgramsBase):
         self._bind = None if names is None else _binder(signature, getattr(f, "__name__", "function"))
 
     def generic(self, operands: tuple[Any, ...]) -> Any:
-        """Call the function with all of its parameters by position."""
+        """Call the function with the values of all parameters by position."""
         return self._slow(operands)
 
     evaluate = generic
 
     def bound_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function with arguments in any form."""
+        """Call the function with positional and keyword arguments."""
         return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))
 
     def parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of all parameters, by position, of a function whose parameters have names."""
+        """The values of all parameters by position; the function must have named parameters only."""
         assert self._bind is not None, "the parameters have names"
         return self._bind(*args, **kwargs)
 
     def follow(self, entry: ProgramEntry) -> None:
-        """Keep an entry, and let it take the faster forms of its program as they are made."""
+        """Store an entry, and replace it as faster forms of its program become available."""
         self.remember(entry)
         tier = entry.run if entry.step is None else entry.step
         if not isinstance(tier, Tiered):
             return
 
-        def become(form: Callable[..., Any]) -> None:
+        def switch_to(form: Callable[..., Any]) -> None:
             nonlocal entry
             if self.entries.get(entry.key) is entry:
                 e = entry
@@ -246,13 +246,13 @@ class Entrance(ProgramsBase):
                 entry = ProgramEntry(e.key, run, e.out, e.values, e.finish, e.fresh, e.failed, step, e.order, e.extras)
                 self.remember(entry)
 
-        tier.ready(become)
+        tier.on_faster(switch_to)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # found where it was defined, as functions are
+        return self.__qualname__  # pickled by name, as functions are
 
     def __repr__(self) -> str:
         return f"<compiled function {self.__qualname__}>"
@@ -264,7 +264,7 @@ class Entrance(ProgramsBase):
 
 
 def _binder(signature: Signature, name: str) -> Callable[..., tuple[Any, ...]]:
-    """The function of these parameters that returns the tuple of them."""
+    """A function with these parameters that returns their values as a tuple."""
     space: dict[str, Any] = {"__name__": "tenferro_runtime.entry"}
     title = name if name.isidentifier() and not iskeyword(name) else "function"
     values = "".join([f"{n}, " for n in signature.names or ()])
@@ -273,7 +273,7 @@ def _binder(signature: Signature, name: str) -> Callable[..., tuple[Any, ...]]:
 
 
 def _heads(signature: Signature, space: dict[str, Any]) -> str:
-    """The parameters as text; defaults become globals."""
+    """The parameter list as source text; defaults become globals."""
     names = signature.names or ()
     heads = []
     for i, p in enumerate(signature.parameters):

@@ -1,8 +1,8 @@
-"""What a function reads besides its arguments: closure cells and globals that hold data.
+"""The data that a function reads from closure cells and globals.
 
-A compiled program has seen these values once. So that rebinding one of them is noticed, and a differentiated value
-among them is never taken for a constant, they take part in the key of the program. Functions that the function calls
-are followed. Not seen are attributes of modules, and changes deep inside objects.
+These values are part of the key of a program, so that rebinding one of them causes a new trace, and a differentiated
+value is never treated as a constant. Functions that the function calls are searched as well. Attributes of modules, and
+changes deep inside objects, are not seen.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tenferro_tensor_core import key_of
 MISSING: Final = object()
 _CODE: Final = (ModuleType, type, BuiltinFunctionType, Primitive, np.ufunc, np.dtype)
 _FOLLOWED: Final = (FunctionType, MethodType, partial)
-_FUNCTIONS: Final = 200
-"""Number of functions that are followed at most."""
+_MAX_FUNCTIONS: Final = 200
+"""Largest number of functions that are searched."""
 
 
 class Slot(NamedTuple):
-    """A place that holds data which a function reads."""
+    """A variable or attribute that a function reads."""
 
     name: str
     read: Callable[[], Any]
@@ -40,7 +40,7 @@ def slots_of(f: Any) -> tuple[Slot, ...]:
     found: dict[tuple[Any, ...], Slot] = {}
     seen: set[int] = set()
     queue = [f]
-    while queue and len(seen) < _FUNCTIONS:
+    while queue and len(seen) < _MAX_FUNCTIONS:
         g = queue.pop()
         if id(g) in seen:
             continue
@@ -127,7 +127,14 @@ def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
 
 
 def outer_values(f: Any) -> Iterator[tuple[str, Any]]:
-    """Differentiated and traced values that a function reads from closures and globals, by the name of the variable."""
+    """Differentiated and traced values that a function reads from closures and globals.
+
+    Args:
+        f: the function.
+
+    Yields:
+        The name of the variable, and a value in it.
+    """
     for slot in slots_of(f):
         value = slot.read()
         if value.__class__ not in _VALUES:
@@ -135,7 +142,7 @@ def outer_values(f: Any) -> Iterator[tuple[str, Any]]:
 
 
 def slots_in(name: str, value: Any) -> tuple[Slot, ...]:
-    """The data that a function may read from an argument which is a constant: what it calls, and its attributes."""
+    """The data that a function may read from a constant argument: its attributes, and the data of functions."""
     if isinstance(value, _CODE):
         return ()
     if isinstance(value, _FOLLOWED):
@@ -144,12 +151,12 @@ def slots_in(name: str, value: Any) -> tuple[Slot, ...]:
 
 
 def same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
-    """A function that tells whether all slots still hold what they hold now."""
+    """A function that returns whether all slots still hold their present values."""
     pairs = [(slot.read, slot.read()) for slot in slots]
-    # Memory that is held here is not written to: an assignment to elements gives the array other memory.
+    # Memory that is referenced here is not overwritten: assigning to elements gives the array new memory.
     arrays = [(value, value._inside) for _, value in pairs if isinstance(value, Array)]
 
-    def fresh() -> bool:
+    def unchanged() -> bool:
         for read, value in pairs:
             if read() is not value:
                 return False
@@ -158,17 +165,17 @@ def same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
                 return False
         return True
 
-    return fresh
+    return unchanged
 
 
 class Snapshot(NamedTuple):
-    """What the slots hold at one moment.
+    """The values of all slots at one moment.
 
     Attributes:
-        key: equal for moments at which a program can be shared; Tensors and objects count by identity.
-        kept: objects whose identity is in the key, to be kept alive with it.
+        key: equal keys share a program; tensors and objects compare by identity.
+        kept: objects whose identity is in the key, which must stay alive with it.
         outer: differentiated and traced values, in order.
-        plain: whether comparing the slots by identity is enough to tell that nothing has changed.
+        plain: whether comparing the slots by identity detects every change.
     """
 
     key: tuple[Any, ...]
@@ -180,8 +187,8 @@ class Snapshot(NamedTuple):
 def snapshot(slots: tuple[Slot, ...]) -> Snapshot:
     """Read all slots.
 
-    Numbers and text count by value, arrays of this level by identity, differentiated and traced ones by spec; lists,
-    dicts and objects by what arrays they hold, and without arrays by identity.
+    Numbers and text compare by value, concrete arrays by identity, differentiated and traced ones by spec; lists, dicts
+    and objects by the arrays in them, or by identity if they hold none.
     """
     keys: list[Any] = []
     kept: list[Any] = []
@@ -213,7 +220,7 @@ _VALUES: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 def _arrays(value: Any) -> tuple[list[Any], TreeDef | None]:
-    """Arrays in a container, or in the attributes of an object, and the structure that they stand in."""
+    """The arrays in a container or in the attributes of an object, and their structure."""
     if isinstance(value, (Tensor, Array)):
         return [value], None
     leaves, treedef = flatten(value)

@@ -1,4 +1,4 @@
-"""`Form`: what one trace of a compiled function gives, for all sizes that its guards allow."""
+"""`Form`: the result of one trace of a compiled function, for all sizes that its guards allow."""
 
 from __future__ import annotations
 
@@ -27,9 +27,15 @@ Finish = Callable[[Any], Any]
 
 
 def opened(specs: Sequence[Spec]) -> tuple[list[Spec], dict[str, int]]:
-    """Specs with every extent left open, and the extents as examples.
+    """Replace every extent by a symbolic size.
 
-    Sizes are named by position, so that two traces of one kind of arguments share specs, hence plans.
+    Sizes are named by position, so that two traces of one kind of arguments share specs and plans.
+
+    Args:
+        specs: concrete specs.
+
+    Returns:
+        The symbolic specs, and the extents as examples by name.
     """
     examples: dict[str, int] = {}
     found = []
@@ -44,19 +50,19 @@ def opened(specs: Sequence[Spec]) -> tuple[list[Spec], dict[str, int]]:
 
 
 class Form:
-    """A program, the structure of the result, and which arguments it is for.
+    """A program, the structure of its result, and the guards that decide which arguments it serves.
 
     Args:
         recorded: the trace.
-        optimise: the passes.
-        specs: specs of the arguments as they were traced.
-        outer: positions of the captured values among those that the function reads besides its arguments.
-        kept: objects whose identity is in the key of the form.
-        donation: which of the arguments are given away.
+        optimise: runs the passes.
+        specs: specs of the arguments of the trace.
+        outer: positions of the captured values among the differentiated and traced values that the function reads.
+        kept: objects whose identity is part of the form's key.
+        donation: the donated arguments.
 
     Attributes:
-        program: the program; sizes that turned out equal in the trace are one.
-        asked: guards of the trace, over the sizes of the arguments by position, in order.
+        program: the program; sizes that the trace found equal are one size.
+        asked: guards of the trace in order, over the sizes of the arguments by position.
         bare: whether the result is one array.
     """
 
@@ -88,12 +94,12 @@ class Form:
         self._ready: dict[tuple[int, ...], Ready] = {}
 
     def sizes(self, specs: Sequence[Spec]) -> tuple[int, ...] | None:
-        """Values of the program's open sizes for concrete arguments, or ``None`` where it is not for them."""
+        """Values of the program's symbolic sizes for concrete arguments; ``None`` if a guard does not hold."""
         return self.fit([s.shape for s in specs])
 
     @property
     def fit(self) -> Callable[[Any], tuple[int, ...] | None]:
-        """The function of concrete shapes that gives these sizes."""
+        """The function that returns these sizes for concrete shapes."""
         if self._fit is None:
             self._fit = render_fit([s.shape for s in self._specs], self.asked, variables(self.program))
         return self._fit
@@ -122,12 +128,12 @@ class Form:
         return over._replace(run=run, direct=None)
 
     def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> ProgramEntry:
-        """What a call with concrete arguments of these specs needs.
+        """The entry for calls with concrete arguments of given specs.
 
         Args:
-            made: the program prepared for them.
-            specs: of the arguments.
-            fresh: tells whether what the function reads besides its arguments is what it was, or ``None``.
+            made: the program prepared for the arguments.
+            specs: specs of the arguments.
+            fresh: returns whether the data that the function reads are up to date; ``None`` if it reads none.
         """
         run, values, outputs, direct = made
         bare = self.bare and not outputs[0].symbolic
@@ -136,13 +142,13 @@ class Form:
         if direct is not None and bare:
             step, order, extras = direct.kernel, direct.order, direct.extras
             failed = partial(_blame_step, direct.equation)
-        if self.donation is not None:  # the arguments are gone
+        if self.donation is not None:  # the arguments cannot be used again
             failed = partial(_blame_only, failed)
         out = outputs[0] if bare else None
         return ProgramEntry((0, *specs), run, out, values, self.finish(outputs), fresh, failed, step, order, extras)
 
     def finish(self, specs: tuple[Spec, ...]) -> Finish:
-        """Makes the result of the raw outputs."""
+        """The function that builds the result from raw outputs."""
         if self.bare:
             (spec,) = specs
             return lambda raw: wrapped(raw, spec)
@@ -151,7 +157,7 @@ class Form:
         return self._finish(specs)
 
     def result(self, values: Iterable[Any]) -> Any:
-        """The result of the outputs as values of any level."""
+        """Build the result from outputs of any level."""
         if not self.fixed:
             return unflatten(self.tree, tuple(values))
         leaves = [self.fixed.get(i) for i in range(self.tree.size)]

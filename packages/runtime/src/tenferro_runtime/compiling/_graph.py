@@ -1,4 +1,4 @@
-"""`GraphCompiler` and `GraphExecutor`: the parts behind `compile`, for those who hold programs themselves."""
+"""`GraphCompiler` and `GraphExecutor`: explicit compilation and execution of programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ class GraphExecutor:
         self.program = program
 
     def run(self, *values: Any) -> tuple[Any, ...]:
-        """Outputs for values in the order of the program's inputs; concrete, differentiated or traced."""
+        """Run the program.
+
+        Args:
+            values: one concrete, differentiated or traced array for each input of the program, in order.
+
+        Returns:
+            The outputs.
+        """
         return self.program.run(*values)
 
     def __repr__(self) -> str:
@@ -34,7 +41,7 @@ class GraphCompiler:
     """Turns programs, or functions to trace, into executors.
 
     Args:
-        runtime: whose passes to run; by default those of the enclosing scope.
+        runtime: the runtime whose passes to run; by default that of the enclosing scope.
 
     >>> from tenferro_tensor import Spec, tensor
     >>> import numpy as np
@@ -49,6 +56,15 @@ class GraphCompiler:
         self.runtime = current_runtime() if runtime is None else runtime
 
     def compile(self, f: Program | Callable[..., Any], *args: Any, **kwargs: Any) -> GraphExecutor:
-        """An executor of a program, or of a function traced with `args` and `kwargs` as `trace` does."""
+        """Optimize a program, or a function after tracing it.
+
+        Args:
+            f: a program, or a function to trace.
+            args: arguments for `trace`.
+            kwargs: keyword arguments for `trace`.
+
+        Returns:
+            An executor of the optimized program.
+        """
         program = f if isinstance(f, Program) else trace(f, *args, **kwargs)
         return GraphExecutor(self.runtime.optimise(program))

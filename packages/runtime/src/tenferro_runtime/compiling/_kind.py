@@ -1,4 +1,4 @@
-"""`Kind`: what arguments have in common that may share a program, and what is new about those that may not."""
+"""`Kind`: the properties of arguments that decide whether calls may share a program."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import ComputeDevice, Spec
 
-DROPPED: Final = "its program had been dropped"
+DROPPED: Final = "its program was dropped"
 
 
 class Kind(NamedTuple):
-    """A class of arguments; programs of one kind differ in their answers to questions about sizes.
+    """The kind of a call's arguments; programs of one kind differ only in their guards on sizes.
 
     Attributes:
         tree: structure of the arguments.
-        leaves: for each of them its rank, dtype and place, or the class of a Python number.
+        leaves: rank, dtype and place of each leaf, or the class of a Python number.
         static: static arguments by name.
-        device: the device that a scope names.
-        data: what the function reads besides its arguments.
-        exact: whether programs keep every bit.
+        device: the device of the enclosing scope.
+        data: the data that the function reads from closures and globals.
+        exact: whether the program is deterministic.
     """
 
     tree: TreeDef
@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     data: Any
     exact: bool
 
-    def news(
+    def difference(
         self,
         before: Kind,
         specs: Sequence[Spec],
@@ -38,14 +38,14 @@ class Kind(NamedTuple):
         label: Callable[[str], str],
         read: Sequence[str],
     ) -> str:
-        """The first difference from another kind.
+        """The first difference from another kind, in words.
 
         Args:
-            before: the other one.
-            specs: the arguments of this one.
-            specs0: those of the other one.
-            label: names an argument by its path.
-            read: names of what the function reads besides its arguments.
+            before: the other kind.
+            specs: specs of this kind's arguments.
+            specs0: specs of the other kind's arguments.
+            label: returns the name of an argument with a given path.
+            read: names of the data that the function reads from closures and globals.
         """
         if self.tree is not before.tree:
             return f"structure {self.tree.show()} instead of {before.tree.show()}"

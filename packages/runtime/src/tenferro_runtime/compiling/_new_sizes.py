@@ -1,4 +1,4 @@
-"""New sizes of arguments of a known kind: from tensors to what a call needs, past everything that only kinds decide."""
+"""The fast path for new sizes of a known kind of arguments, which skips everything that depends on the kind only."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tenferro_tensor.calls import ProgramEntry
 
 
 class NewSizes:
-    """Prepares a form for tensors of the ranks, dtypes and places of those that it has run with.
+    """Prepares a form for tensors with the ranks, dtypes and places of an earlier call.
 
     Args:
-        number: of the form, among those of its function.
-        form: the form, which takes all arguments as they are, and nothing else.
-        specs: of arguments that it has run with.
-        fresh: tells whether what the function reads besides its arguments is what it was, or ``None``.
+        number: number of the form among those of its function.
+        form: the form, whose inputs are exactly the arguments.
+        specs: specs of the earlier arguments.
+        fresh: returns whether the data that the function reads are up to date; ``None`` if it reads none.
     """
 
     __slots__ = ("_fit", "_kinds", "_prepare", "form", "fresh", "number")
@@ -29,7 +29,7 @@ class NewSizes:
         self._kinds = tuple([(spec.ndim, spec.dtype, spec.place) for spec in specs])
 
     def __call__(self, values: tuple[Any, ...]) -> ProgramEntry | None:
-        """What a call with these arguments needs; ``None`` where they are of another kind, or a guard does not hold."""
+        """The entry for these arguments; ``None`` if they are of another kind or a guard does not hold."""
         specs, shapes = [], []
         for value, (ndim, dtype, place) in zip(values, self._kinds):
             if value.__class__ is not Tensor:

@@ -1,6 +1,6 @@
-"""A second attempt after a program failed: the function is traced once more, in a scope that handles the failure.
+"""A second attempt after a program failed: the function is traced again, in a scope that handles the failure.
 
-Differentiation needs this: whether a derivative is determined by what a rule sees, only the numbers tell.
+Differentiation needs this, because some derivative rules find out only from numbers that they do not apply.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 
 class Recourse(NamedTuple):
-    """A kind of failure for which there is another program.
+    """A kind of failure that another trace of the function avoids.
 
     Attributes:
-        applies: ``applies(error)`` tells whether the error is of this kind.
-        scope: ``scope(error)`` is the scope in which the function is traced to the other program.
+        applies: ``applies(error)`` returns whether the error is of this kind.
+        scope: ``scope(error)`` returns the scope in which to trace the function again.
     """
 
     applies: Callable[[BaseException], bool]
@@ -23,9 +23,9 @@ class Recourse(NamedTuple):
 
 
 RECOURSES: Final[list[Recourse]] = []
-"""Known to every compiled function."""
+"""The recourses of every compiled function."""
 
 
 def recourse_of(error: BaseException) -> Recourse | None:
-    """What to do about an error, if anything."""
+    """The recourse that applies to an error, or None."""
     return next((r for r in RECOURSES if r.applies(error)), None)

@@ -1,4 +1,4 @@
-"""Why a compiled function was traced again: told on request, and by a warning when it happens often."""
+"""Why a compiled function was traced again: reported on request, and by a warning when it happens often."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tenferro_tensor import Spec
 from tenferro_tensor_core import Dim, Guard
 from tenferro_tensor_core.forks import new_lock
 
-REASONS: Final = 64
-"""Number of retraces whose reasons are remembered."""
+MAX_REASONS: Final = 64
+"""Number of latest retraces whose reasons are kept."""
 
-MANY: Final = 8
-"""Number of traces of one function that are worth a warning."""
+TRACES_BEFORE_WARNING: Final = 8
+"""A function traced this many times logs a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
-    """What a compiled function has done so far.
+    """The state of a compiled function's cache.
 
     Attributes:
-        traces: number of times that the function was traced.
-        size: number of programs kept now.
-        bound: largest number of programs kept.
-        fast: number of argument kinds that take the short way now.
-        reasons: why it was traced, latest last, with the line of the call.
+        traces: number of traces so far.
+        size: number of cached programs.
+        bound: largest number of cached programs.
+        fast: number of argument kinds that take the fast path.
+        reasons: reason of each trace, latest last, with the line of the call.
     """
 
     traces: int
@@ -42,24 +42,24 @@ class Retraces:
     """The traces of one compiled function.
 
     Args:
-        title: its name.
+        title: name of the function.
 
     Attributes:
         count: number of traces.
-        reasons: why, latest last, each with the line of the call.
+        reasons: reason of each trace, latest last, with the line of the call.
     """
 
     def __init__(self, title: str) -> None:
         self.title, self.count = title, 0
-        self.reasons: deque[str] = deque(maxlen=REASONS)
+        self.reasons: deque[str] = deque(maxlen=MAX_REASONS)
         self._causes: Counter[str] = Counter()
         self._lock = new_lock()
 
     def add(self, reason: str, cause: str) -> None:
-        """Take note of a trace.
+        """Count a trace.
 
         Args:
-            reason: what was new, with numbers.
+            reason: how the arguments were new, with numbers.
             cause: the same without numbers, so that equal causes count together.
         """
         at = where(user_line())
@@ -68,14 +68,14 @@ class Retraces:
                 self._causes[cause] += 1
             self.count += 1
             self.reasons.append(f"{reason}{f' ({at})' if at else ''}")
-            if self.count == MANY:
+            if self.count == TRACES_BEFORE_WARNING:
                 worst, times = self._causes.most_common(1)[0]
-                import logging  # when there is something to say
+                import logging  # only if needed
 
                 logging.getLogger("tenferro_runtime.compile").warning(
                     "%s has been traced %d times, %d of them because of: %s. Write the function without that question "
-                    "about its arguments, or name in static_argnames what has few values; cache_info().reasons has "
-                    "them all",
+                    "about its arguments, or name arguments with few values in static_argnames; cache_info().reasons "
+                    "lists every reason",
                     self.title,
                     self.count,
                     times,
@@ -83,16 +83,16 @@ class Retraces:
                 )
 
     def extend(self, text: str) -> None:
-        """Say more about the latest trace."""
+        """Append text to the reason of the latest trace."""
         with self._lock:
             self.reasons[-1] += text
 
 
 def guard_failure(guard: Guard, labels: Sequence[str], specs: Sequence[Spec]) -> str:
-    """What a guard that does not hold says about the arguments.
+    """Describe a guard that does not hold in terms of the arguments.
 
     Args:
-        guard: over sizes named by position.
+        guard: a guard over sizes named by position.
         labels: names of the arguments.
         specs: their concrete specs.
     """

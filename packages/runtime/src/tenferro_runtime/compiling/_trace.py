@@ -1,4 +1,4 @@
-"""`trace`: a Python function recorded as a program."""
+"""`trace`: record a Python function as a program."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, Tracing
 from tenferro_tensor_core import decisions as active
 
 FIRST_EXAMPLE: Final = 5
-"""Example sizes of open dimensions start here: beyond the sizes 0 and 1 that mean something special."""
+"""Smallest example of a symbolic size: larger than 0 and 1, which have special meanings."""
 
 
 class Recorded(NamedTuple):
-    """What tracing a function gives.
+    """The result of tracing a function.
 
     Attributes:
         program: the program; its last inputs stand for `captured`.
         tree: structure of the result.
         fixed: results that are plain numbers, by position among the leaves of the result.
-        captured: values of outer transformations that the function used without being given them.
-        equalities: open sizes that turned out equal to others, by name.
+        captured: values of outer transformations that the function read from closures or globals.
+        equalities: symbolic sizes that the trace found equal to others, by name.
     """
 
     program: Program
@@ -58,9 +58,12 @@ def record(
     Args:
         f: called with one traced value for each input.
         inputs: spec, name, and for Python scalars their class, which makes the value weak.
-        examples: example sizes, where sizes are open.
-        strict: refuse to make numbers of open sizes.
-        within: the sizes are those of a trace that is going on; what is asked about them belongs to that trace.
+        examples: example values of symbolic sizes.
+        strict: raise an error where a symbolic size is converted to a number.
+        within: the sizes belong to the enclosing trace, which also receives the guards.
+
+    Returns:
+        The program and the structure of the result.
     """
     outermost = OPENED.set((scoped_device(),)) if OPENED.get() is None else None
     builder = Builder()
@@ -110,21 +113,23 @@ def trace(f: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype
 def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
     """Record `f` as a `Program`, without running it on any data.
 
-    An array instead of a function has NumPy's meaning of the name: ``trace(x)`` is the sum of its diagonal,
-    ``trace(x, offset, axis1, axis2)`` with NumPy's axes. `matrix_trace` is the standard's function.
+    An array in place of a function has NumPy's meaning: ``trace(x, offset, axis1, axis2)`` is the sum of a diagonal.
 
     Args:
-        f: the function; it gets traced values where `args` and `kwargs` hold arrays, numbers or specs.
-        args: arguments, pytrees whose leaves are `Spec`s (also with open sizes from `dim`), arrays or numbers.
-        examples: sizes by which questions about open sizes are decided; each answer becomes a guard of the program.
-        kwargs: the same by name.
+        f: the function, which receives traced values for arrays, numbers and specs in `args` and `kwargs`.
+        args: positional arguments, pytrees of `Spec`s (symbolic sizes come from `dim`), arrays or numbers.
+        examples: values that decide questions about symbolic sizes; each answer becomes a guard of the program.
+        kwargs: keyword arguments.
 
     Returns:
-        The program; its inputs are the leaves of the arguments in order, its outputs those of the result.
+        The program. Its inputs are the leaves of the arguments in order, its outputs the leaves of the result.
 
     Raises:
-        TracingError: the function asked for the elements of a traced value, or used a differentiated value that it
-            was not given.
+        TracingError: the function asked for the elements of a traced value, or used a traced or differentiated value
+            from outside.
+        ArgumentError: an example is given for a size that does not occur, or a leaf is not an array.
+
+    See also: `compile`, which also runs the program; `matrix_trace`, the sum of a diagonal in the Array API standard.
 
     >>> import tenferro_runtime as tr
     >>> n = tr.dim("n")
@@ -179,7 +184,7 @@ def _diagonal_sum(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, *, 
 
 
 def leaf_spec(leaf: Any, path: str) -> tuple[Spec, type | None]:
-    """Spec of an argument, and its class if it is a Python scalar."""
+    """The spec of an argument, and its class if it is a Python scalar."""
     if isinstance(leaf, Spec):
         return leaf, None
     if isinstance(leaf, Array):
@@ -189,14 +194,14 @@ def leaf_spec(leaf: Any, path: str) -> tuple[Spec, type | None]:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return tensor(leaf).spec, None
     raise ArgumentError(
-        f"a {type(leaf).__name__} is no array, number or Spec (at argument {path}){here()}; "
-        "make it one, or close over it",
+        f"a {type(leaf).__name__} is not an array, a number or a Spec (at argument {path}){here()}; "
+        "convert it, or close over it",
         path=path,
     )
 
 
 def example_sizes(specs: Sequence[Spec], given: Mapping[str, int] | None) -> dict[str, int] | None:
-    """Example sizes of the open dimensions, in order of appearance: those given, else distinct ones within bounds.
+    """Example values of the symbolic sizes in order of appearance: the given ones, else distinct values within bounds.
 
     Raises:
         ArgumentError: an example is given for a size that does not occur.
@@ -209,7 +214,7 @@ def example_sizes(specs: Sequence[Spec], given: Mapping[str, int] | None) -> dic
     unknown = sorted(set(given or ()) - set(atoms))
     if unknown:
         raise ArgumentError(
-            f"examples name the sizes {unknown}, but the open sizes are {sorted(atoms)}; correct the names"
+            f"examples name the sizes {unknown}, but the symbolic sizes are {sorted(atoms)}; correct the names"
         )
     if not atoms:
         return None

@@ -78,7 +78,7 @@ def _running(program: Program, made: ExecutionPlan) -> Run:
     def run(*raws: Any) -> tuple[Any, ...]:
         if within():  # pools may be waiting for what this thread does
             return straight(*raws)
-        require_allowed(moves, " by this program, of which nothing has run")
+        require_allowed(moves, " by this program, before any of its steps ran")
         return executor.run(*raws)
 
     return run

@@ -82,7 +82,7 @@ class _Part:
             self.lines.append("    pass")
         function: Part = defined("part", self.lines, self.globals, "plan")
         for name, kernel in self.tiers:
-            kernel.ready(replacing(function, name))
+            kernel.on_faster(replacing(function, name))
         return function
 
     def _step(self, i: int, step: Step) -> None:

@@ -1,7 +1,7 @@
-"""Programs as data: equations, their law, their symbolic sizes, and a program as an operation.
+"""Programs as data: equations, their specification, their symbolic sizes, and a program as an operation.
 
-What a transform that makes programs of programs needs: the parts of a `Program`, ``call`` and primitives like it,
-values for symbolic sizes, the equations that define sizes by data, and the user's lines.
+Transforms from programs to programs use this module: the parts of a `Program`, ``call`` and similar primitives, values
+of symbolic sizes, equations that define data-dependent sizes, and source lines.
 """
 
 from tenferro_runtime.ir._call import ProgramPrimitive, applied, call, called, concrete, instance, sizes_for

@@ -1,8 +1,8 @@
-"""What a program with symbolic sizes needs before it runs, as rendered functions of its sizes.
+"""Binding a program with symbolic sizes to numbers, by rendered functions.
 
-`render_fit` makes the function from the shapes of the arguments to the sizes, or to nothing where the program does not
-fit them. A `Binder` collects the entries of the tuple Z that the steps of a rendered program read (finished extents,
-shapes and kernels), and makes the function that computes it. A replay thus neither computes sizes nor finds kernels.
+`render_fit` renders the function from the shapes of the arguments to the sizes. A `Binder` collects the entries of the
+tuple Z that the steps of a rendered program read (extents, shapes and kernels), and renders the function that computes
+Z. A replay therefore neither computes sizes nor looks up kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Sizes = tuple[int, ...]
 
 
 class BindingIndex(NamedTuple):
-    """A place in the tuple Z."""
+    """An index into the tuple Z."""
 
     at: int
 
@@ -33,7 +33,7 @@ class Binding(NamedTuple):
     Attributes:
         values: the tuple Z.
         outputs: concrete specs of the outputs.
-        largest: bytes of the largest value that is made on the way by a kernel for all sizes.
+        largest: bytes of the largest intermediate value that a kernel for all sizes computes.
     """
 
     values: tuple[Any, ...]
@@ -42,7 +42,7 @@ class Binding(NamedTuple):
 
 
 def variable_of(d: DimLike) -> str | None:
-    """The name of a size that is a bare variable, else ``None``."""
+    """The name of a size that is a single variable, else ``None``."""
     if isinstance(d, Dim) and len(d.terms) == 1:
         (monomial, coefficient), *_ = d.terms
         if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == "var":
@@ -51,10 +51,10 @@ def variable_of(d: DimLike) -> str | None:
 
 
 def render_fit(shapes: Shapes, guards: Sequence[Guard], wanted: tuple[str, ...]) -> Callable[[Any], Sizes | None]:
-    """The function of concrete shapes, of the ranks of `shapes`, that returns the sizes `wanted`.
+    """Render the function that maps concrete shapes, with the ranks of `shapes`, to the sizes `wanted`.
 
-    It returns ``None`` where an extent is another one, outside of its bounds, or where a guard does not hold; guards
-    are asked in order, after the equalities that the shapes themselves state.
+    It returns ``None`` if an extent differs or is out of bounds, or if a guard does not hold. Guards are evaluated in
+    order, after the equalities that the shapes imply.
     """
     names: dict[str, str] = {}
     targets: list[str] = []
@@ -93,18 +93,18 @@ def _text(d: DimLike, names: dict[str, str]) -> str:
 
 
 def _defined(head: str, lines: list[str], space: dict[str, Any]) -> Callable[..., Any]:
-    """The function of a text that holds names of our own making only."""
+    """Compile a text that contains generated names only."""
     space = {"__name__": "tenferro_runtime.bound", **space}
     text = [f"def {head}:", *[f"    {line}" for line in lines]]
     return defined(head.partition("(")[0], text, space, "sizes")
 
 
 class Binder:
-    """Collects what the steps of one program read from Z.
+    """Collects the entries of Z that the steps of one program read.
 
     Args:
-        variables: names of the symbolic sizes, in the order in which they are given.
-        fill: substitutes numbers for the sizes of a program.
+        variables: names of the symbolic sizes, in the order of their values.
+        fill: substitutes numbers for sizes in metadata.
     """
 
     def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
@@ -117,15 +117,15 @@ class Binder:
         self._largest: dict[str, None] = {}
 
     def size(self, value: Any) -> BindingIndex:
-        """The entry for an extent, or for a tuple of extents."""
+        """The index of an extent or a tuple of extents."""
         return self._entry(self._value(value))
 
     def kernel(self, step: OpenStep) -> BindingIndex:
-        """The entry for the kernel of a step, made for the sizes when these are known."""
+        """The index of the kernel of a step, which is made when the sizes are known."""
         return self._entry(self._kernel(step))
 
     def chosen(self, step: OpenStep, kernel: OpenKernel) -> BindingIndex:
-        """The entry for a kernel for all sizes, or for one made for the sizes where these are large."""
+        """The index of a kernel for all sizes, or of one made for the sizes if these are large."""
         plain = self._object(kernel.run)
         if kernel.sizes:
             plain = f"F({plain}, {self._value(kernel.sizes)})"
@@ -133,12 +133,12 @@ class Binder:
         return self._entry(f"{self._kernel(step)} if {large} > {limit} else {plain}")
 
     def made(self, specs: Sequence[Spec]) -> None:
-        """Take note of values that a kernel for all sizes makes."""
+        """Register values that a kernel for all sizes computes."""
         for spec in specs:
             self._largest[self._value(spec.size * spec.dtype.itemsize)] = None
 
     def function(self, outputs: Sequence[Spec]) -> Callable[..., Binding]:
-        """The function ``bind(*sizes)``; an extent that depends on data stays open in specs of outputs."""
+        """The function ``bind(*sizes)``; data-dependent extents stay symbolic in specs of outputs."""
         outs = "".join(f"{self._spec(s) if self._bound(s) else self._object(s)}, " for s in outputs)
         entries = "".join(f"{text}, " for text in self._entries)
         largest = ", ".join(self._largest)
@@ -171,7 +171,7 @@ class Binder:
         return self._local(spec, text)
 
     def _value(self, value: Any) -> str:
-        """Metadata with numbers substituted for sizes."""
+        """Source text of metadata with numbers substituted for sizes."""
         if isinstance(value, Dim):
             name = variable_of(value)
             return self._names[name] if name is not None else self._local(value, value.source(self._names))
@@ -201,13 +201,13 @@ class Binder:
 
 
 def is_open(value: Any) -> bool:
-    """Whether metadata hold a size that is no number."""
+    """Whether metadata contain a symbolic size."""
     if value.__class__ is tuple:
         return any(map(is_open, value))
     return isinstance(value, Dim) or getattr(value, "symbolic", False) is True  # a program or a spec
 
 
 def is_open_op(op: Op) -> bool:
-    """Whether metadata of an op hold a size that is no number; a called program has sizes of its own."""
+    """Whether metadata of an op contain a symbolic size; sizes of a called program do not count."""
     params = op.params
     return is_open(params["sizes"]) if "sizes" in params else any(map(is_open, params.values()))

@@ -1,4 +1,4 @@
-"""`call`: a program as an operation, for programs inside programs and for programs that are differentiated."""
+"""`call`: a program as an operation, for nested programs and for differentiation of programs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,30 @@ from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import DimLike, ShapeError, ask
 
 MAX_KEPT_OPS: Final = 256
-"""Number of sizes for which a program keeps its op."""
+"""Number of sizes for which a program caches its op."""
 
 
 class ProgramPrimitive(Primitive):
     """A primitive whose metadata are a program and values of its symbolic sizes.
 
-    The program owns its ops, so that no table of ops keeps programs alive. Sizes that are not given are found from the
-    operands; a derivative of a program, whose operands need not tell them, is always given them.
+    The program owns its ops, so that no table of ops keeps programs alive. By default the sizes follow from the
+    operands; derivatives of a program receive them explicitly, because their operands need not determine them.
     """
 
     anywhere = True
 
     def op(self, **params: Any) -> Op:
+        """The op that applies a program.
+
+        Args:
+            params: ``program``, and ``sizes``, a tuple of values of its symbolic sizes.
+
+        Returns:
+            The op, cached with the program.
+
+        Raises:
+            ProgramError: there is no program, or `sizes` is not a tuple of sizes.
+        """
         program, sizes = params.get("program"), params.get("sizes", ())
         if not isinstance(program, Program) or len(params) != 1 + ("sizes" in params) or sizes.__class__ is not tuple:
             raise ProgramError(f"{self.name} needs program=, a Program, and sizes=, a tuple of sizes, got {params!r}")
@@ -41,13 +52,21 @@ class ProgramPrimitive(Primitive):
 def called(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
     """Output specs of a program for operands.
 
+    Args:
+        xs: specs of the operands.
+        program: the program.
+        sizes: values of its symbolic sizes.
+
+    Returns:
+        The specs.
+
     Raises:
         ProgramError: the operands do not fit.
         ShapeError: their extents do not fit.
     """
     if definitions(program):
         raise ProgramError(
-            "the program has sizes that depend on data, so that its outputs have no shape before it runs; run it by "
+            "the program has sizes that depend on data, so that its outputs have no shape before it runs; run it with "
             "program.run, which replaces the call by its steps"
         )
     if not program.symbolic:
@@ -58,7 +77,19 @@ def called(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tupl
 
 
 def sizes_for(program: Program, specs: Sequence[Spec], sizes: tuple[DimLike, ...] = ()) -> tuple[DimLike, ...]:
-    """The values of the symbolic sizes: those given, checked against the operands, or those of the operands."""
+    """Values of the symbolic sizes: given ones, checked against the operands, or those of the operands.
+
+    Args:
+        program: the program.
+        specs: specs of the operands.
+        sizes: given values, or an empty tuple.
+
+    Returns:
+        The values.
+
+    Raises:
+        ShapeError: an operand does not have the given sizes.
+    """
     require_fit(program, specs)
     if not program.symbolic:
         return ()
@@ -77,10 +108,10 @@ def sizes_for(program: Program, specs: Sequence[Spec], sizes: tuple[DimLike, ...
 
 
 def require_fit(program: Program, specs: Sequence[Spec]) -> None:
-    """Raise unless operands have the number, the ranks, the dtypes and the places of the program's inputs.
+    """Check the number, ranks, dtypes and places of operands against the program's inputs.
 
     Raises:
-        ProgramError: they have not.
+        ProgramError: they differ.
     """
     expected = program.inputs
     if len(specs) != len(expected):
@@ -103,7 +134,15 @@ def require_fit(program: Program, specs: Sequence[Spec]) -> None:
 
 
 def instance(program: Program, sizes: tuple[DimLike, ...]) -> Program:
-    """The program with its symbolic sizes filled in by numbers, or by sizes of the program that calls it."""
+    """The program with numbers, or sizes of a calling program, substituted for its symbolic sizes.
+
+    Args:
+        program: the program.
+        sizes: values of its symbolic sizes.
+
+    Returns:
+        The program.
+    """
     names = variables(program)
     if all(str(n) == name for n, name in zip(sizes, names, strict=True)):
         return program
@@ -113,8 +152,15 @@ def instance(program: Program, sizes: tuple[DimLike, ...]) -> Program:
 def concrete(program: Program, specs: Sequence[Spec]) -> Program:
     """The program with numbers for its symbolic sizes, for inspection and for other compilers.
 
+    Args:
+        program: the program.
+        specs: specs of concrete operands.
+
+    Returns:
+        The program.
+
     Raises:
-        ProgramError: operands of the given specs do not fit.
+        ProgramError: the operands do not fit.
     """
     sizes = sizes_for(program, specs)
     return instance(program, sizes) if sizes else program
@@ -130,7 +176,15 @@ call = ProgramPrimitive(_call)
 
 
 def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Outputs of a branch or a body for values of a trace whose sizes are its own, also those no operand tells."""
+    """Outputs of a branch or a body for values of a trace that shares its sizes.
+
+    Args:
+        program: the branch or body.
+        values: one value for each input.
+
+    Returns:
+        The outputs.
+    """
     sizes = open_sizes(program)
     if definitions(program):
         return replayed(program, values, named(program, sizes))

@@ -1,7 +1,7 @@
-"""Sizes that depend on data: where a program defines them, and what depends on that.
+"""Data-dependent sizes: the equations that define them, and the equations that depend on those.
 
-`define_size` gives a size its value. Whatever mentions the size afterwards, in a spec or in metadata, depends on that
-equation as on an operand, though it is none.
+`define_size` assigns a size its value. Every equation that mentions the size later, in a spec or in metadata, depends
+on that equation as if the size were an operand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, ShapeError, ass
 
 
 def definitions(program: Program) -> dict[str, int]:
-    """The variables that are values of sizes, by the name of the size."""
+    """The variables that hold the values of data-dependent sizes.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The variables by the name of the size.
+    """
     found: dict[str, int] | None = program.memo.get("definitions")
     if found is None:
         found = program.memo["definitions"] = {
@@ -27,7 +34,7 @@ def definitions(program: Program) -> dict[str, int]:
 
 
 def defining(program: Program, eq: Equation) -> tuple[int, ...]:
-    """The variables whose values an equation needs as sizes, in the order of their definition."""
+    """The variables whose values an equation needs as sizes, in order of definition."""
     known = definitions(program)
     if not known or eq.op.primitive is catalog.define_size:
         return ()
@@ -39,7 +46,7 @@ def defining(program: Program, eq: Equation) -> tuple[int, ...]:
 
 
 def names_in(value: Any) -> set[str]:
-    """Names of the sizes in metadata."""
+    """Names of the symbolic sizes in metadata."""
     if isinstance(value, Dim):
         return set(value.variables)
     if isinstance(value, Program):
@@ -53,20 +60,25 @@ def names_in(value: Any) -> set[str]:
 
 
 def named_in(op: Op) -> set[str]:
-    """Names of the sizes in the metadata of an op; a called program has sizes of its own."""
+    """Names of the symbolic sizes in the metadata of an op, without those of a called program."""
     params = op.params
     return names_in(params["sizes"]) if "sizes" in params else set().union(*map(names_in, params.values()))
 
 
 def decided(program: Program) -> Decisions:
-    """Answers to questions about the sizes of a program, as they were when it was traced."""
+    """The scope of decisions that answers questions about sizes as the trace of a program did."""
     decisions = Decisions(program.examples)
     inform(decisions, program)
     return decisions
 
 
 def inform(decisions: Decisions, program: Program) -> None:
-    """Let decisions know the sizes of a program that depend on data, and what was assumed of them."""
+    """Make a program's data-dependent sizes and their guards known to decisions.
+
+    Args:
+        decisions: the decisions.
+        program: the program.
+    """
     decisions.unknown.update(definitions(program))
     before = len(decisions.guards)
     with decisions:
@@ -76,16 +88,23 @@ def inform(decisions: Decisions, program: Program) -> None:
 
 
 def conditions(program: Program) -> tuple[Guard, ...]:
-    """Assumptions about data-dependent sizes."""
+    """Guards about data-dependent sizes.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The guards.
+    """
     known = definitions(program).keys()
     return tuple([g for g in program.guards if (names_in(g.lhs) | names_in(g.rhs)) & known])
 
 
 def require(guard: Guard, sizes: Mapping[str, DimLike]) -> None:
-    """Raise unless what was assumed holds; for the sizes of a trace, let that rely on it.
+    """Check a guard; for symbolic sizes, it becomes a guard of the enclosing trace.
 
     Raises:
-        ShapeError: it does not hold.
+        ShapeError: the guard does not hold.
     """
     left, right = filled_size(guard.lhs, sizes), filled_size(guard.rhs, sizes)
     if isinstance(left, Dim) or isinstance(right, Dim):
@@ -94,13 +113,13 @@ def require(guard: Guard, sizes: Mapping[str, DimLike]) -> None:
         shown = ", ".join(f"{name}={sizes[name]}" for name in sorted(names_in(guard.lhs) | names_in(guard.rhs)))
         raise ShapeError(
             f"{guard.lhs} {guard.op} {guard.rhs} was assumed{f' at {guard.where}' if guard.where else ''}, "
-            f"which does not hold for {shown}; correct the assumption, or what it is about",
+            f"which does not hold for {shown}; correct the assumption or the data",
             guard=str(guard),
         )
 
 
 def filled_size(value: Any, sizes: Mapping[str, DimLike]) -> Any:
-    """A size, or a tuple of them, with others substituted for variables."""
+    """A size or a tuple of sizes with others substituted for variables."""
     if isinstance(value, Dim):
         return value.substitute(sizes)
     return tuple([filled_size(v, sizes) for v in value]) if value.__class__ is tuple else value

@@ -1,7 +1,7 @@
-"""Effects: operations that do something besides computing their results, such as printing.
+"""Effects: operations with side effects, such as printing.
 
-An equation with an effect stays where it is: it is not removed, moved out of a loop, merged with an equal one, computed
-beforehand, or moved past another effect. So does a call, branch or loop whose program has one.
+An equation with an effect keeps its position: it is not removed, hoisted out of a loop, merged with an equal one,
+folded, or moved past another effect. The same holds for a call, branch or loop whose program has an effect.
 """
 
 from __future__ import annotations
@@ -12,20 +12,27 @@ from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import Op, Primitive, Tensor, tensor
 
 EFFECTS: Final[set[Primitive]] = set()
-"""Primitives that have an effect. Each has one result, a boolean that nobody reads."""
+"""Primitives that have an effect. Each has one result, an unused boolean."""
 
 CALLBACKS: Final[set[Primitive]] = set()
 """Primitives that call a Python function of the user: those with effects, and pure ones."""
 
 
 def effectful(op: Op) -> bool:
-    """Whether an op has an effect, itself or in a program that it holds."""
+    """Whether an op has an effect, itself or in a program in its metadata."""
     p = op.primitive
     return p in EFFECTS or (p.anywhere and any(has_effects(inner) for inner in inner_programs(op.params)))
 
 
 def has_effects(program: Program) -> bool:
-    """Whether some equation of a program has an effect."""
+    """Whether an equation of a program has an effect.
+
+    Args:
+        program: the program.
+
+    Returns:
+        True if one has.
+    """
     found: bool | None = program.memo.get("effects")
     if found is None:
         found = program.memo["effects"] = bool(EFFECTS) and any(effectful(eq.op) for eq in program.equations)
@@ -38,7 +45,14 @@ def effects_of(program: Program) -> list[Equation]:
 
 
 def without_effects(program: Program) -> Program:
-    """The program that only computes: for running it once more where its effects have taken place."""
+    """The program without its effects, for running it again after they have taken place.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The program.
+    """
     if not has_effects(program):
         return program
     found: Program | None = program.memo.get("without effects")
@@ -48,7 +62,7 @@ def without_effects(program: Program) -> Program:
 
 
 def silenced(eq: Equation) -> Equation | None:
-    """An equation that only computes; ``None`` for one that does nothing else than to have an effect."""
+    """The equation without its effects; ``None`` if it has no other purpose."""
     if not effectful(eq.op):
         return eq
     if eq.op.primitive in EFFECTS:

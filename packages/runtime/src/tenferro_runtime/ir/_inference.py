@@ -1,4 +1,4 @@
-"""Output specs of equations: what a literal stands for, which places fit, and a memo of both."""
+"""Output specs of equations: the specs of literals, the check of places, and a cache of both."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Seen = Spec | type
 INFERRED: BoundedCache[tuple[Any, ...], tuple[tuple[Spec, ...], bool]] = BoundedCache(
     "tenferro_runtime: inferred specs", 16384, recency=False
 )
-"""Output specs (and whether there is a tuple of them) by op and operands that are in the form of the IR."""
+"""Output specs, and whether they are a tuple, by op and operands in the form of the IR."""
 
 
 def operand_specs(op: Op, seen: tuple[Seen, ...]) -> tuple[Spec, ...]:
-    """Specs of the operands, those that literals stand in for included."""
+    """Specs of the operands, including those of literals."""
     if all(isinstance(s, Spec) for s in seen):
         return seen  # type: ignore[return-value]
     goal = targets(op, seen)
     for s, t in zip(seen, goal, strict=True):
         if isinstance(s, Spec) and s is not t:
             raise DTypeError(
-                f"{op.primitive.name} is element-wise, and beside a number of class "
+                f"{op.primitive.name} is element-wise, and with a number of class "
                 f"{', '.join(c.__name__ for c in seen if not isinstance(c, Spec))} its operand {s!r} must be {t!r}; "
                 "convert and broadcast it first",
                 primitive=op.primitive.name,
@@ -39,8 +39,8 @@ def operand_specs(op: Op, seen: tuple[Seen, ...]) -> tuple[Spec, ...]:
 def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     """Output specs of an op, and whether it has several outputs.
 
-    Answers of a trace about symbolic sizes are never cached: each question has to reach the trace that is going
-    on. What bounds answer holds for all of them.
+    Decisions of a trace about symbolic sizes are never cached, because each trace must record its own guards. Answers
+    that follow from bounds are valid for all traces.
     """
     key = (op, *seen)
     known = INFERRED.table.get(key)
@@ -53,7 +53,7 @@ def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
         device_of(op, given)
     out = op.infer(*specs)
     result = (out, True) if isinstance(out, tuple) else ((out,), False)
-    # An op that holds a program belongs to it, and must not outlive it here.
+    # An op that holds a program is owned by it, and must not outlive it here.
     owned = bool(inner_programs(op.params))
     if not owned and reached() == before:
         INFERRED.put(key, result)

@@ -1,4 +1,4 @@
-"""The transfers between memories that a program is sure to make."""
+"""The transfers between memories that every run of a program makes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tenferro_tensor import catalog
 from tenferro_tensor.transfers import Move
 
 CHOOSERS: Final = frozenset({"cond"})
-"""Primitives that run one of their programs only, hence none for sure. A loop is taken to make a step."""
+"""Primitives that run only one of their programs, so that none is certain. A loop is assumed to run a step."""
 
 
 def moving(program: Program, eq: Equation) -> Move | None:
-    """The transfer of an equation, ``None`` where it moves nothing between memories."""
+    """The transfer of an equation, or ``None``."""
     if eq.op.primitive is not catalog.transfer or not eq.variables:
         return None
     spec, target = program.specs[eq.variables[0]], eq.op.params["place"].memory_space
@@ -24,7 +24,14 @@ def moving(program: Program, eq: Equation) -> Move | None:
 
 
 def moves_of(program: Program) -> tuple[Move, ...]:
-    """The transfers of a program and of those that it runs, in order; kept with it."""
+    """The transfers of a program and of the programs that it runs, in order; cached with the program.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The transfers.
+    """
     found: tuple[Move, ...] | None = program.memo.get("moves")
     if found is None:
         moves: list[Move] = []

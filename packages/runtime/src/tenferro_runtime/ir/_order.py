@@ -1,4 +1,4 @@
-"""Equations in another order in which each still comes after what it reads."""
+"""Reordering of equations that respects their dependences."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tenferro_runtime.ir._program import Equation, Program
 
 
 def reordered(
-    program: Program, late: Collection[int], eager: Mapping[int, Sequence[Equation]] | None = None
+    program: Program, delayed: Collection[int], eager: Mapping[int, Sequence[Equation]] | None = None
 ) -> list[Equation]:
-    """One pass in source order that delays equations until their results are read.
+    """Reorder equations in one pass: delay some until their results are read, and advance others.
 
     Args:
         program: the program.
-        late: ids of the equations that wait.
-        eager: by variable, the equations that follow as soon as all that they read is made.
+        delayed: ids of the equations to delay.
+        eager: equations, by variable, to place as soon as all their operands are computed.
     """
     made = {v: eq for eq in program.equations for v in eq.results}
     followers = eager or {}
@@ -41,7 +41,7 @@ def reordered(
                         stack.append(user)
 
     for eq in program.equations:
-        if id(eq) not in late:
+        if id(eq) not in delayed:
             place(eq)
     for eq in program.equations:
         place(eq)

@@ -1,4 +1,4 @@
-"""Where the values of a program lie."""
+"""The places of a program's values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tenferro_tensor import catalog
 
 
 def stays(program: Program, eq: Equation) -> bool:
-    """Whether an equation is a transfer within one memory: to another place, with nothing to do."""
+    """Whether an equation is a transfer within one memory, which changes the place but moves no data."""
     if eq.op.primitive is not catalog.transfer:
         return False
     source, result = (program.specs[v] for v in (*eq.variables, *eq.results))

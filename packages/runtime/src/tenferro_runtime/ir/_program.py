@@ -1,7 +1,7 @@
 """`Program`: a function of arrays as data, in single-assignment form.
 
-Variables are integers, each defined once: as an input, as a constant, or as a result of one equation. The law that
-a program obeys is written down in `_spec_check`.
+Variables are integers, each defined once: as an input, as a constant, or as a result of one equation. `_spec_check`
+holds the executable specification of programs.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tenferro_tensor_core import Guard, TenferroError, key_of
 
 
 class ProgramError(TenferroError, ValueError):
-    """A program breaks the law of its form, or cannot run on what it was given.
+    """A program violates the specification of programs, or cannot run on the given values.
 
-    The message names the equation and the line of user code that it came from. A program that was traced cannot
-    break the law: the error points at a pass, a hand-made program or a damaged file.
+    The message names the equation and its line of user code. Tracing never violates the specification: the cause is a
+    pass, a program built by hand or a damaged file.
     """
 
 
 class Literal:
-    """A Python scalar as an operand: weak, it adapts to the arrays beside it."""
+    """A Python scalar as an operand; weak: it takes the dtype of the other operands."""
 
     __slots__ = ("value",)
     value: complex
@@ -52,10 +52,10 @@ class Equation:
     """One step: ``results = op(operands)``.
 
     Attributes:
-        op: what is done.
+        op: the op.
         operands: variables and literals.
         results: variables defined here, one for each output.
-        source: line of user code that it came from.
+        source: line of user code.
     """
 
     __slots__ = ("op", "operands", "results", "source")
@@ -74,7 +74,7 @@ class Equation:
 
     @property
     def where(self) -> str:
-        """Line of user code that it came from, ``file.py:12``."""
+        """Line of user code, ``file.py:12``."""
         return where(self.source)
 
     def __str__(self) -> str:
@@ -87,14 +87,14 @@ class Program(Structured, Tooled):
     """A function of arrays as data: inputs, constants, equations, outputs. Immutable, compared by identity.
 
     Attributes:
-        input_ids: variables that stand for the inputs.
+        input_ids: variables of the inputs.
         constants: concrete tensors by variable.
         equations: the steps, in order of execution.
-        output_ids: variables that are the result.
+        output_ids: variables of the outputs.
         specs: spec of each variable.
-        names: names of inputs, for people.
-        guards: facts about symbolic sizes that the trace relied on.
-        examples: example sizes that decided them.
+        names: names of inputs, for display.
+        guards: conditions on symbolic sizes that the trace relied on.
+        examples: example sizes that decided the guards.
     """
 
     __slots__ = (
@@ -119,7 +119,7 @@ class Program(Structured, Tooled):
         self.output_ids, self.specs, self.names = output_ids, specs, names or {}
         self.guards, self.examples = guards, examples or {}
         self.memo: dict[Any, Any] = {}
-        """Cached data of the executor and the compiler for this program; dropped with it."""
+        """Data that executors and compilers cache for this program."""
 
     @property
     def inputs(self) -> tuple[Spec, ...]:
@@ -133,7 +133,7 @@ class Program(Structured, Tooled):
 
     @property
     def symbolic(self) -> bool:
-        """Whether sizes are left open."""
+        """Whether the program has symbolic sizes."""
         found: bool | None = self.memo.get("symbolic")
         if found is None:
             found = any(s.symbolic for s in self.specs.values()) or any(is_open_op(eq.op) for eq in self.equations)
@@ -150,7 +150,19 @@ class Program(Structured, Tooled):
         specs: Mapping[int, Spec] | None = None,
         guards: tuple[Guard, ...] | None = None,
     ) -> Program:
-        """The program with parts replaced; specs of variables that are gone are dropped."""
+        """A copy with parts replaced; specs of variables that no longer occur are dropped.
+
+        Args:
+            input_ids: new inputs.
+            constants: new constants.
+            equations: new equations.
+            output_ids: new outputs.
+            specs: new specs.
+            guards: new guards.
+
+        Returns:
+            The program.
+        """
         input_ids = self.input_ids if input_ids is None else input_ids
         constants = self.constants if constants is None else constants
         equations = self.equations if equations is None else equations
@@ -174,7 +186,13 @@ class Program(Structured, Tooled):
         return made
 
     def run(self, *values: Any) -> tuple[Any, ...]:
-        """Run on values in the order of `inputs`; concrete, differentiated or traced.
+        """Run the program.
+
+        Args:
+            values: one concrete, differentiated or traced array for each input, in order.
+
+        Returns:
+            The outputs.
 
         Raises:
             ProgramError: the number or the specs of the values do not fit.
@@ -198,13 +216,27 @@ class Program(Structured, Tooled):
         return "\n".join(_in_line(lines))
 
     def label(self, v: Operand) -> str:
-        """An operand as it is printed: the name of an input, ``v7``, or a number."""
+        """An operand as it is printed: the name of an input, ``v7``, or a number.
+
+        Args:
+            v: the operand.
+
+        Returns:
+            The text.
+        """
         if isinstance(v, Literal):
             return repr(v.value)
         return self.names.get(v, f"v{v}")
 
     def show(self, eq: Equation) -> str:
-        """An equation as it is printed, with specs and the line that it came from."""
+        """An equation as it is printed, with specs and its line of user code.
+
+        Args:
+            eq: the equation.
+
+        Returns:
+            The text.
+        """
         left = ", ".join(f"{self.label(v)}: {self.specs[v]!r}" if v in self.specs else f"v{v}" for v in eq.results)
         inner = ", ".join(f"{k}={v!r}" if isinstance(v, Program) else f"{k}={v}" for k, v in eq.op.params.items())
         head = f"{eq.op.primitive.name}[{inner}]" if inner else eq.op.primitive.name
@@ -213,7 +245,14 @@ class Program(Structured, Tooled):
 
 
 def inner_programs(params: Mapping[str, Any]) -> list[Program]:
-    """The programs in the metadata of an op: what a call calls, a body, branches."""
+    """The programs in the metadata of an op: a called program, a body, branches.
+
+    Args:
+        params: the metadata.
+
+    Returns:
+        The programs, in order.
+    """
     return [program for _, program in _named_programs(params)]
 
 
@@ -228,14 +267,14 @@ def _named_programs(params: Mapping[str, Any]) -> list[tuple[str, Program]]:
 
 
 WRITTEN_OUT: Final = "written out"
-"""Under this name a program remembers that the user asked for loops of it to be written out."""
+"""Key of a program's memo: the user asked for its loops to be unrolled."""
 
 SOURCE_COLUMN_MAX: Final = 100
-"""Column up to which the lines of code beside equations are put below each other."""
+"""Largest column at which source lines next to equations are aligned."""
 
 
 def _in_line(lines: list[str]) -> list[str]:
-    """Lines of text with their comments in one column."""
+    """Align the comments of lines of text."""
     split = [line.rpartition("  # ") if "  # " in line else (line, "", "") for line in lines]
     texts = [text.rstrip() for text, _, _ in split]
     column = min(
@@ -248,7 +287,7 @@ _BRIEF: Final = 6
 
 
 def _brief(c: Tensor) -> str:
-    """A small constant as numbers, a large one as three dots."""
+    """A small constant as numbers, a large one as an ellipsis."""
     if c.spec.size != 0 and c.spec.ndim <= 1 and c.spec.size <= _BRIEF:  # type: ignore[operator]
         return str(c.tolist())
     return "..."

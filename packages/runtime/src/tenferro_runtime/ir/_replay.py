@@ -1,4 +1,4 @@
-"""Running a program with sizes that depend on data on values of any level, one equation after the other."""
+"""Runs a program with data-dependent sizes on values of any level, equation by equation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tenferro_tensor_core import Dim, DimLike
 
 
 class Known:
-    """The sizes of a program while its equations run one after the other.
+    """The sizes of a program whose equations run one by one.
 
     Args:
         program: the program.
-        sizes: its symbolic sizes; those that depend on data join them.
+        sizes: its symbolic sizes; data-dependent ones are added as they become known.
     """
 
     def __init__(self, program: Program, sizes: Mapping[str, DimLike]) -> None:
@@ -25,7 +25,7 @@ class Known:
         self._pending = list(conditions(program))
 
     def define(self, size: Dim, value: Any) -> None:
-        """Take the value of a size, after a check of what was assumed of it."""
+        """Set the value of a size after checking its guards."""
         self.sizes[str(size)] = value._as_extent(size.upper)
         for guard in [g for g in self._pending if (names_in(g.lhs) | names_in(g.rhs)) <= self.sizes.keys()]:
             self._pending.remove(guard)
@@ -33,9 +33,17 @@ class Known:
 
 
 def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
-    """Run a program by applying its ops to values of any level, with `sizes` for its symbolic sizes.
+    """Run a program by applying its ops to values of any level.
 
-    Sizes that depend on data become extents of the values: numbers, or new sizes of the trace that is going on.
+    Data-dependent sizes become extents of the values: numbers, or new sizes of the enclosing trace.
+
+    Args:
+        program: the program.
+        values: one value for each input.
+        sizes: values of the symbolic sizes.
+
+    Returns:
+        The outputs.
     """
     known = Known(program, sizes)
     env: dict[int, Any] = dict(program.constants)

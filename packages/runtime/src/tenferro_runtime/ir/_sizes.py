@@ -1,4 +1,4 @@
-"""The symbolic sizes of a program: which there are, what they are for given operands, and numbers in their place."""
+"""The symbolic sizes of a program: their names, their values for given operands, and substitution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, ask, decisions
 
 
 def variables(program: Program) -> tuple[str, ...]:
-    """Names of the symbolic sizes, in the order in which their values are passed along with a program."""
+    """Names of the symbolic sizes, in the order in which their values are passed.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The names.
+    """
     found: tuple[str, ...] | None = program.memo.get("variables")
     if found is None:
         names = dict.fromkeys(program.examples if program.symbolic else ())
@@ -30,7 +37,14 @@ def variables(program: Program) -> tuple[str, ...]:
 
 
 def open_sizes(program: Program) -> tuple[DimLike, ...]:
-    """The symbolic sizes themselves, in the order of `variables`: what a program is called with in its own trace."""
+    """The symbolic sizes themselves, in the order of `variables`: the program's sizes within its own trace.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The sizes.
+    """
     found: dict[str, DimLike] = {}
     for spec in {s for s in program.specs.values() if s.symbolic}:
         for d in spec.shape:
@@ -40,11 +54,18 @@ def open_sizes(program: Program) -> tuple[DimLike, ...]:
 
 
 def sizes_of(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
-    """Values of the symbolic sizes for operands of the given specs; symbolic ones where those are symbolic.
+    """Values of the symbolic sizes for operands of given specs; symbolic if the specs are.
+
+    Args:
+        program: the program.
+        specs: specs of the operands.
+
+    Returns:
+        The values, in the order of `variables`.
 
     Raises:
         ProgramError: dtype, place or number of axes of an operand do not fit.
-        ShapeError: an extent does not fit, or a guard of the trace does not hold; the text names both.
+        ShapeError: an extent does not fit, or a guard does not hold; the text names both.
     """
     if any(s.symbolic for s in specs) and tuple(specs) == program.inputs:
         return open_sizes(program)
@@ -55,8 +76,8 @@ def sizes_of(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
         hidden = [name for name in variables(program) if name not in bare]
         if hidden:
             raise ProgramError(
-                f"the sizes {', '.join(hidden)} of the program are no extents of its inputs "
-                f"({', '.join(map(repr, program.inputs))}), so that the operands do not tell them; "
+                f"the sizes {', '.join(hidden)} of the program are not extents of its inputs "
+                f"({', '.join(map(repr, program.inputs))}), so that the operands do not determine them; "
                 "call it with sizes=",
                 sizes=tuple(hidden),
             )
@@ -71,12 +92,28 @@ def sizes_of(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
 
 
 def chosen(program: Program, sizes: Mapping[str, DimLike]) -> tuple[DimLike, ...]:
-    """The values of a program's symbolic sizes out of those of the program that it was derived from."""
+    """The values of a program's symbolic sizes, selected from those of the program that it was derived from.
+
+    Args:
+        program: the program.
+        sizes: values of the sizes by name.
+
+    Returns:
+        The values, in the order of `variables`.
+    """
     return tuple([sizes[name] for name in variables(program)])
 
 
 def named(program: Program, sizes: Sequence[DimLike]) -> dict[str, DimLike]:
-    """The values of a program's symbolic sizes by name; nothing for a program without."""
+    """The values of a program's symbolic sizes by name.
+
+    Args:
+        program: the program.
+        sizes: values in the order of `variables`.
+
+    Returns:
+        The values by name; empty for a program without symbolic sizes.
+    """
     return dict(zip(variables(program), sizes, strict=True)) if program.symbolic else {}
 
 
@@ -85,14 +122,14 @@ def _alike(open_: Spec, given: Spec) -> bool:
 
 
 def _bound_one_by_one(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
-    """As `sizes_of`, for symbolic specs, and for those of which the text says why they do not fit."""
+    """As `sizes_of`, for symbolic specs, and for error texts that say which part does not fit."""
     sizes: dict[str, DimLike] = {}
     pending = []
     for i, (open_, given) in enumerate(zip(program.inputs, specs, strict=True)):
         if not _alike(open_, given):
             raise ProgramError(
                 f"input {i} ({program.label(program.input_ids[i])}) of the program is {open_!r}, got {given!r}; "
-                "only sizes are open: convert the operand, or trace the function for such operands",
+                "only sizes are symbolic: convert the operand, or trace the function for such operands",
                 input=i,
             )
         for axis, (d, n) in enumerate(zip(open_.shape, given.shape, strict=True)):
@@ -125,18 +162,33 @@ def _bound_one_by_one(program: Program, specs: Sequence[Spec]) -> tuple[DimLike,
 
 
 def example_of(n: DimLike) -> int:
-    """A number for a size: its value, or that for which the trace going on answers questions."""
+    """A number for a size: its value, or its example in the enclosing trace.
+
+    Args:
+        n: the size.
+
+    Returns:
+        The number.
+    """
     going_on = decisions()
     return evaluate(n, going_on.examples if going_on is not None else {})
 
 
 def holds(guard: Guard, sizes: Mapping[str, DimLike]) -> bool:
-    """Whether a guard holds for sizes; asks, where these are symbolic."""
+    """Whether a guard holds; for symbolic sizes, the enclosing trace decides.
+
+    Args:
+        guard: the guard.
+        sizes: values of the sizes by name.
+
+    Returns:
+        True if it holds.
+    """
     return ask(filled(guard.lhs, sizes), guard.op, filled(guard.rhs, sizes))
 
 
 OPEN: Final = "open"
-"""Under this name a program remembers the one that it was before sizes were filled in, and these."""
+"""Key of a program's memo: the symbolic program that it is an instance of, and the sizes."""
 
 
 def shown(sizes: Mapping[str, DimLike]) -> str:
@@ -145,7 +197,15 @@ def shown(sizes: Mapping[str, DimLike]) -> str:
 
 
 def filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
-    """Metadata with sizes substituted for variables."""
+    """Metadata with sizes substituted for variables.
+
+    Args:
+        value: the metadata.
+        sizes: sizes by name.
+
+    Returns:
+        The metadata.
+    """
     if isinstance(value, Dim):
         used = [sizes.get(name) for name in value.variables]
         if all(n.__class__ is int for n in used):
@@ -159,9 +219,16 @@ def filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
 
 
 def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
-    """The program with other sizes, numbers for instance, substituted for variables; in specs and in metadata.
+    """The program with other sizes, such as numbers, substituted for variables in specs and metadata.
 
-    Guards that then say nothing are dropped.
+    Guards that are then trivial are dropped.
+
+    Args:
+        program: the program.
+        sizes: sizes by name.
+
+    Returns:
+        The program.
     """
     known: dict[Spec, Spec] = {}
 
@@ -200,12 +267,20 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
 
 
 def substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:
-    """An op with other sizes in its metadata."""
+    """An op with other sizes in its metadata.
+
+    Args:
+        op: the op.
+        sizes: sizes by name.
+
+    Returns:
+        The op.
+    """
     params = dict(op.params)
-    if "sizes" in params and "program" in params:  # of a call: its program has sizes of its own
+    if "sizes" in params and "program" in params:  # of a call: its program has its own sizes
         params["sizes"] = filled(params["sizes"], sizes)
         if params["sizes"] and not is_open(params["sizes"]):
-            # Of a program that is called nothing is left open when its sizes are numbers.
+            # A called program has no symbolic sizes left when its sizes are numbers.
             inner = params["program"]
             params = {"program": substitute(inner, named(inner, params["sizes"])), "sizes": ()}
     else:
@@ -214,7 +289,7 @@ def substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:
 
 
 def occurring(*programs: Program) -> dict[str, DimLike]:
-    """All sizes that occur in programs, by name, whether or not their inputs tell them."""
+    """All sizes that occur in programs, by name, whether or not they are extents of inputs."""
     found: dict[str, DimLike] = {}
     for program in programs:
         for value in (*[s.shape for s in program.specs.values()], *[eq.op.params for eq in program.equations]):

@@ -1,14 +1,14 @@
-"""The law of programs, executable: run after every pass in tests, and on every program that is read from a file.
+"""The executable specification of programs: run after every pass in tests, and on every program read from a file.
 
 1. Every variable is defined once, before it is used: as an input, as a constant, or by one equation.
-2. Operands are variables and Python scalars; scalars stand only beside arrays, in element-wise equations.
-3. The recorded specs are what inference gives; so are those of constants. Symbolic extents are equal for all sizes:
-   inference over sizes that were put into others may find another form of them.
+2. Operands are variables and Python scalars; scalars occur only together with arrays, in element-wise equations.
+3. The recorded specs equal the inferred ones, also those of constants. Symbolic extents are compared for all sizes,
+   because inference after a substitution may find another form of them.
 4. The operands of an element-wise equation have one shape and one dtype: promotion and broadcasting are explicit.
-5. A program is closed: its constants are concrete tensors, and nothing outside is referred to.
+5. A program is closed: its constants are concrete tensors, and it refers to nothing outside.
 6. Outputs are defined variables.
 7. A size that depends on data is mentioned only after the equation that defines it.
-8. Programs in the metadata of an equation obey the law as well.
+8. Programs in the metadata of an equation obey the same rules.
 """
 
 from __future__ import annotations
@@ -24,10 +24,16 @@ from tenferro_tensor_core import TenferroError, decide
 
 
 def check_program(program: Program) -> Program:
-    """Raise unless the program obeys the law; returns it.
+    """Check a program against the specification.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The program.
 
     Raises:
-        ProgramError: it does not; the text names the equation.
+        ProgramError: the program violates the specification; the text names the equation.
     """
     symbolic = any(spec.symbolic for spec in program.specs.values())
     with decided(program) if symbolic else nullcontext():
@@ -73,9 +79,9 @@ def _check_equation(program: Program, defined: set[int], i: int, eq: Equation) -
     for v in eq.operands:
         if isinstance(v, Literal):
             if v.value.__class__ not in SCALARS:
-                broken(f"the literal {v.value!r} is no Python scalar")
+                broken(f"the literal {v.value!r} is not a Python scalar")
             if not eq.op.primitive.elementwise:
-                broken(f"the literal {v.value!r} stands in a primitive that is not element-wise")
+                broken(f"the literal {v.value!r} is an operand of a primitive that is not element-wise")
             seen.append(v.value.__class__)
         elif v not in defined:
             broken(f"its operand v{v} is not defined before it")
@@ -89,7 +95,7 @@ def _check_equation(program: Program, defined: set[int], i: int, eq: Equation) -
     try:
         outs, _ = infer(eq.op, key)
     except TenferroError as cause:
-        broken(f"inference refuses its operands: {cause}", cause)
+        broken(f"inference rejects its operands: {cause}", cause)
     if len(outs) != len(eq.results):
         broken(f"it has {len(eq.results)} results, but the primitive has {len(outs)} outputs")
     for v, spec in zip(eq.results, outs, strict=True):
@@ -98,7 +104,7 @@ def _check_equation(program: Program, defined: set[int], i: int, eq: Equation) -
         except ProgramError as cause:
             broken(str(cause), cause)
         if not _same(program.specs[v], spec):
-            broken(f"v{v} is recorded as {program.specs[v]!r}, but inference gives {spec!r}")
+            broken(f"v{v} is recorded as {program.specs[v]!r}, but inferred as {spec!r}")
 
 
 def _same(recorded: Spec, inferred: Spec) -> bool:

@@ -1,4 +1,4 @@
-"""The structure of a program: what it computes, without the numbers of its variables, its names and its lines."""
+"""The structure of a program: its computation, independent of variable numbers, names and source lines."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tenferro_tensor_core import Guard, key_of
 from tenferro_tensor_core.forks import importing, new_lock
 
 VALUE_KEY_MAX_BYTES: Final = 4096
-"""Largest number of bytes of a constant whose elements are its key; a digest of them is the key of larger ones."""
+"""Largest constant, in bytes, that is compared by its elements; larger ones are compared by a digest."""
 
 DIGEST_MAX_BYTES: Final = 1 << 20
-"""Largest number of bytes of a constant that a digest is made of; larger ones are compared by identity."""
+"""Largest constant, in bytes, that is compared by a digest; larger ones are compared by identity."""
 
 _lock = new_lock()
 
@@ -46,7 +46,7 @@ _interned: Final[WeakValueDictionary[tuple[Any, ...], Structure]] = WeakValueDic
 
 
 class Structured:
-    """The parts of a program that make up its structure."""
+    """Base class of `Program`: its structure."""
 
     __slots__ = ()
     input_ids: tuple[int, ...]
@@ -59,9 +59,9 @@ class Structured:
 
     @property
     def structure(self) -> Structure:
-        """The structure of the program: one object for all programs that are equal but for names, numbers and lines.
+        """The structure: one object for all programs that differ only in variable numbers, names and source lines.
 
-        Constants beyond `DIGEST_MAX_BYTES` bytes count as equal only where they are the same tensor.
+        Constants larger than `DIGEST_MAX_BYTES` are equal only if they are the same tensor.
 
         >>> import numpy as np
         >>> import tenferro_runtime as tr
@@ -79,7 +79,7 @@ _NUMBERS = frozenset({int})
 
 
 def structural(op: Op) -> Any:
-    """A key of an op under which ops that hold equal programs are one; the op itself where it holds none.
+    """A key that is equal for ops that hold equal programs; the op itself if it holds none.
 
     >>> from tenferro_tensor import catalog
     >>> structural(catalog.sin.op())
@@ -140,9 +140,9 @@ class _Same:
 
 
 def content(c: Tensor) -> tuple[Any, ...]:
-    """A key under which constants are one that have the same bits, laid out in the same way.
+    """A key that is equal for constants with equal bits and equal layout.
 
-    The layout counts because kernels may round by it.
+    The layout counts because rounding in kernels may depend on it.
 
     >>> import tenferro_runtime as tr
     >>> content(tr.arange(3)) == content(tr.asarray([0, 1, 2])), content(tr.zeros(1)) == content(-tr.zeros(1))

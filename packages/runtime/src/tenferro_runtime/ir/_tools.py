@@ -1,4 +1,4 @@
-"""Methods of finished programs besides running them: explain, draw, save and the like."""
+"""Methods of programs that inspect, save or export them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,32 @@ if TYPE_CHECKING:
 
 
 def above(package: str) -> Any:
-    """A package that stands above programs: it imports them, and is imported here when a method first needs it."""
+    """Import a package of a higher layer when a method first needs it."""
     return library(f"tenferro_runtime.{package}")
 
 
 class Tooled:
-    """The methods."""
+    """Base class of `Program`: methods that inspect, save or export it."""
 
     __slots__ = ()
 
     def save(self, path: str | PathLike[str]) -> str:
-        """Write the program to a file that `load` reads; returns its content hash.
+        """Write the program to a file that `load` reads.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The hash of the content.
 
         Raises:
-            ProgramFileError: a primitive or its metadata cannot be named in a file.
+            ProgramFileError: a primitive or its metadata cannot be stored in a file.
         """
         content_hash: str = above("files").save(self, path)
         return content_hash
 
     def export_library(self, path: str | PathLike[str], name: str | None = None, **options: Any) -> LibraryFiles:
-        """Write the program as a function in the convention of C; see `tenferro_runtime.export_library`.
+        """Export the program as a C function; see `tenferro_runtime.export_library`.
 
         Args:
             path: a folder and a name, as in ``"build/heat"``.
@@ -45,18 +51,21 @@ class Tooled:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of what the program computes: equal for equal programs in every process.
+        """SHA-256 of the computation: equal for equal programs in every process.
 
-        Names of inputs, example sizes and lines of code do not count.
+        Names of inputs, example sizes and source lines are ignored.
         """
         content_hash: str = above("files").hash_of(self)
         return content_hash
 
     def explain(self, **sizes: int) -> Explanation:
-        """The cost of each step: shapes, operations, bytes, device, kernel and line of code, and the predicted peak.
+        """Estimate each step: shapes, operations, bytes, device, kernel and source line, and the memory peak.
 
         Args:
             sizes: values of the symbolic sizes, all or none; without them, counts are polynomials.
+
+        Returns:
+            The estimate, which prints as a table.
 
         >>> import tenferro_runtime as tr
         >>> program = tr.trace(lambda x: tr.tanh(x) * 2, tr.Spec((tr.dim("n"),), tr.float64))
@@ -67,28 +76,40 @@ class Tooled:
         return found
 
     def profile(self, *values: Any, repeat: int = 10) -> Profile:
-        """The time that each step takes on these values, measured, and the memory over time by line of code.
-
-        It shows tables; ``to_html(path)`` writes a page, ``to_chrome_trace(path)`` a trace for Perfetto.
+        """Measure the time of each step for given values, and the memory over time by source line.
 
         Args:
-            values: concrete arrays or numbers in the order of `inputs`.
+            values: concrete arrays or numbers, one for each input.
             repeat: number of runs.
+
+        Returns:
+            Tables of both; ``to_html(path)`` writes a page, ``to_chrome_trace(path)`` a trace for Perfetto.
         """
         found: Profile = above("inspection").profile(self, *values, repeat=repeat)
         return found
 
     def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
-        """The program as a graph, ``"dot"``, ``"svg"`` or ``"html"``; returned, and written to `path` if given."""
+        """Draw the program as a graph.
+
+        Args:
+            path: the file to write, if any.
+            format: ``"dot"`` or ``"html"``; by default that of the path.
+
+        Returns:
+            The text of the graph.
+        """
         found: str = above("inspection").draw(self, path, format)
         return found
 
     def find_nan(self, *values: Any, infinities: bool = True) -> BadStep | None:
-        """The first step that makes a NaN or an infinity of these values, with what went in; ``None`` if none does.
+        """Find the first step that produces a NaN or an infinity.
 
         Args:
-            values: concrete arrays or numbers in the order of `inputs`.
+            values: concrete arrays or numbers, one for each input.
             infinities: whether an infinity counts.
+
+        Returns:
+            The step with its operands, or ``None`` if there is none.
         """
         found: BadStep | None = above("inspection").find_nan(self, *values, infinities=infinities)
         return found
@@ -98,6 +119,6 @@ class Tooled:
         return html
 
     def planned(self) -> Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None:
-        """For a program that runs by a plan: gives it over raw arrays for some sizes."""
+        """For a program that runs by a plan: prepares it over raw arrays for given sizes."""
         found: Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None = above("executing").planned(self)
         return found

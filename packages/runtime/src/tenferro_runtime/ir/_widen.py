@@ -1,7 +1,7 @@
-"""Programs on narrow floats as programs on float32: a conversion before and after each step that computes.
+"""Converts programs on narrow floats to programs on float32: a conversion before and after each step that computes.
 
-Nothing is left out between steps: the program rounds where its eager steps do, and a conversion to a narrow type and
-back is no identity to any pass. What only moves elements stays in the narrow type.
+No conversion between steps is omitted: the program rounds where its eager steps do, and no pass treats a conversion to
+a narrow type and back as an identity. Steps that only move elements keep the narrow type.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tenferro_tensor.narrow import rounded, wide, widens
 
 
 def computes_narrow(program: Program) -> bool:
-    """Whether some step of a program, apart from programs inside of it, is still to be widened."""
+    """Whether a step of a program, not counting nested programs, still computes with narrow floats."""
     if not any(s.narrow for s in program.specs.values()):
         return False
     specs = program.specs
@@ -21,7 +21,7 @@ def computes_narrow(program: Program) -> bool:
 
 
 def widened(program: Program) -> Program:
-    """The program with its steps on float16 and bfloat16 widened; itself where there are none."""
+    """The program with its steps on float16 and bfloat16 widened; itself if there are none."""
     if not any(s.narrow for s in program.specs.values()):
         return program
     return _Widening(program).run()

@@ -1,4 +1,4 @@
-"""Programs as straight-line Python over kernels, and how faster kernels take their places."""
+"""Programs as straight-line Python over kernels, which faster kernels replace while the program runs."""
 
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.rendering._step import Step

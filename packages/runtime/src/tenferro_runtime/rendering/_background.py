@@ -1,4 +1,4 @@
-"""One background thread for work that nobody waits for, such as compiling kernels."""
+"""One background thread for work that no caller waits for, such as compiling kernels."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tenferro_tensor_core.forks import mended_after_fork, new_lock
 
 Job = Callable[[], object]
 
-BOUND: Final = 1024
-"""Jobs that wait; the oldest of more are dropped, for they are wanted least."""
+MAX_WAITING_JOBS: Final = 1024
+"""Largest number of waiting jobs; beyond it, the oldest is dropped."""
 
 
 class Background:
-    """A daemon thread that does one job after the other, started by the first one.
+    """A daemon thread that runs jobs in order; the first job starts it.
 
-    A job that raises is logged and forgotten. The process ends when the job at hand is done; those that wait are
-    dropped. A child of a fork goes on with the jobs of its parent; those at hand begin anew in it, so a job must leave
-    everything as it was until it is done.
+    A job that raises is logged and dropped. At exit, the process waits for the running job and drops the waiting ones.
+    A forked child continues with its parent's jobs and restarts a running one, so a job must have no effect before it
+    completes.
 
     Args:
         name: name of the thread.
-        bound: jobs that may wait.
+        bound: largest number of waiting jobs.
 
     >>> done, background = [], Background("example")
     >>> background.submit(lambda: done.append(1))
@@ -34,7 +34,7 @@ class Background:
     [1]
     """
 
-    def __init__(self, name: str, bound: int = BOUND) -> None:
+    def __init__(self, name: str, bound: int = MAX_WAITING_JOBS) -> None:
         self.name, self.bound = name, bound
         self._jobs: deque[Job] = deque()
         self._at_hand: dict[int, Job] = {}
@@ -45,16 +45,16 @@ class Background:
         mended_after_fork(self)
 
     def forked(self) -> None:
-        """As the contract of `mended_after_fork` says: the jobs of vanished threads wait again."""
+        """Queue the running jobs of the parent's threads again; see `mended_after_fork`."""
         me = threading.get_ident()
         lost = [job for ident, job in self._at_hand.items() if ident != me]
         self._at_hand = {ident: job for ident, job in self._at_hand.items() if ident == me}
         self._jobs.extendleft(lost)
-        self._wake = threading.Condition(new_lock())  # nobody waits
+        self._wake = threading.Condition(new_lock())  # no thread of the child waits
         self._thread = None
 
     def submit(self, job: Job) -> None:
-        """Have `job` done some time; never where no thread can be started any more."""
+        """Queue a job; drop it if no thread can be started any more."""
         with self._wake:
             if self._closed:
                 return
@@ -65,34 +65,34 @@ class Background:
                 thread = threading.Thread(target=self._work, name=self.name, daemon=True)
                 try:
                     thread.start()
-                except RuntimeError:  # the interpreter is about to end, or the system has no threads
+                except RuntimeError:  # the interpreter is shutting down, or the system has no threads
                     self._jobs.clear()
                     return
                 self._thread = thread
             self._wake.notify()
 
     def drain(self) -> None:
-        """Do the jobs that wait in the calling thread, and wait for the one at hand."""
+        """Run the waiting jobs in the calling thread, and wait for the running one."""
         done = True
         while done:
             with self._busy:
                 done = self._do_next()
 
     def _do_next(self) -> bool:
-        """Do the oldest job; false where there is none."""
+        """Run the oldest job; return False if there is none."""
         me = threading.get_ident()
         outer = self._at_hand.get(me)
         with self._wake:
             if not self._jobs:
                 return False
-            job = self._at_hand[me] = self._jobs[0]  # at no moment is it in neither place
+            job = self._at_hand[me] = self._jobs[0]  # always in at least one of the two
             self._jobs.popleft()
         try:
             job()
         except Exception:
             import logging
 
-            logging.getLogger("tenferro").exception("work in the background failed; what it was for goes on without it")
+            logging.getLogger("tenferro").exception("a background job failed; programs continue without its result")
         finally:
             if outer is None:
                 del self._at_hand[me]
@@ -120,4 +120,4 @@ class Background:
 
 
 COMPILING: Final = Background("tenferro compiling")
-"""Where kernels of programs are compiled."""
+"""Compiles the kernels of programs."""

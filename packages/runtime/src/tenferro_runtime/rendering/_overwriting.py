@@ -1,11 +1,10 @@
-"""Which step writes its result into the memory of an operand that nobody needs any more.
+"""Which steps write their result into the memory of a dead operand.
 
-The law: memory is written over only if a step of this program made it, or the caller gave it away; only by a kernel
-that reads all operands of an element before it writes the element, or that changes a part of the operand and leaves the
-rest as it is; only where result and operand have one spec, as the same expressions where sizes are open; and only after
-the last step that reads the value, or anything that may look at its memory. A guest's step may keep its operands for
-ever. What a step may return is a table: steps of a few kinds make new memory, all others are taken to return views of
-any of their operands.
+The law: memory is overwritten only if a step of this program allocated it or the caller donated it; only by a kernel
+that reads all operands of an element before it writes the element, or that updates a part of the operand in place; only
+if result and operand have equal specs, symbolic sizes included; and only after the last read of the value and of
+anything that may alias it. A third-party step may keep its operands forever. A table lists the primitives that allocate
+their results; every other step may return views of any operand.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tenferro_runtime.ir._program import Equation, Literal, Program, inner_progr
 from tenferro_tensor import REGISTRY, Backend, Op, Place, Primitive, available_backends, catalog, get_backend
 
 OVERWRITING: Final = "overwriting"
-"""Under this name a program remembers whether its steps may write over operands."""
+"""Key of a program's memo: whether its steps may overwrite operands."""
 
 _PASSING: Final = frozenset({
     catalog.stop_gradient, catalog.convert, catalog.real, catalog.imag, catalog.conj, catalog.floor, catalog.ceil,
@@ -31,23 +30,23 @@ _REDUCTIONS: Final = frozenset({
     catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
     catalog.reduce_any,
 })  # fmt: skip
-"""Those that return their operand itself where there is no axis to reduce."""
+"""Primitives that return their operand itself if there is no axis to reduce."""
 
 UPDATES: Final = frozenset({catalog.scatter, catalog.dynamic_update_slice, catalog.update_slice})
-"""Primitives whose result is their first operand but for a part of it: in its memory, only that part is written."""
+"""Primitives whose result is their first operand with a part replaced; in place, they write only that part."""
 
 CARRIED: Final[dict[Primitive, Callable[[Op], Mapping[int, int]]]] = {}
-"""For loops on the host: which results may take the memory of which operand, by position."""
+"""For loops on the host: the operand whose memory each result may reuse, by position."""
 
 _MAKING: Final = (
     frozenset({p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise}) - _PASSING
     | UPDATES
     | {catalog.dot_general, catalog.dynamic_slice}
 )
-"""Primitives whose results are memory of their own."""
+"""Primitives that allocate their results."""
 
 
-LOOK_AT_FIRST: Final = frozenset({
+VIEWS_OF_FIRST: Final = frozenset({
     catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
     catalog.gather,
 })  # fmt: skip
@@ -55,11 +54,11 @@ LOOK_AT_FIRST: Final = frozenset({
 
 
 def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, int]:
-    """For each result that takes the memory of an operand, that operand.
+    """Maps each result that reuses an operand's memory to that operand.
 
     Args:
-        program: a program as it is run, its regions fused.
-        donated: positions of inputs whose memory was given away.
+        program: a program as it runs, after fusion.
+        donated: positions of donated inputs.
     """
     if not program.memo.get(OVERWRITING, True) or definitions(program):
         return {}
@@ -93,12 +92,12 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
 
 
 def memory_groups(program: Program) -> Mapping[int, int]:
-    """A number for each variable; those that may share memory have the same one."""
+    """Maps each variable to the number of its group; variables of one group may share memory."""
     return _groups(program, _own(program))
 
 
 def _own(program: Program) -> set[int]:
-    """Variables whose memory nothing looked at before them."""
+    """Variables whose memory the program allocated for them."""
     return {v for eq in program.equations for v in eq.results if makes(eq, v)}
 
 
@@ -107,7 +106,7 @@ def _backend(place: Place) -> Backend | None:
 
 
 def _writes(program: Program, eq: Equation, backends: Mapping[Place, Backend | None]) -> bool:
-    """Whether the kernel of a step takes arrays to write to, and reads an element before it writes it."""
+    """Whether the kernel of a step accepts output arrays, and reads each element before it writes it."""
     if eq.op.primitive in CARRIED:
         return all(program.specs[v].place.on_host for v in (*eq.variables, *eq.results))
     if not (eq.op.primitive.elementwise or eq.op.primitive in UPDATES):
@@ -121,7 +120,7 @@ def _writes(program: Program, eq: Equation, backends: Mapping[Place, Backend | N
 
 
 def _updated(eq: Equation) -> Mapping[int, int]:
-    """Which results are what an operand was, but for a part."""
+    """Maps each result that updates an operand to the position of that operand."""
     carried = CARRIED.get(eq.op.primitive)
     return {0: 0} if carried is None else carried(eq.op)
 
@@ -140,12 +139,12 @@ def _inner(eq: Equation) -> tuple[Equation, ...]:
 
 
 def makes(eq: Equation, v: int) -> bool:
-    """Whether a result of a step is memory that nothing else looks at."""
+    """Whether a step allocates a result, so that nothing aliases it."""
     if not _is_region(eq):
         p = eq.op.primitive
         if p in CARRIED:
             return eq.results.index(v) in _updated(eq)
-        if p is catalog.gather:  # without an index it may be a view
+        if p is catalog.gather:  # without indices it may be a view
             return bool(eq.op.params["start_index_map"])
         return p in _MAKING or (p in _REDUCTIONS and bool(eq.op.params["axes"]))
     inside: Any = eq.op.params["program"].output_ids[eq.results.index(v)]
@@ -153,7 +152,7 @@ def makes(eq: Equation, v: int) -> bool:
 
 
 def _ends(program: Program, own: set[int]) -> dict[int, float]:
-    """The last step that reads a variable, or what may look at its memory; infinity for what is returned."""
+    """The last step that reads each variable or an alias of it; infinity for outputs."""
     ends: dict[int, float] = dict.fromkeys(program.output_ids, math.inf)
     for i in range(len(program.equations) - 1, -1, -1):
         eq = program.equations[i]
@@ -169,7 +168,7 @@ def _ends(program: Program, own: set[int]) -> dict[int, float]:
 
 
 def keeps(program: Program, eq: Equation) -> bool:
-    """Whether code that is not tenferro's sees the operands of a step."""
+    """Whether third-party code receives the operands of a step."""
     primitive = eq.op.primitive
     kind = program.specs[(*eq.variables, *eq.results)[0]].place.device.kind
     if not primitive.in_house or REGISTRY.is_replaced(primitive, kind):
@@ -178,12 +177,12 @@ def keeps(program: Program, eq: Equation) -> bool:
 
 
 def _seen(eq: Equation) -> tuple[int, ...]:
-    """The operands that results may be views of."""
-    return eq.variables[:1] if eq.op.primitive in LOOK_AT_FIRST else eq.variables
+    """The operands that the results may alias."""
+    return eq.variables[:1] if eq.op.primitive in VIEWS_OF_FIRST else eq.variables
 
 
 def _groups(program: Program, own: set[int]) -> dict[int, int]:
-    """Variables that may share memory, whenever that is, have one number."""
+    """The group of each variable; variables that may ever share memory are in one group."""
     parent: dict[int, int] = {v: v for v in program.specs}
 
     def root(v: int) -> int:

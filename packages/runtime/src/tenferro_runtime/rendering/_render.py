@@ -1,10 +1,10 @@
 """A program as straight-line Python.
 
-One renderer, two renderings: ``raw`` calls specialised kernels on raw arrays, ``value`` calls ops on values of any
-level. Local names are registers, reused as soon as a value is dead, so that memory is freed as the program runs; long
-programs become a row of functions, because CPython compiles one long function in more than linear time. Generated
-text holds names of our own making only. Where a result takes the memory of an operand (`_overwriting`), the kernel is
-given that after the operands.
+One renderer, two modes: ``raw`` calls specialized kernels on raw arrays, ``value`` calls ops on values of any level.
+Local names are registers, reused as soon as a value is dead, so that memory is freed as the program runs. Long programs
+become several functions, because CPython compiles a long function in more than linear time. Generated text contains
+generated names only. If a result reuses the memory of an operand (`_overwriting`), the kernel receives that array after
+the operands.
 """
 
 from __future__ import annotations
@@ -29,23 +29,29 @@ from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_tensor_core import ArgumentError
 
 CHUNK: Final = 200
-"""Number of steps in one rendered function."""
+"""Largest number of steps in one rendered function."""
 
 
 def render(
     program: Program, mode: Choice["raw", "value"], *, bare: bool = False, donated: tuple[int, ...] = ()
 ) -> Callable[..., Any]:
-    """The program as a function of its inputs, in order, that returns the tuple of its outputs.
+    """Render a program as a function of its inputs that returns the tuple of its outputs.
 
     Args:
-        program: a program; for ``raw``, one whose sizes are all numbers.
+        program: the program; for ``raw``, one without symbolic sizes.
         mode: ``"raw"`` for raw arrays in and out, ``"value"`` for values of any level.
-        bare: return the only output itself instead of a tuple of one.
-        donated: positions of inputs that may be written over where they are contiguous and writable.
+        bare: return the only output itself instead of a tuple.
+        donated: positions of inputs that may be overwritten if they are contiguous and writable.
+
+    Returns:
+        The function.
+
+    Raises:
+        ArgumentError: the program has symbolic sizes, or `bare` is given for several outputs.
     """
     if mode == "raw":
         if program.symbolic:
-            raise ArgumentError("kernels need numbers as sizes; render_open gives a function for all sizes")
+            raise ArgumentError("kernels need numbers as sizes; render_open returns a function for all sizes")
         steps, alias = aliases(raw_steps(program))
         constants = {v: c._data for v, c in program.constants.items()}
     else:
@@ -61,18 +67,18 @@ def render(
 def render_steps(
     inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...], *, bare: bool
 ) -> Callable[..., Any]:
-    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them."""
+    """Render steps as a function of inputs that returns the tuple of outputs, or the only output with `bare`."""
     return _Writer(inputs, constants, steps, outputs, bare).function()
 
 
 class Direct(NamedTuple):
-    """The only step of a program, whose result is the program's.
+    """A program that consists of one step, whose result is the output.
 
     Attributes:
-        kernel: what it calls.
-        order: as bytes the position of each operand among the inputs followed by `extras`.
+        kernel: the function that the step calls.
+        order: positions of the operands in the inputs followed by `extras`, as bytes.
         extras: constants and numbers among the operands.
-        equation: where it comes from.
+        equation: the equation of the step.
     """
 
     kernel: Callable[..., Any]
@@ -85,9 +91,9 @@ class Rendered(NamedTuple):
     """A program over raw arrays, for all sizes.
 
     Attributes:
-        run: ``run(Z, *raws)``, the tuple of outputs, or the only output itself.
-        bind: ``bind(*sizes)``, which computes Z.
-        direct: the only step of the program, where nothing but that step is to do.
+        run: ``run(Z, *raws)`` returns the tuple of outputs, or the only output.
+        bind: ``bind(*sizes)`` returns Z.
+        direct: the only step of the program, if calling that step is enough.
     """
 
     run: Callable[..., Any]
@@ -98,13 +104,16 @@ class Rendered(NamedTuple):
 def render_open(
     program: Program, *, bare: bool = False, names: tuple[str, ...] | None = None, donated: tuple[int, ...] = ()
 ) -> Rendered:
-    """The program as a function for all sizes, and the function that prepares it for some.
+    """Render a program as a function for all sizes, and the function that prepares it for given sizes.
 
     Args:
         program: any program.
-        bare: return the only output itself instead of a tuple of one.
-        names: names of the sizes; by default those of the open sizes of the program.
-        donated: positions of inputs that may be written over where they are contiguous and writable.
+        bare: return the only output itself instead of a tuple.
+        names: names of the sizes; by default those of the program's symbolic sizes.
+        donated: positions of inputs that may be overwritten if they are contiguous and writable.
+
+    Returns:
+        The two functions.
     """
     binder = Binder(variables(program) if names is None else names, filled)
     with decided(program):
@@ -118,8 +127,8 @@ def render_open(
     return Rendered(run, bind, _direct(program.input_ids, constants, steps, outputs) if alone else None)
 
 
-OPERANDS: Final = 16
-"""Operands of a step that is reached directly."""
+MAX_DIRECT_OPERANDS: Final = 16
+"""Largest number of operands of a step that is called directly."""
 
 
 def _direct(
@@ -133,8 +142,8 @@ def _direct(
         or step.sizes
         or step.entry is not None
         or step.results != outputs
-        or len(step.operands) > OPERANDS
-        or len(inputs) + OPERANDS > 255
+        or len(step.operands) > MAX_DIRECT_OPERANDS
+        or len(inputs) + MAX_DIRECT_OPERANDS > 255
     ):
         return None
     order: list[int] = []
@@ -149,10 +158,10 @@ def _direct(
 
 
 class _Registers:
-    """Local names of one function, taken for variables and given back when these are dead.
+    """Local names of one function, assigned to variables and released when these are dead.
 
-    A name holds a dead value until it is taken again. Those of parameters come last: somebody else holds these values
-    too, so that taking their names frees no memory.
+    A name holds a dead value until it is reused. Names of parameters are reused last: the caller holds their values, so
+    that reusing their names frees no memory.
     """
 
     def __init__(self, variables: tuple[int, ...] = ()) -> None:
@@ -177,10 +186,10 @@ class _Registers:
 
 
 class _Writer:
-    """Turns steps into one function, or into parts and a function that calls them one after the other.
+    """Renders steps as one function, or as several parts and a function that calls them in order.
 
-    A part takes the variables that it reads and returns those that are read after it, so that what merely outlives
-    a part does not pass through it.
+    A part takes the variables that it reads and returns those of its results that are read later; other values do not
+    pass through it.
     """
 
     def __init__(
@@ -230,11 +239,11 @@ class _Writer:
         body.append(f"    return {values[0] if self.bare else _tuple(values)}")
         function = self._define("program", [head, *body])
         for name, kernel in self.tiers:
-            kernel.ready(replacing(function, name))
+            kernel.on_faster(replacing(function, name))
         return function
 
     def _part(self, start: int, stop: int, outer: _Registers) -> list[str]:
-        """Define the steps from `start` to `stop` as a function; returns the lines that call it."""
+        """Define the steps from `start` to `stop` as a function; return the lines that call it."""
         name = f"part{start // CHUNK}"
         steps = self.steps[start:stop]
         made = {v for step in steps for v in step.results}
@@ -256,7 +265,7 @@ class _Writer:
         return lines
 
     def _steps(self, name: str, start: int, stop: int, registers: _Registers) -> list[str]:
-        """One line for each step."""
+        """One line for each step, from `start` to `stop`."""
         last, of = self.last, registers.of
         body: list[str] = []
         for v in [v for v in of if last[v] < start]:
@@ -308,7 +317,7 @@ class _Writer:
 
 
 def replacing(function: Callable[..., Any], name: str) -> Callable[[Callable[..., Any]], None]:
-    """Puts a kernel in the place of a global of a rendered function, if that is still there."""
+    """A callback that replaces a global of a rendered function, if the function still exists."""
     held = weakref.ref(function)
 
     def replace(kernel: Callable[..., Any]) -> None:
@@ -324,7 +333,7 @@ def _tuple(names: list[str]) -> str:
 
 
 def explain_failure(error: BaseException) -> None:
-    """Add to an error raised inside a rendered program which equation failed, and the line that it came from."""
+    """Add a note to an error from a rendered program: the equation that failed, and its line in the user's code."""
     trace = error.__traceback__
     while trace is not None:
         lines = trace.tb_frame.f_globals.get("__equations__")
@@ -336,7 +345,7 @@ def explain_failure(error: BaseException) -> None:
 
 
 def blame(error: BaseException, eq: Equation) -> None:
-    """Note that an equation failed, and the line that it came from."""
+    """Add a note to an error: the equation that failed, and its line in the user's code."""
     note = f"in {eq}" + (f", traced at {eq.where}" if eq.where else "")
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)

@@ -12,9 +12,8 @@ from tenferro_runtime.ir._program import Equation, Operand
 class Step(NamedTuple):
     """One call of a rendered program: ``results = function(*operands, *sizes)``.
 
-    Where `entry` is given, the function is found when the program is bound, and stands there in Z. Where `text` is
-    given, that is the right side, with operands in the place of ``{0}``, ``{1}`` and so on. Sizes are entries of Z, or
-    variables.
+    With `entry`, the function is found when the program is bound, and is that entry of Z. With `text`, the right-hand
+    side is that text, with operands for ``{0}``, ``{1}`` and so on. Sizes are entries of Z or variables.
     """
 
     function: Callable[..., Any]
@@ -28,10 +27,10 @@ class Step(NamedTuple):
 
     @property
     def reads(self) -> list[int]:
-        """The variables that the step needs."""
+        """The variables that the step reads."""
         return [v for v in (*self.operands, *self.sizes) if v.__class__ is int]
 
 
 def unused(*raws: Any) -> Any:
-    """The function of steps whose kernel stands elsewhere."""
-    raise AssertionError("the kernel of this step is an entry of Z, or written in line")
+    """The function of a step whose kernel is an entry of Z or inline text; never called."""
+    raise AssertionError("the kernel of this step is an entry of Z or inline text")

@@ -1,4 +1,4 @@
-"""What a rendered program calls, step by step: kernels on raw arrays, or ops on values."""
+"""The steps of a rendered program: kernels on raw arrays, or ops on values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_runtime.ir._inference import infer
 from tenferro_runtime.ir._moves import moves_of, moving
 from tenferro_runtime.ir._placement import stays
 from tenferro_runtime.ir._program import Equation, Literal, Program
-from tenferro_runtime.rendering._late import LateSizes
+from tenferro_runtime.rendering._data_dependent import DataDependentSizes
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor.entries import entry_of, open_step
@@ -22,35 +22,47 @@ from tenferro_tensor_core import DimLike, TenferroError
 
 
 def value_steps(program: Program) -> list[Step]:
-    """Ops on values: works at every level."""
+    """The ops of a program as steps on values of any level.
+
+    Args:
+        program: the program.
+
+    Returns:
+        One step for each equation.
+    """
     with decided(program):
         return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
 
 
 def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
-    """Kernels on raw arrays: specialised where the specs are concrete.
+    """The kernels of a program as steps on raw arrays, specialized where the specs are concrete.
 
-    Where they are not, `binder` collects what the steps need of the sizes: kernels for all sizes are told them, others
-    are found when the program is bound.
+    Args:
+        program: the program.
+        binder: collects the sizes that the steps of a symbolic program need: kernels for all sizes receive them as
+            arguments, other kernels are found when the program is bound.
+
+    Returns:
+        The steps, with the bookkeeping of transfers between them.
     """
     thin = _thin_broadcasts(program)
     steps: list[Step] = []
-    late = None if binder is None else LateSizes(program, binder, steps)
+    dependent = None if binder is None else DataDependentSizes(program, binder, steps)
     for eq in program.equations:
         if eq.results and eq.results[0] in thin:
             shape = thin[eq.results[0]]
             if shape is None:
                 steps.append(Step(_same, eq.operands, eq.results, False, eq))
-            elif late is not None and is_open(shape):
-                steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (late.size(shape, eq),)))
+            elif dependent is not None and is_open(shape):
+                steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (dependent.size(shape, eq),)))
             else:
                 steps.append(Step(methodcaller("reshape", shape), eq.operands, eq.results, False, eq))
         elif stays(program, eq):
             steps.append(Step(_same, eq.operands, eq.results, False, eq))
-        elif late is not None and eq.op.primitive is catalog.define_size:
-            late.define(eq)
-        elif late is not None and binder is not None and _is_open(program, eq):
-            _open_step(program, eq, binder, late)
+        elif dependent is not None and eq.op.primitive is catalog.define_size:
+            dependent.define(eq)
+        elif dependent is not None and binder is not None and _is_open(program, eq):
+            _open_step(program, eq, binder, dependent)
         else:
             plan = plan_of(eq.op, _seen(program, eq), eq)
             steps.append(Step(plan.run, eq.operands, eq.results, plan.many, eq))
@@ -58,13 +70,13 @@ def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
             steps[-1:] = _booked(program, steps[-1])
     moves = moves_of(program)
     if moves:
-        guard = partial(require_allowed, moves, " by this program, of which nothing has run")
+        guard = partial(require_allowed, moves, " by this program, before any of its steps ran")
         steps.insert(0, Step(guard, (), (), False, program.equations[0]))
     return steps
 
 
 def _booked(program: Program, step: Step) -> list[Step]:
-    """A transfer between memories behind a step that books it on its own line, instead of that of the call."""
+    """A transfer between memories, preceded by a step that logs it under its own line, not that of the call."""
     source, target = (program.specs[v].place.memory_space for v in (*step.equation.variables, *step.results))
     line = step.equation.where
     booking = Step(partial(book_raw, source, target, line), step.operands, (), False, step.equation)
@@ -79,29 +91,36 @@ def _is_open(program: Program, eq: Equation) -> bool:
     )  # fmt: skip
 
 
-def _open_step(program: Program, eq: Equation, binder: Binder, late: LateSizes) -> None:
+def _open_step(program: Program, eq: Equation, binder: Binder, dependent: DataDependentSizes) -> None:
     seen, many = _seen(program, eq), _many(program, eq)
     outs = tuple([program.specs[v] for v in eq.results])
     step = open_step(eq.op, seen, outs)
     kernel = open_kernel_of(step.backend, eq.op, step.operands, outs, step.device)
     if defining(program, eq):
         if kernel is None or kernel.large is not None:
-            late.kernel(eq, seen, many, lambda op, specs: plan_of(op, specs, eq).run)
+            dependent.kernel(eq, seen, many, lambda op, specs: plan_of(op, specs, eq).run)
             return
     else:
         binder.made(outs)
         if kernel is None:
-            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.kernel(step)))
+            dependent.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.kernel(step)))
             return
         if kernel.large is not None:
-            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.chosen(step, kernel)))
+            dependent.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.chosen(step, kernel)))
             return
-    sizes = tuple([late.size(size, eq) for size in kernel.sizes])
-    late.steps.append(Step(kernel.run, eq.operands, eq.results, many, eq, sizes))
+    sizes = tuple([dependent.size(size, eq) for size in kernel.sizes])
+    dependent.steps.append(Step(kernel.run, eq.operands, eq.results, many, eq, sizes))
 
 
 def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
-    """The steps that do something, and which variable stands for another."""
+    """Remove the steps that only rename a variable.
+
+    Args:
+        steps: the steps.
+
+    Returns:
+        The other steps, and for each removed result the variable that replaces it.
+    """
     alias: dict[int, int] = {}
     kept = []
     for step in steps:
@@ -132,7 +151,7 @@ def _seen(program: Program, eq: Equation) -> tuple[Spec | type, ...]:
 
 
 def plan_of(op: Op, seen: tuple[Spec | type, ...], eq: Equation | None = None) -> Any:
-    """The forward plan that a concrete call of the op would use; `eq` is named where there is none."""
+    """The forward plan that a concrete call of the op would use; an error names `eq`."""
     try:
         return entry_of(op, seen)
     except TenferroError as error:
@@ -142,10 +161,10 @@ def plan_of(op: Op, seen: tuple[Spec | type, ...], eq: Equation | None = None) -
 
 
 def _thin_broadcasts(program: Program) -> dict[int, tuple[DimLike, ...] | None]:
-    """Broadcasts that need not be carried out, because kernels that read them broadcast by themselves.
+    """Broadcasts that can be skipped, because the kernels that read them broadcast their operands.
 
-    Such a variable feeds element-wise kernels only, and beside it stands enough to give the result its full shape.
-    Maps it to the shape with axes of extent 1 that it is read with, or ``None`` when the operand does as it is.
+    Such a variable is read by element-wise kernels only, whose other operands have the full shape. Maps the variable to
+    the shape, with axes of extent 1, that replaces it, or to ``None`` if the operand serves unchanged.
     """
     thin: dict[int, tuple[DimLike, ...]] = {}
     specs = program.specs
@@ -179,10 +198,10 @@ def _thin_broadcasts(program: Program) -> dict[int, tuple[DimLike, ...] | None]:
             thin.pop(used.pop(), None)
     sources = {eq.results[0]: eq.operands[0] for eq in program.equations if eq.results and eq.results[0] in thin}
     found = {v: None if specs[sources[v]].shape == shape else shape for v, shape in thin.items()}  # type: ignore[index]
-    # To reshape is a method of NumPy arrays, and elsewhere a kernel like any other.
+    # Reshaping is a method of NumPy arrays, but a kernel on other devices.
     return {v: s for v, s in found.items() if s is None or specs[v].place.on_host}
 
 
 def _covers(shapes: list[tuple[DimLike, ...]], full: tuple[DimLike, ...]) -> bool:
-    """Whether operands of these shapes, each broadcast to `full`, have it together; nothing is asked."""
+    """Whether operands of these shapes broadcast to `full`; adds no guard."""
     return all(any(len(s) >= i and s[-i] == full[-i] for s in shapes) for i in range(1, len(full) + 1))

@@ -1,4 +1,4 @@
-"""An array is updated after the steps that read it as it was, so that the update may take place in its memory."""
+"""Moves an update behind the steps that read the old array, so that the update can run in place."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._order import reordered
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.rendering._overwriting import CARRIED, LOOK_AT_FIRST, UPDATES
+from tenferro_runtime.rendering._overwriting import CARRIED, UPDATES, VIEWS_OF_FIRST
 
 
 def updates_last(program: Program) -> Program:
-    """Put an update off until its result is read, where the array that it updates is read after it."""
-    late = _late(program)
-    if not late or definitions(program) or len(effects_of(program)) > 1:
+    """Delay each update whose operand is read delayedr until its result is read."""
+    delayed = _delayed(program)
+    if not delayed or definitions(program) or len(effects_of(program)) > 1:
         return program
-    return program.with_(equations=tuple(reordered(program, late)))
+    return program.with_(equations=tuple(reordered(program, delayed)))
 
 
-def _late(program: Program) -> set[int]:
-    """The updates of arrays that a later step reads, or a view of which."""
+def _delayed(program: Program) -> set[int]:
+    """The updates of arrays that a delayedr step reads, directly or through a view."""
     source: dict[int, int] = {}
     for eq in program.equations:
-        if eq.op.primitive in LOOK_AT_FIRST:
+        if eq.op.primitive in VIEWS_OF_FIRST:
             source[eq.results[0]] = source.get(eq.variables[0], eq.variables[0])
     found: set[int] = set()
     read: set[int] = set()

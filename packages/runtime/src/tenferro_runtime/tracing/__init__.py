@@ -1,4 +1,4 @@
-"""Recording: values that stand for variables, and the builder that writes down what is done with them."""
+"""Recording: values that represent variables, and the builder that records operations on them."""
 
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret

@@ -1,7 +1,7 @@
-"""Traced integers: between which bounds they lie, and how they depend on each other, whatever a program is run on.
+"""Bounds of traced integers, and linear relations between them, that hold for every run of a program.
 
-Indices are computed from loop counters, positions and sizes by a few operations, so a bound follows from those of the
-operands. It spares a program the steps that care for indices which are negative or out of bounds.
+Indices are computed from loop counters, positions and sizes by a few operations, so bounds follow from those of the
+operands. With bounds, a program needs no steps that handle negative or out-of-range indices.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tenferro_tensor_core import DimLike, decide, dim_max, dim_min, floordiv
 UNKNOWN: Final = Interval(None, None)
 
 MAX_DEPTH: Final = 64
-"""Longest chain of equations that is looked through."""
+"""Longest chain of equations that is followed."""
 
 Rule = Callable[[Mapping[str, Any], Sequence[Interval], Sequence[Spec]], Interval]
 
 
 def interval_of(home: Any, v: int, depth: int = 0) -> Interval:
-    """Bounds of the elements of a variable of an open program; `UNKNOWN` for other numbers than integers."""
+    """Bounds of the elements of a variable of a program being recorded; `UNKNOWN` unless it is an integer."""
     known: Interval | None = home.intervals.get(v)
     if known is not None:
         return known
@@ -59,7 +59,7 @@ def _operand(home: Any, o: Operand, depth: int) -> Interval:
 
 
 def _represented(found: Interval, spec: Spec) -> Interval:
-    """The bounds, if no value between them is beyond the dtype, where it would wrap around."""
+    """The bounds if the dtype represents all values between them, so that none wraps around."""
     info = np.iinfo(spec.dtype)
     least, most = int(info.min), int(info.max)
     low, high = found
@@ -71,7 +71,7 @@ def _represented(found: Interval, spec: Spec) -> Interval:
 
 
 def _fits(end: DimLike, least: int, most: int, itemsize: int) -> bool:
-    """Whether a bound is a number of the dtype. A size is one of 64 bits."""
+    """Whether the dtype represents a bound; sizes have 64 bits."""
     if isinstance(end, int):
         return least <= end <= most
     return itemsize == 8 and (least < 0 or decide(end, ">=", 0) is True)
@@ -86,7 +86,7 @@ def _same(params: Any, ins: Sequence[Interval], specs: Any) -> Interval:
 
 def _add(params: Any, ins: Sequence[Interval], specs: Any) -> Interval:
     (a, b), (p, q) = ins[:2]
-    # With one end open a sum could wrap around: it is known only where the other end is, too.
+    # With one end unknown a sum could wrap around: an end is known only if the other is.
     return UNKNOWN if None in (a, b, p, q) else Interval(a + p, b + q)  # type: ignore[operator]
 
 
@@ -140,7 +140,7 @@ def _remainder(params: Any, ins: Sequence[Interval], specs: Any) -> Interval:
     low, high = ins[1]
     if low is None or high is None or decide(low, ">=", 0) is not True:
         return UNKNOWN
-    return Interval(0, high - 1)  # of a divisor that may be 0, too: an axis of such an extent has no index at all
+    return Interval(0, high - 1)  # also for a divisor that may be 0: an axis of that extent has no index
 
 
 def _floor_divide(params: Any, ins: Sequence[Interval], specs: Any) -> Interval:
@@ -220,7 +220,7 @@ RULES: Final[dict[Primitive, Rule]] = {
 
 
 def linear_form(home: Any, v: int, depth: int = 0) -> LinearForm:
-    """A 0-d integer as a constant plus multiples of variables; the variable itself where no more is known."""
+    """A 0-d integer as a constant plus multiples of variables; by default the variable itself."""
     known: LinearForm | None = home.linear_forms.get(v)
     if known is None:
         known = home.linear_forms[v] = _form(home, v, depth) or LinearForm({(id(home), v): 1}, 0)

@@ -1,4 +1,4 @@
-"""`Builder`: records equations, lifts what comes from outside, and closes to a `Program`."""
+"""`Builder`: records equations, lifts outside values, and closes to a `Program`."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ _WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, comple
 
 
 _STARTS: Final = {catalog.dynamic_slice: 1, catalog.dynamic_update_slice: 2}
-"""The first operand that is the start of a block."""
+"""Position of the first operand that is the start of a block."""
 
 OPENED: Final[ContextVar[tuple[ComputeDevice | None] | None]] = ContextVar("tenferro device of the trace", default=None)
-"""The device of the scope in which the outermost trace was opened, while it goes on."""
+"""The device of the scope in which the outermost trace was opened, during that trace."""
 
 
 _RECORDED: Final = (
@@ -72,15 +72,14 @@ class Builder:
 
     Attributes:
         level: level of its traced values.
-        captured: values from outside that are no constants (differentiated, or of an outer trace), each with the
-            variable that became its input; these inputs come after the declared ones.
-        closed: whether the program is finished; its values are dead then.
-        device: the device of the scope around the outermost trace. It counts where the program is run; other scopes
-            are written into the program.
+        captured: differentiated values, and values of an outer trace, that the program takes as inputs, each with its
+            variable; these inputs follow the declared ones.
+        closed: whether the program is finished, after which its values cannot be used.
+        device: the device of the scope around the outermost trace, which applies when the program runs; inner scopes
+            are recorded in the program.
         source: line of user code that opened the trace.
-        written_out: whether the user asked for a loop to be written out.
-        blame: line that equations come from now, where it is not the running one: derivatives belong to the line of
-            the function.
+        written_out: whether the user asked for a loop to be unrolled.
+        blame: line to attribute equations to, if not the running one: derivatives belong to the line of the function.
     """
 
     __slots__ = (
@@ -97,7 +96,7 @@ class Builder:
         opened = OPENED.get()
         self.device = scoped_device() if opened is None else opened[0]
         self.blame: Source = None
-        # A counter and a dict, not a list: a traced function may start threads, and both are atomic.
+        # A counter and a dict instead of a list, since both are atomic: a traced function may start threads.
         self._next = count().__next__
         self._specs: dict[int, Spec] = {}
         self._inputs: list[int] = []
@@ -118,7 +117,11 @@ class Builder:
         return tuple([copy(getattr(self, name)) for name in _RECORDED])
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Forget what has been recorded since."""
+        """Drop everything recorded since a state.
+
+        Args:
+            state: a value of `state`.
+        """
         for name, kept in zip(_RECORDED, state, strict=True):
             setattr(self, name, kept)
         self._indexed = min(self._indexed, len(self._equations))
@@ -128,7 +131,11 @@ class Builder:
         return len(self._equations)
 
     def silence(self, mark: int) -> None:
-        """Take the effects out of the equations recorded after a mark; their values stay what they are."""
+        """Remove the effects of the equations recorded after a mark; their values do not change.
+
+        Args:
+            mark: a value of `mark`.
+        """
         later = self._equations[mark:]
         if any(effectful(eq.op) for eq in later):
             self._equations[mark:] = [silent for eq in later if (silent := silenced(eq)) is not None]
@@ -143,10 +150,19 @@ class Builder:
     def input(
         self, spec: Spec, name: str | None = None, weak: type | None = None, interval: Interval | None = None
     ) -> TracedTensor:
-        """Declare an input; `weak` is the class of a Python scalar that it stands for.
+        """Declare an input.
 
-        A weak value, and what is computed from weak values alone, adapts to the dtype of the arrays beside it, as
-        the Python scalar would. The elements of an integer keep to `interval` whenever the program runs.
+        A weak value, and a value computed from weak values only, takes the dtype of other operands, as the Python
+        scalar would.
+
+        Args:
+            spec: its spec.
+            name: its name, for display.
+            weak: class of the Python scalar that it represents, if any.
+            interval: bounds of the elements of an integer, which must hold in every run.
+
+        Returns:
+            The traced value.
         """
         self.require_open(None)
         v = self._variable(spec)
@@ -160,22 +176,34 @@ class Builder:
         return v
 
     def constant(self, value: Tensor) -> TracedTensor:
-        """A concrete tensor, which owns its memory from here on, as a constant of the program.
+        """Record a concrete tensor as a constant of the program.
 
-        The same value is one constant, whatever is assigned to the tensor later.
+        The same value is one constant, even if elements of the tensor are assigned later.
+
+        Args:
+            value: the tensor, which owns its memory from now on.
+
+        Returns:
+            The variable.
         """
         self.require_open(None)
         known = self._lifted.get(identity(owned(value)))
         if known is None:
             known = self._lifted[identity(value)] = self._variable(value.spec)
-            self._constants[known.id] = aliased(value)  # also keeps the identity from being that of another value
+            self._constants[known.id] = aliased(value)  # also keeps the value alive, so that its identity stays unique
         return known
 
     def lift(self, value: Any) -> TracedTensor:
-        """A value from outside as a variable: concrete data as a constant, any other lower value as an input.
+        """Make an outside value a variable: concrete data a constant, any other value of a lower level an input.
+
+        Args:
+            value: a value or a number.
+
+        Returns:
+            The variable.
 
         Raises:
-            TracingError: the value belongs to a trace that is finished, or to an inner transformation.
+            TracingError: the value belongs to a finished trace or to an inner transformation.
         """
         if value.__class__ is TracedTensor:
             if value.home is self:
@@ -211,7 +239,14 @@ class Builder:
         return known
 
     def size_value(self, op: Op) -> TracedTensor:
-        """The value of a size, weak; the same size is one step."""
+        """The value of a size, weak; recorded once for each size.
+
+        Args:
+            op: the op that returns the value of a size.
+
+        Returns:
+            The traced value.
+        """
         known = self._size_values.get(op)
         if known is None:
             known = self._size_values[op] = self.emit(op, ())
@@ -219,7 +254,15 @@ class Builder:
         return known
 
     def define_size(self, k: TracedTensor, most: DimLike | None) -> Dim:
-        """The new size that a 0-d integer is the value of; the same variable is one size."""
+        """Make the value of a 0-d integer a new size; once for each variable.
+
+        Args:
+            k: the traced integer.
+            most: upper bound of the size.
+
+        Returns:
+            The size.
+        """
         known = self._defined.get(k.id)
         if known is None:
             upper = most if isinstance(most, int) else most.upper if isinstance(most, Dim) else None
@@ -230,11 +273,25 @@ class Builder:
         return known
 
     def spec_of(self, v: int) -> Spec:
-        """The spec of a variable."""
+        """The spec of a variable.
+
+        Args:
+            v: the variable.
+
+        Returns:
+            The spec.
+        """
         return self._specs[v]
 
     def source_of(self, v: int) -> Any:
-        """What a variable is: a constant, the equation that makes it, a value from outside; ``None`` for an input."""
+        """The origin of a variable.
+
+        Args:
+            v: the variable.
+
+        Returns:
+            A constant, the equation that computes it, or a captured value; ``None`` for an input.
+        """
         constant = self._constants.get(v)
         if constant is not None:
             return constant
@@ -246,14 +303,24 @@ class Builder:
         return made if made is not None else next((x for x, known in self.captured if known == v), None)
 
     def weak_class(self, value: TracedTensor) -> type | None:
-        """Class of the Python number that a value of this builder stands for, if it does."""
+        """Class of the Python number that a value of this builder represents.
+
+        Args:
+            value: the value.
+
+        Returns:
+            The class, or ``None``.
+        """
         return self._weak.get(value.id)
 
     def require_open(self, value: TracedTensor | None) -> None:
-        """Raise for a use of a value, or of the builder itself, after the program is finished.
+        """Check that the program is still being recorded.
+
+        Args:
+            value: the value whose use is checked, or the builder itself.
 
         Raises:
-            TracingError: it is finished.
+            TracingError: the trace has ended.
         """
         if self.closed:
             what = "a program" if value is None else f"a traced {value.spec!r}"
@@ -264,7 +331,15 @@ class Builder:
             )
 
     def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation."""
+        """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation.
+
+        Args:
+            op: the op.
+            args: its operands.
+
+        Returns:
+            The traced result, or a tuple of them.
+        """
         if _staging.active:
             inner = _staging.stage_above(self.level)
             if inner is not None:
@@ -280,21 +355,21 @@ class Builder:
         return self._bind(op, args)
 
     def _bind_on(self, device: ComputeDevice, op: Op, args: tuple[Any, ...]) -> Any:
-        """Record an op inside of a device scope that was opened while tracing: the program says where it runs.
+        """Record an op inside a device scope that was opened while tracing, so that the program names the device.
 
-        One operand is said to be at the device, in the same memory, and the results at none again, as they would be
-        had the op been run.
+        One operand is marked with the device, in the same memory, and the results carry no device, as after an eager
+        call.
         """
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
         arrays = [a for a in lifted if a.__class__ is TracedTensor]
-        said = op.primitive is catalog.convert  # a weak operand stands for a scalar, unless the op says the dtype
+        said = op.primitive is catalog.convert  # a weak operand represents a scalar, unless the op fixes the dtype
         strong = next(
             (i for i, a in enumerate(lifted) if a.__class__ is TracedTensor and (said or a.id not in self._weak)), None
         )
         named = op.primitive is catalog.transfer or any(a.spec.place.compute_device for a in arrays)
-        if strong is None or named or inner_programs(op.params):  # inner programs say it themselves
+        if strong is None or named or inner_programs(op.params):  # inner programs name devices themselves
             return self._bind_weak(op, tuple(lifted))
-        decide(op.primitive.name, arrays)  # refuses operands that the device does not compute on
+        decide(op.primitive.name, arrays)  # raises an error for operands that the device cannot compute on
         there = Place(device.memory_space, device)
         lifted[strong] = self._bind(catalog.transfer.op(place=there), (lifted[strong],))
         out = self._bind_weak(op, tuple(lifted))
@@ -303,7 +378,15 @@ class Builder:
         return tuple(outs) if out.__class__ is tuple else outs[0]
 
     def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
-        """As `bind`, for operands of this builder; a fast path if the op has been seen on their specs before."""
+        """`bind` for operands of this builder, with a fast path for specs that the op has been recorded for.
+
+        Args:
+            op: the op.
+            operands: traced values of this builder.
+
+        Returns:
+            The traced result, or a tuple of them.
+        """
         known = INFERRED.table.get((op, *[v.spec for v in operands]))
         if known is None or known[1] or self.closed or self._weak or _staging.active or state.open_scopes:
             return self.bind(op, operands)
@@ -315,13 +398,13 @@ class Builder:
         return out
 
     def _bind_weak(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """As `_bind`, some operands being weak: they take the dtype that their Python scalars would."""
+        """As `_bind` with weak operands, which take the dtype that their Python scalars would."""
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
         p = op.primitive
         classes = [a.__class__ if a.__class__ in SCALARS else self._weak.get(a.id) for a in lifted]
-        if p in _STARTS:  # positions, which no other operand tells a dtype
+        if p in _STARTS:  # indices, whose dtype does not follow from other operands
             classes[_STARTS[p] :] = [None] * (len(classes) - _STARTS[p])
-        if inner_programs(op.params):  # these take what their programs were recorded for
+        if inner_programs(op.params):  # these take the specs that their programs were recorded for
             return self._bind(op, tuple(lifted))
         if all(classes):
             out = self._bind(op, tuple(lifted))
@@ -361,9 +444,14 @@ class Builder:
         return self._append(op, operands, known, self.blame or user_line())
 
     def emit(self, op: Op, operands: Sequence[Any]) -> Any:
-        """Record an equation on operands in the form of the IR; returns its value, or the tuple of its values.
+        """Record an equation on operands in the form of the IR.
 
-        Operands are values of this builder; for element-wise ops also Python scalars.
+        Args:
+            op: the op.
+            operands: values of this builder, and Python scalars for element-wise ops.
+
+        Returns:
+            The value, or the tuple of values.
         """
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in operands]
         seen = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lifted])
@@ -386,7 +474,14 @@ class Builder:
         return tuple(results) if many else results[0]
 
     def origin(self, v: int) -> str:
-        """Where a variable comes from, as a clause of messages about operands."""
+        """The origin of a variable, as a clause of messages about operands.
+
+        Args:
+            v: the variable.
+
+        Returns:
+            The clause.
+        """
         if v in self._constants:
             return self._constants[v]._origin()
         if v in self._inputs:
@@ -401,7 +496,16 @@ class Builder:
         guards: tuple[Guard, ...] = (),
         examples: Mapping[str, int] | None = None,
     ) -> Program:
-        """End the trace: the program that computes `outputs`, values of any level up to this one, or numbers."""
+        """End the trace.
+
+        Args:
+            outputs: values of any level up to this one, or numbers.
+            guards: conditions on symbolic sizes.
+            examples: example sizes.
+
+        Returns:
+            The program that computes the outputs.
+        """
         output_ids = tuple([self.lift(v).id for v in outputs])
         self.closed = True
         program = Program(
@@ -420,14 +524,14 @@ class Builder:
 
 
 def require_common_place(op: Op, operands: Sequence[Any]) -> None:
-    """Raise for operands that no device computes on together, with the line of each."""
+    """Check that one device can compute on all operands; the error shows the line of each."""
     given = [] if op.primitive.anywhere else [a for a in operands if a.__class__ not in SCALARS]
     if any(a.spec.place is not given[0].spec.place for a in given):
         common_place(op.primitive.name, given)
 
 
 def _require_in_range(op: Op, value: int, operands: list[Any]) -> None:
-    """An integer beside an integer array must fit its dtype, as in a concrete call."""
+    """Check that an integer operand fits the dtype of an integer array, as in a concrete call."""
     dtype = next((a.spec.dtype for a in operands if a.__class__ is TracedTensor and a.spec.dtype.kind in "iu"), None)
     if dtype is not None:
         info = np.iinfo(dtype)

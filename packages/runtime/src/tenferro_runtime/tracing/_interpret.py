@@ -1,4 +1,4 @@
-"""The reference executor: a loop over the equations, for any kind of values."""
+"""The reference executor: a loop over the equations, for values of any kind."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from tenferro_tensor import SCALARS, Tensor
 
 
 def interpret(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Run a program by applying its ops to values one after the other; slow, and obviously right.
+    """Run a program by applying its ops to values one after the other; slow, and obviously correct.
 
-    Where that is recorded, the equations keep their lines.
+    If the run is recorded, the equations keep their source lines.
+
+    Args:
+        program: the program.
+        values: one value for each input.
+
+    Returns:
+        The outputs.
     """
     env: dict[int, Any] = dict(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
@@ -27,7 +34,7 @@ def interpret(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
                 recorder.blame = before or eq.source
             operands = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
             if effects and recorder is not None and effectful(eq.op) and all(map(_is_concrete, operands)):
-                out = recorder.emit(eq.op, operands)  # to take place when the recorded program runs, not now
+                out = recorder.emit(eq.op, operands)  # takes place when the recorded program runs, not now
             else:
                 out = eq.op(*operands)
             env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))

@@ -1,8 +1,8 @@
-"""While the branch or body of a recorded control flow is traced, what it does with values from outside is its own.
+"""Stages: operations inside a branch or body that is being traced belong to it, even on outside values only.
 
-An operation is interpreted by the operand of highest level. In a branch that uses only values of the enclosing trace
-that rule would record it outside, where it runs whether the branch is taken or not. So builders, and the values that
-derivatives pass through, first ask whether a stage of higher level is open. Asking is cheap where none is.
+An operation is normally interpreted by its operand of highest level. In a branch that uses only values of the enclosing
+trace, that would record the operation outside, where it runs even if the branch is not taken. Builders and
+differentiated values therefore first check for an open stage of higher level; the check is cheap if there is none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from tenferro_tensor_core.forks import new_lock
 
 active = 0
-"""Number of stages that are open in any thread."""
+"""Number of open stages in all threads."""
 
 LISTENERS: Final[list[Callable[[int], None]]] = []
 """Called with 1 when a stage opens and with -1 when it ends."""
@@ -26,7 +26,14 @@ _stage: ContextVar[Any] = ContextVar("tenferro stage", default=None)
 
 @contextmanager
 def stage(builder: Any) -> Iterator[None]:
-    """A scope in which operations on values of lower level than the builder's are recorded by the builder."""
+    """A scope in which the builder records operations on values of lower levels.
+
+    Args:
+        builder: the builder of a branch or a body.
+
+    Returns:
+        The context manager.
+    """
     token = _stage.set(builder)
     _count(1)
     try:
@@ -40,11 +47,18 @@ def _count(step: int) -> None:
     global active
     with _lock:
         active += step
-    for tell in LISTENERS:
-        tell(step)
+    for listener in LISTENERS:
+        listener(step)
 
 
 def stage_above(level: int) -> Any:
-    """The builder of the innermost stage of this context, if it outranks the level; else ``None``."""
+    """The builder of the innermost stage in this context, if its level is higher.
+
+    Args:
+        level: the level to compare with.
+
+    Returns:
+        The builder, or ``None``.
+    """
     builder = _stage.get()
     return builder if builder is not None and builder.level > level else None

@@ -1,4 +1,4 @@
-"""`TracedTensor`: a value that stands for a variable of a program being recorded."""
+"""`TracedTensor`: a value that represents a variable of a program being recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenferro_tensor_core import DimLike, TracingError
 
 
 class OwningBuilder(Protocol):
-    """The part of a builder that the traced values of its program use."""
+    """The methods of a builder that its traced values use."""
 
     level: int
     source: Any
@@ -26,10 +26,10 @@ class OwningBuilder(Protocol):
         """Record an op on values of this builder."""
 
     def origin(self, v: int) -> str:
-        """Where a variable comes from, as a clause of messages."""
+        """The origin of a variable, as a clause of messages."""
 
     def require_open(self, value: Any) -> None:
-        """Raise unless the program is being recorded still."""
+        """Check that the program is still being recorded."""
 
 
 class TracedTensor(TracedBase, Array):
@@ -62,8 +62,8 @@ class TracedTensor(TracedBase, Array):
         if inner.__class__ is TracedTensor and inner.home is not self.home and inner.level > self.level:
             raise TracingError(
                 f"the elements of a {self.spec!r} from outside were assigned to{here()}, in a function that is "
-                "recorded by itself, as a branch or the body of a loop is: outside nothing would change; let the "
-                "function return the value, or make it a part of the carry of the loop",
+                "recorded by itself, as a branch or the body of a loop is: the array outside would not change; return "
+                "the value from the function, or make it part of the carry of the loop",
                 spec=repr(self.spec),
             )
         super()._go_over(updated)
@@ -148,9 +148,13 @@ class TracedTensor(TracedBase, Array):
 
 
 def recording(x: Any) -> Any:
-    """The builder that records what is done with a value, or ``None`` for a value that is not traced.
+    """The builder that records operations on a value, also on a traced value inside a differentiated one.
 
-    A differentiated value may have a traced one inside.
+    Args:
+        x: any value.
+
+    Returns:
+        The builder, or ``None`` if no value inside is traced.
     """
     while x.__class__ is not TracedTensor:
         x = getattr(x, "value", None)
@@ -160,12 +164,19 @@ def recording(x: Any) -> Any:
 
 
 def innermost(x: Any) -> Any:
-    """The innermost value of a differentiated one: concrete, traced, or the lanes of a batch."""
+    """The innermost value of a differentiated one: concrete, traced, or a batch of lanes."""
     while getattr(x, "level", 0) and not x.opaque:
         x = x.value
     return x
 
 
 def is_traced(x: Any) -> bool:
-    """Whether a leaf has no element that can be looked at now."""
+    """Whether a leaf is a traced value, which has no elements.
+
+    Args:
+        x: the leaf.
+
+    Returns:
+        True if it is.
+    """
     return getattr(innermost(x), "opaque", False)

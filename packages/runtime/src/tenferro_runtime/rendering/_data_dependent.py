@@ -1,8 +1,7 @@
 """Steps of a rendered program whose sizes depend on data.
 
-Such a size is a number in a local variable, from the step that defines it on. What is made of it is computed in line,
-before the first step that needs it, and lives as long as it is read. Only kernels that are made for numbers are found
-while the program runs.
+The defining step stores such a size as a number in a local variable. Expressions of it are computed inline, before the
+first step that needs them. Kernels that need concrete sizes are found while the program runs.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, Tensor, catalog, get_backend
 from tenferro_tensor_core import Dim, Guard, ShapeError, evaluate, key_of
 
-KEPT: Final = 256
-"""Number of sizes for which a step keeps its kernel."""
+MAX_KERNELS_PER_STEP: Final = 256
+"""Number of sizes for which a step caches its kernel."""
 
 INT64: Final = np.dtype(np.int64)
 
 Seen = Spec | type
 
 
-class LateSizes:
-    """Where the steps of one rendered program find their sizes.
+class DataDependentSizes:
+    """Locates the sizes that the steps of one rendered program need.
 
     Args:
         program: the program.
-        binder: has the sizes that are known when the program is bound.
-        steps: where steps go that compute the others.
+        binder: provides the sizes that are known when the program is bound.
+        steps: receives the steps that compute the others.
     """
 
     def __init__(self, program: Program, binder: Binder, steps: list[Step]) -> None:
@@ -45,7 +44,7 @@ class LateSizes:
         self._known: dict[Any, int] = {}
 
     def size(self, value: Any, eq: Equation) -> BindingIndex | int:
-        """Where an extent or a tuple of extents is found; computed for `eq` where it is not there yet."""
+        """The location of an extent or a tuple of extents; adds a step that computes it for `eq` if necessary."""
         if not names_in(value) & self._numbers.keys():
             return self.binder.size(value)
         key = key_of(value)
@@ -61,15 +60,15 @@ class LateSizes:
         return known
 
     def define(self, eq: Equation) -> None:
-        """The step that gives a size its value, as an array and as a number."""
+        """Add the step that assigns a size its value, as an array and as a number."""
         name = str(eq.op.params["size"])
         guards = []
         needed: set[str] = set()
         for guard in conditions(self.program):
-            late = (names_in(guard.lhs) | names_in(guard.rhs)) & definitions(self.program).keys()
-            if name in late and late <= {name, *self._numbers}:
+            dependent = (names_in(guard.lhs) | names_in(guard.rhs)) & definitions(self.program).keys()
+            if name in dependent and dependent <= {name, *self._numbers}:
                 guards.append(guard)
-                needed |= late - {name}
+                needed |= dependent - {name}
         spec = self.program.specs[eq.variables[0]]
         found = Definition(eq.op.params["size"], guards, (*needed, *self._open), spec, eq.where)
         sizes = [self._numbers[n] for n in needed] + [self.binder.size(d) for d in self._open.values()]
@@ -79,10 +78,10 @@ class LateSizes:
     def kernel(
         self, eq: Equation, seen: tuple[Seen, ...], many: bool, find: Callable[[Op, tuple[Seen, ...]], Any]
     ) -> None:
-        """A step whose kernel is made for the numbers of the call."""
+        """Add a step whose kernel is made for the concrete sizes of each call."""
         needed = sorted({*names_in(tuple([s.shape for s in seen if isinstance(s, Spec)])), *named_in(eq.op)})
         sizes = [self._numbers[n] if n in self._numbers else self.binder.size(self._open[n]) for n in needed]
-        kernel = LateKernel(eq.op, seen, needed, find)
+        kernel = SizedKernel(eq.op, seen, needed, find)
         self.steps.append(Step(kernel, eq.operands, eq.results, many, eq, tuple(sizes)))
 
     def _part(self, value: Any, eq: Equation, operands: dict[int, str]) -> str:
@@ -105,11 +104,11 @@ class LateSizes:
         return self._fresh
 
 
-class LateKernel:
-    """The kernel of an op, made for the sizes of the call and kept for them.
+class SizedKernel:
+    """The kernel of an op, made for the concrete sizes of a call and cached by them.
 
     Args:
-        op: the op, with open sizes.
+        op: the op, with symbolic sizes.
         seen: specs of the operands, or classes of Python scalars.
         names: names of the sizes that are passed after the operands.
         find: makes the kernel of an op for concrete operands.
@@ -133,7 +132,7 @@ class LateKernel:
         return kernel(*args[:count])
 
     def _made(self, numbers: tuple[int, ...]) -> Callable[..., Any]:
-        if len(self.kernels) >= KEPT:
+        if len(self.kernels) >= MAX_KERNELS_PER_STEP:
             self.kernels.clear()
         sizes = dict(zip(self.names, numbers, strict=True))
         seen = [
@@ -144,14 +143,14 @@ class LateKernel:
 
 
 class Definition:
-    """The step that gives a size its value: checks bounds and assumptions.
+    """The step that assigns a size its value, after checking its bounds and guards.
 
     Args:
         size: the size.
-        guards: what was assumed of it, and of others that are known by then.
-        names: the others, whose values are passed where there are guards.
-        spec: of the array that holds the value.
-        where: the user's line that made a size of it.
+        guards: guards over this size and others that are already known.
+        names: names of the others, whose values are passed if there are guards.
+        spec: spec of the array that holds the value.
+        where: the user's line that turned the value into a size.
     """
 
     def __init__(self, size: Dim, guards: Sequence[Guard], names: Sequence[str], spec: Spec, where: str) -> None:
