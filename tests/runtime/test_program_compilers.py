@@ -166,7 +166,7 @@ def test_names(installed):
         tr.compile(lambda x: x, backend="wasm")
     with pytest.raises(BackendUnavailableError, match="pip install tenferro-xla"):
         tr.compile(lambda x: x, backend="xla:cuda:7")
-    with pytest.raises(ArgumentError, match="backend=3 is no compiler"):
+    with pytest.raises(ArgumentError, match="backend=3 is not a compiler"):
         tr.compile(lambda x: x, backend=3)  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="toy runs a program as a whole"):
         tr.compile(lambda x: x, backend=Toy(), placement="auto")

@@ -187,7 +187,7 @@ def test_family_ids() -> None:
 @pytest.mark.parametrize(
     ("prim", "rule", "text"),
     [
-        (catalog.reduce_sum, Slopes(x=1), "Slopes is for element-wise primitives, and reduce_sum is none"),
+        (catalog.reduce_sum, Slopes(x=1), "Slopes is for element-wise primitives, and reduce_sum is not"),
         (catalog.tanh, Slopes(z=1), r"Slopes\(z=...\) of tanh: there is no such operand; there are x"),
         (catalog.mul, Slopes(x=lambda g: g), r"Slopes\(x=...\) of mul asks for 'g'; it may ask for out, x, x_spec, y"),
         (catalog.reduce_sum, Linear(x=lambda g, axis: g), "asks for 'axis'; it may ask for axes, g, out, x, x_spec"),
