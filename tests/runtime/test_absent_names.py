@@ -25,7 +25,7 @@ from tenferro_tensor_core.absent import AbsentNameError, nearest
         ("fill_diagonal", "; write x[i, i] = values with i = tr.arange(n)"),
         ("svd", "; write tr.linalg.svd"),
         ("rfft", "; write tr.fft.rfft"),
-        ("shares_memory", "; use nothing: no value sees the memory of another"),
+        ("shares_memory", "; use nothing: values never share memory visibly"),
         ("qqqqq", ""),
     ],
 )

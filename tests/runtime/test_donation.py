@@ -249,8 +249,8 @@ def test_every_use_afterwards_names_the_call(use) -> None:
     f = tr.compile(step, donate=0)
     x = fresh(4, 4)
     f(x, fresh(4, 4))
-    pattern = r"a tensor float64\[4, 4\] was given to step at .*test_donation.py:\d+, which may have written over it "
-    with pytest.raises(tr.DonatedError, match=pattern + r"\(donate=\), and is used afterwards; use the result"):
+    pattern = r"a tensor float64\[4, 4\] was donated to step at .*test_donation.py:\d+ \(donate=\), which may have "
+    with pytest.raises(tr.DonatedError, match=pattern + "overwritten it, and is used afterwards; use the result"):
         use(x)
     assert x.shape == (4, 4)  # what it was is no secret
 
@@ -260,7 +260,7 @@ def test_a_second_donation_is_refused_on_every_way() -> None:
     for _ in range(6):
         x = fresh(4, 4)
         f(x, fresh(4, 4))
-        with pytest.raises(tr.DonatedError, match=r"was given to .*<lambda> at .*test_donation.py"):
+        with pytest.raises(tr.DonatedError, match=r"was donated to .*<lambda> at .*test_donation.py"):
             f(x, fresh(4, 4))
 
 

@@ -551,7 +551,7 @@ def test_a_spec_that_inference_denies_is_refused(line: Path) -> None:
     def lie(plain, about, arrays):
         plain["tables"]["programs"][0]["equations"][0][2] = [len(plain["tables"]["specs"]) - 1]
 
-    with pytest.raises(ProgramFileError, match="is recorded as .*, but inference gives"):
+    with pytest.raises(ProgramFileError, match="is recorded as .*, but inferred as"):
         load(rewritten(line, lie))
 
 

@@ -247,7 +247,7 @@ def test_elements_of_a_leaked_value_are_no_matter_of_a_trace_that_has_ended(use)
 def test_sizes_of_a_leaked_value_say_where_they_may_come_from() -> None:
     leaked = []
     tr.compile(lambda x: leaked.append(x * 2) or x)(X)
-    with pytest.raises(InconclusiveDimError, match="kept longer than its trace has such sizes: return it instead"):
+    with pytest.raises(InconclusiveDimError, match="outlived its trace has such sizes: return it instead"):
         grad(lambda x: tr.sum(x * leaked[0]))(X)
 
 

@@ -68,7 +68,7 @@ def test_sizes_must_fit() -> None:
     with pytest.raises(ShapeError, match=r"axis 0 of input 1 .* has extent 5, but the program needs n \+ 1 = 3 with"):
         program.run(np.ones((2, 2)), np.ones(5))
     with pytest.raises(
-        tr.ProgramError, match=r"of the program is float64\[n, n\], got float64\[2\]; only sizes are op"
+        tr.ProgramError, match=r"of the program is float64\[n, n\], got float64\[2\]; only sizes are sy"
     ):
         program.run(np.ones(2), np.ones(3))
     fixed = tr.trace(lambda x: x, Spec((n, 3), F8))

@@ -210,7 +210,7 @@ def test_deterministic_programs_keep_the_bits_of_single_steps() -> None:
         return tr.scan(lambda c, row: (tr.sqrt(tr.abs(c * 0.5 + row)), None), tr.zeros(77), x)[0]
 
     x = tensor(np.random.default_rng(0).normal(size=(30, 77)))
-    for f, form in ((added, "runs step by step: it is to keep the bits of single steps"), (scaled, NATIVE)):
+    for f, form in ((added, "runs step by step: it must preserve the bits of single steps"), (scaled, NATIVE)):
         exact = tr.compile(f, deterministic=True)
         for _ in range(3):
             assert exact(x).numpy().tobytes() == f(x).numpy().tobytes()

@@ -51,7 +51,7 @@ def prepare(machine: str) -> None:
     if machine == ALWAYS:
         from tenferro_runtime.whole import _cost
 
-        _cost.WORTH_WAITING_NS = _cost.COMPILER_NS = _cost.EQUATION_NS = -1  # type: ignore[misc]
+        _cost.WAIT_MIN_NS = _cost.COMPILER_NS = _cost.EQUATION_NS = -1  # type: ignore[misc]
 
 
 def main() -> None:

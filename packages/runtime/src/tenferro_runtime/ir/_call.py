@@ -127,7 +127,7 @@ def require_fit(program: Program, specs: Sequence[Spec]) -> None:
             continue
         raise ProgramError(
             f"input {i} ({program.label(program.input_ids[i])}) of the program is {b!r}, got {a!r}; "
-            + ("only sizes are open: " if open_ else "")
+            + ("only sizes are symbolic: " if open_ else "")
             + "convert the operand, or trace the function for such operands",
             input=i,
         )

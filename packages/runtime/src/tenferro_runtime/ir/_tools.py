@@ -93,7 +93,7 @@ class Tooled:
 
         Args:
             path: the file to write, if any.
-            format: ``"dot"`` or ``"html"``; by default that of the path.
+            format: ``"dot"``, ``"svg"`` or ``"html"``; by default that of the path.
 
         Returns:
             The text of the graph.

@@ -65,13 +65,20 @@ PASSES: tuple[Pass, ...] = (
     schedule,
     put_off_updates,
 )
-"""The standard order: calls hide equal work, dead work is not worth folding, folding and sharing leave dead ends."""
+"""The standard order: inlining exposes equal work, dead work is not folded, folding and sharing leave dead code."""
 
 _KEEPING_BITS = keeping_bits(PASSES)
 
 
 def optimise(program: Program) -> Program:
-    """The program after the standard passes that keep every bit; a runtime has those that round, too."""
+    """Run the standard passes that preserve every bit; a runtime also has passes that round.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The optimized program.
+    """
     for run in _KEEPING_BITS:
         program = run(program)
     return program

@@ -1,4 +1,4 @@
-"""Branches that make zeros with windows in them, or nothing but zeros, start from what their result is added to."""
+"""Branches that return zeros, possibly with windows in them, start from the value that their result is added to."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tenferro_tensor import catalog as c
 
 
 def start_branches_from_sums(program: Program, run: Callable[[Program], Program]) -> Program:
-    """Where some branch gives zeros and the result is added to a value, let the branches take the value and add to it.
+    """If a branch returns zeros and the result is added to a value, let the branches take the value and add to it.
 
     Args:
         program: the program.
-        run: the pass that accumulates inside of branches.
+        run: the pass that accumulates inside branches.
     """
     branching = {v: eq for eq in program.equations if eq.op.primitive.name == "cond" for v in eq.results}
     if not branching:
@@ -25,7 +25,7 @@ def start_branches_from_sums(program: Program, run: Callable[[Program], Program]
     uses = Counter([v for eq in program.equations for v in eq.variables])
     uses.update(program.output_ids)
     at = {v: i for i, eq in enumerate(program.equations) for v in eq.results}
-    totals: dict[int, dict[int, int]] = {}  # by the first result of branches: the value that a result is added to
+    totals: dict[int, dict[int, int]] = {}  # the value that a result is added to, by the first result of the branches
     stands_for: dict[int, int] = {}
     for eq in program.equations:
         if eq.op.primitive is not c.add or len(eq.variables) < 2:
@@ -56,7 +56,7 @@ def start_branches_from_sums(program: Program, run: Callable[[Program], Program]
 
 
 def _adding(op: Op, which: tuple[int, ...], run: Callable[[Program], Program]) -> Op:
-    """The choice among branches that take values behind their operands, and add them to the outputs `which`."""
+    """The choice among branches that take further operands and add them to the outputs `which`."""
     return op.primitive.op(branches=tuple([run(_starting(branch, which)) for branch in op.params["branches"]]))
 
 

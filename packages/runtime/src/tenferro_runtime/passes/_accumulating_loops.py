@@ -1,4 +1,4 @@
-"""Loops that add to a carry start from what their result is added to."""
+"""Loops that sum into a carry start from the value that their result is added to."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tenferro_tensor import catalog as c
 Maker = Callable[[Operand], Equation | None]
 
 SUMMING: Final[dict[Primitive, Callable[[Equation, int], int | None]]] = {}
-"""Primitives whose results may be sums that start from an operand: for a result, the position of that operand."""
+"""Primitives whose results may be sums that start from an operand: maps a result to the position of that operand."""
 
 
 def start_loops_from_sums(program: Program) -> Program:
-    """Where a loop sums into a carry from zero on, and its sum is added to a value, let it start from the value."""
+    """If a loop sums into a carry that starts at zero, and its sum is added to a value, start from the value."""
     loops = {
         v: eq
         for eq in program.equations
@@ -29,7 +29,7 @@ def start_loops_from_sums(program: Program) -> Program:
         return program
     uses = _uses(program)
     at = {v: i for i, eq in enumerate(program.equations) for v in eq.results}
-    starts: dict[int, dict[int, int]] = {}  # by the first result of a loop: replacements of operands
+    starts: dict[int, dict[int, int]] = {}  # replacements of operands, by the first result of the loop
     stands_for: dict[int, int] = {}
     for eq in program.equations:
         if eq.op.primitive is not c.add or len(eq.variables) < 2:
@@ -58,7 +58,7 @@ def start_loops_from_sums(program: Program) -> Program:
 
 
 def _start_of(program: Program, loop: Equation, k: int) -> int | None:
-    """The position of the operand that starts a sum, which is zero."""
+    """The position of the zero operand that a sum starts from."""
     starts = SUMMING.get(loop.op.primitive)
     if starts is not None:
         start = starts(loop, k)
@@ -83,12 +83,12 @@ def is_zero(program: Program, v: Operand) -> bool:
 
 
 def _sums(body: Program, start: int, end: int) -> bool:
-    """Whether an output is an input plus what does not depend on that input."""
+    """Whether an output is an input plus terms that do not depend on that input."""
     return start != end and _summed_into(body, end) == start
 
 
 def _summed_into(body: Program, end: int) -> int | None:
-    """The input of which an output is the sum with what does not depend on that input, or which the output is."""
+    """The input that an output equals, up to added terms that do not depend on that input."""
     made = {v: eq for eq in body.equations for v in eq.results}
     uses = _uses(body)
     v = end

@@ -1,4 +1,4 @@
-"""Rules about blocks at computed starts: what is written at a place and read there again, or written over."""
+"""Rules for blocks at computed starts: blocks that are written and then read or overwritten at the same start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenferro_tensor import catalog as c
 
 
 def same_starts(work: Rewriting, a: Sequence[Operand], b: Sequence[Operand]) -> bool:
-    """Whether two blocks of equal extents begin at the same place."""
+    """Whether two blocks of equal extents have equal starts."""
     for u, v in zip(a, b, strict=True):
         if u != v:
             first = work.number(u)
@@ -21,7 +21,7 @@ def same_starts(work: Rewriting, a: Sequence[Operand], b: Sequence[Operand]) -> 
 
 
 def _read(work: Rewriting, eq: Equation) -> int | None:
-    """A block that has just been written there."""
+    """A read of a block that has just been written is that block."""
     x, *starts = eq.operands
     made = work.maker(x, c.dynamic_update_slice)
     if made is None:
@@ -32,7 +32,7 @@ def _read(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _written(work: Rewriting, eq: Equation) -> int | None:
-    """A block that is there already, or one that takes the place of another."""
+    """A write of a block that is already there, or over a block just written."""
     x, update, *starts = eq.operands
     read = work.maker(update, c.dynamic_slice)
     if read is not None and read.operands[0] == x and same_starts(work, read.operands[1:], starts):

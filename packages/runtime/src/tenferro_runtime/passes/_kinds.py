@@ -1,4 +1,4 @@
-"""Kinds of passes, by what they promise about the bits of results."""
+"""Kinds of passes, by what they guarantee about the bits of results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pass = Callable[[Program], Program]
 
 
 class _Marked:
-    """A pass of a kind that deterministic runtimes leave out."""
+    """A pass of a kind that deterministic runtimes omit."""
 
     __name__: str
     kind: ClassVar[str]
@@ -30,10 +30,10 @@ class _Marked:
 
 
 class Rounding(_Marked):
-    """A pass that may change how results are rounded: the order of a sum, or a product instead of a power.
+    """A pass that may change rounding: the order of a sum, or a product instead of a power.
 
-    All other passes keep every bit of what they rewrite (NaN payloads aside); a deterministic runtime leaves these out.
-    They wait until the steps on narrow floats are widened, for each of these rounds its result.
+    All other passes preserve every bit (except NaN payloads); a deterministic runtime omits these. They run after steps
+    on narrow floats are widened, because each of those steps rounds its result.
     """
 
     kind = "rounding"
@@ -43,20 +43,34 @@ class Rounding(_Marked):
 
 
 class Rearranging(_Marked):
-    """A pass that keeps the bits of what it rewrites, but may let results lie in memory in another way.
+    """A pass that preserves bits but may change the memory layout of results.
 
-    Sums and products of matrices that read them may round otherwise for that, so a deterministic runtime leaves these
-    passes out as well.
+    Sums and matrix products that read them may then round differently, so a deterministic runtime omits these passes as
+    well.
     """
 
     kind = "rearranging"
 
 
 def keeping_bits(passes: tuple[Pass, ...]) -> tuple[Pass, ...]:
-    """Those of the passes that keep every bit of what they rewrite."""
+    """The passes that preserve every bit of the equations that they rewrite.
+
+    Args:
+        passes: any passes.
+
+    Returns:
+        Those that are not `Rounding`.
+    """
     return tuple([p for p in passes if not isinstance(p, Rounding)])
 
 
 def keeping_layout(passes: tuple[Pass, ...]) -> tuple[Pass, ...]:
-    """Those of the passes that also keep how results lie in memory, so that every bit of every program stays."""
+    """The passes that also preserve the memory layout of results, hence every bit of every program.
+
+    Args:
+        passes: any passes.
+
+    Returns:
+        Those that are neither `Rounding` nor `Rearranging`.
+    """
     return tuple([p for p in passes if not isinstance(p, (Rounding, Rearranging))])

@@ -1,4 +1,4 @@
-"""Prunings: cheaper ops, from the registry, for ops of which only some outputs are used."""
+"""Prunings: cheaper ops from the registry for ops with unused outputs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ Pruned = tuple[Op, tuple[int | None, ...]]
 
 
 def pruned(op: Op, used: tuple[bool, ...], *, rounding: bool = True) -> Pruned | None:
-    """The cheaper op, and for each old output its position among the new ones; ``None`` to keep the op.
+    """The cheaper op for an op with unused outputs.
 
     Args:
         op: an op of several outputs.
         used: which of them are used.
-        rounding: whether the outputs that are left may round in another way.
+        rounding: whether the remaining outputs may round differently.
+
+    Returns:
+        The op, and for each old output its position among the new ones, or ``None`` if it is gone; ``None`` to keep the
+        op.
 
     Raises:
         RegistryError: the pruning returned something else.
@@ -28,14 +32,14 @@ def pruned(op: Op, used: tuple[bool, ...], *, rounding: bool = True) -> Pruned |
     if not _fits(found, used):
         raise RegistryError(
             f"the pruning of {op.primitive.name} returned {found!r:.80} for the used outputs {used}; let it return an "
-            "op and a tuple with the new position of each output, None for those that are gone, or None to keep the op",
+            "op and a tuple with the new position of each output, None for removed ones, or None to keep the op",
             primitive=op.primitive.name,
         )
     return found  # type: ignore[no-any-return]
 
 
 def _fits(found: object, used: tuple[bool, ...]) -> bool:
-    """Each output that is used has a place, and the places are 0, 1, 2 and so on."""
+    """Whether each used output has a position, and the positions are 0, 1, 2 and so on."""
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Op):
         return False
     outputs = found[1]

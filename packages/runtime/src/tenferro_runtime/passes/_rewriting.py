@@ -1,4 +1,4 @@
-"""Local rewriting: one pass over a program, front to back, in which rules replace equations by equivalent ones."""
+"""Local rewriting: one pass over a program in which rules replace equations by equivalent ones."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_tensor import HOST, SCALARS, Op, Primitive, Spec, Tensor, catalog
 
 UNIFORM_SCAN_MAX_BYTES: Final = 4096
-"""Largest number of bytes of a constant that is looked through for being one number repeated."""
+"""Largest constant, in bytes, that is searched for being one repeated number."""
 
 _SPREAD: Final = frozenset({catalog.broadcast_in_dim, catalog.reshape, catalog.transpose})
 
 
 class Rewriting:
-    """A program while rules go over it; rules look at what is behind operands, and emit equations.
+    """A program while rules rewrite it; rules inspect the equations behind operands, and emit equations.
 
     Attributes:
         specs: spec of each variable, new ones included.
@@ -33,20 +33,20 @@ class Rewriting:
         self._next = max(self.specs, default=-1) + 1
 
     def maker(self, v: Operand, primitive: Primitive) -> Equation | None:
-        """The equation that makes a variable, where it is one of the primitive."""
+        """The equation that defines a variable, if it applies the given primitive."""
         eq = self._made.get(v) if v.__class__ is int else None
         return eq if eq is not None and eq.op.primitive is primitive else None
 
     def made_by(self, v: Operand) -> Equation | None:
-        """The equation that makes a variable."""
+        """The equation that defines a variable."""
         return self._made.get(v) if v.__class__ is int else None
 
     def used_once(self, v: int) -> bool:
-        """Whether a variable is read in one place only, as far as the program given says."""
+        """Whether the original program reads a variable exactly once."""
         return self.uses(v) == 1
 
     def uses(self, v: int) -> int:
-        """In how many places a variable is read, as far as the program given says; new ones count as read in one."""
+        """How often the original program reads a variable; 1 for new variables."""
         if self._uses is None:
             self._uses, now = {}, self._stands_for
             for eq in self.program.equations:
@@ -76,14 +76,14 @@ class Rewriting:
         return found
 
     def emit(self, op: Op, operands: Sequence[Operand], spec: Spec, source: Any) -> int:
-        """A new equation of one result; the rules see it like all others."""
+        """Emit an equation with one result; rules apply to it as well."""
         v = self._next
         self._next += 1
         self.specs[v] = spec
         return self._take(Equation(op, tuple(operands), (v,), source))
 
     def constant(self, value: Tensor) -> int:
-        """A new constant."""
+        """Add a constant."""
         v = self._next
         self._next += 1
         self.specs[v], self._constants[v] = value.spec, value
@@ -99,7 +99,7 @@ class Rewriting:
         return eq.results[0]
 
     def run(self) -> Program:
-        """The program after the rules; the same object where none of them found anything."""
+        """The rewritten program; the same object if no rule applied."""
         program, rules = self.program, self.rules
         stands_for = self._stands_for
         get = stands_for.get
@@ -129,7 +129,7 @@ class Rewriting:
 
 
 Rule = Callable[[Rewriting, Equation], int | None]
-"""Returns the variable that replaces the equation's only result, or ``None`` to leave the equation alone."""
+"""Returns the variable that replaces the equation's only result, or ``None`` to keep the equation."""
 
 Rules = Mapping[Primitive, Sequence[Rule]]
 

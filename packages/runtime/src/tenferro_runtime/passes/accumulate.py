@@ -1,8 +1,8 @@
-"""Accumulate: what is zero but for a window is added where the window is, in the array that it is added to.
+"""Accumulate: an array that is zero outside a window is added by updating that window of the other summand.
 
-Derivatives of reads are such arrays: the cotangent of ``a[i, j]`` is a whole array with one element, and a sum of many
-of them, formed as it is written, costs the size of `a` for each. A scatter into the other summand costs the window;
-where nobody else needs that summand, it is its memory that is written to.
+Derivatives of reads are such arrays: the cotangent of ``a[i, j]`` is a full array with one nonzero element, and a sum
+of many of them costs the size of `a` for each. An update of the other summand costs the window, and runs in place if
+that summand has no other reader.
 """
 
 from __future__ import annotations
@@ -24,33 +24,42 @@ from tenferro_tensor_core import DimLike
 __all__ = ["SUMMING", "accumulate", "accumulate_in_body"]
 
 _WINDOWED: Final = frozenset({c.scatter, c.dynamic_update_slice, c.pad, c.add})
-"""Primitives whose results may be zero but for windows."""
+"""Primitives whose results may be zero outside windows."""
 
 WINDOW_MIN_RATIO: Final = 4
-"""A padded array is added window by window where it is this many times as large as the window."""
+"""A padded array is added by its window if it is at least this many times larger than the window."""
 
 PADDED_MAX_ELEMENTS: Final = 16
-"""In the body of a loop, arrays of at most this many elements are padded and added as a whole."""
+"""In the body of a loop, arrays of at most this many elements are padded and added in full."""
 
 ZERO_SCAN_MAX_ELEMENTS: Final = 1 << 16
-"""Elements of a constant that are looked through for being zero: larger zeros are one element, repeated."""
+"""Largest constant, in elements, that is searched for being zero; larger zeros are one repeated element."""
 
 
 @Rounding
 def accumulate(program: Program) -> Program:
     """Add scattered updates, updated blocks and padded arrays to the other summand directly.
 
-    Of elements that several updates meet, the sum is formed in another order; ``-0.0 + 0.0`` outside stays ``-0.0``.
+    Elements in several windows are summed in another order; outside windows ``-0.0 + 0.0`` stays ``-0.0``.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
     return _run(program, RULES)
 
 
 def accumulate_in_body(program: Program, *, in_turn: bool) -> Program:
-    """The same for the body of a loop, where a sum is a carry that is updated in place: windows of any size are added.
+    """The same for the body of a loop whose sum is a carry, updated in place: windows of any size are added.
 
     Args:
         program: the body.
-        in_turn: only for updates that meet each element once: as if the sums were formed one after the other.
+        in_turn: only updates that meet each element once, as if the sums were formed one after the other.
+
+    Returns:
+        The rewritten body.
     """
     return _run(program, IN_TURN if in_turn else IN_BODY)
 
@@ -69,7 +78,7 @@ def _added(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1) -> int | None:
-    """The sum of `total` and `v`, where `v` is zeros with windows in them that are read in so many places only."""
+    """The sum of `total` and `v`, if `v` is zero outside windows and read at most `reads` times."""
     made = work.made_by(v)
     if made is None or v == total or work.uses(v) > reads:  # type: ignore[arg-type]
         return None
@@ -95,13 +104,13 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
 
 
 def _may_be_windows(work: Rewriting, v: Operand, total: int) -> bool:
-    """Whether a summand is made by what makes windows; looked at first, since a long sum is entered at each summand."""
+    """Whether a summand may consist of windows; a cheap first test, since each summand of a long sum is visited."""
     made = work.made_by(v)
     return made is not None and made.op.primitive in _WINDOWED and work.specs[v] is work.specs[total]  # type: ignore[index]
 
 
 def _started(work: Rewriting, x: Operand, total: int, eq: Equation) -> int | None:
-    """Where a chain of updates starts: from `total` instead of zeros."""
+    """A chain of updates that starts from `total` instead of zeros."""
     return total if _is_zero(work, x) else _onto(work, x, total, eq)
 
 
@@ -118,7 +127,7 @@ def _is_zero(work: Rewriting, v: Operand) -> bool:
 def _block_added(
     work: Rewriting, total: int, update: Operand | None, starts: Sequence[Operand], eq: Equation
 ) -> int | None:
-    """The block that begins at `starts`, with `update` added, is put back; `added_block` knows this form."""
+    """Read the block at `starts`, add `update`, and write it back; `added_block` recognizes this form."""
     if update.__class__ is not int:
         return None
     spec = work.specs[update]
@@ -164,12 +173,12 @@ def _is_worth_a_window(work: Rewriting, x: int, total: int) -> bool:
 
 
 def _may_crop(n: DimLike, program: Program) -> bool:
-    """Whether padding may take elements away. That a symbolic size is large enough is a guard: a slice asked for it."""
+    """Whether padding may remove elements; guards ensure that symbolic sizes are large enough."""
     return (n if isinstance(n, int) else extent_in_trace(n, program.examples)) < 0
 
 
 def _in_turn(work: Rewriting, update: Equation) -> bool:
-    """Whether an update meets each element once, where that is asked for."""
+    """Whether an update meets each element once, if that is required."""
     if work.rules is not IN_TURN or update.op.primitive is c.update_slice:
         return True
     indices = update.operands[1]

@@ -1,8 +1,8 @@
-"""Algebra: laws of arithmetic that hold in floating point, written as a table.
+"""Algebra: laws of arithmetic that hold in floating point, as a table.
 
-A law of `EXACT` keeps every bit of every value, infinities, NaN (payloads aside) and the signs of zeros included; why
-it does is said beside it. A law of `ROUNDING` is true for real numbers, and may change the last bit or a sign of zero.
-Nothing here changes a derivative: programs are differentiated after the passes, too.
+A law of `EXACT` preserves every bit, including infinities, NaN (except payloads) and signs of zeros, for the reason
+given with it. A law of `ROUNDING` holds for real numbers, and may change the last bit or a sign of zero. No law changes
+a derivative, because programs are also differentiated after the passes.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from tenferro_tensor import catalog as c
 
 
 class Hole(NamedTuple):
-    """Stands for any operand; the same hole for the same operand."""
+    """Matches any operand; the same hole matches equal operands."""
 
     name: str
 
 
 class Pattern(NamedTuple):
-    """A primitive applied to holes, numbers and forms."""
+    """A primitive applied to holes, numbers and patterns."""
 
     primitive: Primitive
     operands: tuple[Any, ...]
 
 
 class Law(NamedTuple):
-    """`left` may be replaced by `right` where the first array operand is of one of the kinds.
+    """Replaces `left` by `right` if the dtype of the first array operand is of one of the kinds.
 
     Attributes:
-        left: what is looked for.
-        right: what takes its place.
-        kinds: kind letters of the dtype of its first array operand, as NumPy has them.
+        left: the pattern.
+        right: the replacement.
+        kinds: NumPy's kind letters of the dtype of the first array operand.
         why: why the bits stay, or how they change.
     """
 
@@ -117,18 +117,32 @@ ROUNDING: Final[tuple[Law, ...]] = (
 
 @Rearranging
 def simplify(program: Program) -> Program:
-    """Apply the laws that keep every bit."""
+    """Apply the laws that preserve every bit.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     return Rewriting(program, _EXACT_RULES).run()
 
 
 @Rounding
 def simplify_rounding(program: Program) -> Program:
-    """Apply the laws that may change the last bit."""
+    """Apply the laws that may change the last bit.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     return Rewriting(program, _ROUNDING_RULES).run()
 
 
 def _rule(laws: tuple[Law, ...]) -> Rule:
-    """The first law that applies, of laws about one primitive."""
+    """The rule that applies the first matching law of one primitive."""
 
     def apply(work: Rewriting, eq: Equation) -> int | None:
         for v in eq.operands:
@@ -162,7 +176,7 @@ def _matches(work: Rewriting, wanted: tuple[Any, ...], operands: tuple[Operand, 
 
 
 def _is_number(value: Any, pattern: complex) -> bool:
-    """Equal, signs of zeros included."""
+    """Whether two numbers are equal, including signs of zeros."""
     if value is None or value != pattern:
         return False
     x, y = complex(value), complex(pattern)
@@ -170,7 +184,7 @@ def _is_number(value: Any, pattern: complex) -> bool:
 
 
 def _built(work: Rewriting, right: Hole | Pattern, holes: dict[Hole, Any], eq: Equation) -> int | None:
-    """The right side; everything in it has the spec of the left side, or the law does not apply."""
+    """Build the right-hand side; the law applies only if all its values have the spec of the left-hand side."""
     spec = work.specs[eq.results[0]]
     if isinstance(right, Hole):
         v = holes[right]
@@ -203,7 +217,7 @@ def _division_by_power_of_two(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _nothing_absorbs(work: Rewriting, eq: Equation) -> int | None:
-    """A nonzero first factor absorbs nothing, so that the operation is an ordinary product."""
+    """With a nonzero first factor, the operation is an ordinary product."""
     value, spec = work.number(eq.operands[0]), work.specs[eq.results[0]]
     if value is None or value == 0 or eq.operands[1].__class__ is not int or spec.dtype.kind != "f":
         return None

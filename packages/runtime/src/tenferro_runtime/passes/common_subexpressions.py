@@ -1,4 +1,4 @@
-"""Common subexpressions: the same op on the same operands is computed once, equal constants are one."""
+"""Common subexpressions: equal ops on equal operands are computed once, equal constants are stored once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, content, structural
 from tenferro_tensor import HOST, Primitive, Tensor, catalog
 
 SAMPLED_ELEMENTS: Final = 64
-"""Number of elements of a large constant that tell it apart from others before all of them are compared."""
+"""Number of elements of a large constant that are compared first, before all of them."""
 
 COMMUTES: Final[frozenset[Primitive]] = frozenset(
     {
@@ -23,17 +23,23 @@ COMMUTES: Final[frozenset[Primitive]] = frozenset(
 )  # fmt: skip
 """Primitives whose value has the same bits in either order, NaN payloads aside.
 
-Extrema are not among them (of 0.0 and -0.0 the order decides), nor are complex products: kernels with fused
-multiply-add round the imaginary part by the order of the factors.
+This excludes extrema (for 0.0 and -0.0 the order decides) and complex products: with fused multiply-add, the rounding
+of the imaginary part depends on the order of the factors.
 """
 
 
 def share_common_subexpressions(program: Program) -> Program:
-    """Let equal constants, and later equal equations, stand for the first one.
+    """Replace equal constants, and later equal equations, by the first one.
 
     Constants are equal by bits, dtype and layout. Ops are pure and interned, so identity decides; ops that hold
     programs are equal where the programs have one structure; operands of `COMMUTES` are put in order for the
     comparison. Results whose shapes have sizes of their own, known only while the program runs, are left apart.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
     stands_for = _equal_constants(program.constants)
     known: dict[tuple[Any, ...], tuple[int, ...]] = {}

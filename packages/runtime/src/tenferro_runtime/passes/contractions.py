@@ -1,7 +1,7 @@
-"""Contractions: transpositions become axis numbers of what reads them, and sums of products become products.
+"""Contractions: folds transpositions into the axis numbers of their readers, and turns sums of products into products.
 
-A transposed matrix costs a matrix product nothing, yet as a step of its own it costs a call. A sum over products of
-broadcast arrays never needs the array of products. Kernels may add up in another order than before.
+A matrix product reads a transposed matrix at no cost, while a separate transposition costs a call. A sum over products
+of broadcast arrays never needs the array of products. Kernels may sum in a different order than before.
 """
 
 from __future__ import annotations
@@ -18,17 +18,24 @@ from tenferro_tensor_core import complex64, complex128, float32, float64
 Ints = tuple[int, ...]
 
 BLAS: Final = frozenset({float32, float64, complex64, complex128})
-"""Dtypes that have fast matrix products."""
+"""Dtypes with fast matrix products."""
 
 
 @Rounding
 def fold_into_contractions(program: Program) -> Program:
-    """Fold transpositions and conjugations into `dot_general` and sums, and make contractions of sums of products."""
+    """Fold transpositions and conjugations into `dot_general` and sums, and contract sums of products.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     return Rewriting(program, _RULES).run()
 
 
 def _operand_of_dot(work: Rewriting, eq: Equation) -> int | None:
-    """``dot(transpose(x), y)`` reads the axes of x where that keeps the order of the free ones."""
+    """``dot(transpose(x), y)`` reads the axes of x directly if that preserves the order of the free axes."""
     contract, batch = eq.op.params["contract"], eq.op.params["batch"]
     out = work.specs[eq.results[0]]
     for side in (0, 1):
@@ -67,11 +74,11 @@ def _conjugated_operands(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _transposed(work: Rewriting, eq: Equation) -> int | None:
-    """``transpose(dot(x, y))`` is ``dot(y, x)``, or has its batch axes in another order, where nobody else reads it."""
+    """``transpose(dot(x, y))`` is ``dot(y, x)``, or has its batch axes in another order, if it has no other reader."""
     x, out = eq.operands[0], work.specs[eq.results[0]]
     before = work.maker(x, c.transpose)
     permutation: Ints = eq.op.params["permutation"]
-    if before is not None:  # two that met by what was done here
+    if before is not None:  # two transpositions that this pass has brought together
         first = before.op.params["permutation"]
         permutation = tuple([first[p] for p in permutation])
         if permutation == tuple(range(out.ndim)):
@@ -96,7 +103,7 @@ def _transposed(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _lifted(work: Rewriting, eq: Equation) -> int | None:
-    """Element-wise work on arrays that are all transposed in one way is done on them before they are."""
+    """Moves a transposition behind an element-wise op whose operands are all transposed in the same way."""
     common = None
     sources: list[Operand] = []
     for v in eq.operands:
@@ -117,7 +124,7 @@ def _lifted(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _summed(work: Rewriting, eq: Equation) -> int | None:
-    """A sum over a transposed array, over a sum, or over a product whose factors have different axes."""
+    """Rewrites a sum over a transposed array, over a sum, or over a product whose factors have different axes."""
     x, axes, out = eq.operands[0], eq.op.params["axes"], work.specs[eq.results[0]]
     before = work.maker(x, c.transpose)
     if before is not None:
@@ -139,7 +146,7 @@ def _summed(work: Rewriting, eq: Equation) -> int | None:
 
 
 class _Factor(NamedTuple):
-    """A factor of a product: what is repeated, and which axis of the product each of its axes is."""
+    """A factor of a product: the array before broadcasting, and the product's axis for each of its axes."""
 
     variable: int
     axes: Ints
@@ -155,10 +162,10 @@ def _factor(work: Rewriting, v: Operand) -> _Factor | None:
 
 
 def _contracted(work: Rewriting, eq: Equation, product: Equation) -> int | None:
-    """``sum(x * y)`` as a contraction: all summed axes are in both factors, and no kept one is.
+    """``sum(x * y)`` as a contraction, if both factors have all summed axes and share no kept axis.
 
-    Then it is one product of matrices or vectors. With axes that both keep it would be many small products, which the
-    loop over elements does better; and an inner product of what element-wise steps make is the end of that loop.
+    The contraction is then one product of matrices or vectors. With shared kept axes it would be many small products,
+    which a loop over elements computes faster; and an inner product of element-wise results is fused into that loop.
     """
     factors = [_factor(work, v) for v in product.operands]
     x, y = factors
@@ -173,7 +180,7 @@ def _contracted(work: Rewriting, eq: Equation, product: Equation) -> int | None:
         return None
     rank = work.specs[product.results[0]].ndim
     if len(kept_x) + len(kept_y) + len(summed) != rank:
-        return None  # an axis that neither has repeats the result
+        return None  # an axis of neither factor repeats the result
     if kept_x and kept_y and kept_x[0] > kept_y[0]:
         x, y, kept_x, kept_y = y, x, kept_y, kept_x
     contract = tuple([x.axes.index(a) for a in summed]), tuple([y.axes.index(a) for a in summed])

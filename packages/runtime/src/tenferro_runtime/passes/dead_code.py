@@ -13,17 +13,30 @@ from tenferro_tensor_core import Guard
 
 
 def remove_dead_code(program: Program) -> Program:
-    """Keep the equations that the outputs depend on or that have effects, and of ops with several outputs what is used.
+    """Remove equations without effects that no output depends on, and unused outputs of ops.
 
-    The equation that defines a data-dependent size stays while an equation or an output mentions the
-    size; what was assumed of the size goes with it. Ops become cheaper by the prunings of the registry that keep bits.
+    The equation that defines a data-dependent size stays while an equation or an output mentions the size, as do guards
+    on the size. Prunings of the registry that preserve bits replace ops by cheaper ones.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
     return _cleaned(program, rounding=False)
 
 
 @Rounding
 def prune_outputs(program: Program) -> Program:
-    """As `remove_dead_code`, with the prunings that may round in another way: singular values without vectors."""
+    """As `remove_dead_code`, with prunings that may round differently, such as singular values without vectors.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     return _cleaned(program, rounding=True)
 
 
@@ -52,7 +65,7 @@ def _cleaned(program: Program, *, rounding: bool) -> Program:
 
 
 def _guards_of(program: Program, live: set[int]) -> tuple[Guard, ...]:
-    """The guards but for those on sizes that nothing defines any more."""
+    """The guards, without those on sizes that no equation defines any more."""
     gone = {name for name, v in definitions(program).items() if v not in live}
     return tuple([g for g in program.guards if not gone & (names_in(g.lhs) | names_in(g.rhs))])
 
@@ -67,7 +80,7 @@ def _pruned(eq: Equation, used: tuple[bool, ...], rounding: bool) -> Equation:
 
 
 def _prune_call(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
-    """A call whose program gives only what is used."""
+    """A call of the program without the unused outputs."""
     program: Program = op.params["program"]
     key = ("pruned", used)
     less = program.memo.get(key)

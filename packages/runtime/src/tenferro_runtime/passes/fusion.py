@@ -1,8 +1,8 @@
-"""Fusion: runs of element-wise steps, and the reduction after them, become one step with one kernel.
+"""Fusion: element-wise steps, and the reduction after them, become one step with one kernel.
 
-The equations are visited in an order that keeps what they depend on before them. A step that may be fused starts a
-region; the region takes in every step of the same iteration space that depends on it, and on nothing that is still to
-come. Then it is sealed: nothing in it can depend on anything that depends on it.
+Equations are visited in a topological order. A step that can be fused starts a region; the region takes in every step
+of the same iteration space that depends on it, and otherwise only on earlier steps. Then it is sealed, so that no step
+in it can depend on a step that depends on the region.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes.dead_code import remove_dead_code
 
 MAX_REGION_STEPS: Final = 64
-"""Element-wise steps of one region; longer kernels compile slowly and run out of registers."""
+"""Largest number of element-wise steps in a region; longer kernels compile slowly and spill registers."""
 
 MAX_REGION_INPUTS: Final = 12
-"""Operands of one region."""
+"""Largest number of operands of a region."""
 
 MAX_REGION_OUTPUTS: Final = 8
-"""Results of one region."""
+"""Largest number of results of a region."""
 
 MAX_HOIST_DISTANCE: Final = 6
-"""How far back the steps may lie that are carried out early, because a region waits for them."""
+"""Largest distance, in steps, of a step that is advanced because a region waits for it."""
 
 MAX_HOISTS: Final = 2
-"""How often a region has steps carried out early; their results live until it runs."""
+"""How often a region may advance other steps, whose results live until the region runs."""
 
 
 def fuse(program: Program, *, exact: bool = False) -> Program:
-    """Fuse what a backend can run as one kernel.
+    """Fuse steps that a backend can run as one kernel.
 
-    Values that are read outside of their region are written, all others never reach memory. A region of one step stays
-    what it is. Nothing depends on the numbers of symbolic sizes.
+    Only values that are read outside their region are stored. A region of one step is left as it is. The result does
+    not depend on values of symbolic sizes.
 
     Args:
-        program: a program.
-        exact: fuse only steps whose results are the same bit for bit in any kernel, and keep the order of memory in
-            which these are handed on: other kernels read them, which may round otherwise where it is another one.
+        program: the program.
+        exact: fuse only steps whose results are bitwise equal in any kernel, and preserve the memory layout of stored
+            results, on which the rounding of their readers may depend.
     """
     candidates = Candidates(program, exact)
     return _Fuser(program, candidates, exact).run() if candidates.any else program
@@ -55,9 +55,9 @@ class _Growth:
         members: numbers of its equations.
         inside: variables that it defines.
         inputs: variables that it reads.
-        after: equations that wait for nothing but the region.
-        limit: the first equation that needs a value of the region in memory. What comes later in the program reads
-            it there: taking that in would only keep results alive for longer.
+        after: equations that wait only for the region.
+        limit: the first equation that needs a value of the region in memory; later equations read it there, and taking
+            them in would only extend lifetimes.
     """
 
     def __init__(self, space: Shape) -> None:
@@ -106,7 +106,7 @@ class _Fuser:
             self._seal(self._grown(i, pulls))
 
     def _define(self, i: int) -> list[int]:
-        """Equations that waited for nothing but this one."""
+        """The equations that waited only for this one."""
         free = []
         for v in self.equations[i].results:
             for j in self.readers.get(v, ()):
@@ -130,13 +130,13 @@ class _Fuser:
         return region
 
     def _join(self, region: _Growth, i: int, frontier: list[int]) -> None:
-        """Take an equation in, and look at who reads its result."""
+        """Take in an equation, and update the readers of its result."""
         eq = self.equations[i]
         reads = {v for v in eq.variables if v not in region.inside}
         full = len(region.members) >= MAX_REGION_STEPS or len(region.inputs | reads) > MAX_REGION_INPUTS
         if i > region.limit or full:
             if not reads.issuperset(eq.variables):
-                region.after.append(i)  # else it is ready without the region
+                region.after.append(i)  # otherwise it does not depend on the region
             return
         self.done[i] = True
         region.members.append(i)
@@ -153,7 +153,7 @@ class _Fuser:
                 region.after.append(j)
 
     def _pull(self, region: _Growth, frontier: list[int], tried: set[int]) -> None:
-        """Carry out what does not need the region, where a step that would join it waits for nothing else."""
+        """Advance equations that do not depend on the region, if a step that would join it waits only for them."""
         for v in sorted(region.inside):
             for i in self.readers.get(v, ()):
                 if self.done[i] or i in tried or i > region.limit or self.spaces[i] != region.space:
@@ -173,7 +173,7 @@ class _Fuser:
                     return
 
     def _plan(self, region: _Growth, i: int, depth: int) -> list[int] | None:
-        """Equations, the last of them `i`, that can be carried out in this order; steps of the region's space join."""
+        """Equations ending with `i` that can run in this order; those in the region's iteration space join it."""
         joins = self.spaces[i] == region.space
         if depth == 0 or (not joins and not region.inside.isdisjoint(self.equations[i].variables)):
             return None
@@ -181,7 +181,7 @@ class _Fuser:
         for v in sorted(self.missing[i]):
             j = self.producer[v]
             if not joins and self.spaces[j] == region.space:
-                return None  # it would be inside, and this equation before the region
+                return None  # it would join, but this equation runs before the region
             before = self._plan(region, j, depth - 1)
             if before is None:
                 return None
@@ -189,7 +189,7 @@ class _Fuser:
         return [*plan, i]
 
     def _seal(self, region: _Growth) -> None:
-        """Write the region, with the reductions of its results where these have no other readers."""
+        """Emit the region, including reductions of results that have no other readers."""
         members = sorted(region.members)
         inside = set(members)
         outputs = []
@@ -212,7 +212,7 @@ class _Fuser:
             heappush(self.ready, i)
 
     def _ends(self, outputs: list[int], inside: set[int]) -> list[int]:
-        """The reductions that end a region: one of each result, all of one kind over the same axes."""
+        """The reductions that end a region: one for each result, all of one kind over the same axes."""
         found = []
         for v in outputs:
             readers = self.readers.get(v, ())

@@ -1,4 +1,4 @@
-"""Guards: conditions on sizes that follow from bounds or from other guards need not be tested."""
+"""Guards: removes conditions on sizes that follow from bounds or from other guards."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from tenferro_runtime.ir._program import Program
 from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, decide, dim
 
 _FROM: Final = {">": 1, ">=": 0, "<": -1, "<=": 0}
-"""What makes a bound a value that is reached."""
+"""Offset from the right-hand side of a strict inequality to the bound that is attained."""
 
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def simplify_guards(program: Program) -> Program:
-    """Drop guards that bounds, or the guards that stay, imply; those that stay keep their order and their lines."""
+    """Drop guards that follow from bounds or from the remaining guards, which keep their order and source lines.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     if definitions(program):
-        return program  # what was assumed of sizes that depend on data decides questions word for word
+        return program  # guards on data-dependent sizes answer questions literally, so they stay
     kept = list(_unimplied(_strongest(program.guards)))
     if len(kept) > 1:
         kept = list(_unimplied(reversed(kept)))[::-1]
@@ -26,7 +33,7 @@ def simplify_guards(program: Program) -> Program:
 
 
 def _strongest(guards: Sequence[Guard]) -> list[Guard]:
-    """The guards without bounds of a variable that another one surpasses: a loop over ``x[i]`` makes many of them."""
+    """The guards without weaker bounds of the same variable, of which a loop over ``x[i]`` produces many."""
     best: dict[tuple[Dim, bool], tuple[int, int]] = {}
     bounds = [_bound(guard) for guard in guards]
     for i, bound in enumerate(bounds):
@@ -39,7 +46,7 @@ def _strongest(guards: Sequence[Guard]) -> list[Guard]:
 
 
 def _bound(guard: Guard) -> tuple[Dim, bool, int] | None:
-    """A guard as a variable, whether it is bounded from below, and the bound."""
+    """A guard as a variable, whether the bound is a lower one, and the bound."""
     for v, op, n in ((guard.lhs, guard.op, guard.rhs), (guard.rhs, _MIRRORED[guard.op], guard.lhs)):
         if isinstance(n, int) and op in _FROM and _is_variable(v):
             return v, op[0] == ">", n + _FROM[op]
@@ -47,7 +54,7 @@ def _bound(guard: Guard) -> tuple[Dim, bool, int] | None:
 
 
 def _unimplied(guards: Iterable[Guard]) -> Iterable[Guard]:
-    """Those that do not follow from the ones before them."""
+    """The guards that do not follow from earlier ones."""
     facts = _Facts()
     for guard in guards:
         try:
@@ -55,12 +62,12 @@ def _unimplied(guards: Iterable[Guard]) -> Iterable[Guard]:
                 continue
             facts.learn(guard)
         except ShapeError:
-            pass  # the guards contradict each other: a size is beyond the bounds that they gave it
+            pass  # the guards contradict each other: a size is outside its bounds
         yield guard
 
 
 class _Facts:
-    """The content of guards: equalities and bounds of variables for substitution, and all other guards as they are."""
+    """Facts from guards: equalities and bounds of variables for substitution, and all other guards unchanged."""
 
     def __init__(self) -> None:
         self.said: set[tuple[DimLike, str, DimLike]] = set()
@@ -107,7 +114,7 @@ def _narrowed(v: Dim, op: str, other: DimLike) -> DimLike | None:
     elif op in ("<", "<="):
         high = other - (op == "<") if high is None else min(high, other - (op == "<"))
     elif other == low:
-        low += 1  # not its smallest value
+        low += 1  # excludes its smallest value
     else:
         return None
     return dim(name, min=low, max=high) if high is None or low <= high else None

@@ -1,4 +1,4 @@
-"""Identities: steps that give back their operand unchanged go."""
+"""Identities: removes steps that return their operand unchanged."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from tenferro_tensor import Primitive, catalog
 NEUTRAL: Final[frozenset[Primitive]] = frozenset(
     {catalog.convert, catalog.reshape, catalog.broadcast_in_dim, catalog.transfer}
 )
-"""Primitives that do nothing where the spec of the result is that of the operand."""
+"""Primitives that are identities if the spec of the result equals that of the operand."""
 
 
 def remove_identities(program: Program) -> Program:
-    """Let the operand of a conversion, reshape, broadcast or transfer to what it is already stand for the result.
+    """Remove conversions, reshapes, broadcasts and transfers whose result has the spec of the operand.
 
-    A transfer of a transfer in one memory may start from the first operand.
+    A transfer of a transfer within one memory starts from the first operand.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
     stands_for: dict[int, int] = {}
     placed: dict[int, int] = {}

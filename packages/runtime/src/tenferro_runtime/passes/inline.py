@@ -13,16 +13,23 @@ from tenferro_tensor.identity import identity
 from tenferro_tensor_core import Decisions
 
 INLINE_MAX_EQUATIONS: Final = 20_000
-"""Number of equations up to which a program may grow; a call that would lead beyond it stays a call."""
+"""Largest number of equations of an inlined program; a call that would exceed it stays a call."""
 
 Called = Callable[[Equation, Mapping[int, Spec]], Program | None]
-"""The program that an equation stands for, over the sizes of the program around it; ``None`` where it stays.
+"""Returns the program that replaces an equation, over the sizes of the enclosing program; ``None`` to keep it.
 
-The equation has the variables of that program, whose specs are given."""
+The equation has variables of the enclosing program, whose specs are given."""
 
 
 def inline_calls(program: Program) -> Program:
-    """Replace calls by what they do, so that the other passes see it."""
+    """Replace calls by the equations of the called programs, for the benefit of other passes.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     if all(eq.op.primitive is not call for eq in program.equations):
         return program
     return inlined(program, _called)
@@ -37,12 +44,12 @@ def _called(eq: Equation, specs: Mapping[int, Spec]) -> Program | None:
 
 
 def inlined(program: Program, called: Called, *, keep_lines: bool = True) -> Program:
-    """Replace equations by programs, and those in these programs likewise.
+    """Replace equations by programs, recursively.
 
     Args:
         program: the program.
-        called: gives the program that an equation stands for.
-        keep_lines: whether the equations keep their own lines, not that of the equation that they replace.
+        called: returns the program that replaces an equation.
+        keep_lines: whether the new equations keep their source lines, instead of that of the replaced equation.
     """
     return _Inliner(program, called, keep_lines).run()
 
@@ -70,7 +77,7 @@ class _Inliner:
         )
 
     def _copy(self, program: Program, names: dict[int, int], own: bool, line: Source = None) -> dict[int, int]:
-        """Append the equations of a program; `names` says what its variables are called here."""
+        """Append the equations of a program; `names` maps its variables to those of the new program."""
         for eq in program.equations:
             operands: tuple[Operand, ...] = tuple([names[v] if v.__class__ is int else v for v in eq.operands])
             here = Equation(eq.op, operands, eq.results, line or eq.source)
@@ -101,7 +108,7 @@ class _Inliner:
         return self.known[identity(c)]
 
     def _array(self, number: Literal, spec: Spec, eq: Equation) -> int:
-        """A number as the array that it stands for."""
+        """A number as the array that it represents."""
         v = self._constant(Primitive.adopt(number.value, dtype=spec.dtype, device=spec.place.device))
         if spec.shape:
             spread: Op = catalog.broadcast_in_dim.op(shape=spec.shape, dims=())

@@ -1,4 +1,4 @@
-"""Layout: steps that only move, repeat or convert elements are merged, undone, or done on less."""
+"""Layout: merges, cancels or shrinks steps that only move, repeat or convert elements."""
 
 from __future__ import annotations
 
@@ -20,17 +20,31 @@ SINKS: Final[frozenset[Primitive]] = frozenset(
         c.maximum, c.minimum, c.eq, c.ne, c.lt, c.le, c.gt, c.ge, c.bitwise_and, c.bitwise_or, c.bitwise_not,
     }
 )  # fmt: skip
-"""Element-wise primitives that give the same bits for one element and for many; vectorised functions need not."""
+"""Element-wise primitives with equal bits for one element and for many, unlike some vectorized functions."""
 
 
 def simplify_layout(program: Program) -> Program:
-    """Merge and undo views of views; every bit stays where it is in memory."""
+    """Merge and cancel views of views; the memory layout does not change.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     return Rewriting(program, _VIEWS).run()
 
 
 @Rearranging
 def rearrange_layout(program: Program) -> Program:
-    """Merge and undo steps that move, repeat or convert elements, and do arithmetic before elements are repeated."""
+    """Merge and cancel steps that move, repeat or convert elements, and compute before elements are repeated.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
+    """
     return Rewriting(program, _RULES).run()
 
 
@@ -66,7 +80,7 @@ def _transposed(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _reshaped(work: Rewriting, eq: Equation) -> int | None:
-    """Of a reshape, from where that started; of one number, a broadcast."""
+    """A reshape of a reshape starts from the first operand; one of a single number becomes a broadcast."""
     x, out = eq.operands[0], work.specs[eq.results[0]]
     if work.specs[x] is out:  # type: ignore[index]
         return x  # type: ignore[return-value]
@@ -133,7 +147,7 @@ def _sliced(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _converted(work: Rewriting, eq: Equation) -> int | None:
-    """A conversion of a conversion that lost nothing starts from what was there before."""
+    """A conversion of a lossless conversion starts from the first operand."""
     x, out = eq.operands[0], work.specs[eq.results[0]]
     if x.__class__ is int and work.specs[x] is out:
         return x
@@ -146,7 +160,7 @@ def _converted(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _scaled(work: Rewriting, eq: Equation) -> int | None:
-    """A contraction with an operand without axes is a product with a number, as the kernel computes it anyway."""
+    """A contraction with a 0-d operand is an element-wise product, which its kernel computes anyway."""
     out = work.specs[eq.results[0]]
     x, y = eq.operands
     for number, other in ((x, y), (y, x)):
@@ -158,7 +172,7 @@ def _scaled(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _is_one_step(a: np.dtype[Any], b: np.dtype[Any], to: np.dtype[Any]) -> bool:
-    """Whether converting a to b to c is converting a to c, for all values."""
+    """Whether converting a to b to c equals converting a to c, for all values."""
     if a.kind in "iu" and b.kind in "iu" and to.kind in "iu" and to.itemsize <= b.itemsize:
         return True  # modulo the smallest range
     # The conversion of an out-of-range float to an integer is undefined.
@@ -166,7 +180,7 @@ def _is_one_step(a: np.dtype[Any], b: np.dtype[Any], to: np.dtype[Any]) -> bool:
 
 
 def _is_exact(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
-    """Whether b holds every number of a."""
+    """Whether b represents every number of a."""
     if a.kind == "b" or a == b:
         return True
     if is_inexact(b) and a.kind in "iu":
@@ -178,7 +192,7 @@ def _is_exact(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
 
 
 def _sunk(work: Rewriting, eq: Equation) -> int | None:
-    """Element-wise work on arrays that all repeat their elements in one way is done before they are repeated."""
+    """Moves a broadcast behind an element-wise op whose operands are all broadcast in the same way."""
     common: Op | None = None
     sources = []
     shape: Any = None

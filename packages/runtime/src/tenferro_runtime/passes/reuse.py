@@ -1,4 +1,4 @@
-"""Reuse: an output of an op that runs anyway is not computed again by a cheaper op."""
+"""Reuse: takes a result from an op that runs anyway instead of computing it again with a cheaper op."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from tenferro_runtime.passes._prunings import pruned
 
 @Rounding
 def reuse_outputs(program: Program) -> Program:
-    """Let singular values alone be those of a decomposition of the same matrix, and so for all prunings.
+    """Replace a pruned op by the outputs of the full op on the same operands, such as singular values by an SVD's.
 
-    The dearer op moves up to where the cheaper one was: it needs the same operands.
+    The full op moves up to the position of the pruned one.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
-    dear = _dear(program)
+    dear = _full_ops(program)
     if not dear or all((eq.op, *eq.operands) not in dear for eq in program.equations):
         return program
     stands_for: dict[int, int] = {}
@@ -43,8 +49,8 @@ def reuse_outputs(program: Program) -> Program:
     return program.with_(equations=tuple(equations), output_ids=outputs)
 
 
-def _dear(program: Program) -> dict[tuple[Any, ...], tuple[Equation, int]]:
-    """By the op that would give one output alone, and its operands: the equation that gives it, and which it is."""
+def _full_ops(program: Program) -> dict[tuple[Any, ...], tuple[Equation, int]]:
+    """Maps each pruned op and its operands to the equation of the full op, and the output of it."""
     found: dict[tuple[Any, ...], tuple[Equation, int]] = {}
     same = Counter([eq.operands for eq in program.equations])
     for eq in program.equations:

@@ -1,4 +1,4 @@
-"""Schedule: an order of the equations under which less memory is alive at once."""
+"""Schedule: reorders equations to reduce the peak of live memory."""
 
 from __future__ import annotations
 
@@ -17,22 +17,28 @@ __all__ = ["EARLY_MIN_SHRINK", "VIEWS", "extent_in_trace", "peak_estimate", "sch
 VIEWS: Final = frozenset(
     {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}
 )
-"""Primitives whose result holds on to the memory of the operand, and has none of its own."""
+"""Primitives whose result is a view of the operand."""
 
 EARLY_MIN_SHRINK: Final = 4
-"""A step whose result is this many times smaller than its largest operand is done as soon as it can be."""
+"""A step whose result is at least this many times smaller than its largest operand runs as early as possible."""
 
 ASSUMED_SIZE: Final = 64
 """Value assumed for a symbolic size for which the trace had no example."""
 
 
 def schedule(program: Program) -> Program:
-    """Put off steps that allocate more than they free, and bring forward steps that shrink what they read.
+    """Delay steps that allocate more than they free, and advance steps that shrink their operands.
 
-    Every bit stays. Where the estimate of the peak does not fall, the program keeps the order of its source.
+    Bits do not change. The program keeps the order of its source unless the estimated peak falls.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The reordered program.
     """
     if len(program.equations) < 3 or definitions(program) or len(effects_of(program)) > 1:
-        return program  # sizes known only while the program runs, and effects, tie equations together beyond operands
+        return program  # data-dependent sizes and effects are dependences beyond operands
     memory = _Memory(program)
     order = _scheduled(program, memory)
     if all(a is b for a, b in zip(order, program.equations)):
@@ -41,17 +47,24 @@ def schedule(program: Program) -> Program:
 
 
 def peak_estimate(program: Program) -> int:
-    """Largest number of bytes that the results of equations take up at once, symbolic sizes as in the trace."""
+    """Estimate of the peak of live memory of the results, with example sizes for symbolic ones.
+
+    Args:
+        program: the program.
+
+    Returns:
+        Bytes.
+    """
     memory = _Memory(program)
     return memory.peak(program.equations)
 
 
 class _Memory:
-    """The bytes of results, the owners of the memory of views, and its readers."""
+    """The sizes of results in bytes, the owners of views' memory, and its readers."""
 
     def __init__(self, program: Program) -> None:
         self.owner: dict[int, int] = {}
-        self.reads: dict[int, list[int]] = {}  # by the first result: variables that own what an equation reads
+        self.reads: dict[int, list[int]] = {}  # owners of the memory that an equation reads, by its first result
         self.bytes: dict[int, int] = {}
         self.readers: dict[int, int] = {}
         weights: dict[Spec, int] = {}
@@ -72,7 +85,7 @@ class _Memory:
         self.kept = {self.owner.get(v, v) for v in program.output_ids}
 
     def peak(self, order: Sequence[Equation]) -> int:
-        """Largest sum of the bytes alive, for the equations in this order."""
+        """Largest number of live bytes for an order of the equations."""
         left = dict(self.readers)
         weigh, kept = self.bytes.get, self.kept
         now = most = 0
@@ -90,13 +103,21 @@ class _Memory:
         return most
 
     def frees(self, eq: Equation) -> int:
-        """Bytes of operands that nobody else reads."""
+        """Bytes of operands that have no other reader."""
         alone = [u for u in self.reads[eq.results[0]] if self.readers[u] == 1 and u not in self.kept]
         return sum([self.bytes.get(u, 0) for u in alone])
 
 
 def weight(spec: Spec, examples: Mapping[str, int]) -> int:
-    """Bytes of an array, symbolic sizes as in the trace."""
+    """Size of an array, with example sizes for symbolic ones.
+
+    Args:
+        spec: the spec.
+        examples: example sizes by name.
+
+    Returns:
+        Bytes.
+    """
     n = spec.dtype.itemsize
     for d in spec.shape:
         n *= extent_in_trace(d, examples) if isinstance(d, Dim) else d
@@ -104,7 +125,15 @@ def weight(spec: Spec, examples: Mapping[str, int]) -> int:
 
 
 def extent_in_trace(d: Dim, examples: Mapping[str, int]) -> int:
-    """A size for the examples, `ASSUMED_SIZE` where there is none; the nearest that its bounds allow."""
+    """A number for a size: from the examples or `ASSUMED_SIZE`, within its bounds.
+
+    Args:
+        d: the size.
+        examples: example sizes by name.
+
+    Returns:
+        The number.
+    """
     try:
         return evaluate(d, {name: examples.get(name, ASSUMED_SIZE) for name in d.variables})
     except ShapeError:
@@ -112,16 +141,16 @@ def extent_in_trace(d: Dim, examples: Mapping[str, int]) -> int:
 
 
 def _scheduled(program: Program, memory: _Memory) -> list[Equation]:
-    """Views and what weighs more than it frees wait for a reader; what shrinks its operands follows them."""
-    eager: dict[int, list[Equation]] = {}  # steps that shrink what they read, by what they read
-    late: set[int] = set()
+    """Delay views and steps that allocate more than they free; advance steps that shrink their operands."""
+    eager: dict[int, list[Equation]] = {}  # steps that shrink their operands, by operand
+    delayed: set[int] = set()
     for eq in program.equations:
         produced = sum([memory.bytes.get(v, 0) for v in eq.results])
         if eq.op.primitive in VIEWS or produced > memory.frees(eq):
-            late.add(id(eq))
+            delayed.add(id(eq))
         largest = max([memory.bytes.get(u, 0) for u in memory.reads[eq.results[0]]], default=0)
         if eq.op.primitive not in VIEWS and produced * EARLY_MIN_SHRINK <= largest:
-            late.discard(id(eq))
+            delayed.discard(id(eq))
             for u in set(eq.variables):
                 eager.setdefault(u, []).append(eq)
-    return reordered(program, late, eager)
+    return reordered(program, delayed, eager)

@@ -1,6 +1,6 @@
-"""Updates: a step that changes a part of an array comes after the steps that read the array.
+"""Updates: moves a step that changes a part of an array behind the steps that read the old array.
 
-Then nobody needs the array as it was, and the step may write into its memory.
+The step can then run in place, because the old array is dead.
 """
 
 from __future__ import annotations
@@ -13,14 +13,21 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import catalog as c
 
 UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice, c.update_slice})
-"""Primitives whose result is their first operand but for a part of it."""
+"""Primitives whose result is their first operand with a part replaced."""
 
 MAX_DISTANCE: Final = 1000
-"""Steps between an update and a reader up to which the reader is moved."""
+"""Largest distance, in steps, between an update and a reader that is moved before it."""
 
 
 def put_off_updates(program: Program) -> Program:
-    """Bring forward what reads an array that a step updates, unless it depends on that step."""
+    """Move readers of an updated array before the update, unless they depend on it.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The reordered program.
+    """
     order = list(program.equations)
     last: dict[int, int] = {}
     for i, eq in enumerate(order):
@@ -41,7 +48,7 @@ def put_off_updates(program: Program) -> Program:
 
 
 def _updated(eq: Equation) -> tuple[int, ...]:
-    """The arrays of which an equation changes a part, or which a loop starts from."""
+    """The arrays that an equation updates, or that a loop starts from."""
     if eq.op.primitive in UPDATES:
         return eq.variables[:1]
     if eq.op.primitive.name == "scan":
@@ -51,7 +58,7 @@ def _updated(eq: Equation) -> tuple[int, ...]:
 
 
 def _readers(segment: list[Equation], arrays: tuple[int, ...]) -> set[int]:
-    """The ids of the equations that read the arrays, and of what they depend on, without the first equation."""
+    """Ids of the equations that read the arrays and of their dependences, without the first equation."""
     after = set(segment[0].results)
     readers = []
     made: dict[int, Equation] = {}
@@ -62,7 +69,7 @@ def _readers(segment: list[Equation], arrays: tuple[int, ...]) -> set[int]:
         elif any(v in arrays for v in eq.variables) and not set(_updated(eq)) & set(arrays):
             readers.append(eq)
     found = {id(eq) for eq in readers}
-    for eq in readers:  # grows while it is walked
+    for eq in readers:  # grows while it is iterated
         for v in eq.variables:
             needed = made.get(v)
             if needed is not None and id(needed) not in found:

@@ -1,8 +1,8 @@
-"""Loops that Python has written out, found in recorded programs and recorded as loops.
+"""Rolls loops that Python unrolled while tracing back into loops.
 
-`_periods` finds stretches of equations that repeat, `_flow` says whether values go through them as through a loop,
-`_rows` knows which values are slices of one array, `_body` writes the body of the loop and `_moving` what is somewhere
-else in each iteration, `_loop` writes the loop around it, and `_roll` finds and writes all loops of a program.
+`_periods` finds runs of equations that repeat, `_flow` checks whether the dataflow through them is that of a loop,
+`_rows` tracks which values are slices of one array, `_body` writes the body of the loop and `_moving` its slices and
+updates at moving positions, `_loop` writes the loop around it, and `_roll` rolls all loops of a program.
 """
 
 from tenferro_runtime.rolling._roll import is_rolled, roll

@@ -1,4 +1,4 @@
-"""`GroupBody`: the body of a loop that was found, written from one of its groups."""
+"""`GroupBody`: writes the body of a rolled loop from one of its groups."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ONCE: Final = frozenset({
     catalog.dot_general, catalog.transpose, catalog.reshape, catalog.slice_, catalog.concatenate, catalog.reverse,
     catalog.reduce_sum, catalog.reduce_max, catalog.reduce_min, catalog.reduce_prod, catalog.broadcast_in_dim,
 })  # fmt: skip
-"""Primitives that are done once, before the loop, where nothing that they read changes; element-wise ones are, too."""
+"""Primitives hoisted out of the loop if their operands are invariant, in addition to element-wise ones."""
 
 
 class CannotRollError(Exception):
-    """A loop stays written out."""
+    """A loop cannot be rolled."""
 
     def __init__(self, flow: Flow) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class CannotRollError(Exception):
 
 
 class DelayChain:
-    """A value that is handed from group to group, and through `depth` carries one after the other."""
+    """A value that is passed from group to group through `depth` consecutive carries."""
 
     def __init__(self) -> None:
-        self.first: dict[int, Operand] = {}  # by how many groups back
+        self.first: dict[int, Operand] = {}  # values of the first groups, by distance
         self.inputs: list[int] = []
 
     def takes(self, first: dict[int, Operand]) -> bool:
-        """Let another reader share the chain, where it begins with the same values."""
+        """Let another reader share the chain if it starts with the same values."""
         if any(self.first.get(depth, v) != v for depth, v in first.items()):
             return False
         self.first.update(first)
@@ -46,10 +46,10 @@ class DelayChain:
 
 
 class GroupBody(BodyWriter):
-    """A loop while its body is written.
+    """The body of a loop while it is written.
 
     Args:
-        around: the program around it.
+        around: the enclosing program.
         listing: the program in which the loop was found.
         flow: the loop.
     """
@@ -60,8 +60,8 @@ class GroupBody(BodyWriter):
         self.groups = range(flow.first, flow.end)
         self.source = listing.equations[flow.begins].source
         self.chains: dict[tuple[int, int], list[DelayChain]] = {}
-        self.results: list[tuple[int, ...]] = []  # of the equations of a group
-        self.once: dict[int, int] = {}  # results of equations that are done before the loop
+        self.results: list[tuple[int, ...]] = []  # variables of the results of a group's equations
+        self.once: dict[int, int] = {}  # results of hoisted equations
 
     def result(self, equation: int, place: int) -> int:
         """A result of an equation of the group."""
@@ -95,7 +95,7 @@ class GroupBody(BodyWriter):
             self.results.append(made)
 
     def _is_once(self, eq: Equation, q: int) -> bool:
-        """Do an equation before the loop if all that it reads is from there."""
+        """Hoist an equation out of the loop if all its operands are invariant."""
         flow, p = self.flow, eq.op.primitive
         if q in flow.offsets or not (p.elementwise or p in _ONCE) or eq.op.symbolic:
             return False
@@ -111,7 +111,7 @@ class GroupBody(BodyWriter):
         spec = self.listing.program.specs[eq.results[0]]
         v = self.around.emit(eq.op, operands, spec, eq.source)
         self.once[q] = v
-        if p is catalog.broadcast_in_dim:  # nothing is gained by keeping copies of it
+        if p is catalog.broadcast_in_dim:  # a copy would gain nothing
             inner = [self.outer(u) if u.__class__ is int else u for u in operands]
             self.results.append((self.emit(eq.op, inner, spec, eq.source),))
         else:
@@ -134,7 +134,7 @@ class GroupBody(BodyWriter):
         return self.over(values, self.listing.program.specs[values[0]])
 
     def _literals(self, eq: Equation, k: int, values: Sequence[Any]) -> Operand:
-        """A number of each group."""
+        """The literal of an operand: the same in all groups, or one number for each."""
         if all(v == values[0] for v in values):
             return values[0]  # type: ignore[no-any-return]
         specs = self.listing.program.specs
@@ -154,7 +154,7 @@ class GroupBody(BodyWriter):
         return self.emit(catalog.broadcast_in_dim.op(shape=spec.shape, dims=()), (v,), spec, eq.source)
 
     def _chains(self) -> None:
-        """Make the carries: all of them are known before the first equation."""
+        """Create the carries before the first equation."""
         flow = self.flow
         for q, slots in enumerate(flow.slots):
             for k, slot in enumerate(slots):
@@ -171,7 +171,7 @@ class GroupBody(BodyWriter):
                 chain.inputs = [self.fresh(spec) for _ in range(max(chain.first))]
 
     def _first(self, slot: EarlierGroup, q: int, k: int) -> dict[int, Operand]:
-        """The values from before the loop that an operand is in its first groups, by how many groups back."""
+        """The values from before the loop that an operand has in the first groups, by distance in groups."""
         flow, depth = self.flow, slot.depth
         if depth >= len(self.groups):
             raise CannotRollError(flow)

@@ -1,4 +1,4 @@
-"""`BodyWriter`: equations of the body of a loop, and what the body takes from outside."""
+"""`BodyWriter`: the equations of the body of a loop, and the outside values that it takes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class BodyWriter:
         specs: spec of each variable of the body.
         constants: its constants.
         equations: its equations.
-        fixed: its variables for values from before the loop, by theirs.
-        slices: what the loop goes over, each with its variable in the body: the values of all iterations.
+        fixed: its variables for invariant values, by their variables outside.
+        slices: the values of all iterations that the loop iterates over, each with its variable in the body.
     """
 
     def __init__(self, around: Surroundings) -> None:
@@ -52,7 +52,7 @@ class BodyWriter:
         return v
 
     def outer(self, v: int) -> int:
-        """A value from before the loop, in the body."""
+        """The variable of an invariant value in the body."""
         around = self.around
         v = around.stands_for.get(v, v)
         known = self.fixed.get(v)
@@ -63,7 +63,7 @@ class BodyWriter:
         return known
 
     def over(self, values: Any, spec: Spec) -> int:
-        """The slice of a group: of an array around the loop, or of values that are put into one."""
+        """The variable of a per-iteration slice: of an outside array, or of values to be stacked into one."""
         key = values.tobytes() if isinstance(values, np.ndarray) else tuple(values)
         known = self._sliced.get((spec, key))
         if known is None:
@@ -72,7 +72,7 @@ class BodyWriter:
         return known
 
     def number(self, n: int) -> int:
-        """An integer, as a position."""
+        """An integer constant, as an index."""
         known = self._numbers.get(n)
         if known is None:
             known = self._numbers[n] = self.fresh(_INDEX)
@@ -80,7 +80,7 @@ class BodyWriter:
         return known
 
     def position(self, values: Sequence[int], source: Any) -> int:
-        """An integer of each group."""
+        """An index with one value for each group."""
         step = values[1] - values[0]
         if any(b - a != step for a, b in pairwise(values)):
             return self.over(np.array(values, dtype=np.int64), _INDEX)

@@ -1,4 +1,4 @@
-"""How values go through groups of equations that repeat: which are handed on, which stay, which differ."""
+"""Dataflow through repeating groups of equations: carried values, invariant values, and values that differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor_core import key_of
 
 MAX_DEPTH: Final = 4
-"""How many groups back a value may be read."""
+"""Largest distance, in groups, at which a value may be read."""
 
 
 class SameGroup(NamedTuple):
@@ -31,7 +31,7 @@ class EarlierGroup(NamedTuple):
 
 
 class SameValue(NamedTuple):
-    """The same in all groups."""
+    """The same value in all groups."""
 
     operand: Operand
 
@@ -43,7 +43,7 @@ class ManyValues(NamedTuple):
 
 
 Slot = SameGroup | EarlierGroup | SameValue | ManyValues
-"""What an operand is."""
+"""The origin of an operand."""
 
 
 @dataclass
@@ -53,10 +53,10 @@ class Flow:
     Attributes:
         start: position of the first equation of group 0 of the run.
         period: number of equations of a group.
-        first: the first group of the loop.
-        end: the group behind its last.
-        slots: what the operands of each equation of a group are.
-        offsets: for equations whose metadata says a position: that of each group of the run.
+        first: first group of the loop.
+        end: group after the last one of the loop.
+        slots: origins of the operands of each equation of a group.
+        offsets: for equations with a position in their metadata, that position in each group of the run.
     """
 
     start: int
@@ -73,7 +73,7 @@ class Flow:
 
     @property
     def ends(self) -> int:
-        """Position behind the last equation of the loop."""
+        """Position after the last equation of the loop."""
         return self.at(self.end)
 
     def at(self, group: int, equation: int = 0) -> int:
@@ -82,7 +82,7 @@ class Flow:
 
 
 class Listing:
-    """A program with the positions where variables are made and read."""
+    """A program with the positions where variables are defined and read."""
 
     def __init__(self, program: Program) -> None:
         self.program, self.equations = program, program.equations
@@ -96,12 +96,12 @@ class Listing:
         self.last_use.update(dict.fromkeys(program.output_ids, len(program.equations)))
 
     def position(self, v: Operand) -> int:
-        """Where a variable is made; -1 for inputs, constants and numbers."""
+        """Position where a variable is defined; -1 for inputs, constants and numbers."""
         return self.made.get(v, -1)  # type: ignore[arg-type]
 
 
 def offset_of(eq: Equation) -> tuple[int, ...] | None:
-    """The position in the metadata of a slice, an update or a pad, as far as it is known."""
+    """The position in the metadata of a slice, an update or a pad, if it is known."""
     params = eq.op.params
     if eq.op.primitive in (catalog.slice_, catalog.update_slice):
         return tuple([n if n.__class__ is int else -1 for n in params["start"]])
@@ -111,10 +111,10 @@ def offset_of(eq: Equation) -> tuple[int, ...] | None:
 
 
 def phase_of(listing: Listing, run: Stretch) -> int:
-    """Where in a period groups begin, such that the fewest values are handed from group to group."""
+    """The phase at which groups start, chosen so that the fewest values are carried between groups."""
     p = run.period
     begin = run.start + (run.length // p // 2) * p
-    reach: dict[int, int] = {}  # by position of the maker within the period: how far behind it the last reader is
+    reach: dict[int, int] = {}  # distance to the last reader, by position of the definition within the period
     for j in range(begin, begin + p):
         for v in listing.equations[j].variables:
             made = listing.position(v)
@@ -131,13 +131,13 @@ def phase_of(listing: Listing, run: Stretch) -> int:
         now += crossing[b]
         counts[b % p] += now
     phases = [(counts[(run.start + k) % p], k) for k in range(min(p, run.length % p + 1))]
-    spare = run.length // p > 3  # a whole group may be given up for a better beginning
+    spare = run.length // p > 3  # a better start may cost a whole group
     phases += [(counts[(run.start + k) % p], k) for k in range(len(phases), p)] if spare else []
     return min(phases)[1]
 
 
 def flow_of(listing: Listing, run: Stretch) -> Flow | None:
-    """The longest loop of the run around its middle, or ``None`` where values do not go through it as through one."""
+    """The longest loop around the middle of the run, or ``None`` if the dataflow is not that of a loop."""
     start = run.start + phase_of(listing, run)
     p = run.period
     groups = (run.start + run.length - start) // p
@@ -189,7 +189,7 @@ def _slot(listing: Listing, flow: Flow, operands: Sequence[Operand], middle: int
 
 
 class _Bounds:
-    """The groups between which all operands are what they are in the middle."""
+    """The range of groups in which all operands have the origins found in the middle."""
 
     def __init__(self, listing: Listing, flow: Flow, middle: int) -> None:
         self.listing, self.flow, self.middle = listing, flow, middle
@@ -197,7 +197,7 @@ class _Bounds:
         self.possible = True
 
     def require(self, operands: Sequence[Operand], wrong: list[int], depth: int) -> None:
-        """Leave out groups that are wrong; a carry may be anything from before in its first groups."""
+        """Exclude groups that differ; in the first groups, a carry may be any value from before the loop."""
         flow, middle = self.flow, self.middle
         if not wrong:
             return
@@ -214,13 +214,13 @@ class _Bounds:
                 self.carried.append((operands, early, depth))
 
     def after(self, position: int) -> None:
-        """Begin behind a position."""
+        """Exclude the groups that start before a position."""
         flow = self.flow
         if position >= flow.start:
             flow.first = max(flow.first, (position - flow.start) // flow.period + 1)
 
     def settled(self) -> Flow | None:
-        """The loop, where one is left."""
+        """The loop, or ``None`` if too few groups are left."""
         flow = self.flow
         changed = self.possible
         while changed:

@@ -1,4 +1,4 @@
-"""`write_loop`: a loop that was found, as one `scan`."""
+"""`write_loop`: writes a rolled loop as one `scan`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tenferro_tensor import HOST, Spec, catalog, tensor
 from tenferro_tensor_core import kind_of
 
 ROLLED: Final = "rolled"
-"""Under this name the body of such a loop remembers that Python wrote it out."""
+"""Key of a body's memo: the loop was unrolled by Python."""
 
 SPARSE_MAX_BYTES: Final = 1 << 20
-"""Where the values of few groups are read after the loop, those of all groups are kept up to this many bytes."""
+"""If the values of few groups are read after the loop, those of all groups are stacked up to this many bytes."""
 
 
 def write_loop(around: Surroundings, listing: Listing, flow: Flow, optimise: Callable[[Program], Program]) -> None:
-    """Write a loop as one `scan`; its results are rows from now on, or what the loop hands on last.
+    """Write a loop as one `scan`; its results become rows of stacked outputs or final carries.
 
     Raises:
         CannotRollError: it cannot be written, or costs more memory than the equations do.
@@ -40,14 +40,14 @@ class _Scan:
     def __init__(self, body: GroupBody) -> None:
         self.body, self.around, self.flow, self.listing = body, body.around, body.flow, body.listing
         self.length = len(body.groups)
-        self.first: list[int] = []  # of the carries, around the loop
+        self.first: list[int] = []  # outside variables of the carries
         self.carries: list[int] = []
         self.following: list[int] = []
-        self.last: dict[int, int] = {}  # variables of the program: which carry they are in the end
-        self.kept: list[tuple[int, int]] = []  # equation and result: whose values of all groups are kept
+        self.last: dict[int, int] = {}  # variables of the program, by the final carry that they equal
+        self.kept: list[tuple[int, int]] = []  # (equation, result) pairs whose values are stacked
 
     def write(self, optimise: Callable[[Program], Program]) -> None:
-        """Write the loop, and note what its results are."""
+        """Write the loop, and record its results."""
         body, around = self.body, self.around
         self._carry()
         self._results()
@@ -91,7 +91,7 @@ class _Scan:
         return self.listing.equations[self.flow.at(group, q)].results[r]
 
     def _results(self) -> None:
-        """Decide how what is read after the loop leaves it."""
+        """Decide which values leave the loop as carries and which as stacked rows."""
         body, around, flow = self.body, self.around, self.flow
         last_use, ends = self.listing.last_use, flow.ends
         for q, eq in enumerate(self.listing.equations[flow.begins : flow.at(flow.first + 1)]):
@@ -116,13 +116,13 @@ class _Scan:
                 self.kept.append((q, r))
 
     def _require_own_memory(self, q: int) -> None:
-        """Refuse to hand on a view, which sums and products may read in another order than an array of its own."""
+        """Reject a view as a carry: sums and products may read it in another order than a separate array."""
         eq = self.listing.equations[self.flow.at(self.flow.first, q)]
         if self.around.exact and eq.op.primitive in VIEWS and self.around.specs[eq.results[0]].ndim:
             raise CannotRollError(self.flow)
 
     def _hand_out(self, v: int, inner: int, spec: Spec) -> None:
-        """Let a value of the last group leave the loop as a carry that nobody reads."""
+        """Return a value of the last group as a carry that the body does not read."""
         around = self.around
         if spec.place is not HOST or kind_of(spec.dtype) not in "biufc":
             raise CannotRollError(self.flow)
@@ -136,7 +136,7 @@ class _Scan:
         self.following.append(inner)
 
     def _backwards(self) -> bool:
-        """Whether most of the arrays that the loop goes over are read from their ends."""
+        """Whether the loop reads most of its arrays in reverse."""
         ahead = back = 0
         for values, _ in self.body.slices:
             if values.__class__ is list:

@@ -1,4 +1,4 @@
-"""Slices, updates and pads that are somewhere else in each iteration, as steps that take the position as operands."""
+"""Slices, updates and pads whose position moves in each iteration, as ops that take the position as operands."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def moving(
     out: Spec,
     offsets: Sequence[tuple[int, ...]],
 ) -> int | None:
-    """The result of an equation that differs between groups by its position; ``None`` where it has no such form.
+    """The result of an equation that differs between groups only by a position; ``None`` if it has another form.
 
     Args:
         body: the body of the loop.
         groups: the equation in each group.
-        operands: in the body.
+        operands: the operands in the body.
         out: spec of the result.
         offsets: the position in each group.
     """
@@ -87,7 +87,7 @@ def _pad(
 
 
 def _crops(body: BodyWriter, pad: Equation) -> bool:
-    """Whether padding may take elements away; that a size is large enough is a guard: a slice asked for it."""
+    """Whether padding may remove elements; guards ensure that sizes are large enough."""
     examples = body.around.program.examples
     ends = (*pad.op.params["low"], *pad.op.params["high"])
     return any((n if n.__class__ is int else extent_in_trace(n, examples)) < 0 for n in ends)

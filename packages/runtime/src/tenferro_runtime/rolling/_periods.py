@@ -1,4 +1,4 @@
-"""Where equations of a program repeat with a period: near linear in their number."""
+"""Finds runs of equations that repeat with a period, in nearly linear time."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tenferro_runtime.passes.schedule import VIEWS
 from tenferro_tensor import Op, catalog
 
 WINDOWS: Final = (1, 2, 4, 8, 16, 32, 64)
-"""Lengths of the windows whose equal ones propose periods."""
+"""Lengths of windows; the distance of equal windows is a candidate period."""
 
-PROPOSED: Final = 6
-"""Periods that windows of one length propose at most."""
+MAX_PROPOSED: Final = 6
+"""Largest number of candidate periods from windows of one length."""
 
 _MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 
 _ALONE: Final = frozenset({catalog.define_size, catalog.dim_value, catalog.transfer})
-"""Primitives that stay where they are."""
+"""Primitives that must not be moved into a loop."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of equations each of which is like the one `period` equations later, as far as that one is inside.
+    """A run of equations, each of which has the key of the one `period` equations later.
 
     Attributes:
         start: position of the first equation.
@@ -39,14 +39,14 @@ class Stretch(NamedTuple):
 
     @property
     def saved(self) -> int:
-        """Equations that a loop would do without."""
+        """Number of equations that a loop saves."""
         return (self.length // self.period - 1) * self.period
 
 
 def keys_of(program: Program) -> np.ndarray:
-    """A number for each equation, the same for equations that differ in variables and positions at most.
+    """A key for each equation, equal for equations that differ only in variables, positions and values of literals.
 
-    Positions are where a slice or an update begins and how far a pad shifts; numbers beside arrays may differ in value.
+    Positions are the starts of slices and updates, and the shifts of pads.
     """
     kinds: dict[Op, Any] = {}
     table: dict[Any, int] = {}
@@ -71,7 +71,7 @@ def _kind(op: Op) -> Any:
     if op.primitive is catalog.slice_:
         return (catalog.slice_, params["stride"], *map(_extent, params["start"], params["limit"]))
     if op.primitive is catalog.pad and all(n.__class__ is int for n in params["low"]):
-        return (catalog.pad, params["interior"])  # the shapes say how far it is padded behind
+        return (catalog.pad, params["interior"])  # the shapes determine the padding at the end
     if op.primitive is catalog.update_slice:
         open_starts = tuple([None if n.__class__ is int else n for n in params["start"]])
         return (catalog.update_slice, params["stride"], params["mode"], open_starts)
@@ -83,9 +83,9 @@ def _extent(start: Any, limit: Any) -> Any:
 
 
 def runs_in(program: Program, keys: np.ndarray, min_steps: int, min_saved: int) -> list[Stretch]:
-    """The stretches with at least so many periods, those that save most first; they may overlap.
+    """The runs with at least `min_steps` periods, those that save most first; they may overlap.
 
-    Stretches of nothing but views are left out: they are read as rows of an array.
+    Runs that consist of views only are excluded, since they are read as rows of an array.
     """
     works = np.array([eq.op.primitive not in VIEWS for eq in program.equations], dtype=np.int64)
     before = np.concatenate([[0], np.cumsum(works)])
@@ -103,7 +103,7 @@ def runs_in(program: Program, keys: np.ndarray, min_steps: int, min_saved: int) 
 
 
 def _proposed(keys: np.ndarray, min_steps: int) -> set[int]:
-    """The distances at which windows come again most often."""
+    """The most frequent distances between equal windows."""
     found: set[int] = set()
     most = len(keys) // min_steps
     hashes, width = (keys.astype(np.uint64) + np.uint64(1)) * _MIXER, 1
@@ -117,6 +117,6 @@ def _proposed(keys: np.ndarray, min_steps: int) -> set[int]:
         again = hashes[order[1:]] == hashes[order[:-1]]
         distances = (order[1:] - order[:-1])[again]
         counts = np.bincount(distances[distances <= most])
-        best = np.argsort(counts)[::-1][:PROPOSED]
+        best = np.argsort(counts)[::-1][:MAX_PROPOSED]
         found.update([int(d) for d in best if d and counts[d]])
     return found

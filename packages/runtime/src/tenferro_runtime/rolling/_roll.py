@@ -1,4 +1,4 @@
-"""`roll`: a program with the loops recorded that Python had written out in it."""
+"""`roll`: rolls the loops of a program that Python unrolled."""
 
 from __future__ import annotations
 
@@ -18,40 +18,50 @@ from tenferro_runtime.rolling._rows import Surroundings
 from tenferro_tensor import HOST
 
 Unroll = bool | int | None
-"""Which loops stay written out: all, none, or those of so many steps; ``None`` where few equations are saved."""
+"""Which loops stay unrolled: all, none, or those of up to that many steps; ``None`` to decide by savings."""
 
 Optimise = Callable[[Program], Program]
 
 MIN_STEPS: Final = 3
-"""Steps of the shortest loop that can be told from chance."""
+"""Smallest number of iterations of a recognized loop."""
 
 DEFAULT_MIN_STEPS: Final = 8
 DEFAULT_MIN_SAVED: Final = 64
-"""By default a loop is recorded if it has at least so many iterations and saves at least so many equations."""
+"""By default, a loop is rolled if it has at least this many iterations and saves at least this many equations."""
 
 MAX_NESTED: Final = 4
-"""Loops around loops, those that begin inside of another one not counted."""
+"""Largest depth of nested loops that are rolled from the inside out."""
 
 MAX_ATTEMPTS: Final = 8
-"""How often loops are written anew because one of them cannot be."""
+"""How often loops are written again after one of them could not be rolled."""
 
 MAX_LOOKS: Final = 16
-"""A program is searched in so many equations at most for each that it has."""
+"""Bound of the search: the number of equations looked at, per equation of the program."""
 
 
 def is_rolled(body: Program) -> bool:
-    """Whether a program is the body of a loop that Python had written out."""
+    """Whether a program is the body of a loop that Python unrolled.
+
+    Args:
+        body: the body of a loop.
+
+    Returns:
+        True if it is.
+    """
     return ROLLED in body.memo or (OPEN in body.memo and is_rolled(body.memo[OPEN][0]))
 
 
 def roll(program: Program, unroll: Unroll, optimise: Optimise, *, exact: bool = False) -> Program:
-    """Record long stretches of equal groups of equations as loops; the same values, bit for bit.
+    """Roll long runs of equal groups of equations into loops, with bitwise equal results.
 
     Args:
         program: any program.
-        unroll: which loops stay written out.
-        optimise: what the body of a loop goes through.
-        exact: leave loops written out where values would lie in memory in another way.
+        unroll: which loops stay unrolled.
+        optimise: passes for the body of a loop.
+        exact: keep loops unrolled if rolling would change the memory layout of values.
+
+    Returns:
+        The rewritten program.
     """
     if unroll is True or (unroll is None and WRITTEN_OUT in program.memo):
         return program
@@ -86,7 +96,7 @@ def _once(program: Program, steps: int, saved: int, optimise: Optimise, exact: b
 
 
 def _chosen(listing: Listing, runs: list[Stretch], steps: int, saved: int) -> list[Flow]:
-    """Loops that do not overlap, those that save most first; in order of their positions."""
+    """Loops that do not overlap, chosen by savings, in order of position."""
     taken = bytearray(len(listing.equations) + 1)
     left = MAX_LOOKS * len(listing.equations)
     found: list[Flow] = []
@@ -110,13 +120,13 @@ def _chosen(listing: Listing, runs: list[Stretch], steps: int, saved: int) -> li
 
 
 def _rest(run: Stretch, flow: Flow) -> list[Stretch]:
-    """What is left of a stretch before a loop and after it."""
+    """The parts of a run before and after a loop."""
     after = Stretch(flow.ends, run.period, run.start + run.length - flow.ends)
     return [Stretch(run.start, run.period, flow.begins - run.start), after]
 
 
 def _free(taken: bytearray, run: Stretch) -> tuple[int, int]:
-    """The longest part of a stretch that no loop has taken yet."""
+    """The longest part of a run that is not in a loop yet."""
     best, start, end = (run.start, run.start), run.start, run.start + run.length
     while start < end:
         stop = taken.find(1, start, end)
@@ -152,7 +162,7 @@ def _written(around: Surroundings, listing: Listing, flows: list[Flow], steps: i
 
 
 def _trim(around: Surroundings, flow: Flow) -> None:
-    """Leave out groups at the ends that read what is not a row of the array that the others read rows of."""
+    """Exclude groups at both ends whose operands are not rows of the array that the other groups read."""
     for slots in flow.slots:
         for slot in slots:
             if isinstance(slot, ManyValues) and not isinstance(slot.operands[0], Literal):

@@ -1,4 +1,4 @@
-"""`Surroundings`: the program around loops while it is written anew, and which of its values are rows of arrays."""
+"""`Surroundings`: the program around rolled loops while it is rewritten, and which values are rows of arrays."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tenferro_tensor import HOST, Op, Spec, Tensor, catalog, tensor
 from tenferro_tensor_core import DimLike
 
 JOINED_MAX_BYTES: Final = 1 << 16
-"""Values that are not rows of one array are put into one for a loop up to this many bytes."""
+"""Largest array, in bytes, that is stacked from values that are not rows of one array."""
 
 STACKED_MAX_BYTES: Final = 1 << 24
-"""The same for constants, which are put together once."""
+"""The same for constants, which are stacked once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class RowOf:
 
 @dataclass(frozen=True, slots=True)
 class RowSegment:
-    """Rows of one array at equal distances, in order; or one value by itself.
+    """Equally spaced rows of one array, in order; or a single value.
 
     Attributes:
         value: the first of the values.
-        row: which row it is, if it is one.
+        row: the first row, if the values are rows.
         count: number of rows.
-        step: their distance.
+        step: distance between rows.
     """
 
     value: int
@@ -48,7 +48,7 @@ class RowSegment:
     step: int = 1
 
     def followed_by(self, row: RowOf) -> RowSegment | None:
-        """The rows with another one behind them, where that is as far away as they are from each other."""
+        """The segment extended by a row, or ``None`` if the row does not continue it."""
         before = self.row
         if before is None or (before.base, before.count, before.shape) != (row.base, row.count, row.shape):
             return None
@@ -59,14 +59,14 @@ class RowSegment:
 
 
 class Surroundings:
-    """The program that is written.
+    """The program being written.
 
     Attributes:
-        exact: whether values have to lie in memory as they do in the program written out.
+        exact: whether values must have the same memory layout as in the unrolled program.
         specs: spec of each variable, new ones included.
         rows: which values are rows of arrays.
-        gone: variables that no equation makes any more: they are rows only.
-        stands_for: variables that others have taken the place of.
+        gone: variables that no equation defines any more, which are rows only.
+        stands_for: replaced variables and their replacements.
     """
 
     def __init__(self, program: Program, exact: bool) -> None:
@@ -100,7 +100,7 @@ class Surroundings:
         return v
 
     def value(self, v: int, source: Source = None) -> int:
-        """A variable of the program as one that an equation makes."""
+        """A variable of the program; a row is sliced from its array first."""
         v = self.stands_for.get(v, v)
         if v in self.gone:
             row = self.rows[v]
@@ -111,7 +111,7 @@ class Surroundings:
         return v
 
     def keep(self, eq: Equation) -> None:
-        """Write an equation of the program as it is; look for rows among its results."""
+        """Write an equation of the program unchanged; record results that are rows."""
         if eq.op.primitive is catalog.concatenate and self._joined(eq):
             return
         operands = tuple([self.value(v, eq.source) if v.__class__ is int else v for v in eq.operands])
@@ -119,7 +119,7 @@ class Surroundings:
         self._note(eq)
 
     def _note(self, eq: Equation) -> None:
-        """Remember results that are rows."""
+        """Record results that are rows."""
         p = eq.op.primitive
         if p is catalog.reshape:
             row = self.rows.get(eq.operands[0])  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ class Surroundings:
             self.rows[eq.results[0]] = RowOf(self.stands_for.get(x, x), shape[0] // extent, out, start[0] // extent)
 
     def whole(self, row: RowOf, source: Source) -> int:
-        """The array that a value is a row of, in the shape in which it is one."""
+        """The array that a value is a row of, reshaped to have it as a row."""
         base = self.value(row.base, source)
         shape = (row.count, *row.shape)
         if self.specs[base].shape == shape:
@@ -167,7 +167,7 @@ class Surroundings:
         return self.emit(op, (x,), spec.with_(shape=(count, *rest)), source)
 
     def segments(self, values: Sequence[int]) -> list[RowSegment]:
-        """Values in order, rows of one array at equal distances together."""
+        """Group values, in order, into segments of equally spaced rows."""
         found: list[RowSegment] = []
         for v in values:
             v = self.stands_for.get(v, v)
@@ -180,7 +180,7 @@ class Surroundings:
         return found
 
     def longest(self, values: Sequence[int]) -> range:
-        """The part of some values that `stacked` puts together at little cost: all of them, or the longest segment."""
+        """The part of the values that `stacked` stacks cheaply: all of them, or the longest segment."""
         segments = self.segments(values)
         if len(segments) == 1 or self._is_cheap(values):
             return range(len(values))
@@ -194,7 +194,7 @@ class Surroundings:
         return len(values) * weight(self.specs[values[0]], self.program.examples) <= JOINED_MAX_BYTES
 
     def stacked(self, values: Sequence[int], source: Source) -> int | None:
-        """An array with the values as its rows; ``None`` where putting it together costs too much."""
+        """An array with the values as its rows; ``None`` if stacking costs too much."""
         spec = self.specs[values[0]]
         if all(self.stands_for.get(v, v) in self.constants for v in values):
             return self._constants([self.constants[self.stands_for.get(v, v)] for v in values])
@@ -225,7 +225,7 @@ class Surroundings:
         return self.constant(tensor(np.stack([c.data for c in values])))
 
     def _joined(self, eq: Equation) -> bool:
-        """Write a concatenation of rows as that of the arrays they are rows of; whether that is shorter."""
+        """Try to write a concatenation of rows as one of their arrays; return whether that is shorter."""
         if not any(v in self.rows for v in eq.variables):
             return False
         segments = self.segments(eq.variables)
@@ -240,7 +240,7 @@ class Surroundings:
         return True
 
     def _laid_out(self, segment: RowSegment, axis: int, source: Source) -> int:
-        """The rows of a segment one behind the other along an axis of theirs."""
+        """The rows of a segment concatenated along one of their axes."""
         if segment.row is None or segment.count == 1:
             return self.value(segment.value, source)
         x = self._part(segment, source)

@@ -1,8 +1,8 @@
-"""Donated arguments: tensors whose memory a compiled function may write over, and what is left of them.
+"""Donated arguments: tensors whose memory a compiled function may reuse.
 
-A donated tensor holds a `Given` instead of its elements: reading it raises an error that names the call.
-Its memory is written over only where nothing else can see it: the tensor is the only holder of an array that owns its
-memory, which is laid out in order. Views, other tensors, buffers and variables of the user are holders.
+A donated tensor holds a `Given` instead of its elements; reading it raises an error that names the call. Its memory is
+overwritten only if the tensor holds the only reference to a contiguous array that owns its memory. Views, other
+tensors, buffers and variables of the user are references.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tenferro_tensor_core.forks import new_lock
 
 
 class DonatedError(TenferroError, RuntimeError):
-    """A tensor was used after a compiled function had been given its memory."""
+    """A tensor was used after it was donated to a compiled function."""
 
 
 class Donation(NamedTuple):
@@ -36,12 +36,12 @@ class Donation(NamedTuple):
 
 
 class Given:
-    """Stands where the elements of a tensor were; every use of it raises.
+    """Replaces the elements of a donated tensor; every use raises `DonatedError`.
 
     Args:
-        spec: what the tensor was.
-        title: the function that it was given to.
-        source: the line of the call.
+        spec: spec of the tensor.
+        title: name of the function.
+        source: line of the call.
     """
 
     __slots__ = ("_given",)
@@ -53,8 +53,8 @@ class Given:
         spec, title, source = self._given
         place = where(source)
         raise DonatedError(
-            f"a tensor {spec!r} was given to {title}{f' at {place}' if place else ''}, which may have written over it "
-            "(donate=), and is used afterwards; use the result of the call, or pass a copy of the tensor",
+            f"a tensor {spec!r} was donated to {title}{f' at {place}' if place else ''} (donate=), which may have "
+            "overwritten it, and is used afterwards; use the result of the call, or pass a copy of the tensor",
             function=title,
         )
 
@@ -74,13 +74,13 @@ def _closed() -> None:
 _closed()
 
 _LOCK: Final = new_lock()
-"""Two threads may give the same tensor away: one of them gets it."""
+"""Two threads may donate the same tensor; only one of them succeeds."""
 
 _references: Final[Callable[[Any], int] | None] = getattr(sys, "getrefcount", None)
 
 
 def _take(t: Any, left: Any) -> tuple[Any, int]:
-    """The raw array of a tensor, and how many references to it are counted here; leaves something else behind."""
+    """Replace the raw array of a tensor; return the array and its reference count."""
     with _LOCK:
         raw = t._data
         t._data = left
@@ -95,20 +95,23 @@ class _Holder:
 
 
 _ALONE: Final = _take(_Holder(), None)[1]
-"""References that are counted to an array which only its tensor holds; another number in other versions of Python."""
+"""Reference count of an array that only its tensor holds; depends on the version of Python."""
 
 
 def taken(t: Tensor, title: str, source: Source, *, foreign: bool = False) -> tuple[Any, bool]:
-    """The raw array of a tensor, which is given away, and whether it may be written to.
+    """Donate a tensor.
 
     Args:
         t: the tensor.
-        title: the function that it is given to.
-        source: the line of the call.
-        foreign: whether arrays that are not NumPy's may be written to where nobody else holds them.
+        title: name of the function.
+        source: line of the call.
+        foreign: whether arrays other than NumPy's may be overwritten if there are no other references.
+
+    Returns:
+        The raw array, and whether it may be overwritten.
 
     Raises:
-        DonatedError: it was given away before.
+        DonatedError: the tensor was donated before.
     """
     raw, references = _take(t, Given(t.spec, title, source))
     if raw.__class__ is Given:
@@ -117,7 +120,7 @@ def taken(t: Tensor, title: str, source: Source, *, foreign: bool = False) -> tu
         return raw, foreign and references == _ALONE
     flags = raw.flags
     alone = flags.c_contiguous and flags.aligned and flags.owndata
-    if alone and not flags.writeable:  # read-only views have been handed out, and are gone
+    if alone and not flags.writeable:  # read-only views were exported, but no longer exist
         raw.setflags(write=True)
     return raw, alone
 
@@ -125,13 +128,13 @@ def taken(t: Tensor, title: str, source: Source, *, foreign: bool = False) -> tu
 def giving(
     donation: Donation, over: Callable[..., Any], plain: Callable[..., Any], *, foreign: bool = False
 ) -> Callable[..., Any]:
-    """A program as a function that takes tensors instead of raw arrays where they are donated.
+    """A program as a function that takes tensors instead of raw arrays for donated inputs.
 
     Args:
-        donation: what is donated.
-        over: ``over(values, *raws)``, which writes over donated arrays.
-        plain: the same program, which does not.
-        foreign: whether `over` writes over arrays that are not NumPy's, too.
+        donation: the donated inputs.
+        over: ``over(values, *raws)``, which overwrites donated arrays.
+        plain: the same program without overwriting.
+        foreign: whether `over` also overwrites arrays other than NumPy's.
     """
 
     def run(values: Any, *args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`Executables`: what a compiler of whole programs has made of one program, for the sizes that it was called with."""
+"""`Executables`: the executables that a compiler made of one program, by sizes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tenferro_tensor import Spec, falling_back, get_backend
 from tenferro_tensor_core import UnsupportedError
 
 Steps = Callable[[Program], Callable[..., tuple[Any, ...]]]
-"""Makes a function of raw arrays of a program of fixed sizes."""
+"""Returns a function of raw arrays for a program with concrete sizes."""
 
 _FORMS: Final = "executables"
-"""Under this name a program remembers them: for one output by itself or a tuple, and by what is donated."""
+"""Key of a program's memo: its executables, by form of the result and donated inputs."""
 
 
 class Executables:
@@ -30,12 +30,12 @@ class Executables:
     Args:
         compiler: the compiler.
         program: the program.
-        bare: return the only output itself instead of a tuple of one.
-        donated: positions of inputs whose memory is given away.
-        by_steps: makes a function of the steps, for programs of a device that `host_fallback` lets the CPU help.
+        bare: return the only output itself instead of a tuple.
+        donated: positions of donated inputs.
+        by_steps: makes a function that runs the steps, for devices that `host_fallback` completes by the CPU.
 
     Attributes:
-        made: the executables by values of the open sizes.
+        made: the executables by values of the symbolic sizes.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Executables:
             f"{compiler.name}: sizes of {program!r}", MAX_EXECUTABLES
         )
         self._last: tuple[Any, Any] = None, None
-        """What the last call needed; its sizes are told by their identity."""
+        """The sizes of the last call, compared by identity, and their executable."""
 
     def prepare(self, sizes: tuple[int, ...]) -> Ready:
-        """The program prepared for sizes; it is compiled when it runs."""
+        """Prepare the program for sizes; it is compiled when it runs."""
         COUNTERS.binds += 1
         return Ready(self._only if self.bare else self._all, sizes, self._outputs(sizes), None)
 
@@ -85,7 +85,7 @@ class Executables:
 
 
 def compiled_form(program: Program, bare: bool, donated: tuple[int, ...], by_steps: Steps) -> Prepare | None:
-    """What prepares a program that a compiler runs as a whole, or ``None`` where its devices have kernels for it."""
+    """The function that prepares a program for a compiler of whole programs; ``None`` if its steps run as kernels."""
     compiler = compiler_of(program)
     if compiler is None:
         return None
@@ -97,7 +97,7 @@ def compiled_form(program: Program, bare: bool, donated: tuple[int, ...], by_ste
 
 
 def compiler_of(program: Program) -> ProgramCompiler | None:
-    """The compiler that a program was made for, else that of the one device whose memory all its values are in."""
+    """The compiler that a program was made for, or that of the one device in whose memory all its values are."""
     how = how_of(program)
     if how.compiler is not None or how.exact:
         return how.compiler
@@ -109,7 +109,7 @@ def compiler_of(program: Program) -> ProgramCompiler | None:
 
 
 def how(program: Program) -> str:
-    """In words which compiler runs a program, and the sizes that it is compiled for; an empty text for all others."""
+    """A description of the compiler that runs a program, and of the compiled sizes; empty if there is none."""
     compiler = compiler_of(program)
     if compiler is None:
         return ""

@@ -49,16 +49,16 @@ from tenferro_tensor_core.forks import importing
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
 MAX_PREPARED_SIZES: Final = 256
-"""Number of sizes for which one program keeps what it needs to run."""
+"""Number of combinations of sizes for which a program stays prepared."""
 
 
 class NativeForms(NamedTuple):
-    """What gives programs on the calling thread, or on one accelerator, another form than steps.
+    """A provider of native forms for programs on the calling thread or on one accelerator.
 
     Attributes:
-        serves: whether a program gets one.
-        form: of such a program, whether its only output is returned by itself, what prepares its steps, and which
-            inputs are donated, what prepares the program.
+        serves: ``serves(program)``, whether a program has a native form.
+        form: ``form(program, bare, steps, donated)`` returns the function that prepares the program, from the function
+            that prepares its steps.
     """
 
     serves: Callable[[Program], bool]
@@ -66,11 +66,11 @@ class NativeForms(NamedTuple):
 
 
 NATIVE_FORMS: Final[list[NativeForms]] = []
-"""All that there are."""
+"""The registered providers."""
 
 
 def lowered(program: Program) -> Program:
-    """The program as its steps are run, fused where these are all there is; others see it without."""
+    """The program as its steps run, after fusion; whole-program compilers receive it unfused."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
         how = how_of(program)
@@ -97,7 +97,7 @@ WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | No
 
 
 def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
-    """A program without symbolic sizes over raw arrays, in its fastest form."""
+    """A program without symbolic sizes as a function of raw arrays, in its fastest form."""
     form = (
         None if WATCH.get() is not None else compiled_form(program, False, (), by_steps) or _native_form(program, False)
     )
@@ -108,11 +108,11 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
 
 
 def by_steps(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., tuple[Any, ...]]:
-    """A program without symbolic sizes rendered over raw arrays; kept with it for each device that a scope may choose.
+    """A program without symbolic sizes rendered over raw arrays; cached for each device of a scope.
 
     Args:
         program: the program.
-        donated: positions of inputs that may be written over where they are contiguous and writable.
+        donated: positions of inputs that may be overwritten if they are contiguous and writable.
     """
     watch = WATCH.get()
     if watch is not None:
@@ -125,7 +125,7 @@ def by_steps(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., t
             found = planned(())
         else:
             home = device_of_program(program)
-            # Rendered first: errors of that name the steps.
+            # Rendered first, because errors of rendering name the steps.
             found = get_backend(home.kind).replayed(render(lowered(program), "raw", donated=donated), 0, home)
         program.memo[key] = found
     return found
@@ -142,7 +142,7 @@ def _native_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) ->
 
 
 def device_of_program(program: Program) -> ComputeDevice:
-    """The device that a program runs on as a whole: that of its steps where they agree, else of its first value."""
+    """The device of a whole program: that of its steps if they agree, else that of its first value."""
     place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
     found = {
         device_of(eq.op, [program.specs[v] for v in eq.variables])
@@ -153,7 +153,7 @@ def device_of_program(program: Program) -> ComputeDevice:
 
 
 def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()) -> Rendered:
-    """A program rendered for all sizes; kept with it for each device that a scope may choose."""
+    """A program rendered for all sizes; cached for each device of a scope."""
     key = ("replay", bare, donated, scoped_device())
     found: Rendered | None = program.memo.get(key)
     if found is None:
@@ -162,12 +162,12 @@ def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = (
 
 
 def preparing(program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()) -> Prepare:
-    """The function that prepares a program for sizes; kept with it for each device that a scope may choose.
+    """The function that prepares a program for sizes; cached for each device of a scope.
 
     Args:
-        program: a program, with symbolic sizes or without.
-        bare: let `run` return the only output itself instead of a tuple of one.
-        donated: positions of inputs that may be written over where they are contiguous and writable.
+        program: a program, with or without symbolic sizes.
+        bare: let `run` return the only output itself instead of a tuple.
+        donated: positions of inputs that may be overwritten if they are contiguous and writable.
     """
     key = ("preparing", bare, donated, scoped_device())
     found: Prepare | None = program.memo.get(key)
@@ -215,7 +215,15 @@ def _prepared(program: Program, planned: Callable[..., Any], bare: bool) -> Prep
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Run a program on values of any level; host arrays and numbers become concrete tensors."""
+    """Run a program on values of any level; host arrays and numbers become concrete tensors.
+
+    Args:
+        program: the program.
+        values: one value for each input.
+
+    Returns:
+        The outputs.
+    """
     given = tuple([Primitive.adopt(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
     for i, v in enumerate(given):
         if not isinstance(v, Array):
@@ -227,7 +235,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)
         if definitions(program):
-            with suppress(InconclusiveDimError):  # a rule needs a number: its own steps have one
+            with suppress(InconclusiveDimError):  # a rule needs a concrete size, which the steps have
                 if not any(map(is_traced, given)):
                     return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
             return replayed(program, given, named(program, sizes))
@@ -254,7 +262,17 @@ def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple
 def call_kernel(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[int, ...]
 ) -> Callable[..., Any]:
-    """The kernel of `call`, and of whatever else means to run a program."""
+    """The kernel of `call`, and of other primitives that run a program.
+
+    Args:
+        ins: specs of the operands.
+        outs: specs of the outputs.
+        program: the program.
+        sizes: values of its symbolic sizes.
+
+    Returns:
+        A function of raw arrays.
+    """
     if not program.symbolic:
         return executable(program)
     known: Any = sizes or sizes_of(program, ins)

@@ -1,4 +1,4 @@
-"""Kernels of operations that have none but an expansion: its program, compiled for the specs of the operands."""
+"""Kernels of operations that are defined by an expansion: its program, compiled for the specs of the operands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ _OPTIMISED: Final = "optimised expansion"
 
 
 def make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:
-    """A function of raw arrays; those of an element-wise op may be numbers, or broadcast to each other."""
+    """The kernel of an expansion; operands of an element-wise op may be numbers or broadcast.
+
+    Args:
+        expansion: the expansion.
+        ins: specs of the operands.
+        params: metadata of the op.
+
+    Returns:
+        A function of raw arrays.
+    """
     op: Op = expansion.primitive.op(**params)
     program = _optimised(op, ins)
     run = executable(program)

@@ -14,9 +14,9 @@ class Ready(NamedTuple):
 
     Attributes:
         run: ``run(values, *raws)``.
-        values: what the program needs of the sizes.
+        values: the tuple Z of the sizes.
         outputs: specs of the outputs.
-        direct: the only step, where nothing but that step is to do.
+        direct: the only step of the program, if calling that step is enough.
     """
 
     run: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Programs whose native function has the bits of single steps whatever they compute."""
+"""Which programs have native functions with the bits of single steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING: Final = frozenset({
 
 
 def keeps_bits(program: Program) -> bool:
-    """Whether every step of a program, and of those inside of it, has the same bits in any correct kernel."""
+    """Whether every step of a program, including nested programs, has equal bits in any correct kernel."""
     return all(_keeps(program, eq) and all(map(keeps_bits, inside(eq))) for eq in program.equations)
 
 

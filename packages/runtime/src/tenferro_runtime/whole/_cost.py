@@ -1,4 +1,4 @@
-"""How long a program takes step by step, and how long its compiler takes: rough, and good enough to choose."""
+"""Rough estimates of the time to run a program step by step and of the time to compile it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tenferro_tensor import REGISTRY
 from tenferro_tensor_core import evaluate
 
 STEP_NS: Final = 2000
-"""Time of one step beside its work."""
+"""Overhead of one step."""
 
-WORTH_WAITING_NS: Final = 20_000_000
-"""Programs that take longer step by step are compiled before they run."""
+WAIT_MIN_NS: Final = 20_000_000
+"""A program that takes longer than this step by step is compiled before its first run."""
 
 COMPILER_NS: Final = 50_000_000
 EQUATION_NS: Final = 300_000
-"""Time of the compiler, and for each equation."""
+"""Time of the compiler: a constant, and per equation."""
 
 CONTROL: Final = frozenset({scan, while_loop, cond})
 
 
 def gains(program: Program) -> bool:
-    """Whether a program gains as one function, kept with it: all do but those of one step, which has a kernel.
+    """Whether a program gains as one native function: every program of more than one step does.
 
-    One step with programs inside of it gains, and one that a family has a rule for.
+    A single step gains if it holds programs, or if its family has a lowering.
     """
     found: bool | None = program.memo.get("gains")
     if found is None:
@@ -46,19 +46,19 @@ def _is_several(eq: Equation) -> bool:
 
 
 def has_loops(program: Program) -> bool:
-    """Whether a program has loops or branches, or one inside of it has."""
+    """Whether a program, or a nested one, has loops or branches."""
     return any(eq.op.primitive in CONTROL or any(map(has_loops, inside(eq))) for eq in program.equations)
 
 
 def inside(eq: Equation) -> tuple[Program, ...]:
-    """The programs inside of an equation."""
+    """The programs in the metadata of an equation."""
     return tuple(inner_programs(eq.op.params))
 
 
 def is_worth_waiting(program: Program, sizes: Mapping[str, int]) -> bool:
-    """Whether compiling a program takes less than running it step by step once, and that takes long."""
+    """Whether one run step by step takes long, and longer than compiling the program."""
     by_steps = STEP_NS * _steps(program, sizes)
-    return by_steps > WORTH_WAITING_NS and by_steps > COMPILER_NS + EQUATION_NS * _equations(program)
+    return by_steps > WAIT_MIN_NS and by_steps > COMPILER_NS + EQUATION_NS * _equations(program)
 
 
 def _equations(program: Program) -> int:
@@ -84,7 +84,7 @@ def _steps_of(eq: Equation, sizes: Mapping[str, int]) -> float:
 
 
 def _number(size: object, sizes: Mapping[str, int]) -> int:
-    """A number of steps; 1 where it depends on data."""
+    """A number of steps; 1 if it depends on data."""
     try:
         return evaluate(size, sizes)  # type: ignore[arg-type]
     except KeyError:

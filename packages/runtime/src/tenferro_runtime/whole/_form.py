@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from tenferro_tensor.loop_ir import LoopFunction
 
 FORM: Final = "whole"
-"""Under this name a program remembers its forms: for one output by itself or a tuple, and by what is donated."""
+"""Key of a program's memo: its forms, by form of the result and donated inputs."""
 
 
 class Whole(Tiered):
     """A program as a function of values of its sizes, then of raw arrays.
 
-    Where a run step by step would take long, the first call waits for the compiler.
+    If a run step by step would take long, the first call waits for the compiler.
 
     Args:
         program: the program.
-        bare: return the only output itself instead of a tuple of one.
+        bare: return the only output itself instead of a tuple.
         steps: makes the function that prepares the program step by step.
-        donated: positions of inputs that may be written over where they are contiguous and writable.
+        donated: positions of inputs that may be overwritten if they are contiguous and writable.
 
     Attributes:
-        native: the native function, when there is one.
-        why: why there is no native function, where there is none.
+        native: the native function, once it is compiled.
+        why: why there is no native function, or an empty string.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Whole(Tiered):
         self._ready: dict[tuple[int, ...], Ready] = {}
 
     def prepare(self, sizes: tuple[int, ...]) -> Ready:
-        """The program prepared for sizes, without running anything."""
+        """Prepare the program for sizes without running it."""
         return Ready(self, sizes, self._outputs(sizes), None)
 
     def _outputs(self, sizes: tuple[int, ...]) -> tuple[Spec, ...]:
@@ -105,14 +105,14 @@ class Whole(Tiered):
             self.why = "there is no machine code of programs here"
         except TenferroError as error:
             self.why = str(error)
-        except Exception as error:  # the steps serve, whatever went wrong
+        except Exception as error:  # the steps run instead, whatever failed
             self.why = f"{type(error).__name__}: {error}"
             logging.getLogger("tenferro").exception("a program was not compiled as a whole; it runs step by step")
         return None
 
 
 def _serves(program: Program) -> bool:
-    """As the hook says: programs that gain by it, unless something speaks against it."""
+    """Whether a program has a native form; see `NativeForms`."""
     found: bool | None = program.memo.get("serves")
     if found is None:
         found = program.memo["serves"] = gains(program) and not _refused(program)
@@ -120,7 +120,7 @@ def _serves(program: Program) -> bool:
 
 
 def _form(program: Program, bare: bool, steps: Callable[[], Prepare], donated: tuple[int, ...]) -> Prepare:
-    """As the hook says."""
+    """The function that prepares a program; see `NativeForms`."""
     donated = _given(program, donated)
     forms = program.memo.setdefault(FORM, {})
     key = bare, donated
@@ -131,7 +131,7 @@ def _form(program: Program, bare: bool, steps: Callable[[], Prepare], donated: t
 
 
 def _given(program: Program, donated: tuple[int, ...]) -> tuple[int, ...]:
-    """The inputs that a native function may write over, of those that are donated."""
+    """The donated inputs that a native function may overwrite."""
     return donated if how_of(program).overwriting and _kind(program) == "cpu" else ()
 
 
@@ -141,21 +141,21 @@ def _kind(program: Program) -> str:
 
 
 def _refused(program: Program) -> str:
-    """Why a program is not compiled as a whole whatever its steps are; an empty text where it may be."""
+    """Why a program cannot be compiled as a whole, independent of its steps; empty if it can."""
     if len({spec.place for spec in program.specs.values()}) > 1:
-        return "its values lie in several memories"
+        return "its values are in several memories"
     kind = _kind(program)
     if kind not in available_backends() or not get_backend(kind).compiles_wholes():
         return "there is no machine code of programs here"
     if definitions(program):
         return "it has sizes that depend on data"
     if how_of(program).exact and not keeps_bits(program):
-        return "it is to keep the bits of single steps, and some of them round in a way of their own"
+        return "it must preserve the bits of single steps, and some of its steps depend on the order of rounding"
     return ""
 
 
 def _forms(program: Program) -> Iterator[Whole]:
-    """The forms of a program and of that which it was before sizes were filled in."""
+    """The forms of a program, and of the symbolic program that it is an instance of."""
     while True:
         yield from program.memo.get(FORM, {}).values()
         if OPEN not in program.memo:
@@ -164,7 +164,14 @@ def _forms(program: Program) -> Iterator[Whole]:
 
 
 def how(program: Program) -> str:
-    """In words how a program runs that gains by being compiled as a whole; an empty text for all others."""
+    """Describe how a program runs that gains by being compiled as a whole.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The description; empty for all other programs.
+    """
     if not gains(program):
         return ""
     forms = [*_forms(program)]
@@ -179,18 +186,21 @@ def how(program: Program) -> str:
 
 
 def _opened(program: Program) -> Program:
-    """The program that it was before sizes were filled in."""
+    """The symbolic program that a program is an instance of."""
     while OPEN in program.memo:
         program, _ = program.memo[OPEN]
     return program
 
 
 def memory(program: Program, donated: tuple[int, ...] = ()) -> int | None:
-    """Bytes of a run beside inputs and constants: of a program that has a native function, or will have one.
+    """Bytes that a run needs in addition to inputs and constants, if the program has or will have a native form.
 
     Args:
-        program: a program without open sizes.
-        donated: positions of inputs that are written over.
+        program: a program without symbolic sizes.
+        donated: positions of donated inputs.
+
+    Returns:
+        Bytes, or ``None``.
     """
     sizes: Mapping[str, Any] = {}
     if FORM not in program.memo and FORM in (above := program.memo.get(OPEN, (program, {})))[0].memo:
