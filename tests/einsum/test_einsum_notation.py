@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -196,9 +197,13 @@ def test_a_search_stops_in_time_and_tells_how_far_it_is():
     assert prepared.report.flops <= plan(*args, [], optimize="greedy").report.flops
 
 
-def test_a_bar_shows_a_search(capsys):
-    pytest.importorskip("tqdm")
-    plan("ab,bc,cd,de->ae", *[square(5)] * 4, time_limit=0.1, progress=True)
+@pytest.mark.parametrize("drawn_by", ["tqdm", "text"])
+def test_a_bar_shows_a_search(drawn_by, capsys, monkeypatch):
+    if drawn_by == "text":
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    else:
+        pytest.importorskip("tqdm")
+    plan("ab,bc,cd,de->ae", *[square(5 + (drawn_by == "text"))] * 4, time_limit=0.1, progress=True)
     assert "einsum 100%" in capsys.readouterr().err
 
 

@@ -1,5 +1,6 @@
 """The bar of `scan`: it moves about a hundred times, in every mode, and changes no result."""
 
+import io
 import re
 import sys
 from types import SimpleNamespace
@@ -9,7 +10,10 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from markup_pages import alone
 from tenferro_ad import grad, jvp
+from tenferro_einsum import einsum
+from tenferro_runtime import progress
 
 
 def total(xs: Any, **how: Any) -> Any:
@@ -114,3 +118,65 @@ def test_a_run_after_an_error_begins_anew(lines: Any) -> None:
     assert lines() == ["sum  25% 1/4", "sum  50% 2/4"]
     fails.clear()
     assert f(XS).item() == 10.0 and lines() == [line.replace("decay", "sum") for line in FOUR]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def passes(x: Any) -> Any:
+    return tr.compile(lambda x: tr.sin(x) * 2)(x)
+
+
+def test_long_work_shows_bars_in_a_terminal_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    passes(XS)
+    assert terminal.getvalue() == ""
+    with tr.show_progress():
+        passes(XS)
+        tr.trace(tr.sin, XS).profile(XS, repeat=2)
+    shown = re.sub(r" \d+\.\d s", "", terminal.getvalue())
+    assert re.search(r"passes on 2 steps 100% (\d+)/\1\n", shown) and "profile  50% 1/2\rprofile 100% 2/2\n" in shown
+
+
+def test_nothing_is_shown_in_a_file_or_for_short_work(lines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tr.show_progress():
+        passes(XS)
+    with tr.show_progress(always=True):
+        passes(XS)  # takes less than half a second
+    assert lines() == []
+
+
+def test_slices_of_a_contraction_are_counted(lines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    m = np.ones((32, 32))
+    sliced = einsum("ab,bc,cd,da->", m, m, m, m, memory_budget=12_000, progress=True)
+    shown = lines()
+    assert shown[-1].startswith("einsum slices 100% ") and len(shown) > 1 and sliced.item() == 32.0**4
+
+
+def test_notebooks_show_a_meter_below_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, card: str) -> None:
+            shown.append(card)
+
+    def display(card: str, display_id: bool) -> Handle:
+        shown.append(card)
+        return Handle()
+
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=display))
+    assert progress.interactive()
+    tr.scan(lambda c, x: (c + x, None), 0.0, XS[:2], progress="<fit>")
+    assert [dict(attributes).get("value") for c in shown for t, attributes in alone(c).seen if t == "progress"] == [
+        "50",
+        "100",
+    ]
+    assert all("<fit> " in alone(c).text for c in shown)

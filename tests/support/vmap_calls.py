@@ -524,7 +524,7 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.load tenferro_runtime.load_library tenferro_runtime.no_transfers tenferro_runtime.ones
     tenferro_runtime.pure_callback
     tenferro_runtime.register_dataclass tenferro_runtime.register_node tenferro_runtime.result_type
-    tenferro_runtime.show_config tenferro_runtime.show_ir tenferro_runtime.synchronize
+    tenferro_runtime.show_config tenferro_runtime.show_progress tenferro_runtime.show_ir tenferro_runtime.synchronize
     tenferro_runtime.synchronize_all tenferro_runtime.trace tenferro_runtime.transfers tenferro_runtime.tree_all
     tenferro_runtime.tree_flatten tenferro_runtime.tree_flatten_with_path tenferro_runtime.tree_leaves
     tenferro_runtime.tree_map tenferro_runtime.tree_map_with_path tenferro_runtime.tree_reduce

@@ -13,6 +13,7 @@ from tenferro_einsum._report import PathReport
 from tenferro_einsum._search import Progress, Search
 from tenferro_einsum._tree import folded
 from tenferro_runtime.extension import ArgumentError, BoundedCache, Op
+from tenferro_runtime.progress import show_progress
 from tenferro_tensor import SCALARS, Array, Spec, tensor
 from tenferro_tensor_core import key_of, promote, result_type, weak
 
@@ -45,8 +46,8 @@ def einsum(
             for left to right, an optimizer of either library, or an explicit order, as a path ``[(i, j), ...]`` or as
             a tree ``((0, 1), (2, 3))`` of operand numbers.
         time_limit: seconds that the search of an order may take; it goes on while there is time for one more order.
-        progress: ``True`` for a progress bar of the search, or a function of the part of the time that is over and of
-            the multiplications of the best order so far.
+        progress: ``True`` for progress bars of the search and of the slices, or a function that is called during the
+            search with the part of the time that is over and the multiplications of the best order so far.
         memory_budget: bytes that the call may allocate at once, its result included; with operands that are
             differentiated, its gradient included too. Where the contraction needs more it is done in slices, one part
             of some axes at a time, with the same result and gradient; `run_on` spreads slices over workers.
@@ -81,6 +82,9 @@ def einsum(
     prepared = _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
     if len(specs) == 2 and memory_budget is None and not any(s.symbolic for s in specs):
         PAIRS.put((subscripts, *specs), prepared.op or prepared)
+    if progress is True:
+        with show_progress(always=True):
+            return prepared.run(*values)
     return prepared.run(*values)
 
 

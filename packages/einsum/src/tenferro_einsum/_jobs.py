@@ -20,6 +20,7 @@ from tenferro_einsum._task_programs import INDEX, SliceLoop, SliceTask
 from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import Workers, active, each_job, each_task
 from tenferro_runtime.extension import Program, Spec, UnsupportedError, get_backend
+from tenferro_runtime.progress import counting
 from tenferro_tensor.device_model import ContractionGraph
 from tenferro_tensor_core.forks import cached_property
 
@@ -246,10 +247,12 @@ def run(job: Job, arrays: Sequence[Any]) -> list[Any]:
         return [x for _, _, x in job.run((0,), arrays)]
     xp = _array_module(job.specs[0])
     outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
-    with closing(each_task(work, job, job.count, arrays)) as results:
+    parts = 0 if workers is not None else job.count * len(job.results)  # workers count their tasks
+    with counting("einsum slices", parts) as done, closing(each_task(work, job, job.count, arrays)) as results:
         for k, index, part in results:
             outs[k][index] += part
             del part  # gone before the next slice begins
+            done()
     return outs
 
 

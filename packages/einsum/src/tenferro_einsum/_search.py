@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, numbered
 from tenferro_runtime.extension import ArgumentError, BoundedCache, UnsupportedError, library
+from tenferro_runtime.progress import Bar, is_shown
 
 PATHS: BoundedCache[Any, Path] = BoundedCache("tenferro_einsum: paths", 4096)
 """Paths found, by canonical labels, extents and strategy."""
@@ -123,7 +124,7 @@ class Search:
         return best
 
     def _cotengra(self, inputs: Any, output: Any, extents: Any) -> Any:
-        bar = self.progress is True
+        bar = self.progress is True or (self.progress is False and is_shown())
         # Its own choice of methods warns where kahypar is missing.
         from importlib.util import find_spec
 
@@ -166,31 +167,25 @@ def require_progress(what: str, progress: Any) -> None:
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress]:
-    """The callback for progress: none, a function of the user, or a bar by tqdm."""
-    if progress is False:
-        yield lambda part, best: None
-    elif callable(progress):
+    """The callback for progress: a function of the user, or a bar where one was asked for."""
+    if callable(progress):
         yield progress
+    elif not (progress or is_shown()):
+        yield lambda part, best: None
     else:
-        with _bar() as tell:
-            yield tell
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    try:
-        from tqdm import tqdm  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as cause:
-        raise UnsupportedError(
-            "einsum: progress=True draws with tqdm; pip install 'tenferro-einsum[progress]', or pass a function"
-        ) from cause
-    with tqdm(total=100, desc="einsum", bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}{postfix}") as bar:
+        bar, last = Bar("einsum"), 0
 
         def tell(part: float, best: float) -> None:
-            bar.update(round(100 * part) - bar.n)
-            bar.set_postfix_str(f" {best:.3g}")
+            nonlocal last
+            percent = round(100 * part)
+            if percent > last:
+                bar(percent, 100, f"{best:.3g}")
+                last = percent
 
-        yield tell
+        try:
+            yield tell
+        finally:
+            bar.close()
 
 
 def save_paths(file: str | PathLike[str]) -> int:

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from tenferro_runtime.integers import gcd, lcm
     from tenferro_runtime.lanewise import apply_along_axis, apply_over_axes, vectorize
     from tenferro_runtime.nn import gelu, one_hot, relu, sigmoid, silu, softplus
+    from tenferro_runtime.progress import show_progress
     from tenferro_runtime.reports import (
         BadStep,
         Comparison,
@@ -493,6 +494,7 @@ __all__ = [
     "setxor1d",
     "shape",
     "show_config",
+    "show_progress",
     "show_ir",
     "sigmoid",
     "sign",
@@ -595,6 +597,7 @@ _deferred = deferred(
         "fitting": "poly polyfit roots",
         "lanewise": "apply_along_axis apply_over_axes vectorize",
         "nn": "gelu one_hot relu sigmoid silu softplus",
+        "progress": "show_progress",
         "reports": "BadStep Comparison Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
     },
     _namespace.export,

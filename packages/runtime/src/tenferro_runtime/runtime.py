@@ -12,6 +12,7 @@ from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.ir._tools import above
 from tenferro_runtime.passes import PASSES, Pass, keeping_layout
+from tenferro_runtime.progress import counting
 from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import new_lock
@@ -147,12 +148,15 @@ class Runtime:
             if self.check:
                 check_program(program)
         changes = []
-        for run in keeping_layout(self.passes) if self.deterministic else self.passes:
-            before, program = len(program.equations), run(program)
-            if len(program.equations) != before:
-                changes.append((getattr(run, "__name__", repr(run)), before, len(program.equations)))
-            if self.check:
-                check_program(program)
+        passes = keeping_layout(self.passes) if self.deterministic else self.passes
+        with counting(f"passes on {len(program.equations)} steps", len(passes)) as done:
+            for run in passes:
+                before, program = len(program.equations), run(program)
+                if len(program.equations) != before:
+                    changes.append((getattr(run, "__name__", repr(run)), before, len(program.equations)))
+                if self.check:
+                    check_program(program)
+                done()
         program.memo[CHANGES] = tuple(changes)
         program.memo[FUSION] = How(self.fusion, self.deterministic, self.overwriting, placement, self.compiler)
         return program

@@ -1,7 +1,6 @@
 """Effects: steps that do something besides computing, and where they take place."""
 
-from tenferro_runtime.effects._bar import PARTS, Bar
 from tenferro_runtime.effects._callback import call_back
 from tenferro_runtime.effects._recording import Attempt, ambient, apply_here
 
-__all__ = ["PARTS", "Attempt", "Bar", "ambient", "apply_here", "call_back"]
+__all__ = ["Attempt", "ambient", "apply_here", "call_back"]

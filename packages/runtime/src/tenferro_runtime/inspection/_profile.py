@@ -18,6 +18,7 @@ from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._replay import Known
 from tenferro_runtime.ir._sizes import substitute
+from tenferro_runtime.progress import counting
 from tenferro_runtime.reports import BodyTime, Profile, StepTime
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Tensor, get_backend
@@ -54,7 +55,11 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
     _bodies(program, ready)
     wait()  # for kernels that are compiled in the background
     origin = perf_counter_ns()
-    runs = [_timed(program, ready, origin) for _ in range(repeat)]
+    with counting("profile", repeat) as done:
+        runs = []
+        for _ in range(repeat):
+            runs.append(_timed(program, ready, origin))
+            done()
     sized = substitute(program, known.sizes) if known.sizes else program
     memory = plan_memory(sized)
     costs = step_costs(sized, memory)
