@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 
+__all__ = ["PARTS", "Bar", "counting", "interactive", "is_shown", "show_progress"]
+
 PARTS: Final = 100
 """Number of times that a bar moves on, at most."""
 
