@@ -6,7 +6,6 @@ import docstring_gaps
 from workspace import PROJECTS, import_name
 
 INCOMPLETE = {
-    "ad": 10,
     "cpu": 99,
     "einsum": 8,
     "fft": 42,

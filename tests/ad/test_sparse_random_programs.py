@@ -35,7 +35,7 @@ def test_pattern_holds_every_nonzero(least_open: int, f: Random) -> None:
         return
     g = _chosen(f, outputs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_patterns, "OPEN_MIN", least_open)
+        patch.setattr(_patterns, "SYMBOLIC_MIN", least_open)
         found = sparsity(g, *f.inputs, argnums=tuple(argnums))
         for j, n in enumerate(argnums):
             kinds = {(outs[k].spec.cplx, f.inputs[n].spec.cplx) for k in outputs}
@@ -81,7 +81,7 @@ def test_pattern_of_moved_elements(least_open: int, case: tuple[tuple[str, ...],
     """Slices, positions, joins, loops and branches in any order, for numbers and for open sizes."""
     names, x = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_patterns, "OPEN_MIN", least_open)
+        patch.setattr(_patterns, "SYMBOLIC_MIN", least_open)
         pattern = sparsity(lambda u: applied(names, u), x).matrix().toarray()
         nonzero = jacfwd(lambda u: applied(names, u))(x).numpy().reshape(pattern.shape) != 0
         assert not np.any(nonzero & ~pattern), names

@@ -1,1 +1,1 @@
-"""What libraries need that take derivatives from a list of libraries, one module for each; it imports the library."""
+"""Adapters between tenferro and other libraries, one module each, which imports the library."""

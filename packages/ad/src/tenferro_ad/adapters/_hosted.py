@@ -1,7 +1,7 @@
-"""A function of arrays as another library's automatic differentiation takes it: with derivatives as such functions.
+"""A function of arrays for another library's automatic differentiation, with its derivatives as such functions.
 
-The leaves of arguments and results stand in order, so that nothing here knows about containers, and nothing about the
-library. Each derived function is an `HostedOperation` again, hence has derivatives of any order.
+Arguments and results are flat lists of leaves, so this module knows neither containers nor the library. Each derived
+function is a `HostedOperation` again, hence has derivatives of any order.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ Values = Sequence[Any]
 Function = Callable[..., tuple[Any, ...]]
 
 MAX_DERIVED: Final = 256
-"""Largest number of derived functions that an operation keeps."""
+"""Bound of the cache of derived functions of an operation."""
 
 
 class HostedOperation:
-    """A function of values to a tuple of values, and the functions that are derived from it.
+    """A function of values to a tuple of values, and the functions derived from it.
 
     Args:
-        f: the function; it takes values of any kind, traced ones too.
+        f: the function; it takes values of any level, including traced ones.
         count: number of operands.
-        compiled: whether it is compiled to be run; without that, it runs as it is.
-        adaptive: whether sizes in it are known to depend on data.
+        compiled: whether to compile the function for concrete values.
+        adaptive: whether it is known to have data-dependent sizes.
 
     Attributes:
         f: the function.
         count: number of operands.
-        adaptive: whether sizes in it are known to depend on data: a program for cotangents of such results cannot know
-            that these have the same sizes, hence is not compiled.
-        run: what computes it for concrete values.
+        adaptive: whether it is known to have data-dependent sizes. A program for cotangents cannot know that they have
+            the sizes of the results, so it is not compiled.
+        run: computes the function for concrete values.
     """
 
     def __init__(self, f: Function, count: int, *, compiled: bool = True, adaptive: bool = False) -> None:
         self.f, self.count, self.adaptive = f, count, adaptive
-        # A compiled function whose arguments have names is called without looking at containers.
+        # A compiled function with positional-only parameters takes the fast path, without flattening containers.
         f.__signature__ = _positional(count)  # type: ignore[attr-defined]
         self.run: Any = compile(f) if compiled else f
         self._compiled: Any = self.run if compiled else None
@@ -65,7 +65,7 @@ class HostedOperation:
         return self._derive(("pushed", need), partial(_pushed, self.f, need), self.count + len(need), True)
 
     def mapped(self, axes: tuple[int | None, ...]) -> HostedOperation:
-        """The function for all lanes of a batch, which the results have as their first axis."""
+        """The function mapped over lanes, which are the first axis of the results."""
         return self._derive(("mapped", axes), vmap(self.f, axes), self.count, True)
 
     def _derive(self, key: Any, f: Function, count: int, compiled: bool) -> HostedOperation:
@@ -76,7 +76,7 @@ class HostedOperation:
         return found
 
     def program(self, specs: Sequence[Any]) -> Any:
-        """The program for operands of these specs, which may be numbers instead."""
+        """The program for operands of these specs, or Python numbers."""
         if self._compiled is None:
             self._compiled = compile(self.f)
         found = self._compiled.program(*[Tensor.wrap(None, s) if s.__class__ is Spec else s for s in specs])
@@ -85,13 +85,13 @@ class HostedOperation:
         return found
 
     def results(self, specs: Sequence[Any]) -> tuple[Spec, ...]:
-        """Specs of the results for operands of these specs, which may be numbers instead."""
+        """Specs of the results for operands of these specs, or Python numbers."""
         return concrete(self.program(specs), [s if s.__class__ is Spec else value(s).spec for s in specs]).outputs
 
     def recorded(self, specs: Sequence[Any], need: tuple[int, ...]) -> TwoParts | None:
         """The function in two parts, for operands of these specs and cotangents of the operands `need`.
 
-        ``None`` where sizes depend on data, so that the parts are not known beforehand.
+        ``None`` for data-dependent sizes, where the parts are not known beforehand.
         """
         program = None if self.adaptive else self.program(specs)
         if program is None or self.adaptive:
@@ -102,14 +102,14 @@ class HostedOperation:
 
 
 class TwoParts(NamedTuple):
-    """A function in two parts: one that keeps residuals, and one that makes cotangents of them.
+    """A function in two parts: a forward part that returns residuals, and a backward part.
 
     Attributes:
-        first: the results, then those residuals that are neither operands nor results.
+        first: returns the results, then the residuals that are neither operands nor results.
         results: number of results.
-        active: which results depend on the operands that are differentiated.
-        second: by which results have cotangents.
-        kept: which of all that the first part gives are residuals.
+        active: which results depend on the differentiated operands.
+        second: maps the set of results with cotangents to the backward part.
+        kept: indices of the residuals among the outputs of the first part.
     """
 
     first: HostedOperation
@@ -120,12 +120,12 @@ class TwoParts(NamedTuple):
 
 
 class SecondPart(NamedTuple):
-    """The part that makes cotangents.
+    """The backward part.
 
     Attributes:
-        operation: of the cotangents that are there, and the residuals.
-        sources: where each of these residuals is: ``i`` for operand ``i``, ``~k`` for what the first part gives at `k`.
-        places: which of the operands that are differentiated the results belong to; the others have none.
+        operation: maps the given cotangents, then residuals, to cotangents of operands.
+        sources: source of each of these residuals: ``i`` for operand ``i``, ``~k`` for output ``k`` of the first part.
+        places: index of each result among the differentiated operands; the others have no cotangent.
     """
 
     operation: HostedOperation
@@ -221,7 +221,7 @@ def _placed(values: Values, places: Sequence[int], moving: Values) -> list[Any]:
 
 
 class HostedFunction:
-    """A function of trees as an `HostedOperation` on those leaves of its arguments that are arrays or numbers.
+    """A function of pytrees as a `HostedOperation` on the leaves of its arguments that are arrays or numbers.
 
     Args:
         f: the function.
@@ -245,7 +245,7 @@ class HostedFunction:
         return tuple([value(x) for x in outs])
 
     def result(self, specs: Sequence[Any]) -> TreeDef:
-        """Structure of the result for operands of these specs, which may be numbers instead."""
+        """Structure of the result for operands of these specs, or Python numbers."""
         key = tuple([s if s.__class__ is Spec else s.__class__ for s in specs])
         return self._of_specs.get_or_make(key, lambda: self._found(specs))
 
@@ -253,7 +253,7 @@ class HostedFunction:
         self._traced.tree = None
         program = self.operation.program(specs)
         found: TreeDef | None = self._traced.tree or self._of_program.get(program)
-        if found is None:  # another thread traced it, or it was forgotten
+        if found is None:  # another thread traced it, or the cache evicted it
             trace(self, *[s if s.__class__ is Spec else value(s) for s in specs])
             found = self._traced.tree
         assert found is not None, "a trace calls the function"

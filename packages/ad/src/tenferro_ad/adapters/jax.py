@@ -1,4 +1,4 @@
-"""Functions of tensors inside of JAX, and functions of JAX on tensors: `as_jax`, `from_jax`; needs `tenferro-xla`."""
+"""`as_jax` and `from_jax`: tenferro functions inside JAX, and JAX functions inside tenferro. Needs `tenferro-xla`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Places = tuple[int, ...]
 
 
 def _of_some(program: Program, values: tuple[Any, ...], need: Places, active: Places) -> Any:
-    """Some outputs of a program as a function of some inputs, where the others are known."""
+    """Some outputs of a program as a function of some inputs, with the other inputs fixed."""
 
     def some(*moved: Any) -> tuple[Any, ...]:
         given = dict(zip(need, moved, strict=True))

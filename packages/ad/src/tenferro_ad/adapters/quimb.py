@@ -1,14 +1,14 @@
 """quimb's `TNOptimizer`, with losses compiled by `tenferro_runtime.compile` and derivatives by `tenferro_ad`.
 
-quimb takes the name of a library from a list that cannot be extended. It keeps the object that computes values and
-derivatives in the attribute ``handler``, which the class here provides.
+quimb selects a library from a fixed list. The class here instead overrides the attribute ``handler``, the object that
+computes values and derivatives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from tenferro_runtime import asarray, compile, tree_map
 
 __all__ = ["TNOptimizer", "TensorHandler"]
 
-_optimize: Final[Any] = import_module("quimb.tensor.optimize")
+if TYPE_CHECKING:
+    _QuimbOptimizer = object  # quimb has no types
+else:
+    _QuimbOptimizer = import_module("quimb.tensor.optimize").TNOptimizer
 
 
 class TensorHandler:
-    """Values and derivatives of a loss, as quimb's optimizer asks for them: NumPy arrays in, NumPy arrays out.
+    """Values and derivatives of a loss, in the interface of quimb's optimizer: NumPy arrays in, NumPy arrays out.
 
     Args:
         jit_fn: compile the loss and its derivatives.
@@ -32,52 +35,85 @@ class TensorHandler:
         self._prepared: Callable[..., Any] = compile if jit_fn else lambda f: f
 
     def to_variable(self, x: Any) -> Any:
-        """The array as a tensor that is optimized."""
+        """Convert an array to a tensor to optimize.
+
+        Args:
+            x: an array of any library.
+
+        Returns:
+            A tensor with its shape and dtype.
+        """
         return asarray(np.asarray(x), copy=True)
 
     to_constant = to_variable
 
     def setup_fn(self, fn: Any) -> None:
-        """Take the loss of the arrays, or the terms that it is the sum of."""
+        """Set the loss.
+
+        Args:
+            fn: a function of the arrays to a number, or a sequence of such functions, whose sum is the loss.
+        """
         loss = fn if callable(fn) else lambda arrays: sum(term(arrays) for term in fn)
         self._value = self._prepared(loss)
         self._value_and_grad = self._prepared(value_and_grad(loss))
         self._hvp = self._prepared(lambda arrays, tangents: hvp(loss, (arrays,), (tangents,)))
 
     def value(self, arrays: Any) -> Any:
-        """The loss."""
+        """The loss.
+
+        Args:
+            arrays: the arrays, as NumPy arrays.
+
+        Returns:
+            A 0-d NumPy array.
+        """
         return np.asarray(self._value(arrays))
 
     def value_and_grad(self, arrays: Any) -> tuple[Any, Any]:
-        """The loss, and its gradient with respect to each array."""
+        """The loss, and its gradient.
+
+        Args:
+            arrays: the arrays, as NumPy arrays.
+
+        Returns:
+            The loss as a 0-d NumPy array, and a gradient with the shape and dtype of each array.
+        """
         value, gradient = self._value_and_grad(arrays)
         return np.asarray(value), tree_map(np.asarray, gradient)
 
     def hessp(self, primals: Any, tangents: Any) -> Any:
-        """The Hessian at `primals` times `tangents`."""
+        """The Hessian at `primals` times `tangents`.
+
+        Args:
+            primals: the arrays.
+            tangents: a direction, with the shape and dtype of each array.
+
+        Returns:
+            The product, with the shape and dtype of each array.
+        """
         return tree_map(np.asarray, self._hvp(primals, tangents))
 
 
-class TNOptimizer(_optimize.TNOptimizer):  # type: ignore[misc]  # quimb is not at hand for type checkers
-    """quimb's optimizer of tensor networks, with derivatives of tenferro.
+class TNOptimizer(_QuimbOptimizer):
+    """quimb's optimizer of tensor networks, with tenferro's derivatives.
 
     Args:
         tn: the network to optimize.
         loss_fn: the loss of the network, or a list of its terms.
         jit_fn: compile the loss and its derivatives.
-        options: those of quimb's class, except the choice of a library.
+        options: options of quimb's class, except the choice of a library.
     """
 
     def __init__(self, tn: Any, loss_fn: Any, *, jit_fn: bool = True, **options: Any) -> None:
         self._tensor_handler = TensorHandler(jit_fn)
-        super().__init__(tn, loss_fn, autodiff_backend="autograd", **options)
+        super().__init__(tn, loss_fn, autodiff_backend="autograd", **options)  # type: ignore[call-arg]
         self._autodiff_backend = "tenferro"
 
     @property
     def handler(self) -> TensorHandler:
-        """What computes values and derivatives."""
+        """The object that computes values and derivatives."""
         return self._tensor_handler
 
     @handler.setter
     def handler(self, other: Any) -> None:
-        """Leave the handler of the listed library aside."""
+        """Ignore the handler that quimb's constructor sets."""

@@ -1,4 +1,4 @@
-"""Series through `call` and `checkpointed`: a call of the program on coefficients."""
+"""Taylor rules of `call` and `checkpointed`: a call of the program on coefficients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _called(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recurrence
 
 
 def _replayed(op: Op, operands: tuple[Any, ...]) -> Callable[[], Any] | None:
-    """A program with sizes that depend on data is its steps."""
+    """Run a program with data-dependent sizes step by step."""
     program = op.params["program"]
     if not definitions(program):
         return None

@@ -1,7 +1,7 @@
-"""`Coefficients`: the coefficients of a power series, each computed when it is first asked for.
+"""`Coefficients`: the coefficients of a power series, computed on demand.
 
-Coefficient k of a result needs those of the operands up to k only. That is enough to solve ``y' = J(x, y) x'``: the
-right side is computed from coefficients of y that are there already.
+Coefficient k of a result depends only on coefficients of the operands up to k. That suffices to solve
+``y' = J(x, y) x'``, whose right-hand side reads coefficients of y that are already known.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from typing import Any, Final, Protocol
 Term = Any
 """A coefficient: a value, or ``None`` for zero."""
 
-ENDLESS: Final = sys.maxsize
+UNBOUNDED_ORDER: Final = sys.maxsize
 """Order to which the coefficients of a constant are known."""
 
 
 class Source(Protocol):
-    """What finds more coefficients: appends one or more to the terms that it was made with.
+    """Computes further coefficients: appends one or more to the lists of terms that it was created with.
 
-    It refers to lists of terms, never to `Coefficients`, so that nothing here needs the collector of cycles.
+    It refers to lists of terms, never to `Coefficients`, so that there are no reference cycles.
     """
 
     def advance(self) -> None: ...
 
 
 class Coefficients:
-    """``x[k]`` is coefficient k of a series, ``f^(k)(0) / k!``; ``None`` where it is zero.
+    """The coefficients of a series: ``x[k]`` is ``f^(k)(0) / k!``, ``None`` if it is zero.
 
     Attributes:
-        terms: those that are there; all others are zero unless there is a source.
-        order: the order to which they are known where there is no source.
-        source: finds more of them; ``None`` where nothing is left to compute.
+        terms: the known coefficients; without a source, all others are zero.
+        order: the order to which they are known if there is no source.
+        source: computes further coefficients; ``None`` if there is nothing left to compute.
     """
 
     __slots__ = ("order", "source", "terms")
 
-    def __init__(self, terms: list[Term], order: int = ENDLESS, source: Source | None = None) -> None:
+    def __init__(self, terms: list[Term], order: int = UNBOUNDED_ORDER, source: Source | None = None) -> None:
         self.terms, self.order, self.source = terms, order, source
 
     def __getitem__(self, k: int) -> Term:
@@ -54,7 +54,7 @@ class Coefficients:
         return self.order if self.source is None else len(self.terms) - 1
 
     def forced(self, order: int) -> Coefficients:
-        """These coefficients up to an order, all of them computed."""
+        """These coefficients, all computed up to an order."""
         terms = [self[k] for k in range(order + 1)]
         while len(terms) > 1 and terms[-1] is None:
             terms.pop()
@@ -80,7 +80,7 @@ class Mapped(Coefficients):
 
     @property
     def reach(self) -> int:
-        """The order to which coefficients are known without computing any but these."""
+        """The order to which coefficients are known without computing any of `x`."""
         return self.x.reach - self.shift
 
 
@@ -90,7 +90,7 @@ def constant(value: Any) -> Coefficients:
 
 
 def derivative(x: Coefficients) -> Coefficients:
-    """The series of the derivative; its value is ``None`` where the slope at 0 is."""
+    """The series of the derivative; its coefficient 0 is ``None`` if the derivative at 0 is zero."""
     return Mapped(x, lambda k, term: term if k == 0 else term * (k + 1), shift=1)
 
 
@@ -110,7 +110,7 @@ class _Stream:
 
 
 def streamed(made: Iterator[Any], count: int | None) -> list[Coefficients]:
-    """The outputs of a recurrence, a generator of coefficients, or of tuples of them for `count` outputs."""
+    """The outputs of a recurrence: a generator of coefficients, or of tuples of coefficients for `count` outputs."""
     columns: list[list[Term]] = [[] for _ in range(count or 1)]
     source = _Stream(made, columns, count is None)
     return [Coefficients(column, source=source) for column in columns]
@@ -126,7 +126,7 @@ def total(terms: Iterable[Term]) -> Term:
 
 
 def cauchy(times: Callable[[Any, Any], Any], x: Any, y: Any, k: int, start: int = 0, stop: int | None = None) -> Term:
-    """Coefficient k of a product, the sum of ``times(x[j], y[k - j])`` for j from `start` up to `stop`, or to k."""
+    """Coefficient k of a product: the sum of ``times(x[j], y[k - j])`` over `start` <= j < `stop`, by default to k."""
     pairs = [(x[j], y[k - j]) for j in range(start, k + 1 if stop is None else stop)]
     return total([times(a, b) for a, b in pairs if a is not None and b is not None])
 

@@ -1,7 +1,7 @@
-"""Which variables may share a direction: those without a second derivative in common.
+"""Colors variables so that those without a common second derivative share a direction.
 
-For a direction s that is 1 at the variables of one color, ``s H s`` is the sum of ``H_ii`` over these, if no entry
-``H_ij`` couples two of them. So the trace of a sparse Hessian takes as many directions as its graph has colors.
+For a direction s that is 1 at the variables of one color, ``s H s`` is the sum of ``H_ii`` over them, if no entry
+``H_ij`` couples two of them. So the trace of a sparse Hessian needs as many directions as its graph has colors.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tenferro_runtime.ir import here
 from tenferro_tensor import SCALARS, Spec
 from tenferro_tensor_core import ArgumentError
 
-MAX_KEPT: Final = 32
-"""Number of colorings that one function keeps."""
+COLORINGS_MAX: Final = 32
+"""Bound of the cache of colorings of one function."""
 
 
 class VariableColors:
-    """Colors of the variables of a function; found once for each kind of arguments and their sizes, and kept."""
+    """Colors of the variables of a function, cached for each kind and size of arguments."""
 
     def __init__(self, f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool) -> None:
         self.f = (lambda *args, **kwargs: f(*args, **kwargs)[0]) if has_aux else f
@@ -37,12 +37,12 @@ class VariableColors:
         self._kept: dict[Any, Coloring] = {}
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coloring:
-        """The colors of all variables, numbered through the leaves of the chosen arguments.
+        """The colors of all variables, in the order of the leaves of the chosen arguments.
 
         Raises:
-            ArgumentError: sizes are open.
+            ArgumentError: a size is symbolic.
             TracingError: the function cannot be traced.
-            UnsupportedError: sizes depend on data.
+            UnsupportedError: a size depends on data.
             BackendUnavailableError: SciPy is not installed.
         """
         given = split_arguments(args, kwargs, self.argnums, "laplacian")
@@ -55,7 +55,7 @@ class VariableColors:
         key = (given.key, *[(s.__class__, s) for s in specs])
         found = self._kept.get(key)
         if found is None:
-            if len(self._kept) >= MAX_KEPT:
+            if len(self._kept) >= COLORINGS_MAX:
                 self._kept.clear()
             found = self._kept[key] = self._colored(given, specs)
         return found
@@ -67,14 +67,14 @@ class VariableColors:
             parts = [part for y in flat(*leaves) for part in ((real(y), imag(y)) if y.spec.cplx else (y,))]
             return sum([sum_of(part) for part in parts if part.spec.inexact], as_value(0.0))
 
-        # What the function uses from outside, also of other differentiations, becomes inputs behind the leaves.
+        # Values that the function closes over, also of other differentiations, become inputs after the leaves.
         builder = Builder()
         leaves = [builder.input(s) if isinstance(s, Spec) else s for s in specs]
         program = builder.close(grad(total, tuple(range(given.chosen)))(*leaves))
         chosen = specs[: given.chosen]
         pattern = _pattern(program, [int(s.size) for s in chosen])
         upper = scipy_sparse().triu(pattern, k=1).tocoo()
-        # One row for each pair of coupled variables, which must not have one color.
+        # One row for each pair of coupled variables, which must have different colors.
         ends = np.stack([upper.row, upper.col], axis=1).reshape(-1)
         pairs = scipy_sparse().csr_array(
             (np.ones(len(ends), np.bool_), ends, np.arange(0, len(ends) + 1, 2)), shape=(upper.nnz, pattern.shape[0])
@@ -84,7 +84,7 @@ class VariableColors:
 
 
 def _pattern(program: Any, sizes: Sequence[int]) -> Any:
-    """The pattern of second derivatives: what each element of the gradient depends on, and the other way about."""
+    """The symmetric pattern of second derivatives, from the dependences of the gradient's elements."""
     sparse, writer = scipy_sparse(), EntryWriter({})
     relations = relations_of(program, tuple(range(len(sizes))), {})
     grid = [

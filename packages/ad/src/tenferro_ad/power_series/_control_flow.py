@@ -1,4 +1,4 @@
-"""Series through `cond`, `while_loop`, `scan` and `budgeted`: branches and loops over coefficients."""
+"""Taylor rules of `cond`, `while_loop`, `scan` and `budgeted`: branches and loops over coefficients."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _merged(a: Orders, b: Orders) -> Orders:
 
 
 def _values(op: Op, xs: Terms, given: tuple[Orders, ...], terms: list[list[Any]]) -> Found:
-    """The coefficients of the outputs, with values that are computed alone where the coefficients outrank them."""
+    """The coefficients of the outputs, with values computed separately if the coefficients outrank them."""
     if not outranked(xs, given):
         return terms
     return [[y, *rest[1:]] for y, rest in zip(op(*[x[0] for x in xs]), terms, strict=True)]
 
 
 def _cond(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
-    """The choice is made by the values."""
+    """The values select the branch."""
     branches = op.params["branches"]
 
     def run(order: int) -> Found:
@@ -54,7 +54,7 @@ def _cond(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
 
 
 def _loop(body: Program, given: tuple[Orders, ...], order: int, consts: int, carry: int) -> tuple[SeriesProgram, Any]:
-    """The body with a coefficient for every leaf of the carry that gets one in some step; and the orders with these."""
+    """The body with coefficients for every leaf of the carry that has them in some step, and all operands' orders."""
     rows = len(body.output_ids) - carry
     while True:
         moving = given[consts : consts + carry]
@@ -65,7 +65,7 @@ def _loop(body: Program, given: tuple[Orders, ...], order: int, consts: int, car
 
 
 def _size(given: tuple[Orders, ...]) -> int:
-    """Number of operands with their coefficients."""
+    """Number of operands and coefficients."""
     return sum([1 + len(orders) for orders in given])
 
 
@@ -89,7 +89,7 @@ def _scan(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
 
 
 def _while(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
-    """The condition sees the values only."""
+    """The condition reads only values."""
     condition, body, consts = op.params["cond"], op.params["body"], op.params["consts"]
 
     def run(order: int) -> Found:
@@ -106,7 +106,7 @@ def _while(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
 
 
 def _budgeted(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
-    """Loops over coefficients have the budget of the loops that they come from."""
+    """A loop over coefficients keeps the budget of the original loop."""
     program = op.params["program"]
 
     def run(order: int) -> Found:
@@ -119,7 +119,7 @@ def _budgeted(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
 
 
 def _on_values(condition: Program, given: tuple[Orders, ...]) -> Program:
-    """The condition as a program of operands with coefficients, which it does not read."""
+    """The condition as a program that also takes the coefficients, and ignores them."""
     key = ("series", given)
     found: Program | None = condition.memo.get(key)
     if found is None:

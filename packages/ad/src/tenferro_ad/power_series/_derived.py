@@ -1,4 +1,4 @@
-"""Recurrences that nobody writes: those that linear primitives are, and those that derivative rules are."""
+"""Recurrences derived from linear primitives and from derivative rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Terms = list[Coefficients]
 
 
 class Recurrence(NamedTuple):
-    """A generator of coefficients: of one output where `outputs` is ``None``, else of tuples for so many outputs."""
+    """A generator of coefficients of one output, or, unless `outputs` is ``None``, of tuples for that many outputs."""
 
     terms: Iterator[Any]
     outputs: int | None
@@ -33,7 +33,7 @@ def linear(op: Op, rule: Linear, xs: Terms, need: tuple[int, ...]) -> Iterator[T
     values = [x[0] for x in xs]
     first = op(*values)
     if isinstance(first, tuple):
-        CallSite(op, rule, need, tuple([v.spec for v in values]))  # refuses the rule, which is for one output
+        CallSite(op, rule, need, tuple([v.spec for v in values]))  # raises, because Linear rules have one output
     yield first
     if rule.joint or len(need) == 1:
         named = [
@@ -63,7 +63,7 @@ def _zero(a: Any) -> Any:
 
 
 def _compositions(k: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write `k` as a sum of so many numbers, none of them negative."""
+    """All ways to write `k` as a sum of `parts` non-negative integers."""
     if parts == 1:
         yield (k,)
         return
@@ -80,7 +80,7 @@ def _product(op: Op, xs: Terms, values: list[Any], need: tuple[int, ...], parts:
 
 
 def constant_slopes(op: Op, rule: Slopes, xs: Terms, need: tuple[int, ...]) -> Iterator[Term]:
-    """Multiples of the coefficients, by the constant derivatives of an element-wise op."""
+    """Multiples of the coefficients by the constant derivatives of an elementwise op."""
     first = op(*[x[0] for x in xs])
     yield first
     _require_operands(op, rule, need)
@@ -94,10 +94,9 @@ def _multiple(x: Term, n: Any) -> Term:
 
 
 def solved(op: Op, site: CallSite, xs: Terms, need: tuple[int, ...]) -> Iterator[Any]:
-    """The recurrence of a derivative rule: coefficient k of ``y' = J(x, y) x'`` gives coefficient k + 1 of y.
+    """The recurrence of a derivative rule: coefficient k of ``y' = J(x, y) x'`` determines coefficient k + 1 of y.
 
-    The rule runs once, on series of a level of its own whose coefficients are computed when they are asked for; y is
-    among its operands, with the coefficients found so far.
+    The rule runs once, on lazy series of a new level; y is one of its operands, with the coefficients found so far.
     """
     values = [x[0] for x in xs]
     outs, slopes = _start(op, site, xs, values, need)
@@ -117,7 +116,7 @@ def _appended(site: CallSite, ys: Terms, terms: list[Term]) -> Any:
 
 
 def _start(op: Op, site: CallSite, xs: Terms, values: list[Any], need: tuple[int, ...]) -> tuple[list[Any], Any]:
-    """The outputs, and their first coefficients where a rule finds both at once."""
+    """The outputs, and their first coefficients if the rule computes both together."""
     if isinstance(site.rule, General) and site.rule.forward is not None:
         tangents = [zeros_like(values[i]) if xs[i][1] is None else xs[i][1] for i in need]
         return apply_jvp(site, values, tangents, None)
@@ -149,9 +148,9 @@ def _coefficient(t: Any, level: int, k: int) -> Term:
 
 
 def pushed(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
-    """The same for a primitive whose tangents go a way of their own, which begins with the primitive on series.
+    """The recurrence of a primitive with its own forward-mode function, which calls the primitive on series.
 
-    So each order takes that way once more, inside of the one before.
+    So each order nests one more call of that function.
     """
     values = [x[0] for x in xs]
     outs = op(*values)
@@ -163,7 +162,7 @@ def pushed(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
         ins = [series(x, level) if i in need else x[0] for i, x in enumerate(xs)]
         tangents = [_slope(xs[i], level) for i in need]
         rule = jvp_rule_of(op.primitive)
-        assert rule is not None, "its tangents go a way of their own"
+        assert rule is not None, "the primitive has its own forward-mode function"
         found = running(inner, rule, op, inner, ins, need, tangents)
         moved = [z.tangent if z.__class__ is Dual and z.level == inner else None for z in found]
         for k in count(1):
@@ -173,8 +172,8 @@ def pushed(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
 
 
 class _Unknown:
-    """The source of a result that is being solved for: a rule asks only for what is found already."""
+    """The source of a result that is being solved for: a rule may only read coefficients that are known."""
 
     def advance(self) -> None:
-        """Refuse."""
-        raise GradientError("a derivative rule needs a coefficient of its own output before it is found")
+        """Raise."""
+        raise GradientError("a derivative rule reads a coefficient of its own output that is not yet known")

@@ -1,4 +1,4 @@
-"""An op on series: its rule is found, and run as far as is asked for."""
+"""Runs an op on series by its Taylor rule."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _brought(x: Coefficients, goal: Spec) -> Coefficients:
 
 
 def _result(out: Coefficients, like: Series) -> Any:
-    """An output as a value; a constant where all its higher coefficients are zero, and where it is not inexact."""
+    """An output as a value: a constant if all its higher coefficients are zero, or if it is not inexact."""
     if not out[0].spec.inexact:
         return out[0]
     if like.order is None:

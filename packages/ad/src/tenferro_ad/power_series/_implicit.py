@@ -1,7 +1,7 @@
-"""Series through solutions of equations: one linear equation for each order.
+"""Taylor rules of solutions of equations: one linear equation for each order.
 
-With ``f(c, x) = 0``, and x without its coefficient k put into f, coefficient k of what f gives is ``-J x_k``, J being
-the derivative of f in x at the solution. The solver of the equation itself runs once, for the values.
+With ``f(c, x) = 0``, evaluate f at x with its coefficient k set to zero: coefficient k of the result is ``-J x_k``,
+where J is the derivative of f in x at the solution. The solver of the equation itself runs once, for the values.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _root(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recurrence:
 
 
 def _coefficient(program: Program, known: Sequence[Coefficients], found: list[list[Term]], k: int) -> list[Term]:
-    """Coefficient k of the outputs of a program, that of the unknowns taken to be zero."""
+    """Coefficient k of the outputs of a program, with coefficient k of the unknowns set to zero."""
     level = next_level()
     given = [[x[j] for j in range(k + 1)] for x in known] + found
     ins = [Coefficients(terms, k).forced(k) for terms in given]
@@ -65,7 +65,7 @@ def _coefficient(program: Program, known: Sequence[Coefficients], found: list[li
 
 
 def _solved(op: Op, fixed: Sequence[Any], rhs: list[Term], found: list[list[Term]], count: int) -> tuple[Term, ...]:
-    """The next coefficients of the unknowns, which are appended to those that are found, and of the other results."""
+    """The next coefficients of the unknowns, which are appended to `found`, and of the other results."""
     terms: list[Term] = [None] * len(found)
     if any(r is not None for r in rhs):
         given = [zeros_like(x[0]) if r is None else r for r, x in zip(rhs, found, strict=True)]

@@ -1,4 +1,4 @@
-"""How a primitive acts on series: which of the ways it takes, and the recurrence that this makes."""
+"""Selects the Taylor rule of a primitive, and makes its recurrence."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tenferro_tensor import Op, Primitive
 from tenferro_tensor.promotion import describe
 
 DIRECT: Final[dict[Primitive, Callable[[Op, tuple[Any, ...]], Callable[[], Any] | None]]] = {}
-"""Primitives that hold programs: ``DIRECT[p](op, operands)`` is a function that runs the program on series."""
+"""Primitives with programs as metadata: ``DIRECT[p](op, operands)`` returns a function that runs them on series."""
 
 PROGRAMS: Final[dict[Primitive, Callable[[Op, list[Coefficients], tuple[int, ...]], Recurrence]]] = {}
-"""Primitives that hold programs: recurrences that run programs of coefficients."""
+"""Primitives with programs as metadata: recurrences that run programs of coefficients."""
 
 
 def _registered(p: Primitive) -> Any:
@@ -30,7 +30,7 @@ def _registered(p: Primitive) -> Any:
 
 
 def _expands(p: Primitive) -> bool:
-    """Whether a primitive has an expansion and nothing that is nearer to it."""
+    """Whether a primitive's expansion is its Taylor rule."""
     return (
         _registered(p) is None
         and p not in PROGRAMS
@@ -42,7 +42,7 @@ def _expands(p: Primitive) -> bool:
 
 
 def directly(op: Op, operands: tuple[Any, ...]) -> Callable[[], Any] | None:
-    """A function that finds the results by other ops on the same series; ``None`` where there is none."""
+    """A function that computes the results by other ops on the same series, or ``None``."""
     make = DIRECT.get(op.primitive)
     if make is not None:
         return make(op, operands)
@@ -55,7 +55,7 @@ def _by_expansion(op: Op, operands: tuple[Any, ...]) -> Any:
 
 
 def recurrence_of(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recurrence | None:
-    """The recurrence of an op for operands of which those at `need` are series; ``None`` for a constant result."""
+    """The recurrence of an op whose operands at `need` are series; ``None`` for a constant result."""
     p = op.primitive
     program = PROGRAMS.get(p)
     if program is not None:
@@ -84,19 +84,25 @@ def _specs(xs: list[Coefficients]) -> tuple[Any, ...]:
 
 
 def taylor_kind(primitive: Primitive) -> str:
-    """How a primitive acts on power series.
+    """Name the kind of Taylor rule of a primitive.
+
+    Args:
+        primitive: the primitive.
 
     Returns:
-        - ``"recurrence"``: a recurrence that is registered for it;
-        - ``"program"``: it holds programs, which run on series;
-        - ``"linear"``: it acts on each coefficient, or by Cauchy products;
-        - ``"derivative rule"``: the recurrence that its derivative rule is;
-        - ``"nested jvp"``: its tangents go a way of their own, which is taken again for each order;
-        - ``"expansion"``: its expansion runs on series;
+        - ``"recurrence"``: a registered recurrence;
+        - ``"program"``: the programs in its metadata, on series;
+        - ``"linear"``: the primitive on each coefficient, or Cauchy products;
+        - ``"derivative rule"``: the recurrence of its derivative rule;
+        - ``"nested jvp"``: its own forward-mode function, nested once for each order;
+        - ``"expansion"``: its expansion, on series;
         - ``"constant"``: its derivative is zero.
 
     Raises:
-        MissingRuleError: it has no derivative.
+        MissingRuleError: the primitive has no derivative.
+
+    See also:
+        taylor: computes the derivatives.
 
     >>> from tenferro_tensor import catalog
     >>> taylor_kind(catalog.exp), taylor_kind(catalog.reshape), taylor_kind(catalog.lgamma)

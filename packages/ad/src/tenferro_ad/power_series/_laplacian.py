@@ -35,34 +35,36 @@ def laplacian(
     sparse: bool = False,
     memory_budget: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that returns the Laplacian of `f`: the sum of its second derivatives by each real variable.
+    """Make a function that returns the Laplacian of `f`: the sum of its second derivatives in each real variable.
 
-    One forward run: each value on the way has its derivatives by all variables, and one Laplacian (Li et al., "A
-    computational framework for neural network-based variational Monte Carlo with Forward Laplacian", 2023). That is
-    the Taylor series of second order along all unit vectors at a time, of which the second coefficients, which enter
-    linearly in what follows, are replaced by their mean after every operation.
+    One forward run propagates each intermediate value with its Jacobian and its Laplacian (Li et al., "A computational
+    framework for neural network-based variational Monte Carlo with Forward Laplacian", 2023): the second-order Taylor
+    series along all unit vectors, whose second coefficients, which enter linearly, are averaged after every operation.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
-        argnums: the positional argument whose variables count, or several of them.
-        has_aux: the function returns a pair (value, aux); aux is then the last result.
-        with_jacobian: return ``(value, jacobian, laplacian)``: the run finds all three.
-        sparse: use the sparsity of derivatives, which is read off the traced function, once for each kind of arguments
-            and their sizes. Variables without a second derivative in common share a direction: there are two for a
-            chain of any length. Where that does not help, values on the way have derivatives by the variables that
-            each element depends on, as long as these are few. Indices that the function uses from outside must stay
-            what they were when it was first traced, as by `compile`.
-        memory_budget: bytes that the values on the way may take: so many directions as fit are treated at a time. By
-            default it is all of them.
+        f: a function of pytrees of arrays to a pytree of arrays.
+        argnums: position of the argument that holds the variables, or several positions.
+        has_aux: `f` returns a pair ``(value, aux)``; aux is then the last result.
+        with_jacobian: return ``(value, jacobian, laplacian)``, which the run computes anyway.
+        sparse: exploit the sparsity of derivatives, found once for each kind and size of arguments by tracing `f`.
+            Variables without a common second derivative share a direction: two suffice for a chain of any length. If
+            that does not help, each element keeps derivatives only in the variables that it depends on, if they are
+            few. Index arrays that `f` closes over must not change after the first call.
+        memory_budget: limit, in bytes, on the memory of one batch of directions; by default all are one batch.
 
     Returns:
-        A function that returns the Laplacian, in the containers and the shape of the value. The Jacobian has them too,
-        each array with the axes of an argument behind its own, in the containers of the argument.
+        A function with the arguments of `f`. The Laplacian has the structure, shapes and dtypes of the value. The
+        Jacobian's arrays have the axes of the value, then those of an argument, as in `jacfwd`.
 
     Raises:
-        GradientError: an argument is not real floating-point, or a value is not floating-point.
-        ArgumentError: there is a budget or `sparse`, and sizes are open.
-        TracingError: with `sparse`, the function cannot be traced.
+        ArgumentError: with `memory_budget` or `sparse`, a size is symbolic.
+        GradientError: an argument is not real floating point, or a value is not floating point.
+        MissingRuleError: an operation has no derivative rule.
+        TracingError: with `sparse`, `f` cannot be traced.
+
+    See also:
+        hessian: all second derivatives.
+        taylor: derivatives of any order along a curve.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_ad import laplacian
@@ -90,13 +92,13 @@ def laplacian(
 
 
 class _Directions:
-    """A function that is run with series along many directions.
+    """Runs a function with series along many directions.
 
     Attributes:
         values: leaves of the chosen arguments.
-        outs: leaves of its value.
-        tree: structure of its value.
-        aux: what it returned beside that.
+        outs: leaves of the function's value.
+        tree: structure of the function's value.
+        aux: the auxiliary result of the function.
     """
 
     outs: list[Any]
@@ -109,15 +111,15 @@ class _Directions:
         for x in picked.values:
             if x.spec.cplx:
                 raise GradientError(
-                    f"laplacian sums second derivatives by real variables{here()}, but an argument is {x.spec!r}; take "
-                    "its real and imaginary parts as the arguments"
+                    f"laplacian sums second derivatives in real variables{here()}, but an argument is {x.spec!r}; pass "
+                    "its real and imaginary parts as arguments"
                 )
         self.picked, self.values, self.has_aux, self.colors = picked, picked.values, has_aux, colors
         self.f: Callable[..., Any] = lambda *leaves: picked.call(f, leaves, kwargs)
         self.leaves = flatten(tuple(picked.values))[1]
 
     def on_all(self, memory_budget: int | None) -> list[tuple[Any, Any]]:
-        """For each leaf of the value its derivatives along all directions, on a leading axis, and its Laplacian."""
+        """For each leaf of the value, its derivatives along all directions (leading axis), and its Laplacian."""
         count: Any = sum([x.spec.size for x in self.values]) if self.colors is None else self.colors.number
         if memory_budget is None:
             return self._along(0, count)
@@ -136,7 +138,7 @@ class _Directions:
         ]
 
     def in_slots(self, plans: SlotPlans) -> list[tuple[Any, Any]]:
-        """The same with derivatives by the variables that each element depends on."""
+        """`on_all`, with derivatives only in the variables that each element depends on."""
         builder = Builder()
         out, aux = split_aux(self.f(*[builder.input(x.spec) for x in self.values]), self.has_aux, "laplacian")
         outs, self.tree = flatten(out)
@@ -160,9 +162,9 @@ class _Directions:
         return bytes_of_one(push, [x.spec for x in self.values])
 
     def _along(self, start: Any, count: Any) -> list[tuple[Any, Any]]:
-        """The same for some of the directions."""
+        """`on_all` for `count` directions from `start` on."""
         if isinstance(count, int):
-            count = max(count, 1)  # one direction that is zero, where there are no variables
+            count = max(count, 1)  # without variables, use one zero direction
         directions, offset = [], 0
         for x in self.values:
             rows = self._rows(x.spec, offset, start, count)
@@ -182,7 +184,7 @@ class _Directions:
         return [(rows, term * (2 * count)) for rows, term in zip(first, second, strict=True)]
 
     def _rows(self, spec: Spec, offset: Any, start: Any, count: Any) -> Any:
-        """Directions, one in each row, at the variables of a leaf."""
+        """The components of directions in a leaf, one direction per row."""
         if self.colors is None:
             return eye(count, spec.size, k=start - offset, dtype=spec.dtype, device=spec.place.device)
         own = self.colors.colors[offset : offset + spec.size]
@@ -213,7 +215,7 @@ class _Directions:
         return [unflatten(self.tree, self.outs), unflatten(self.tree, jacobian), self.unflattened(found)]
 
     def _columns(self, rows: Any) -> list[Any]:
-        """The derivatives by each leaf, whose axes go behind those of the value."""
+        """The derivatives in each leaf, with the leaf's axes after those of the value."""
         turned = catalog.transpose(rows, permutation=(*range(1, rows.spec.ndim), 0))
         shape, columns, start = turned.spec.shape[:-1], [], 0
         for x in self.values:

@@ -1,4 +1,4 @@
-"""Programs of coefficients: from each operand with its higher coefficients to each output with its own."""
+"""Programs of coefficients: from operands with their coefficients to outputs with theirs."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tenferro_tensor import next_level
 from tenferro_tensor_core import DimLike
 
 Orders = tuple[int, ...]
-"""The orders, from 1 on, of which there are coefficients; those of a constant are ``()``."""
+"""The orders, at least 1, of the nonzero coefficients; ``()`` for a constant."""
 
 Found = Sequence[Sequence[Term]]
-"""For each output its coefficients from order 0 on."""
+"""For each output, its coefficients from order 0."""
 
 
 class SeriesProgram(NamedTuple):
     """A program on coefficients.
 
     Attributes:
-        program: of each operand followed by its coefficients; to each output followed by its coefficients.
-        orders: of each output.
+        program: maps the operands, each followed by its coefficients, to the outputs, each followed by its own.
+        orders: orders of each output.
     """
 
     program: Program
     orders: tuple[Orders, ...]
 
     def outputs(self, found: Sequence[Any], order: int) -> list[list[Term]]:
-        """What the program gives, sorted by output."""
+        """The results of the program, grouped by output."""
         values = iter(found)
         terms = []
         for orders in self.orders:
@@ -45,7 +45,7 @@ class SeriesProgram(NamedTuple):
 
 
 def for_call(program: Program, given: tuple[Orders, ...], order: int, sizes: Mapping[str, DimLike]) -> SeriesProgram:
-    """A program that is called, on coefficients; kept with it. For `sizes`, see `derived`."""
+    """A called program on coefficients; cached with it. For `sizes`, see `derived`."""
     found: SeriesProgram = derived(
         program,
         ("series", given, order),
@@ -59,13 +59,13 @@ def for_call(program: Program, given: tuple[Orders, ...], order: int, sizes: Map
 def for_body(
     program: Program, given: tuple[Orders, ...], order: int, forced: tuple[Orders, ...] | None = None
 ) -> SeriesProgram:
-    """A branch or a body on coefficients; kept with it.
+    """A branch or a body on coefficients; cached with it.
 
     Args:
         program: the program.
         given: orders of each operand.
         order: the highest order.
-        forced: orders of each output that are made even if the coefficient is always zero.
+        forced: orders of each output that are computed even if the coefficient is always zero.
     """
     forced = ((),) * len(program.output_ids) if forced is None else forced
     key = ("series", given, order, forced)
@@ -98,12 +98,12 @@ def _made(
 
 
 def orders_of(x: Coefficients, order: int) -> Orders:
-    """The orders of which there are coefficients, up to one."""
+    """The orders of the nonzero coefficients up to `order`."""
     return tuple([k for k in range(1, order + 1) if x[k] is not None])
 
 
 def with_terms(xs: Sequence[Coefficients], given: Sequence[Orders]) -> list[Any]:
-    """Each operand followed by its coefficients, with zeros for those that are missing."""
+    """Each operand followed by its coefficients, with zeros for missing ones."""
     found = []
     for x, orders in zip(xs, given, strict=True):
         found += [x[0], *[zeros_like(x[0]) if x[k] is None else x[k] for k in orders]]
@@ -111,18 +111,18 @@ def with_terms(xs: Sequence[Coefficients], given: Sequence[Orders]) -> list[Any]
 
 
 def outranked(xs: Sequence[Coefficients], given: Sequence[Orders]) -> bool:
-    """Whether coefficients are of a level above all values: then values must not be computed together with them."""
+    """Whether coefficients belong to a level above all values, so that values must be computed separately."""
     terms = [x[k] for x, orders in zip(xs, given, strict=True) for k in orders]
     return bool(max([t.level for t in terms if t is not None], default=0) > max([x[0].level for x in xs]))
 
 
 def recomputed(run: Callable[[int], Found], xs: Sequence[Coefficients], need: tuple[int, ...]) -> Iterator[Any]:
-    """The recurrence of what can only be computed to a whole order at once: anew where more is asked for.
+    """The recurrence of a function that computes all orders at once; it is called again for higher orders.
 
     Args:
-        run: the coefficients of all outputs to an order.
-        xs: the coefficients of all operands.
-        need: the operands that are series.
+        run: maps an order to the coefficients of all outputs up to it.
+        xs: coefficients of all operands.
+        need: positions of the operands that are series.
     """
     found: Found = ()
     done = -1

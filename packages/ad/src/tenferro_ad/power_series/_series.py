@@ -20,14 +20,14 @@ class Series(Differentiated, SeriesBase):
     """A value and the higher coefficients of a power series.
 
     Attributes:
-        value: the value inside, of a lower level: coefficient 0.
-        spec: its spec, and that of every coefficient.
+        value: the inner value, of a lower level: coefficient 0.
+        spec: spec of the value and of every coefficient.
         level: level of the differentiation that it belongs to.
-        expansion: the coefficients, their order and their collapse, which have names of their own:
+        expansion: the following three:
         coefficients: the coefficients.
-        order: the order to which they are all there, in a level that `taylor` opens; ``None`` in a level in which a
-            derivative rule is solved, where each is computed when it is asked for.
-        collapse: applied to the highest coefficient of every result, where there is such a law; see `laplacian`.
+        order: the order up to which all are computed, in a level of `taylor`; ``None`` in a level that solves a
+            derivative rule, where coefficients are computed on demand.
+        collapse: applied to the highest coefficient of every result, or ``None``; see `laplacian`.
         interpreter: ``interpreter(level, op, operands)`` runs an op on series.
     """
 
@@ -39,7 +39,7 @@ class Series(Differentiated, SeriesBase):
     interpreter: ClassVar[Callable[[int, Op, tuple[Any, ...]], Any]]
 
     def __init__(self) -> None:
-        raise GradientError("a Series is made inside of taylor only")
+        raise GradientError("a Series cannot be constructed: taylor and laplacian make them")
 
     @property
     def coefficients(self) -> Coefficients:
@@ -69,7 +69,7 @@ class Series(Differentiated, SeriesBase):
 def series(
     coefficients: Coefficients, level: int, order: int | None = None, collapse: Collapse | None = None
 ) -> Series:
-    """A value with coefficients; see `Series` for the order and the collapse."""
+    """Make a `Series`, which describes the arguments."""
     z = _new(Series)
     value = coefficients[0]
     z.value, z.spec, z.level, z.expansion = value, value.spec, level, (coefficients, order, collapse)
@@ -77,5 +77,5 @@ def series(
 
 
 def coefficients_of(x: Any, level: int) -> Coefficients | None:
-    """The coefficients of a value that belongs to a level; ``None`` for a constant."""
+    """The coefficients of a value of a level; ``None`` for a constant."""
     return x.coefficients if x.__class__ is Series and x.level == level else None

@@ -1,20 +1,19 @@
-"""Jacobians of values in slots: for each element the few variables it depends on, in place of all of them.
+"""Compressed Jacobians: each element of a value keeps derivatives only in the few variables that it depends on.
 
-Slot a of an element r of a value stands for the variable ``columns[a, r]``; -1 stands for none, and the derivative
-there is zero. An operation may be done slot by slot if each element of an operand stands for the same variable in a
-slot as all elements of the result that read it. Where that is not so, or slots are as many as variables, there is one
-slot for each variable.
+Slot a of element r stands for the variable ``columns[a, r]``, or for none (-1), with derivative zero. An operation can
+run slot by slot if each element of an operand has the same variable in a slot as all elements of the result that read
+it. Otherwise, or if there are as many slots as variables, there is one slot for each variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tenferro_ad.sparse._entries import EntryWriter, scipy_sparse
-from tenferro_ad.sparse._patterns import relations_of  # noqa: F401 - registers how branches and loops are read
+from tenferro_ad.sparse._patterns import relations_of  # noqa: F401 - registers the readers of branches and loops
 from tenferro_ad.sparse._read import Abstract, Reader, program_environment
 from tenferro_ad.sparse._relation import identity
 from tenferro_runtime.extension import Equation, Literal, Program, Spec, catalog, tensor
@@ -26,9 +25,9 @@ class Slots(NamedTuple):
     """The variables that the elements of a value depend on.
 
     Attributes:
-        number: how many slots there are.
-        columns: the variable of each slot and element; ``None`` where slots are the variables.
-        pattern: the same as a sparse matrix, elements by variables.
+        number: number of slots.
+        columns: the variable of each slot and element; ``None`` if slot i is variable i.
+        pattern: the dependences as a sparse matrix, elements by variables.
     """
 
     number: int
@@ -37,26 +36,26 @@ class Slots(NamedTuple):
 
 
 class SlotChoice(NamedTuple):
-    """The slots of an operand in the order of those of a result.
+    """The map from slots of a result to slots of an operand.
 
     Attributes:
-        slots: the slot of the operand for each slot of the result and element; ``None`` for the same one.
-        there: where there is such a slot.
+        slots: the operand's slot for each slot of the result and element; ``None`` for the identity.
+        there: where the operand has such a slot; ``None`` for everywhere.
     """
 
     slots: Columns | None
     there: Columns | None
 
 
-SAME = SlotChoice(None, None)
+SAME: Final = SlotChoice(None, None)
 
 
 class SlotStep(NamedTuple):
-    """How one equation is done.
+    """The slots of one equation.
 
     Attributes:
-        number: how many slots there are; 0 for a constant result.
-        picks: for each operand its slots, ``None`` for one that is constant here.
+        number: number of slots; 0 for a constant result.
+        picks: slot map of each operand, ``None`` for a constant operand.
         target: for a sum of slots into variables, the flat position of each slot and element; else ``None``.
     """
 
@@ -65,17 +64,17 @@ class SlotStep(NamedTuple):
     target: Columns | None = None
 
 
-CONSTANT = SlotStep(0, ())
+CONSTANT: Final = SlotStep(0, ())
 
 
 class SlotPlan:
-    """How a program is done on slots.
+    """The slots of all equations of a program.
 
     Attributes:
         total: number of variables of the function.
         arguments: number of inputs of the program that hold them.
-        steps: for each equation.
-        outputs: for each output its slots for all variables; ``None`` for a constant.
+        steps: the step of each equation.
+        outputs: for each output, the map from variables to its slots; ``None`` for a constant.
     """
 
     def __init__(self, program: Program, sizes: Sequence[int]) -> None:
@@ -131,7 +130,7 @@ class SlotPlan:
         return SlotStep(self.total, tuple([picks.get(i) for i in range(len(eq.operands))]))
 
     def _summed(self, eq: Equation, relation: Any, x: Slots) -> SlotStep:
-        """A sum: each slot of each element is added to that of its variable."""
+        """A sum, which adds each slot of each element to the slot of its variable."""
         (v,) = eq.results
         size = relation.shape[0]
         rows = np.zeros(relation.shape[1], np.int64)
@@ -139,12 +138,12 @@ class SlotPlan:
         rows[entries.col] = entries.row
         assert x.columns is not None
         self._slots[v] = Slots(self.total, None, None)
-        # What belongs to no variable goes behind the last one.
+        # Empty slots are added to an extra position after the last variable.
         target = np.where(x.columns >= 0, x.columns * size + rows, self.total * size)
         return SlotStep(self.total, (SAME,), target)
 
     def _local(self, eq: Equation, moving: Mapping[int, Slots]) -> dict[int, Any]:
-        """Which elements of each operand the elements of the result depend on, as sparse matrices."""
+        """The dependences of the result's elements on each operand's elements, as sparse matrices."""
         specs = tuple([tensor(v.value).spec if isinstance(v, Literal) else self._specs[v] for v in eq.operands])
         reader = Reader(len(specs))
         ins = [self._abstract(i, v, s, len(specs), moving) for i, (v, s) in enumerate(zip(eq.operands, specs))]
@@ -172,7 +171,7 @@ def _slots(pattern: Any) -> Slots:
 
 
 def _aligned(relation: Any, x: Slots, out: Slots) -> SlotChoice | None:
-    """The slots of an operand for those of the result; ``None`` where they differ between elements that read one."""
+    """The map from the result's slots to an operand's; ``None`` if elements that read one element disagree."""
     assert x.columns is not None
     assert out.columns is not None
     by_element = relation.tocsc()

@@ -1,4 +1,4 @@
-"""The Laplacian of a program whose values have their derivatives in slots: see `_slots`."""
+"""The Laplacian of a program with compressed Jacobians: see `_slots`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from tenferro_runtime import asarray, ones_like, take_along_axis, vmap, where, z
 from tenferro_runtime.extension import Equation, Literal, Program
 from tenferro_tensor import catalog, next_level
 
-MAX_PLANS: Final = 32
-"""Number of plans that one function keeps."""
+PLANS_MAX: Final = 32
+"""Bound of the cache of plans of one function."""
 
 
 class SlotPlans:
-    """Plans of the programs of a function, by their structure."""
+    """Plans of the programs of a function, by structure."""
 
     def __init__(self) -> None:
         self._kept: dict[Any, SlotPlan] = {}
 
     def of(self, program: Program, sizes: tuple[int, ...]) -> SlotPlan:
-        """The plan of a program, its first inputs being variables of these sizes."""
+        """The plan of a program whose first inputs hold variables, with these sizes."""
         key = (sizes, _structure(program))
         found = self._kept.get(key)
         if found is None:
-            if len(self._kept) >= MAX_PLANS:
+            if len(self._kept) >= PLANS_MAX:
                 self._kept.clear()
             found = self._kept[key] = SlotPlan(program, sizes)
         return found
 
 
 def _structure(program: Program) -> tuple[Any, ...]:
-    """Equal for programs that have one plan: what their integers are counts, which may be indices."""
+    """A key that is equal for programs with the same plan; integer constants count, because they may be indices."""
     numbers: dict[int, int] = {}
     constants = []
     for v, x in program.constants.items():
@@ -60,7 +60,7 @@ class Slotted(NamedTuple):
 
     Attributes:
         value: the value.
-        first: its derivatives, the slots on the leading axis.
+        first: its derivatives, with a leading axis of slots.
         second: the sum of its second coefficients over all variables; ``None`` for zero.
     """
 
@@ -70,12 +70,12 @@ class Slotted(NamedTuple):
 
 
 def run_slotted(program: Program, plan: SlotPlan, values: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
-    """For each output its value, its derivatives by all variables on a leading axis, and its Laplacian.
+    """For each output, its value, its derivatives in all variables (leading axis), and its Laplacian.
 
     Args:
-        program: the program.
-        plan: how it is done; its first inputs are the variables.
-        values: of all inputs.
+        program: the program, whose first inputs hold the variables.
+        plan: its plan.
+        values: values of all inputs.
     """
     env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values, strict=True))}
     for v in program.input_ids[: plan.arguments]:

@@ -12,7 +12,7 @@ from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
-from tenferro_ad.power_series import _calls, _control_flow, _expand, _implicit  # noqa: F401 - how ops run on series
+from tenferro_ad.power_series import _calls, _control_flow, _expand, _implicit  # noqa: F401 - imported to register Taylor rules
 from tenferro_ad.power_series._coefficients import Coefficients, Term
 from tenferro_ad.power_series._series import Collapse, coefficients_of
 from tenferro_ad.power_series._series import series as made
@@ -25,29 +25,34 @@ from tenferro_tensor_core import ArgumentError, GradientError
 def taylor(
     f: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """Value of a function, and its derivatives of all orders along a curve.
+    """Compute the value of a function and its derivatives of all orders along a curve.
 
-    For a curve ``x(t)`` with the derivatives ``x(0), x'(0), ..., x^(K)(0)``, the derivatives of ``f(x(t))`` at 0. One
-    forward run, whose cost grows with the square of the order K; nested `jvp` costs ``2**K`` runs. Terms are
-    derivatives, not coefficients with a factor ``1/k!``, as in ``jax.experimental.jet``.
+    For a curve ``x(t)`` with the derivatives ``x(0), x'(0), ..., x^(K)(0)``, these are the derivatives of ``f(x(t))``
+    at 0. One forward run, of cost quadratic in the order K; nested `jvp` costs ``2**K`` runs. Terms are derivatives,
+    without a factor ``1/k!``, as in ``jax.experimental.jet``. The recurrences are those of Griewank and Walther,
+    Evaluating Derivatives (2008), chapter 13.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
+        f: a function of pytrees of arrays to a pytree of arrays.
         primals: tuple of the arguments.
-        series: for each argument the derivatives of order 1, 2, ..., K of its curve, each in the containers of the
-            argument; all lists have one length K. ``None`` for an order stands for zeros, and what belongs to
-            integers or booleans is ignored.
-        has_aux: the function returns a pair (value, aux), of which aux is passed on undifferentiated.
+        series: for each argument, the list of derivatives of order 1, 2, ..., K of its curve, each with the structure,
+            shapes and dtypes of the argument; all lists have the same length K. ``None`` for an order stands for
+            zeros; terms of integers and booleans are ignored.
+        has_aux: `f` returns a pair ``(value, aux)``; aux is returned undifferentiated.
 
     Returns:
-        ``(value, derivatives)``, or ``(value, derivatives, aux)``: a list of the derivatives of order 1, ..., K, each
-        in the containers of the value; zeros where it does not depend on the curve, ``None`` for integers and
-        booleans.
+        ``(value, derivatives)``, or ``(value, derivatives, aux)``, with the list of derivatives of order 1, ..., K.
+        Each has the structure, shapes and dtypes of the value; it is zero where the value does not depend on the
+        curve, and ``None`` for integers and booleans.
 
     Raises:
-        ArgumentError: there is not one list of the same length for each argument.
-        GradientError: a term has another shape or dtype than its primal.
+        ArgumentError: `series` does not hold one list per argument, all of the same length.
+        GradientError: the shape or dtype of a term differs from its argument's.
         MissingRuleError: an operation has no derivative rule.
+
+    See also:
+        jvp: the first order alone.
+        taylor_kind: the kind of Taylor rule of a primitive.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_ad import taylor
@@ -77,15 +82,15 @@ def _checked(primals: Any, series: Any) -> tuple[list[Any], Any, int]:
     lengths = [len(terms) if isinstance(terms, (tuple, list)) else None for terms in series]
     if len(series) != len(primals) or None in lengths or len({*lengths}) > 1:
         raise ArgumentError(
-            f"taylor takes one list of derivatives for each argument, all of one length; {len(primals)} arguments were "
-            f"given, and lists of lengths {lengths}"
+            f"taylor takes one list of derivatives for each argument, all of the same length; got {len(primals)} "
+            f"arguments and lists of lengths {lengths}"
         )
     leaves, tree = flatten(tuple(primals))
     return leaves, tree, lengths[0] or 0 if lengths else 0
 
 
 def _leaves(primals: Sequence[Any], given: list[Any], k: int) -> list[Any]:
-    """The leaves of the terms of one order, ``None`` for those of an argument whose term is zero."""
+    """The leaves of the terms of one order, ``None`` for the leaves of a zero term."""
     found: list[Any] = []
     for x, term in zip(primals, given, strict=True):
         leaves, tree = flatten(x)
@@ -108,13 +113,13 @@ def _derivative(value: Any, term: Term, k: int) -> Any:
 
 
 class SeriesResult(NamedTuple):
-    """What a function returned for series.
+    """The results of a function on series.
 
     Attributes:
-        outs: leaves of its value.
-        tree: structure of its value.
+        outs: leaves of the value.
+        tree: structure of the value.
         terms: coefficients of the leaves.
-        aux: what it returned beside that.
+        aux: the auxiliary result.
     """
 
     outs: list[Any]
@@ -124,14 +129,14 @@ class SeriesResult(NamedTuple):
 
 
 class SeriesRun:
-    """A function of leaves, in containers, that is run on series.
+    """Runs a function on series.
 
     Attributes:
         f: the function.
         tree: structure of the tuple of its arguments.
         order: the highest order.
-        what: who asks, for errors.
-        has_aux: whether it returns a pair of value and aux.
+        what: the calling function, for errors.
+        has_aux: whether `f` returns a pair of value and aux.
         collapse: see `Series`.
     """
 
@@ -147,7 +152,7 @@ class SeriesRun:
         self.f, self.tree, self.order, self.what, self.has_aux, self.collapse = f, tree, order, what, has_aux, collapse
 
     def run(self, curves: Sequence[list[Term]]) -> SeriesResult:
-        """Run the function on leaves with coefficients; beside the point where a rule has no answer at it."""
+        """Run the function on leaves with coefficients; at a degenerate point, take limits (see `_beside`)."""
         known, error = found_directions(), forced()
         if error is None:
             try:
@@ -175,7 +180,7 @@ class SeriesRun:
         return outs, leaves, tree, map_tree(lowered, aux)
 
     def _beside(self, error: GradientError, known: int | None, curves: Sequence[list[Term]]) -> SeriesResult:
-        """The same where a rule has no answer at this point: the limit of coefficients beside it."""
+        """`_run` at a degenerate point: the limit of coefficients at nearby points."""
         level, orders = next_level(), range(1, self.order + 1)
 
         def lowered(x: Any) -> Any:

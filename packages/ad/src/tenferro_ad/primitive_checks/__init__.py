@@ -1,10 +1,10 @@
-"""`check_primitive`: everything that tenferro expects of a primitive, checked on examples.
+"""`check_primitive`: checks every contract of a primitive on an example.
 
 - `_subject`: the op, its operands, and operands of other sizes and dtypes
 - `_results`: inference and kernel
 - `_modes`: the ways to run an op, files, expansions, prunings, costs, lowerings
-- `_derivatives`: the rule
-- `_report`: what is found
+- `_derivatives`: the derivative rule
+- `_report`: the findings
 """
 
 from __future__ import annotations
@@ -29,37 +29,45 @@ def check_primitive(
     executor: Callable[..., Any] | None = None,
     skip: Sequence[str] = (),
 ) -> PrimitiveReport:
-    """Check a primitive on an example: what the authors of a plug-in would otherwise find out one by one.
+    """Check all contracts of a primitive on an example, for authors of extensions.
 
     The checks, by name:
 
-    - ``operands unchanged``: the kernel does not write to its operands; in use these are read-only
-    - ``results``: shapes, dtypes and classes of the results are those of the inference
-    - ``repeatable``: equal calls give equal bits, and results share no memory between calls
+    - ``operands unchanged``: the kernel does not write to its operands
+    - ``results``: shapes, dtypes and classes of the results match the inference
+    - ``repeatable``: equal calls return equal bits, and results share no memory between calls
     - ``layouts``: strided, reversed, broadcast, column-major and read-only operands
     - ``sizes``: inference with symbolic sizes
-    - ``empty``: extents of 0 give a result or a typed error
+    - ``empty``: operands without elements lead to a result or a typed error
     - ``dtypes``: every dtype that the inference admits
-    - ``modes``: recorded, traced, compiled at this size and at others, deterministic
+    - ``modes``: recorded, traced, compiled for this size and others, deterministic
     - ``batches``: under vmap, with lanes in all operands and in each alone
-    - ``derivatives``: the rule against differences, reverse against forward mode, to `order`, in every mode, in single
-      and double precision, real and complex, as far as the inference admits them
+    - ``derivatives``: forward mode against differences, reverse against forward mode, up to `order`, plain and
+      compiled, in single and double precision, real and complex, as far as the inference admits them
+    - ``power series``: Taylor mode against nested forward mode
     - ``files``: a program with the op, saved and loaded
-    - ``expansion``, ``pruning``, ``costs``, ``lowering``: where they are registered
+    - ``expansion``, ``pruning``, ``costs``, ``lowering``: if registered
 
     Checks that do not apply are left out, and the report says why.
 
     Args:
         op: the primitive, or an op with its metadata, ``primitive.op(axis=0)``.
-        operands: arrays or numbers, at a point where the primitive is smooth. Prefer two or more extents beyond 1, all
-            different.
+        operands: arrays or numbers, at a point where the primitive is smooth; preferably with two or more different
+            sizes above 1.
         order: highest order of derivatives.
-        executor: runs a traced program on operands, as ``tenferro_xla.XlaExecutor().run`` does; checks the lowering.
+        executor: runs a traced program on operands, like ``tenferro_xla.XlaExecutor().run``; needed to check the
+            lowering.
         skip: names of checks to leave out.
 
+    Returns:
+        The report, with the outcome of each check.
+
     Raises:
-        PrimitiveError: some checks failed; the text lists all mistakes and what to do about each.
-        ArgumentError: the operands are no example for the primitive, or a name in `skip` is none of a check.
+        PrimitiveError: a check failed; the message lists all mistakes and how to correct each.
+        ArgumentError: `op` is not a primitive, its inference refuses the operands, or `skip` names an unknown check.
+
+    See also:
+        check_grads: checks the derivatives of any function.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_ad import check_primitive
@@ -92,7 +100,7 @@ def check_primitive(
         raise ArgumentError(f"check_primitive has no check {', '.join(unknown)}; it has {', '.join(checks)}")
     findings: list[Finding] = []
     for name, check in checks.items():
-        if findings and findings[0].mistakes:  # every call would say the same again
+        if findings and findings[0].mistakes:  # every later check would fail for the same reason
             findings.append(Finding(name, left_out="the kernel writes to its operands; correct that first"))
         else:
             findings.append(_made(name, check, subject, skip))
@@ -112,8 +120,8 @@ def _subject(op: Any, operands: tuple[Any, ...]) -> Subject:
         op.infer(*subject.specs)
     except TenferroError as error:
         raise ArgumentError(
-            f"the operands are no example for {op!r}, since its inference refuses them: {error}; give operands that it "
-            "takes"
+            f"the operands are not an example of {op!r}, since its inference refuses them: {error}; pass operands that "
+            "it takes"
         ) from error
     return subject
 

@@ -1,4 +1,4 @@
-"""Checks of the derivative rule: against differences and against each other, to the order asked for, in every mode."""
+"""Checks of the derivative rule: against differences and across modes, up to a given order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DTYPES: Final = ("float64", "float32", "complex128", "complex64")
 
 
 def derivatives(subject: Subject, order: int) -> Iterator[str]:
-    """The rule agrees with differences, reverse with forward mode, and compiled derivatives with plain ones."""
+    """Check forward mode against differences, reverse against forward mode, and compiled against plain derivatives."""
     p = subject.op.primitive
     if not any(s.inexact for s in subject.specs) or not any(s.inexact for s in subject.infer(subject.specs) or ()):
         raise LeftOut("no operand or no result is a real or complex floating-point number")
@@ -43,16 +43,16 @@ def derivatives(subject: Subject, order: int) -> Iterator[str]:
         for text in _of_one_dtype(subject, subject.put(arrays), order):
             failed = True
             yield f"{dtype}: {text}"
-        if failed:  # the other dtypes would say the same again
+        if failed:  # the other dtypes would fail for the same reason
             return
 
 
 SERIES_ORDER: Final = 3
-"""Order to which power series are compared with nested derivatives."""
+"""Order up to which power series are compared with nested derivatives."""
 
 
 def power_series(subject: Subject) -> Iterator[str]:
-    """Taylor mode gives what nested forward mode gives, along a curve."""
+    """Check Taylor mode against nested forward mode, along a curve."""
     moving = [i for i, s in enumerate(subject.specs) if s.inexact]
     if not moving or not any(s.inexact for s in subject.infer(subject.specs) or ()):
         raise LeftOut("no operand or no result is a real or complex floating-point number")
@@ -100,7 +100,7 @@ def _pushed(g: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
 
 
 def _random(rng: np.random.Generator, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Random numbers of the shape and dtype of an array."""
+    """Random numbers with the shape and dtype of an array."""
     x: Any = rng.normal(size=array.shape)
     if array.dtype.kind == "c":
         x = x + 1j * rng.normal(size=array.shape)
@@ -126,7 +126,7 @@ def _of_one_dtype(subject: Subject, operands: list[Any], order: int) -> Iterator
 
 
 def _compiled_derivative(op: Callable[..., Any], operands: list[Any]) -> Iterator[str]:
-    """The vjp that is compiled as a whole, with open sizes, against the one that is run step by step."""
+    """Check the compiled vjp, with symbolic sizes, against the plain one."""
     out, pull = vjp(op, *operands)
     results = out if isinstance(out, tuple) else (out,)
     ones = tuple([y * 0 + 1 if y.spec.inexact else y for y in results])

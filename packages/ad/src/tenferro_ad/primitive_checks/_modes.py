@@ -24,7 +24,7 @@ Executor = Callable[..., Any]
 
 
 def modes(subject: Subject) -> Iterator[str]:
-    """Recorded, traced and compiled calls give what plain calls give."""
+    """Check recorded, traced and compiled calls against plain calls."""
     want = subject.results(subject.arrays)
     operands = subject.put(subject.arrays)
     op = subject.op
@@ -43,16 +43,16 @@ def modes(subject: Subject) -> Iterator[str]:
             yield f"{name}, the op raises {type(error).__name__} ({error}), but not in a plain call"
             continue
         if not all(map(identical if name == "deterministic" else close, got, want)):
-            yield f"{name}, the op gives other results than in a plain call; a kernel may depend on its operands alone"
+            yield f"{name}, the op returns other results than in a plain call; a kernel may depend only on its operands"
     yield from _other_sizes(subject)
 
 
 def batches(subject: Subject) -> Iterator[str]:
-    """Under vmap, lanes of all operands and of each alone give what they give one by one."""
+    """Check `vmap` over all operands, and over each alone, against single calls."""
     other = [a[::-1].copy() if a.ndim else a for a in subject.arrays]
     try:
         lanes = [subject.arrays, other] if len(other) and subject.results(other) else [subject.arrays] * 2
-    except Exception:  # the operands backwards are none that the kernel takes
+    except Exception:  # the kernel may refuse reversed operands
         lanes = [subject.arrays] * 2
     how = how_batched(subject.op.primitive)
     count = len(subject.arrays)
@@ -67,11 +67,11 @@ def batches(subject: Subject) -> Iterator[str]:
             yield f"under vmap with in_axes={axes} ({how}), the op raises {type(error).__name__} ({error})"
             continue
         if not all(map(close, got, want)):
-            yield f"under vmap with in_axes={axes} ({how}), the op gives other results than alone; correct its rule"
+            yield f"under vmap with in_axes={axes} ({how}), the op returns other results than alone; correct its rule"
 
 
 def _recordable(subject: Subject) -> bool:
-    """Whether the op can be recorded at all: what has no rule is refused there."""
+    """Whether the op can be recorded, which requires a rule."""
     try:
         rule_of(subject.op)
     except TenferroError:
@@ -80,7 +80,7 @@ def _recordable(subject: Subject) -> bool:
 
 
 def _other_sizes(subject: Subject) -> Iterator[str]:
-    """One compiled function runs at all sizes; a maker with a mark makes one kernel for all of them."""
+    """Check one compiled function at other sizes, which kernel makers marked by sized or any_size share."""
     f = compile(lambda *xs: subject.op(*xs))
     f(*subject.operands)
     for arrays in subject.larger():
@@ -94,23 +94,21 @@ def _other_sizes(subject: Subject) -> Iterator[str]:
         except Exception as error:
             yield (
                 f"compiled at the example and run at the shapes {shown}, the op raises {type(error).__name__} "
-                f"({error}); a kernel maker that looks at extents must not be marked by sized or any_size"
+                f"({error}); a kernel maker that reads extents must not be marked by sized or any_size"
             )
             continue
         if not all(map(close, got, want)):
             yield (
-                f"compiled at the example and run at the shapes {shown}, the op gives other results than a plain call; "
-                "a kernel maker that looks at extents must not be marked by sized or any_size"
+                f"compiled at the example and run at the shapes {shown}, the op returns other results than a plain "
+                "call; a kernel maker that reads extents must not be marked by sized or any_size"
             )
 
 
 def files(subject: Subject) -> Iterator[str]:
-    """A program of the op is the same after it was saved and loaded."""
+    """Check that a program with the op survives saving and loading."""
     p = subject.op.primitive
     if p.family is None and not p._rule.__module__.startswith("tenferro_"):
-        raise LeftOut(
-            "it has no family id, so that programs with it cannot be saved; give it one, primitive(family=...)"
-        )
+        raise LeftOut("it has no family id, so programs with it cannot be saved; give it one, primitive(family=...)")
     program = trace(subject.op, *subject.operands)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program")
@@ -123,16 +121,16 @@ def files(subject: Subject) -> Iterator[str]:
     here, there = ([eq.op for eq in p.equations if eq.op.primitive is subject.op.primitive] for p in (program, loaded))
     if loaded.content_hash != saved or here != there:
         yield (
-            f"a program with {here[0]!r} is one with {there[0] if there else 'none'!r} after it was loaded; correct "
+            f"a program with {here[0]!r} has {there[0] if there else 'none'!r} in its place after loading; correct "
             "the codec of the primitive: decode must undo encode"
         )
         return
     if not all(map(close, _elements(loaded.run(*subject.operands)), subject.results(subject.arrays))):
-        yield "a program gives other results after it was saved and loaded; let the kernel depend on the metadata alone"
+        yield "a program returns other results after saving and loading; make the kernel depend only on the metadata"
 
 
 def pruning(subject: Subject) -> Iterator[str]:
-    """What replaces an op of which only some outputs are used gives these outputs."""
+    """Check that the pruned op returns the used outputs."""
     found = REGISTRY.find("pruning", subject.op.primitive)
     if found is None:
         raise LeftOut("no pruning is registered")
@@ -145,18 +143,18 @@ def pruning(subject: Subject) -> Iterator[str]:
         got = Subject(op, subject.operands).results(subject.arrays)
         position = outputs[i]
         if position is None or not (identical if found.keeps_bits else close)(got[position], want[i]):
-            yield f"with output {i} used alone the op becomes {op!r}, whose results differ; correct the pruning"
+            yield f"with only output {i} used, the op becomes {op!r}, whose results differ; correct the pruning"
 
 
 def costs(subject: Subject) -> Iterator[str]:
-    """The cost model gives a `Cost`, for numbers and for symbolic sizes alike."""
+    """Check that the cost model returns a `Cost`, the same for numbers and symbolic sizes."""
     model = REGISTRY.find("cost", subject.op.primitive)
     if model is None:
         raise LeftOut("no cost model is registered")
     outs = subject.infer(subject.specs)
     cost = model(tuple(subject.specs), outs, **subject.op.params)
     if not isinstance(cost, Cost):
-        yield f"the cost model returned {cost!r:.80}; let it return a Cost"
+        yield f"the cost model returned {cost!r:.80}; return a Cost"
         return
     if any(isinstance(n, int) and n < 0 for n in cost):
         yield f"the cost model returned a negative count, {cost!r}"
@@ -167,11 +165,11 @@ def costs(subject: Subject) -> Iterator[str]:
     symbolic = model(tuple(specs), out, **subject.op.params)
     counted = tuple([evaluate(n, values) if isinstance(n, Dim) else n for n in symbolic])
     if counted != tuple(cost):
-        yield f"the cost of symbolic sizes is {counted} here, but {tuple(cost)} of the numbers; correct the cost model"
+        yield f"the cost for symbolic sizes is {counted} here, but {tuple(cost)} for numbers; correct the cost model"
 
 
 def expansion(subject: Subject) -> Iterator[str]:
-    """The expansion of the op computes what the kernel does."""
+    """Check the expansion of the op against the kernel."""
     if not has_expansion(subject.op.primitive):
         raise LeftOut("no expansion is registered")
     try:
@@ -181,15 +179,15 @@ def expansion(subject: Subject) -> Iterator[str]:
         return
     for i, (y, kernel) in enumerate(zip(got, subject.results(subject.arrays), strict=True)):
         if not close(y, kernel):
-            yield f"output {i} of the expansion differs from that of the kernel; correct one of the two"
+            yield f"output {i} of the expansion differs from the kernel's; correct one of them"
 
 
 def lowering(subject: Subject, executor: Executor | None) -> Iterator[str]:
-    """The lowering of the op computes what the kernel does."""
+    """Check the lowering of the op against the kernel."""
     if REGISTRY.find("lowering", subject.op.primitive) is None and not has_expansion(subject.op.primitive):
         raise LeftOut("no lowering is registered")
     if executor is None:
-        raise LeftOut("no executor was given; pass executor=tenferro_xla.XlaExecutor().run")
+        raise LeftOut("there is no executor; pass executor=tenferro_xla.XlaExecutor().run")
     try:
         got = _elements(executor(trace(subject.op, *subject.operands), *subject.operands))
     except Exception as error:
@@ -198,7 +196,7 @@ def lowering(subject: Subject, executor: Executor | None) -> Iterator[str]:
     want = subject.results(subject.arrays)
     for i, (y, kernel) in enumerate(zip(got, want, strict=True)):
         if not close(y, kernel):
-            yield f"output {i} of the lowering differs from that of the kernel; correct the lowering"
+            yield f"output {i} of the lowering differs from the kernel's; correct the lowering"
 
 
 def _elements(out: Any) -> list[np.ndarray[Any, Any]]:

@@ -1,4 +1,4 @@
-"""What `check_primitive` finds: one row for each check, and the error that lists all that failed."""
+"""The report of `check_primitive`: one row for each check, and the error that lists the failures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from tenferro_runtime.reports import aligned
 from tenferro_tensor_core import TenferroError
 
-SHOWN: Final = 4
-"""Mistakes of one check that the error lists; the others have the same cause, as a rule."""
+MISTAKES_SHOWN: Final = 4
+"""Maximum number of mistakes listed for one check; further ones usually have the same cause."""
 
 
 class LeftOut(Exception):
-    """A check does not apply; the text says why."""
+    """Raised by a check that does not apply; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Finding:
 
     Attributes:
         check: name of the check.
-        mistakes: what is wrong, and what to do; empty where nothing is.
-        left_out: why the check does not apply; empty where it was made.
+        mistakes: descriptions of the failures, with advice; empty if the check passed.
+        left_out: the reason why the check does not apply; empty if it ran.
     """
 
     check: str
@@ -38,10 +38,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrimitiveReport:
-    """What was checked of a primitive; prints as a table.
+    """The outcome of `check_primitive`; prints as a table.
 
     Attributes:
-        primitive: the op that was checked, as text.
+        primitive: the checked op, as text.
         findings: the outcome of each check, in order.
     """
 
@@ -50,7 +50,7 @@ class PrimitiveReport:
 
     @property
     def failed(self) -> tuple[Finding, ...]:
-        """The checks that found a mistake."""
+        """The checks that failed."""
         return tuple([f for f in self.findings if f.mistakes])
 
     def __repr__(self) -> str:
@@ -59,16 +59,17 @@ class PrimitiveReport:
 
 
 class PrimitiveError(TenferroError, RuntimeError):
-    """`check_primitive` found mistakes in a primitive; the text lists them all, and what to do about each.
+    """`check_primitive` found mistakes in a primitive; the message lists them, with advice for each.
 
-    The attribute `report` holds the outcome of every check.
+    Attributes:
+        report: the outcome of every check.
     """
 
     def __init__(self, report: PrimitiveReport) -> None:
         lines = [
             f"  {finding.check}: {text}"
             for finding in report.failed
-            for text in (*finding.mistakes[:SHOWN], *_more(finding.mistakes))
+            for text in (*finding.mistakes[:MISTAKES_SHOWN], *_more(finding.mistakes))
         ]
         count = len(report.failed)
         super().__init__(
@@ -79,4 +80,4 @@ class PrimitiveError(TenferroError, RuntimeError):
 
 
 def _more(mistakes: tuple[str, ...]) -> list[str]:
-    return [f"and {len(mistakes) - SHOWN} more of the kind"] if len(mistakes) > SHOWN else []
+    return [f"and {len(mistakes) - MISTAKES_SHOWN} more"] if len(mistakes) > MISTAKES_SHOWN else []

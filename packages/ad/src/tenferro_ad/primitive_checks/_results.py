@@ -1,4 +1,4 @@
-"""Checks of inference and kernel: results for operands of any layout, size and dtype, and what must not change."""
+"""Checks of inference and kernel: operands of any layout, size and dtype, which the kernel must not change."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ _SINGLE: Final = 2e-3
 
 
 def results(subject: Subject) -> Iterator[str]:
-    """The results have the shapes and dtypes of the inference."""
+    """Check shapes and dtypes of the results against the inference."""
     wanted = subject.infer(subject.specs)
-    assert wanted is not None, "check_primitive has asked before"
+    assert wanted is not None, "check_primitive has run the inference before"
     for y, spec in zip(subject.call(subject.put([a.copy() for a in subject.arrays])), wanted, strict=True):
         raw = y._raw()
         if y.spec is not spec or tuple(raw.shape) != spec.shape or raw.dtype != spec.dtype:
             seen = f"{raw.dtype}{list(raw.shape)}"
-            yield f"the kernel returned {seen}, but the inference says {spec!r}; correct one of them"
+            yield f"the kernel returned {seen}, but the inference returned {spec!r}; correct one of them"
 
 
 def operands_unchanged(subject: Subject) -> Iterator[str]:
-    """The kernel leaves its operands alone."""
+    """Check that the kernel does not write to its operands."""
     given = subject.put([a.copy() for a in subject.arrays])
     subject.run_kernel(given)
     for i, (x, before) in enumerate(zip(given, subject.arrays, strict=True)):
         if not identical(np.array(x._concrete(), order="C"), before):
             name = _name(subject, i)
-            yield f"the kernel writes to its operand {name}, which other tensors may share; let it work on a copy"
+            yield f"the kernel writes to its operand {name}, which other tensors may share; work on a copy"
 
 
 def repeatable(subject: Subject) -> Iterator[str]:
-    """Calls give the same bits, and no call changes the result of another one."""
+    """Check that equal calls return equal bits, and that no call changes the result of another."""
     first = subject.call(subject.put(subject.arrays))
     before = [np.array(y._concrete(), order="C") for y in first]
     again = subject.results(subject.arrays)
     if not all(map(identical, again, before)):
         yield (
-            "two calls with the same operands give different results; let the kernel depend on its operands alone, "
-            "since compiled programs share equal steps"
+            "two calls with the same operands return different results; make the kernel depend only on its operands, "
+            "because compiled programs share equal steps"
         )
         return
     others = [a[::-1].copy() if a.ndim and a.dtype.kind != "b" else a for a in subject.arrays]
     try:
         subject.results(others)
         subject.results([a + a.dtype.type(1) if a.dtype.kind in "fc" else a for a in subject.arrays])
-    except Exception:  # these operands need not be ones that the kernel takes
+    except Exception:  # the kernel may refuse these operands
         return
     if not all(map(identical, [np.array(y._concrete(), order="C") for y in first], before)):
-        yield "a later call changes the result of an earlier one; let the kernel return memory of its own at every call"
+        yield "a later call changes the result of an earlier one; return newly allocated memory from every call"
 
 
 def layouts(subject: Subject) -> Iterator[str]:
-    """Operands may lie in memory in any way, and need not be writable."""
+    """Check operands of any memory layout, and read-only ones."""
     for what, arrays in _laid_out(subject.arrays):
         try:
             want = subject.results([np.array(a, order="C") for a in arrays])
@@ -67,26 +67,26 @@ def layouts(subject: Subject) -> Iterator[str]:
         try:
             got = subject.results(arrays)
         except Exception as error:
-            yield f"{what} operands make the kernel raise {_told(error)}; let it take NumPy arrays of any strides"
+            yield f"{what} operands make the kernel raise {_told(error)}; accept NumPy arrays of any strides"
             continue
         if not all(map(close, got, want)):
-            yield f"{what} operands give other results than contiguous ones; let the kernel read strides, or copy first"
+            yield f"{what} operands lead to other results than contiguous ones; respect strides, or copy first"
 
 
 def sizes(subject: Subject) -> Iterator[str]:
-    """Inference with symbolic sizes says what it says with numbers."""
+    """Check inference with symbolic sizes against inference with numbers."""
     specs, values = subject.open_specs()
     if not values:
-        raise LeftOut("no operand has an extent beyond 1")
+        raise LeftOut("no operand has an extent above 1")
     wanted = subject.infer(subject.specs)
     assert wanted is not None
     try:
         out = subject.op.infer(*specs)
     except (InconclusiveDimError, TenferroError) as error:
-        raise LeftOut(f"inference refuses symbolic sizes, so that programs are made for numbers: {error}") from None
+        raise LeftOut(f"inference refuses symbolic sizes, so programs are specialized to sizes: {error}") from None
     except Exception as error:
         yield (
-            f"inference of {', '.join(map(repr, specs))} raises {_told(error)}; compare symbolic extents by ask and "
+            f"inference of {', '.join(map(repr, specs))} raises {_told(error)}; compare symbolic sizes by ask and "
             "require_equal, and compute with them as with integers"
         )
         return
@@ -94,13 +94,13 @@ def sizes(subject: Subject) -> Iterator[str]:
         shape = tuple([evaluate(d, values) if isinstance(d, Dim) else d for d in spec.shape])
         if (shape, spec.dtype) != (want.shape, want.dtype):
             yield (
-                f"inference says {spec!r} of symbolic sizes, which is {spec.dtype.name}{list(shape)} here, but "
-                f"{want!r} of the numbers; correct the inference function"
+                f"inference returns {spec!r} for symbolic sizes, which is {spec.dtype.name}{list(shape)} here, but "
+                f"{want!r} for numbers; correct the inference function"
             )
 
 
 def empty(subject: Subject) -> Iterator[str]:
-    """Operands without elements give results of the inferred shape, or a typed error."""
+    """Check that operands without elements lead to results of the inferred shape, or to a typed error."""
     for n in subject.extents():
         arrays = [a[tuple([slice(0) if m == n else slice(None) for m in a.shape])] for a in subject.arrays]
         shown = ", ".join(str(a.shape) for a in arrays)
@@ -118,7 +118,7 @@ def empty(subject: Subject) -> Iterator[str]:
 
 
 def dtypes(subject: Subject) -> Iterator[str]:
-    """Every dtype that inference admits has a kernel, which agrees with the others to rounding."""
+    """Check that every dtype that inference admits has a kernel, and that kernels agree up to rounding."""
     reference = subject.results(subject.arrays)
     kinds = {a.dtype.kind for a in subject.arrays}
     for dtype in DTYPES:
@@ -139,7 +139,7 @@ def dtypes(subject: Subject) -> Iterator[str]:
             for y, want in zip(got, reference, strict=True):
                 if y.dtype.kind == want.dtype.kind and y.dtype.kind in "fc" and y.shape == want.shape:
                     if not close(y.astype(want.dtype), want, _SINGLE):
-                        yield f"{name} operands give other numbers than {want.dtype.name} ones; correct the kernel"
+                        yield f"{name} operands lead to other numbers than {want.dtype.name} ones; correct the kernel"
 
 
 def _laid_out(arrays: Arrays) -> Iterator[tuple[str, Arrays]]:

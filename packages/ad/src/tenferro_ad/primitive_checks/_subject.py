@@ -1,4 +1,4 @@
-"""The op under check, with operands that it is called on."""
+"""The op under check, with its example operands and variations of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenferro_tensor_core import TenferroError, dim
 Arrays = list[np.ndarray[Any, Any]]
 
 _RTOL: Final = {4: 1e-4, 8: 1e-9}
-"""Allowed difference relative to the largest entry, by size of a real number: another way to the same result."""
+"""Allowed difference between ways to run an op, relative to the largest entry, by bytes per real number."""
 
 
 class Subject:
@@ -33,7 +33,7 @@ class Subject:
         self.specs: list[Spec] = [x.spec for x in self.operands]
 
     def put(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
-        """Tensors of arrays where the operands are; in main memory they lie as the arrays do."""
+        """Tensors of arrays on the operands' devices; in main memory they keep the arrays' layout."""
         made = []
         for array, spec in zip(arrays, self.specs, strict=True):
             if spec.place is HOST:
@@ -53,20 +53,20 @@ class Subject:
         return list(out) if isinstance(out, tuple) else [out]
 
     def run_kernel(self, operands: Sequence[Tensor]) -> None:
-        """Run the kernel by itself: the memory of the operands is open to it, as it is never in use."""
+        """Run the kernel directly, with writable operands, unlike in normal use."""
         outs = self.infer([x.spec for x in operands])
-        assert outs is not None, "check_primitive has asked before"
+        assert outs is not None, "check_primitive has run the inference before"
         device = outs[0].place.device
         kernel = get_backend(device.kind).kernel(self.op, tuple([x.spec for x in operands]), outs, device)
         kernel(*[x._raw() for x in operands])
 
     def results(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Arrays:
-        """Elements of the results for operands with these elements; the example itself is never written to."""
+        """Elements of the results for operands with these elements; the example's own arrays are copied first."""
         given = [a.copy() if any(a is b for b in self.arrays) else a for a in arrays]
         return [_copied(y) for y in self.call(self.put(given))]
 
     def infer(self, specs: Sequence[Spec]) -> tuple[Spec, ...] | None:
-        """Specs of the results, ``None`` where inference refuses the operands."""
+        """Specs of the results; ``None`` if inference refuses the operands."""
         try:
             out = self.op.infer(*specs)
         except TenferroError:
@@ -74,22 +74,22 @@ class Subject:
         return out if isinstance(out, tuple) else (out,)
 
     def admits(self, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Spec, ...] | None:
-        """As `infer`, for operands of these shapes and dtypes; the kernel may still refuse their values."""
+        """Like `infer`, for operands of these shapes and dtypes; the kernel may still refuse their values."""
         return self.infer([s.with_(shape=a.shape, dtype=a.dtype) for a, s in zip(arrays, self.specs, strict=True)])
 
     def extents(self) -> list[int]:
-        """The different extents of the operands."""
+        """The distinct extents of the operands."""
         return sorted({n for s in self.specs for n in s.shape})  # type: ignore[misc]
 
     def open_specs(self) -> tuple[list[Spec], dict[str, int]]:
-        """Specs with symbolic extents, one size for each different extent, and the values of the sizes."""
+        """Specs with symbolic sizes, one for each distinct extent above 1, and the values of the sizes."""
         names = {n: f"n{i}" for i, n in enumerate(self.extents()) if n > 1}
         sizes: dict[Any, Any] = {n: dim(name, min=1) for n, name in names.items()}
         specs = [s.with_(shape=tuple([sizes.get(n, n) for n in s.shape])) for s in self.specs]
         return specs, {name: n for n, name in names.items()}
 
     def cast(self, dtype: str) -> Arrays:
-        """The elements with the floating-point operands, or all where there are none, in another dtype."""
+        """The arrays with the floating-point ones (if there are none, all) converted to a dtype."""
         wanted = np.dtype(dtype)
         floating = [a.dtype.kind in "fc" for a in self.arrays]
         return [
@@ -98,7 +98,7 @@ class Subject:
         ]
 
     def larger(self) -> Iterator[Arrays]:
-        """Operands of other sizes that inference takes: all extents beyond 1 one larger, or each alone."""
+        """Operands of other sizes that inference admits: all extents above 1 increased by 1, or each alone."""
         large = [n for n in self.extents() if n > 1]
         for chosen in [large, *[[n] for n in large]]:
             arrays = list(self.arrays)
@@ -112,7 +112,7 @@ class Subject:
 
 
 def close(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any], rtol: float | None = None) -> bool:
-    """Whether results agree to rounding."""
+    """Whether results agree up to rounding."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return False
     if got.dtype.kind not in "fc":

@@ -1,7 +1,7 @@
-"""Derivative rules of the core primitives, as tables from primitive to record.
+"""Derivative rules of the core primitives, as tables from primitive to rule.
 
-A rule is written once and serves both modes at any order: it is made of primitives and operators only, and asks
-nothing about sizes or values. Points where a function is not differentiable are listed with the rules that choose.
+A rule serves both modes at any order: it consists of primitives and operators, and never branches on sizes or values.
+Each module lists its conventions for points where a function is not differentiable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TABLES = (elementwise, structure, indexing, reduction, scan, sorting, contractio
 
 
 def register(registry: Registry) -> None:
-    """Put the rules of the core primitives into a registry."""
+    """Register the rules of the core primitives."""
     for table in TABLES:
         for primitive, record in table.RULES.items():
             registry.rule(primitive, record)

@@ -1,4 +1,4 @@
-"""Taking from, and adding into, computed places along one axis; each is the transpose of the other."""
+"""`take` and `put` at computed indices along one axis; each is the transpose of the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenferro_tensor import catalog as c
 
 
 def _vectors(index: Any, axis: int) -> Any:
-    """Whole index vectors from indices along one axis: the other entries are an element's own place."""
+    """Index vectors from indices along one axis; their other entries are the element's own indices."""
     columns = [index if i == axis else positions(index.spec, i) for i in range(index.ndim)]
     shape = (*index.spec.shape, 1)
     return c.concatenate(*[c.reshape(v, shape=shape) for v in columns], axis=index.ndim)

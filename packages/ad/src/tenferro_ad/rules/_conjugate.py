@@ -1,4 +1,4 @@
-"""Complex conjugation of what multiplies a cotangent."""
+"""Complex conjugation of factors of cotangents."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from tenferro_tensor import catalog as c
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; a real value is left alone, so that no step is spent on it."""
+    """The complex conjugate; a real value is returned unchanged, without an op."""
     return c.conj(x) if x.spec.cplx else x

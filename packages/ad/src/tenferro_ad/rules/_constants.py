@@ -1,4 +1,4 @@
-"""Arrays made from nothing but a shape, for use in rules. With open extents they are steps of the trace."""
+"""Arrays that depend only on a shape, for use in rules; with symbolic sizes they are ops of the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans from which the rules of products and cumulative operations are built. None of them divides."""
+"""Scans used by the rules of products and cumulative operations; none of them divides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenferro_tensor import catalog as c
 
 
 def shifted(x: Any, axis: int, by: int, fill: complex) -> Any:
-    """Elements moved towards higher (``by > 0``) or lower indices along an axis, with `fill` in the places left."""
+    """Elements shifted to higher (``by > 0``) or lower indices along an axis, with `fill` in the vacated positions."""
     if x.spec.shape[axis] == 0:
         return x
     low = tuple([by if i == axis else 0 for i in range(x.ndim)])
@@ -25,8 +25,8 @@ def exclusive_product(x: Any, axis: int, reverse: bool) -> Any:
 def recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     """The solution of ``s[i] = a[i] * s[i-1] + b[i]`` with 0 before the first element; from the end, if `reverse`.
 
-    By recursive doubling (Kogge and Stone 1973): the number of steps is the logarithm of the extent. A symbolic extent
-    gives no number of steps; then the products of all intervals are formed, which takes quadratic memory.
+    Uses recursive doubling (Kogge and Stone 1973), with logarithmically many steps. For a symbolic extent, whose
+    number of steps is unknown, it forms the products of all intervals, which takes quadratic memory.
     """
     n = b.spec.shape[axis]
     if not isinstance(n, int):
@@ -43,7 +43,7 @@ def recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
 def _by_intervals(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     n, last = b.spec.shape[axis], b.ndim
     shape = (*b.spec.shape, n)
-    across = (*range(axis), last, *range(axis + 1, last))  # where the axes of b go, its own `axis` last
+    across = (*range(axis), last, *range(axis + 1, last))  # destinations of b's axes; `axis` goes last
 
     def rows(v: Any) -> Any:
         return c.broadcast_in_dim(v, shape=shape, dims=tuple(range(last)))

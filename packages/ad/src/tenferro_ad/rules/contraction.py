@@ -1,4 +1,4 @@
-"""The rule of contraction: a cotangent is contracted with the other operand over that operand's free axes."""
+"""The rule of `dot_general`: contract the cotangent with the other operand over that operand's free axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _free(spec: Spec, contracted: tuple[int, ...], shared: tuple[int, ...]) -> t
 
 
 def _partners(contracted: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of one operand that are paired with the contracted axes of the other, these in ascending order."""
+    """The axes of one operand paired with the other's contracted axes, which are taken in ascending order."""
     return tuple([contracted[others.index(j)] for j in sorted(others)])
 
 

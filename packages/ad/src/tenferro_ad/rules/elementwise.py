@@ -1,6 +1,6 @@
-"""Rules of the element-wise primitives.
+"""Rules of the elementwise primitives.
 
-Where a function has no derivative, these values stand in:
+Conventions where a function has no derivative:
 
 ===========================================  ==================================================================
 ``abs``, ``sign`` at 0                       0
@@ -11,13 +11,13 @@ Where a function has no derivative, these values stand in:
 ``pow``: base 0                              0 for the exponent
 ``pow``: negative real base                  NaN for the exponent: the power is not defined around it
 ``logaddexp`` of two equal infinities        half to each
-``sqrt``, ``cbrt``, ``log``, ... at a pole   the infinite slope, but 0 where the cotangent (tangent) is exactly 0
+``sqrt``, ``cbrt``, ``log``, ... at a pole   infinite, but 0 where the cotangent (tangent) is exactly 0
 rounding, ``floor_divide``, comparisons      0 everywhere
 ``nextafter``                                1 for `x`, 0 for `y`
 ===========================================  ==================================================================
 
-The slope of a product is the other operand: where that is itself infinite or NaN, an exact zero times it is NaN.
-Products are not guarded, because that would double the cost of the commonest operation; select the operand instead.
+The derivative of a product is the other operand: if that is infinite or NaN, an exact zero times it is NaN. Products
+are not guarded, because that would double the cost of the most common operation; select the operand instead.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def _abs_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
 
 
 def _tangential(x: Any, sign: Any, t: Any) -> Any:
-    """The part of `t` that turns `x`, over the magnitude of `x`: the derivative of the sign, which is self-adjoint."""
+    """The tangential part of `t` divided by the magnitude of `x`: the derivative of the sign, which is self-adjoint."""
     r = c.abs(x)
     along = c.real(c.conj(sign) * t)
     return c.select(c.eq(r, 0), 0, (t - sign * along) / c.select(c.eq(r, 0), 1, r))
 
 
-# The winner of an extremum takes all; operands that tie (or are NaN) share equally. Cotangents are routed by
-# select, never multiplied by 0: an infinite cotangent must not make NaN of the loser's zero.
+# The larger (smaller) operand receives the whole cotangent; operands that tie (or are NaN) share equally. Cotangents
+# are routed by select, never multiplied by 0: an infinite cotangent must not turn the other operand's zero into NaN.
 
 
 def _push_extremum(beats: Primitive, x: Any, y: Any, t: Any, u: Any) -> Any:
@@ -92,14 +92,14 @@ def _is_number(x: Any) -> bool:
     return x.__class__ in SCALARS
 
 
-# Powers. A literal exponent has no slope, so a negative base is harmless.
+# Powers. A literal exponent is not differentiated, so a negative base is harmless.
 
 
 def _base_slope(x: Any, y: Any) -> Any:
     if _is_number(y):
         return float(y.real) if y in (0, 1) else y * x if y == 2 else y * c.pow(x, y - 1)
-    # x ** 0 is 1 for every x, but 0 * 0 ** -1 would be NaN. Only there may the exponent be replaced: elsewhere the
-    # derivative of this slope with respect to y must survive.
+    # x ** 0 is 1 for every x, but 0 * 0 ** -1 would be NaN. Replace the exponent only there: elsewhere this
+    # expression must stay differentiable in y.
     flat = c.bitwise_and(c.eq(x, 0), c.eq(y, 0))
     return y * c.pow(x, c.select(flat, 1, y - 1))
 
@@ -110,7 +110,7 @@ def _exponent_slope(x: Any, out: Any) -> Any:
     at_zero = c.eq(x, 0)
     if x.spec.cplx:
         return c.select(at_zero, 0, out * c.log(c.select(at_zero, 1, x)))
-    # The logarithm of a negative base is never computed: the exponent's slope may be evaluated and not used.
+    # Never take the logarithm of a negative base: the derivative in the exponent may be evaluated but unused.
     slope = out * c.log(c.select(c.gt(x, 0), x, 1))
     return c.select(at_zero, 0, c.select(c.lt(x, 0), math.nan, slope))
 
@@ -147,7 +147,7 @@ def _share(x: Any, y: Any) -> Any:
 
 
 def _counting(x: Any, y: Any) -> Any:
-    """What `y` counts for in an absorbing product: 0 where it is absorbed."""
+    """The effective `y` in an absorbing product: 0 where it is absorbed."""
     return c.select(c.bitwise_or(c.ne(x, 0), c.is_finite(y)), y, 0)
 
 
@@ -163,7 +163,7 @@ def _absorbing_vjp(primals: Any, outs: Any, cotangents: Any) -> Any:
 
 
 def singular(**slopes: Any) -> Slopes:
-    """Slopes that are infinite or undefined at some finite operands, or overflow."""
+    """`Slopes` that are infinite or undefined at some finite operands, or overflow."""
     return Slopes(singular=True, **slopes)
 
 

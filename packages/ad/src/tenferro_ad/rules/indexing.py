@@ -1,12 +1,12 @@
 """Rules of reading and writing at computed positions.
 
-Reading and adding are transposes of each other, but reading clamps a position outside while writing drops it: the
-rules clamp or mask, so that derivatives belong to what was computed.
+Reading and adding are transposes of each other, except that reading clamps positions out of bounds while writing drops
+them; the rules clamp or mask accordingly.
 
-``scatter`` with mode ``"set"`` and overlapping windows: the derivative goes to the update that won, found by scattering
-the updates' numbers in the same way; into an array as large as the updates, where these are a small part. With
-``"min"`` and ``"max"``, all that attain the extremum share equally. With ``"mul"``, what else is multiplied at the same
-position is formed without division, so zeros are exact.
+For ``scatter`` with mode ``"set"`` and overlapping windows, the derivative goes to the update that was written last,
+found by scattering the updates' indices in the same way. With ``"min"`` and ``"max"``, all elements that attain the
+extremum share equally. With ``"mul"``, the product of the other factors is formed without division, so it is exact at
+zeros.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike, int64
 
 _NOWHERE: Final = -(2**62)
-"""No element's number."""
+"""An index that no element has."""
 
-SMALL_PART: Final = 16
-"""An array is looked at as a whole unless it is this many times as large as what is written to it."""
+SORT_MIN_RATIO: Final = 16
+"""Sort the updates, instead of reading the whole array, if the array is at least this many times larger."""
 
-SORTED: Final = 4096
-"""Elements whose sorting is paid for by an array of open size."""
+SORT_OVERHEAD: Final = 4096
+"""Fixed cost of sorting, in elements; also the largest number of updates sorted if the array has a symbolic size."""
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def _last_starts(spec: Spec, sizes: tuple[DimLike, ...], axes: tuple[int, ...]) -> Any:
-    """The greatest starts along `axes` at which a window lies inside, as a vector."""
+    """The largest start indices along `axes` for which a window is in bounds, as a vector."""
     lasts = [spec.shape[axis] - sizes[axis] for axis in axes]
     entries = [c.reshape(c.dim_value(size=last, place=spec.place), shape=(1,)) for last in lasts]
     return c.concatenate(*entries, axis=0) if len(entries) > 1 else entries[0]
@@ -76,7 +76,7 @@ def _gather_transpose(
 
 
 class _Writes:
-    """Where a scatter writes: the windows that reading the same places takes, and which of them lie inside."""
+    """The positions that a scatter writes, as windows for reading, and which of them are in bounds."""
 
     def __init__(self, x: Any, indices: Any, updates: Any, params: Any) -> None:
         self.x, self.indices, self.updates, self.params = x, indices, updates, params
@@ -85,7 +85,7 @@ class _Writes:
         self.sizes = tuple([1 if d in params["inserted_dims"] else next(extents) for d in range(x.ndim)])
 
     def read(self, v: Any) -> Any:
-        """The element of `v` at the place of each update; some other one where the window was dropped."""
+        """The element of `v` at the position of each update; arbitrary where the window was dropped."""
         p = self.params
         return c.gather(
             v,
@@ -113,7 +113,7 @@ class _Writes:
         return c.broadcast_in_dim(c.reduce_all(fits, axes=(indices.ndim - 1,)), shape=updates.spec.shape, dims=batch)
 
     def winners(self) -> Any:
-        """Which updates are in the result of a scatter with mode ``"set"``."""
+        """The updates that survive in the result of a scatter with mode ``"set"``."""
         if all(n == 1 for n in self.indices.spec.shape[:-1]):
             return self.inside()
         if _is_small_part(self.updates.spec.size, self.x.spec.size):
@@ -123,7 +123,7 @@ class _Writes:
         return c.eq(self.read(self.write(nothing, numbers, "set")), numbers)
 
     def _winners_among(self) -> Any:
-        """The same by the work of the updates: those at one place, found by sorting, meet in an entry of a vector."""
+        """`winners` by sorting the updates by position, at a cost independent of the array's size."""
         window = self.params["update_window_dims"]
         axes = (*[a for a in range(self.updates.ndim) if a not in window], *window)
         numbers = _numbered(c.transpose(self.updates, permutation=axes))
@@ -144,7 +144,7 @@ class _Writes:
         return c.bitwise_and(c.transpose(won, permutation=back), self.inside())
 
     def places(self) -> Any:
-        """The number of the element that each update goes to; of those that were dropped, numbers of their own."""
+        """The flat index that each update is written to; dropped updates get distinct negative numbers."""
         p, shape, updates = self.params, self.x.spec.shape, self.updates.spec
         batch = tuple([a for a in range(updates.ndim) if a not in p["update_window_dims"]])
         at = full(Spec(updates.shape, int64, updates.place), 0)
@@ -161,9 +161,9 @@ class _Writes:
         return c.select(self.inside(), at, -1 - _numbered(self.updates))
 
     def others(self) -> Any:
-        """For each update, the product of all other updates at the same place; of those that were dropped, 1.
+        """For each update, the product of all other updates at the same position; 1 for dropped updates.
 
-        Sorted by place, the products before and after an update within its group are linear recurrences.
+        With updates sorted by position, the products before and after an update in its group are linear recurrences.
         """
         u = self.updates
         flat = (u.spec.size,)
@@ -176,7 +176,7 @@ class _Writes:
         return c.reshape(product, shape=self.updates.spec.shape)
 
     def attaining(self, out: Any) -> Any:
-        """Which elements of `x` and which updates attain the extremum, and how many there are at each position."""
+        """The elements of `x` and the updates that attain the extremum, and their number at each position."""
         kept = c.eq(self.x, out)
         written = c.bitwise_and(c.eq(self.updates, self.read(out)), self.inside())
         dtype = self.x.spec.dtype
@@ -185,26 +185,26 @@ class _Writes:
 
 
 def _is_small_part(part: Any, whole: Any) -> bool:
-    """Whether sorting a part costs less than looking at the whole; open sizes are taken to be large."""
+    """Whether sorting a part costs less than reading the whole; symbolic sizes count as large."""
     if not isinstance(part, int):
         return False
-    return part <= SORTED if not isinstance(whole, int) else SMALL_PART * part + SORTED <= whole
+    return part <= SORT_OVERHEAD if not isinstance(whole, int) else SORT_MIN_RATIO * part + SORT_OVERHEAD <= whole
 
 
 def _row_size(spec: Spec, axis: int) -> Any:
-    """How far apart neighbours along an axis are in row-major order."""
+    """The row-major stride of an axis, in elements."""
     n = prod(spec.shape[axis + 1 :])
     return n if isinstance(n, int) else c.dim_value(size=n, place=spec.place)
 
 
 def _numbered(x: Any) -> Any:
-    """The elements' numbers in row-major order."""
+    """The flat row-major indices of the elements."""
     flat = Spec((x.spec.size,), int64, x.spec.place)
     return c.reshape(positions(flat, 0), shape=x.spec.shape)
 
 
 def _grouped(u: Any, together: Any, reverse: bool) -> Any:
-    """Products of the elements before each one (after it, if `reverse`) that are together with it without a gap."""
+    """For each element, the product of the elements before it (after it, if `reverse`) in its group."""
     before = c.select(together, shifted(u, 0, -1 if reverse else 1, 0), 0)
     return recurrence(before, c.convert(c.bitwise_not(together), dtype=u.spec.dtype), 0, reverse)
 

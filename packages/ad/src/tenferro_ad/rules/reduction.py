@@ -1,7 +1,7 @@
 """Rules of the reductions.
 
-Where several elements attain a maximum or minimum, the derivative is shared equally among them. Products divide by
-nothing, so they are exact at zeros, to any order.
+Elements that attain a maximum or minimum share its derivative equally. The rules of products never divide, so they are
+exact at zeros, to any order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def spread(v: Any, spec: Spec, axes: tuple[int, ...]) -> Any:
 
 
 def _attaining(x: Any, out: Any, axes: tuple[int, ...]) -> Any:
-    """Which elements are the extremum, and how many they are (at least 1, also where NaN leaves none)."""
+    """The elements that attain the extremum, and their number (at least 1, even if NaN leaves none)."""
     winners = c.eq(x, spread(out, x.spec, axes))
     return winners, c.maximum(c.reduce_sum(c.convert(winners, dtype=x.spec.dtype), axes=axes), 1)
 

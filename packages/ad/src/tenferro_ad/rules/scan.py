@@ -1,7 +1,7 @@
 """Rules of the cumulative operations.
 
-Where a running maximum or minimum is attained several times, the first one in the direction of the scan has the
-derivative. Cumulative products divide by nothing, so they are exact at zeros, to any order.
+If a running maximum or minimum is attained several times, the first element in the direction of the scan receives the
+derivative. The rules of cumulative products never divide, so they are exact at zeros, to any order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules of sorting: a sort is the permutation that ``argsort`` finds; equal elements keep their order."""
+"""Rules of sorting: a sort applies the permutation of ``argsort``; equal elements keep their order."""
 
 from __future__ import annotations
 

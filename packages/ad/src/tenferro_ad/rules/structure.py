@@ -1,4 +1,4 @@
-"""Rules of the primitives that rearrange, place or make data: all of them linear."""
+"""Rules of the primitives that rearrange, move or create data; all are linear."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def inverse(permutation: Any) -> tuple[int, ...]:
 
 
 def arranged(x: Any, permutation: tuple[int, ...]) -> Any:
-    """A transposition, left out where it changes nothing."""
+    """Transpose, unless the permutation is the identity."""
     return x if permutation == tuple(range(len(permutation))) else c.transpose(x, permutation=permutation)
 
 
 def _unbroadcast(g: Any, dims: tuple[int, ...]) -> Any:
     new = tuple([i for i in range(g.ndim) if i not in dims])
-    # The remaining axes stand in the order of the result; axis i of the operand is the one that became dims[i].
+    # The remaining axes are in the order of the result; axis i of the operand became axis dims[i].
     kept = sorted(dims)
     return arranged(c.reduce_sum(g, axes=new) if new else g, tuple([kept.index(d) for d in dims]))
 
 
 def _unpad(g: Any, x_spec: Spec, low: Any, high: Any, interior: Any) -> Any:
-    """Take the operand's elements out of a padded array; those that cropping took away come back as zeros."""
+    """Extract the operand's elements from a padded array; cropped elements become zeros."""
     n = g.ndim
-    # Each element gets its gap behind it, the last one too: an extent that divides evenly, also if it is symbolic.
+    # Put a gap after each element, also the last, so that the extent divides evenly even if it is symbolic.
     whole = tuple([d * (k + 1) for d, k in zip(x_spec.shape, interior, strict=True)])
     rest = tuple([d - e + a for d, e, a in zip(whole, g.spec.shape, low, strict=True)])
     grown = c.pad(g, 0, low=tuple([-a for a in low]), high=rest, interior=(0,) * n)
@@ -42,19 +42,19 @@ def _unpad(g: Any, x_spec: Spec, low: Any, high: Any, interior: Any) -> Any:
 
 
 def _padding(g: Any, x_spec: Spec, low: Any, high: Any, interior: Any) -> Any:
-    """Sum of the cotangents of the padding, which are selected: a difference of two sums would lose digits."""
+    """Sum of the cotangents of the padding, by selection: a difference of two sums would lose digits."""
     inside = falses_like(_unpad(g, x_spec, low, high, interior))
     outside = c.pad(inside, True, low=low, high=high, interior=interior)
     return c.reduce_sum(c.select(outside, g, 0), axes=tuple(range(g.ndim)))
 
 
 def covered(m: DimLike, step: int) -> DimLike:
-    """How many neighbours the elements of a slice take up, from the first to the last of them."""
+    """The extent from the first to the last element of a slice with `m` elements."""
     return m if step == 1 else dim_max(m * step - (step - 1), 0)
 
 
 def slice_of(shape: Any, start: Any, stride: Any) -> tuple[Op, tuple[DimLike, ...]]:
-    """The op that takes so many elements, and its shape, which equals `shape` in other words where sizes are open."""
+    """The op that slices `shape` elements, and its output shape, which equals `shape` up to symbolic notation."""
     counts = [covered(m, s) for m, s in zip(shape, stride, strict=True)]
     limit = tuple([a + n for a, n in zip(start, counts, strict=True)])
     found = tuple([n if s == 1 else floordiv(n + (s - 1), s) for n, s in zip(counts, stride, strict=True)])
@@ -73,12 +73,12 @@ def _unslice(g: Any, x_spec: Spec, start: Any, stride: Any) -> Any:
 
 
 def _updated_slice(g: Any, update_spec: Spec, start: Any, stride: Any) -> Any:
-    """The elements that an update of a slice went to."""
+    """The elements that an update of a slice was written to."""
     taken, _ = slice_of(update_spec.shape, start, stride)
     found = taken(g)
     if found.spec.shape == update_spec.shape:
         return found
-    return c.broadcast_in_dim(found, shape=update_spec.shape, dims=tuple(range(g.ndim)))  # the same in other words
+    return c.broadcast_in_dim(found, shape=update_spec.shape, dims=tuple(range(g.ndim)))  # renames symbolic sizes
 
 
 def _outside_slice(g: Any, update_spec: Spec, start: Any, stride: Any, mode: str) -> Any:

@@ -1,8 +1,8 @@
-"""Sparse derivatives: patterns read off programs, compressed by coloring.
+"""Sparse derivatives: sparsity patterns derived from programs, compressed by coloring.
 
-In the order of the work: `_read` and `_loops` interpret a program on relations between indices (`_relation`, composed
-by `_compose`), with the rules of `rules`; `_entries` writes a relation out as a sparse matrix; `_plan` colors it
-(`_coloring`, `_star`, `_lattice`); `_products` runs the products, and `_derivatives` puts their entries in place.
+In pipeline order: `_read` and `_loops` interpret a program on relations between indices (`_relation`, composed by
+`_compose`) with the rules of `rules`; `_entries` expands a relation to a sparse matrix; `_plan` colors it (`_coloring`,
+`_star`, `_lattice`); `_products` computes the products, and `_derivatives` assembles their entries.
 """
 
 from tenferro_ad.sparse._derivatives import SparseDerivative, sparse_hessian, sparse_jacobian

@@ -1,7 +1,7 @@
-"""Coloring the columns of a pattern so that those of one color have no row in common.
+"""Column coloring: columns of one color have no row in common.
 
-The sum of columns of one color has each of their entries at its own row: one tangent gives them all (Curtis, Powell
-and Reid 1974; Gebremedhin, Manne and Pothen, "What color is your Jacobian?", SIAM Review 47, 2005).
+So one tangent, the sum of the columns' unit vectors, yields all entries of a color (Curtis, Powell and Reid 1974;
+Gebremedhin, Manne and Pothen, "What color is your Jacobian?", SIAM Review 47, 2005).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 from tenferro_ad.sparse._lattice import proposals
 
 SECOND_ORDER_MAX: Final = 200_000
-"""Number of columns up to which a second order of coloring is tried."""
+"""Maximum number of columns for which greedy coloring is tried in a second vertex order."""
 
 
 class Coloring(NamedTuple):
     """Colors of the columns of a matrix.
 
     Attributes:
-        colors: the color of each column, from 0; -1 where nothing is asked of a column.
+        colors: the color of each column, from 0; -1 for a column that is not needed.
         number: number of colors.
     """
 
@@ -30,12 +30,11 @@ class Coloring(NamedTuple):
 
 
 def color_columns(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Coloring:
-    """Colors such that columns of one color have no row in common.
+    """Color columns such that columns of one color have no row in common.
 
     Args:
         pattern: a boolean `csr_array` without duplicates.
-        shapes: the columns are the elements of arrays of these shapes, one after the other; regular stencils on them
-            are colored by a formula.
+        shapes: shapes of the arrays whose elements are the columns; regular stencils on them are colored by a formula.
     """
     _rows, columns = pattern.shape
     least = max_count(pattern)
@@ -53,7 +52,7 @@ def color_columns(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Color
 
 
 def max_count(pattern: Any) -> int:
-    """Largest number of entries in a row, which is a lower bound for the number of colors."""
+    """Maximum number of entries in a row, a lower bound of the number of colors."""
     return int(np.diff(pattern.indptr).max(initial=0))
 
 
@@ -65,7 +64,7 @@ def _separates(pattern: Any, colors: np.ndarray[Any, Any], count: int) -> bool:
 
 
 def keys(pattern: Any, colors: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    """A number for the row and the color of each entry."""
+    """A key of the row and the color of each entry."""
     found: np.ndarray[Any, Any] = row_numbers(pattern).astype(np.int64) * count + colors[pattern.indices]
     return found
 
@@ -76,7 +75,7 @@ def row_numbers(pattern: Any) -> np.ndarray[Any, Any]:
 
 
 def _greedy(by_column: Any, order: Sequence[int]) -> Coloring:
-    """The least color that no row of a column has yet, column by column; the colors of a row are bits of a number."""
+    """Greedy coloring in a given order; the colors used in a row are the bits of an integer."""
     rows, starts = by_column.indices.tolist(), by_column.indptr.tolist()
     taken = [0] * by_column.shape[0]
     colors = [0] * by_column.shape[1]

@@ -1,9 +1,8 @@
-"""The composition of two index maps: an elimination of labels from equations between affine forms.
+"""Composition of two index maps, by elimination of labels from equations between affine forms.
 
-Output ``o`` depends on operand ``i`` where some index ``m`` of the value between them is in both maps. So the labels
-of both run freely but for one equation for each axis of that value. An equation is solved for a label whose step is
-1 or -1; that the label stays in its range becomes a range of another label, or a condition of the result. Sizes are
-assumed to be positive.
+Output ``o`` depends on operand ``i`` if some index ``m`` of the intermediate value is in both maps. So the labels of
+both maps are free except for one equation per axis of that value. Each equation is solved for a label with step 1 or
+-1; the label's range becomes a range of another label, or a condition of the result. Sizes are assumed positive.
 """
 
 from __future__ import annotations
@@ -24,15 +23,14 @@ from tenferro_runtime.extension import IndexForm, IndexMap
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min, floordiv
 
 EMPTY: Final = "empty"
-"""There is no pair at all."""
+"""The result without any pair."""
 
 Outcome = bool | str
 """Whether an equation is solved, or `EMPTY`."""
 
 
 def composed(outer: IndexMap, inner: IndexMap) -> IndexMap | str | None:
-    """The map from the outputs of one map to the operands of the other; `EMPTY`, or ``None`` where it has no such
-    form."""
+    """The map from the outputs of one map to the operands of the other; `EMPTY`, or ``None`` if it has no such form."""
     count = len(outer.extents)
     shift = {k: k + count for k in range(len(inner.extents))}
     system = _System(
@@ -76,7 +74,7 @@ class _System:
         self.where, self.equations = where, equations
 
     def solved(self) -> IndexMap | str | None:
-        """The map that is left when all equations are solved."""
+        """Solve all equations: the resulting map."""
         for k, n in list(self.extents.items()):
             if n.__class__ is int and n == 1:
                 self.substitute(k, IndexForm(0))
@@ -119,7 +117,7 @@ class _System:
             return True
         if len(divided.terms) == 1:
             return self.solve_single(divided)
-        # Labels of the inner map first: so the result is written in those of the output.
+        # Eliminate labels of the inner map first, so that the result is in labels of the output.
         for k, step in sorted(divided.terms, reverse=True):
             if step.__class__ is int and step in (1, -1):
                 rest = IndexForm(divided.offset, tuple([t for t in divided.terms if t[0] != k]))
@@ -127,7 +125,7 @@ class _System:
         return False
 
     def split(self, equation: IndexForm) -> list[IndexForm] | None:
-        """Two equations for one, as digits of a number in mixed radix: if ``big * radix + small`` is 0 and `small` is
+        """Split an equation like the digits of a mixed-radix number: if ``big * radix + small`` is 0 and `small` is
         always between ``-radix`` and ``radix``, both are 0."""
         for radix in {step: None for _, step in equation.terms}:
             if decide(radix, "<", 0) is not False:
@@ -195,13 +193,13 @@ class _System:
         self.rewrite(k, IndexForm(first, ((k, 1),)))
 
     def result(self) -> IndexMap | str:
-        """The map in canonical form: labels in order of appearance, first with a positive step; none without use."""
+        """The map in canonical form: only used labels, in order of appearance, each first with a positive step."""
         if self.narrow() is EMPTY or any(decide(n, "<=", 0) for n in self.extents.values()):
             return EMPTY
         used = dict.fromkeys([k for form in (*self.rows, *self.columns) for k, _ in form.terms])
         for k in [k for k in self.extents if k not in used]:
             conditions = [form for form in self.where if k in dict(form.terms)]
-            for form in conditions:  # some value of the label will do: the relation may become larger
+            for form in conditions:  # some value of the label satisfies it: dropping it may enlarge the relation
                 self.where.remove(form)
             if decide(self.extents[k], ">=", 1):
                 del self.extents[k]
@@ -220,7 +218,7 @@ class _System:
 
 
 def _quotient(a: DimLike, b: DimLike) -> DimLike | None:
-    """``a / b`` where that is a whole number or polynomial."""
+    """``a / b`` if that is an integer or polynomial, else ``None``."""
     if is_zero(b):
         return None
     q = floordiv(a, b)
@@ -228,7 +226,7 @@ def _quotient(a: DimLike, b: DimLike) -> DimLike | None:
 
 
 def _divided(equation: IndexForm) -> IndexForm | str:
-    """The equation without a common factor of its steps; `EMPTY` where the offset is no multiple of it."""
+    """The equation divided by the common factor of its steps; `EMPTY` if that does not divide the offset."""
     steps = [s for _, s in equation.terms]
     if not all(s.__class__ is int for s in steps):
         return equation
@@ -240,7 +238,7 @@ def _divided(equation: IndexForm) -> IndexForm | str:
 
 
 def contains(a: IndexMap, b: IndexMap) -> bool:
-    """Whether all pairs of `b` are known to be pairs of `a`: the same steps, and the labels of `b` in those of `a`."""
+    """Whether all pairs of `b` are known to be pairs of `a`: equal steps, and label ranges within those of `a`."""
     if len(a.extents) != len(b.extents) or (a.where and a.where != b.where):
         return False
     shifts: dict[int, DimLike] = {}

@@ -22,25 +22,25 @@ from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor import Spec
 from tenferro_tensor_core import computing_type
 
-MAX_STRUCTURES: Final = 32
-"""Number of structures of arguments whose programs a sparse derivative keeps."""
+STRUCTURES_MAX: Final = 32
+"""Bound of the cache of argument structures of a sparse derivative."""
 
 DEFAULT_BUDGET: Final = 1 << 28
-"""Bytes that the values of the products that are run at a time may take."""
+"""Default memory budget of one batch of products, in bytes."""
 
-MAX_SIZES: Final = 32
-"""Number of sizes for which a plan is kept with a program."""
+PLANS_MAX: Final = 32
+"""Bound of the cache of plans of a program, by sizes."""
 
 
 class _Block(NamedTuple):
     """The part of a pattern that belongs to one value and one argument.
 
     Attributes:
-        shape: numbers of elements of the two.
-        indices: as in a `csr_array`.
-        starts: as in a `csr_array`, its ``indptr``.
-        entries: numbers of its entries in the whole pattern; ``None`` for all of them.
-        cplx: whether one of the two is complex.
+        shape: number of elements of the value and of the argument.
+        indices: column indices, as in a `csr_array`.
+        starts: row starts, the ``indptr`` of a `csr_array`.
+        entries: indices of its entries in the whole pattern; ``None`` for all of them.
+        cplx: whether the value or the argument is complex.
     """
 
     shape: tuple[int, int]
@@ -51,13 +51,13 @@ class _Block(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """What a program and sizes determine.
+    """The plan of a sparse derivative for given sizes.
 
     Attributes:
         groups: the products.
-        compression: how many there are.
-        dtype: of the entries.
-        blocks: the parts of the pattern, for each value and argument.
+        compression: their number.
+        dtype: dtype of the entries.
+        blocks: the parts of the pattern, by value and argument.
     """
 
     groups: tuple[SeededGroup, ...]
@@ -67,7 +67,7 @@ class _Prepared(NamedTuple):
 
 
 class _Structure:
-    """What is kept for arguments of one structure."""
+    """The compiled functions for one structure of arguments."""
 
     def __init__(self, f: Callable[..., Any], given: Arguments) -> None:
         self.flat = FlatFunction(f, given)
@@ -75,10 +75,18 @@ class _Structure:
 
 
 class SparseDerivative:
-    """A function that returns a sparse derivative of another one.
+    """A function that returns a sparse derivative of another function; made by `sparse_jacobian` and `sparse_hessian`.
 
-    The pattern and the products that fill it are found once for each kind of arguments and their sizes, and kept.
+    The pattern and the products that fill it are cached for each kind and size of arguments.
     """
+
+    f: Callable[..., Any]
+    argnums: int | Sequence[int]
+    mode: str | None
+    has_aux: bool
+    memory_budget: int
+    holomorphic: bool
+    convention: str
 
     def __init__(
         self,
@@ -101,7 +109,7 @@ class SparseDerivative:
         return "sparse_hessian" if self.mode is None else "sparse_jacobian"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The derivative at some arguments: a `csr_array` for each value and argument, in their containers."""
+        """The derivative at given arguments: a `csr_array` for each value and argument, in their containers."""
         given, structure, prepared, tree = self._prepared(args, kwargs)
         data = self._data(given, structure, prepared)
         csr = scipy_sparse().csr_array
@@ -118,7 +126,15 @@ class SparseDerivative:
         return (found, split_aux(self.f(*args, **kwargs), True, self._what)[1]) if self.has_aux else found
 
     def compression(self, *args: Any, **kwargs: Any) -> Compression:
-        """How many products with tangents and with cotangents the derivative at some arguments takes."""
+        """Count the products that the derivative takes.
+
+        Args:
+            args: positional arguments, as for the derivative itself.
+            kwargs: keyword arguments.
+
+        Returns:
+            The numbers of products with tangents and with cotangents, and of entries.
+        """
         return self._prepared(args, kwargs)[2].compression
 
     def _prepared(self, args: tuple[Any, ...], kwargs: Any) -> tuple[Arguments, _Structure, _Prepared, TreeDef]:
@@ -126,7 +142,7 @@ class SparseDerivative:
         require_concrete(given.leaves)
         structure = self._structures.get(given.key)
         if structure is None:
-            if len(self._structures) >= MAX_STRUCTURES:
+            if len(self._structures) >= STRUCTURES_MAX:
                 self._structures.clear()
             f = _value_of(self.f, self._what) if self.has_aux else self.f
             structure = self._structures[given.key] = _Structure(f, given)
@@ -136,7 +152,7 @@ class SparseDerivative:
         key = (REGISTRY.count, self._what, self.mode, self.memory_budget, given.chosen, tuple(sizes.items()))
         found = kept.get(key)
         if found is None:
-            if len(kept) >= MAX_SIZES:
+            if len(kept) >= PLANS_MAX:
                 kept.clear()
             found = kept[key] = self._prepare(program, given, sizes)
         return given, structure, found, tree
@@ -150,7 +166,7 @@ class SparseDerivative:
         for x in ins:
             if self.mode is None and x.cplx:
                 raise GradientError(
-                    f"sparse_hessian is for real arguments, but one is {x!r}; split it into real and imaginary parts"
+                    f"sparse_hessian needs real arguments, but one is {x!r}; split it into real and imaginary parts"
                 )
             require_kind(outs, x, self.holomorphic, self._what)
         found = relations_of(program, tuple(range(given.chosen)), sizes)
@@ -166,11 +182,11 @@ class SparseDerivative:
         single = len(outs) == len(ins) == 1
         pattern = grid[0][0] if single else sparse.csr_array(sparse.block_array(grid, format="csr"))
         if self.mode is None:
-            # Second derivatives are symmetric: what is zero on one side is zero on the other.
+            # Second derivatives are symmetric, so intersect the pattern with its transpose.
             pattern = sparse.csr_array(pattern.multiply(pattern.T.tocsr()).tocsr())
         pattern.sum_duplicates()
         rows, columns = ([tuple(s.shape) for s in specs] for specs in (outs, ins))
-        # A derivative has about as many values again as the program that is differentiated.
+        # A derivative takes about twice the memory of the differentiated program.
         each = 2 * plan_memory(program).peak(sizes) + 8 * sum(pattern.shape)
         step = max(1, self.memory_budget // max(1, each))
         if self.mode is None:
@@ -200,12 +216,12 @@ class SparseDerivative:
 
 
 def _value_of(f: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """The function without what it returns beside its value."""
+    """The function without its auxiliary result."""
     return lambda *args, **kwargs: split_aux(f(*args, **kwargs), True, what)[0]
 
 
 def _blocks(pattern: Any, outs: Sequence[Spec], ins: Sequence[Spec]) -> tuple[tuple[_Block, ...], ...]:
-    """The parts of a pattern, with the numbers of their entries."""
+    """The parts of a pattern, with the indices of their entries."""
     if len(outs) == len(ins) == 1:
         cplx = outs[0].cplx or ins[0].cplx
         return ((_Block(pattern.shape, pattern.indices, pattern.indptr, None, cplx),),)
@@ -235,32 +251,37 @@ def sparse_jacobian(
 ) -> SparseDerivative:
     """Make a function that returns the Jacobian of `f` as a sparse array.
 
-    The pattern is read off the program of `f`. Columns that have no row in common are colored alike and computed by
-    one tangent, rows without a common column by one cotangent; no dense array of the full size is made. Pattern and
-    colors depend on the kind and the sizes of the arguments alone, and are kept.
+    The pattern follows from the program of `f`. Columns without a common row share a color and one tangent, rows
+    without a common column share one cotangent (Curtis, Powell and Reid, 1974); no dense array of the full size is
+    made. Pattern and colors are cached for each kind and size of arguments.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers, that can be traced.
-        argnums: the positional argument to differentiate, or several of them.
-        mode: ``"columns"`` takes tangents, ``"rows"`` cotangents, ``"both"`` splits the entries between the two, and
-            ``"auto"`` does whatever takes the fewest.
-        has_aux: the function returns a pair (value, aux); the result is then ``(jacobian, aux)``, by one more
+        f: a traceable function of pytrees of arrays to a pytree of arrays.
+        argnums: position of the argument to differentiate, or several positions.
+        mode: ``"columns"`` uses tangents, ``"rows"`` cotangents, ``"both"`` some of each, and ``"auto"`` whichever
+            needs the fewest products.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``(jacobian, aux)``, at the cost of one more
             run.
-        holomorphic: the function is holomorphic; needed where both argument and value are complex.
-        convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
-        memory_budget: bytes that the values on the way may take, estimated: so many products as fit are run at a time.
-            By default it is 256 MiB.
+        holomorphic: `f` is holomorphic; required if both argument and value are complex.
+        convention: ``"tenferro"``, or ``"jax"``, which conjugates derivatives of real values by complex arguments.
+        memory_budget: limit, in bytes, on the estimated memory of one batch of products; by default 256 MiB.
 
     Returns:
         A function of concrete arguments. For a value of shape s and an argument of shape t it returns a
         `scipy.sparse.csr_array` with a row for each element of the value and a column for each element of the argument,
-        in row-major order; containers nest as by `jacfwd`. Its method ``compression`` tells how many products there
-        are.
+        in row-major order, and their common dtype; containers nest as in `jacfwd`. Its method ``compression`` counts
+        the products.
 
     Raises:
-        GradientError: as by `jacfwd`.
-        UnsupportedError: an argument is traced or differentiated, or sizes depend on data.
+        ArgumentError: `mode` or `convention` is unknown, `argnums` names no argument, or the pattern has too many
+            entries.
+        GradientError: as in `jacfwd`.
+        UnsupportedError: an argument is traced or differentiated, or a size depends on data.
         BackendUnavailableError: SciPy is not installed.
+
+    See also:
+        sparsity: the pattern alone.
+        jacfwd, jacrev: dense Jacobians.
 
     >>> import numpy as np
     >>> from tenferro_ad import sparse_jacobian
@@ -283,27 +304,32 @@ def sparse_hessian(
     has_aux: bool = False,
     memory_budget: int | None = None,
 ) -> SparseDerivative:
-    """Make a function that returns the matrix of second derivatives of a real function as a sparse array.
+    """Make a function that returns the Hessian of a real function as a sparse array.
 
-    The pattern is that of the Jacobian of the gradient, read off its program; a star coloring of the symmetric pattern
-    says which elements of the argument share a tangent, and each color is one Hessian-vector product.
+    The pattern follows from the program of the gradient. By a star coloring of the symmetric pattern (Coleman and
+    Moré, 1984), elements of one color share a tangent, and each color takes one Hessian-vector product.
 
     Args:
-        f: a function of arrays, in any containers, to one real number, that can be traced.
-        argnums: the positional argument to differentiate, or several of them.
-        has_aux: the function returns a pair (value, aux); the result is then ``(hessian, aux)``, by one more
+        f: a traceable function of pytrees of arrays to one real number.
+        argnums: position of the argument to differentiate, or several positions.
+        has_aux: `f` returns a pair ``(value, aux)``; the result is then ``(hessian, aux)``, at the cost of one more
             run.
-        memory_budget: bytes that the values on the way may take, estimated: so many products as fit are run at a time.
-            By default it is 256 MiB.
+        memory_budget: limit, in bytes, on the estimated memory of one batch of products; by default 256 MiB.
 
     Returns:
-        A function of concrete, real arguments to a `scipy.sparse.csr_array`; with several arguments or containers to
-        blocks that nest as by `hessian`. Its method ``compression`` tells how many products there are.
+        A function of concrete, real arguments that returns a `scipy.sparse.csr_array` with a row and a column for each
+        element of the argument, and its dtype; for several arguments or containers, blocks nest as in `hessian`. Its
+        method ``compression`` counts the products.
 
     Raises:
-        GradientError: as by `hessian`; or an argument is complex.
-        UnsupportedError: an argument is traced or differentiated, or sizes depend on data.
+        ArgumentError: `argnums` names no argument, or the pattern has too many entries.
+        GradientError: as in `hessian`; or an argument is complex.
+        UnsupportedError: an argument is traced or differentiated, or a size depends on data.
         BackendUnavailableError: SciPy is not installed.
+
+    See also:
+        hvp: a single Hessian-vector product.
+        laplacian: the sum of the diagonal.
 
     >>> import numpy as np
     >>> from tenferro_ad import sparse_hessian

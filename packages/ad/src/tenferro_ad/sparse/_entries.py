@@ -1,4 +1,4 @@
-"""A relation as a sparse matrix: its index maps written out for numbers, its later steps carried out."""
+"""Expands a relation to a sparse matrix for given sizes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DimLike
 from tenferro_tensor_core.forks import importing
 
 MAX_ENTRIES: Final = 2**31 - 1
-"""Number of entries up to which a pattern is written out."""
+"""Maximum number of entries of a sparse matrix."""
 
 
 def scipy_sparse() -> Any:
-    """The module `scipy.sparse`, loaded when sparse arrays are first made.
+    """The module `scipy.sparse`, imported on first use.
 
     Raises:
         BackendUnavailableError: SciPy is not installed.
@@ -41,7 +41,7 @@ def scipy_sparse() -> Any:
 
 
 def _parts(relation: Relation) -> list[Relation]:
-    """The relations that one is computed from."""
+    """The relations that a relation is computed from."""
     found: list[Relation] = []
     for step in relation.later:
         if isinstance(step, ProductStep):
@@ -52,11 +52,11 @@ def _parts(relation: Relation) -> list[Relation]:
 
 
 class EntryWriter:
-    """Writes relations out for given sizes; a relation that several others use is written once.
+    """Expands relations for given sizes; a relation that several others use is expanded once.
 
     Args:
-        sizes: values of the open sizes by name.
-        roots: all relations that will be asked for; others are then dropped as soon as nothing needs them.
+        sizes: values of the symbolic sizes by name.
+        roots: all relations that will be requested; others are dropped as soon as nothing needs them.
     """
 
     def __init__(self, sizes: Mapping[str, int], roots: Iterable[Relation] = ()) -> None:
@@ -82,7 +82,7 @@ class EntryWriter:
 
     def matrix(self, relation: Relation) -> Any:
         """The relation as a boolean `csr_array` over flat indices, its rows sorted."""
-        stack = [relation]  # no recursion: there may be as many steps as a loop has
+        stack = [relation]  # no recursion: the depth can be the number of a loop's steps
         while stack:
             one = stack[-1]
             missing = [] if id(one) in self._known else [r for r in _parts(one) if id(r) not in self._known]
@@ -136,7 +136,7 @@ class EntryWriter:
         count = prod(extents) if all(n > 0 for n in extents) else 0
         if count > MAX_ENTRIES:
             raise ArgumentError(
-                f"the sparsity pattern has {count} entries, which is too many to be written out: some value depends "
+                f"the sparsity pattern has {count} entries, which is too many for a sparse array: some value depends "
                 "on all of a large argument; use jvp or vjp instead of a sparse derivative",
                 entries=count,
             )
@@ -154,7 +154,7 @@ class EntryWriter:
         return rows[chosen], columns[chosen]
 
     def _outside(self, forms: tuple[IndexForm, ...], shape: Shape, extents: list[int]) -> list[IndexForm]:
-        """Conditions for indices that may lie outside: a map knows fewer conditions than there were on the way."""
+        """Conditions that keep indices in bounds: a composed map may have dropped some."""
         found = []
         for form, n in zip(forms, shape, strict=True):
             low = high = self.number(form.offset)

@@ -1,7 +1,7 @@
-"""Relations through what equations define, read off the equation: a solver need not show them.
+"""Relations of solutions of equations, derived from the equation rather than from the solver.
 
-The derivative of a solution is ``-J^-1 df``. The inverse of J is a polynomial of J, so the solution depends on what f
-depends on directly, and on that through J any number of times.
+The derivative of a solution is ``-J^-1 df``. The inverse of J is a polynomial in J, so the solution depends on what f
+depends on, composed with any power of J.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _root(
 def _solution(
     reader: Reader, f: Program, fixed: Sequence[Abstract], rhs: Sequence[Abstract], specs: tuple[Spec, ...]
 ) -> list[Abstract]:
-    """What the solution of ``f(fixed, x) = rhs`` depends on; what else the solver returns has no derivative."""
+    """The dependences of the solution of ``f(fixed, x) = rhs``; auxiliary results have no derivative."""
 
     def after_one(x: list[Abstract]) -> list[Abstract]:
         found = reader.read(f, [*fixed, *x])

@@ -1,4 +1,4 @@
-"""A function of flat lists: the leaves of its arguments, those of interest first, to the leaves of its value."""
+"""A function as a map from the leaves of its arguments, the chosen ones first, to the leaves of its value."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Arguments(NamedTuple):
     """Arguments of a call.
 
     Attributes:
-        leaves: the leaves that are arrays and numbers, those of interest first.
-        chosen: number of leaves of interest.
-        tree: structure of the arguments of interest.
-        key: everything else: equal for calls that differ in their leaves alone.
-        rebuild: maps leaves to positional and named arguments.
+        leaves: the leaves that are arrays and numbers, the chosen ones first.
+        chosen: number of chosen leaves.
+        tree: structure of the chosen arguments.
+        key: a key that is equal for calls that differ only in their leaves.
+        rebuild: maps leaves to positional and keyword arguments.
     """
 
     leaves: tuple[Any, ...]
@@ -42,8 +42,8 @@ def split_arguments(
     """The leaves of arguments, those of `argnums` first.
 
     Raises:
-        ArgumentError: an argument that is asked for does not exist.
-        GradientError: one of interest holds integers or booleans.
+        ArgumentError: `argnums` names no argument.
+        GradientError: a chosen argument holds integers or booleans.
     """
     nums = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in nums:
@@ -85,7 +85,7 @@ def _is_value(x: Any) -> bool:
 
 
 class FlatFunction:
-    """A function as one of leaves; its programs are kept.
+    """A function of leaves, with its compiled programs.
 
     Attributes:
         rebuild: maps leaves to arguments.
@@ -102,9 +102,9 @@ class FlatFunction:
         return tuple([x if isinstance(x, Array) else tensor(x) for x in outs])
 
     def traced(self, leaves: Sequence[Any]) -> tuple[Program, TreeDef, dict[str, int] | None]:
-        """The program for leaves, the structure of its result, and the values of its open sizes.
+        """The program for leaves, the structure of its result, and the values of its symbolic sizes.
 
-        Where some leaf is a `Spec`, the sizes are those that the specs leave open.
+        The values are ``None`` if a leaf is a `Spec` with symbolic sizes.
         """
         if any(isinstance(x, Spec) for x in leaves):
             program = trace(self, *leaves)
@@ -114,7 +114,7 @@ class FlatFunction:
         program = self.compiled.program(*leaves)
         if len(program.input_ids) > len(leaves):
             raise UnsupportedError(
-                "the function of a sparse derivative uses a differentiated or traced value from outside; a sparse "
+                "the function of a sparse derivative closes over a differentiated or traced value; a sparse "
                 "derivative needs concrete values: pass value.detach(), or use jvp and vjp"
             )
         tree: Any = program.memo.setdefault("structure of the result", self._tree)
@@ -124,10 +124,10 @@ class FlatFunction:
 
 
 def require_concrete(leaves: Sequence[Any]) -> None:
-    """Arrays of SciPy cannot be part of a trace, or be differentiated.
+    """Raise unless all arrays are concrete, because SciPy's arrays cannot be traced or differentiated.
 
     Raises:
-        UnsupportedError: a leaf is no concrete array.
+        UnsupportedError: a leaf is traced or differentiated.
     """
     for x in leaves:
         if isinstance(x, Array) and x.__class__ is not Tensor:

@@ -1,4 +1,4 @@
-"""Values of a program that depend on no argument, computed when they are asked for and sizes are numbers."""
+"""Values of a program that depend on no argument, computed on demand for given sizes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Compute = Callable[[dict[str, int]], Any]
 
 
 def known_constant(value: Tensor | complex) -> Compute:
-    """The function that returns a tensor, whatever the sizes."""
+    """A function of the sizes that always returns the same tensor."""
     return lambda sizes: value
 
 
 class KnownResult:
-    """A result of an op on operands that are known.
+    """A result of an op on known operands, as a function of the sizes.
 
     Attributes:
-        op: the op; its metadata may hold open sizes.
-        operands: functions of the sizes.
-        output: which of the results it is.
+        op: the op; its metadata may hold symbolic sizes.
+        operands: the operands, as functions of the sizes.
+        output: index of the result.
     """
 
     __slots__ = ("_found", "op", "operands", "output")

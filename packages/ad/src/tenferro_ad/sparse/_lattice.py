@@ -1,6 +1,6 @@
-"""Colorings of stencils by a formula: the color of an index is a weighted sum of its entries modulo a number.
+"""Lattice colorings of stencils: the color of an index is a weighted sum of its entries modulo a number.
 
-A proposal is tried on a few rows before all are looked at; whether it holds is for the caller to decide.
+A proposal is checked on a sample of rows only; the caller must check it on all rows.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any, Final
 import numpy as np
 
 SAMPLED_ROWS: Final = 64
-"""Number of rows on which a formula is tried first."""
+"""Number of rows in the sample."""
 
 MAX_MODULUS: Final = 40
-"""Largest number of colors for which formulas are tried."""
+"""Maximum number of colors for which formulas are tried."""
 
 MAX_TRIALS: Final = 4000
-"""Number of formulas that are tried on the sample."""
+"""Maximum number of formulas tried on the sample."""
 
 
 def proposals(
     pattern: Any, least: int, shapes: Sequence[tuple[int, ...]] = ()
 ) -> Iterator[tuple[np.ndarray[Any, Any], int]]:
-    """Colors of the columns and their number, which grows from `least`."""
+    """Proposed colors of the columns and their number, which increases from `least`."""
     columns = pattern.shape[1]
     if least > MAX_MODULUS or columns <= least:
         return
@@ -43,7 +43,7 @@ def proposals(
 
 
 def _sample(pattern: Any) -> list[np.ndarray[Any, Any]]:
-    """Columns of a few of the fullest rows."""
+    """Columns of a sample of the rows with the most entries."""
     counts = np.diff(pattern.indptr)
     fullest = np.flatnonzero(counts == counts.max(initial=0))
     chosen = fullest[np.linspace(0, len(fullest) - 1, min(SAMPLED_ROWS, len(fullest))).astype(np.int64)]

@@ -9,7 +9,7 @@ from tenferro_tensor_core import DimLike, decide
 
 
 def label(k: int) -> IndexForm:
-    """The form that is the label itself."""
+    """The form that consists of one label."""
     return IndexForm(0, ((k, 1),))
 
 
@@ -29,7 +29,7 @@ def is_zero(d: DimLike) -> bool:
 
 
 def replaced(form: IndexForm, k: int, by: IndexForm) -> IndexForm:
-    """The form with another one in place of a label."""
+    """The form with another form substituted for a label."""
     step = dict(form.terms).get(k)
     if step is None:
         return form
@@ -38,12 +38,12 @@ def replaced(form: IndexForm, k: int, by: IndexForm) -> IndexForm:
 
 
 def renumbered(form: IndexForm, numbers: Mapping[int, int]) -> IndexForm:
-    """The form with other numbers for its labels."""
+    """The form with its labels renumbered."""
     return IndexForm(form.offset, tuple(sorted([(numbers[k], s) for k, s in form.terms])))
 
 
 def bounds(form: IndexForm, extents: Mapping[int, DimLike]) -> tuple[DimLike, DimLike] | None:
-    """Least and largest value, where the signs of all steps are known; the extents are positive."""
+    """Minimum and maximum over positive extents, or ``None`` if the sign of a step is unknown."""
     low = high = form.offset
     for k, step in form.terms:
         span = step * (extents[k] - 1)

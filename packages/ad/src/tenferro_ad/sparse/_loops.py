@@ -1,4 +1,4 @@
-"""Relations through branches and loops: unions, and fixpoints over the carry."""
+"""Relations of branches and loops: unions, and fixpoints over the carry."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tenferro_runtime.extension import IndexForm, IndexMap, Op, Program, Spec
 from tenferro_tensor_core import DimLike
 
 MAX_UNROLLED: Final = 16
-"""Number of steps up to which a loop is followed step by step in any case."""
+"""Maximum number of steps of a loop that is always unrolled."""
 
-MAX_FOLLOWED: Final = 2000
-"""Number of equations, those of all steps, up to which a loop without an exact fixpoint is followed step by step."""
+MAX_UNROLLED_EQUATIONS: Final = 2000
+"""Maximum number of equations, over all steps, for unrolling a loop without an exact fixpoint."""
 
 EXACT_ROUNDS: Final = 3
-"""Number of rounds in which the relation of a carry may grow before it is made larger than need be."""
+"""Number of fixpoint rounds before relations are widened to force convergence."""
 
 
 def _cond(
@@ -46,14 +46,14 @@ def _while(
 def fixpoint(
     reader: Reader, carry: list[Abstract], specs: Sequence[Spec], after_one: Any, larger_than_needed: Any = None
 ) -> list[Abstract]:
-    """What a carry depends on after any number of steps.
+    """The dependences of a carry after any number of steps.
 
     Args:
-        reader: reads the body.
-        carry: what it depends on before the first step.
-        specs: its specs.
-        after_one: maps what a carry depends on to that after one more step.
-        larger_than_needed: called where the relation had to be made larger to come to an end.
+        reader: the reader of the enclosing program.
+        carry: dependences before the first step.
+        specs: specs of the carry.
+        after_one: maps dependences to those after one more step.
+        larger_than_needed: called if relations had to be widened to reach a fixpoint.
     """
     turn = 0
     while True:
@@ -85,7 +85,7 @@ def _all(relation: Relation) -> Relation:
 
 
 def loosened(relation: Relation) -> Relation:
-    """A larger relation out of a finite number: axes are tied as a whole, or not at all."""
+    """Widen a relation to one of finitely many: each axis is tied as a whole, or not at all."""
     if not relation.closed:
         return _all(relation)
     found = []
@@ -113,17 +113,17 @@ def _scan(
 
 
 class _ScanRelations:
-    """One scan.
+    """The relations of one scan.
 
     Attributes:
-        reader: the reader of the program around it.
-        inner: the reader of the body: values have one more axis, for the steps.
+        reader: the reader of the enclosing program.
+        inner: the reader of the body, where values have a further axis for the steps.
         body: the body.
         length: number of steps.
-        consts: what the constants depend on.
-        init: what the first carry depends on.
-        stacked: what the arrays depend on of which each step gets a slice.
-        loose: whether a fixpoint was reached only by making relations larger.
+        consts: dependences of the constants.
+        init: dependences of the initial carry.
+        stacked: dependences of the sliced arrays.
+        loose: whether relations had to be widened to reach a fixpoint.
     """
 
     def __init__(
@@ -149,19 +149,19 @@ class _ScanRelations:
         self.loose = False
 
     def outputs(self) -> list[Abstract]:
-        """What the last carry and the rows depend on."""
+        """The dependences of the last carry and the rows."""
         length = self.length
         if length.__class__ is int and isinstance(length, int) and 0 < length <= MAX_UNROLLED:
             return self.step_by_step(length)
         found = self.by_shifts()
         if found is None:
             found = self.by_fixpoint()
-            if self.loose and isinstance(length, int) and length * len(self.body.equations) <= MAX_FOLLOWED:
+            if self.loose and isinstance(length, int) and length * len(self.body.equations) <= MAX_UNROLLED_EQUATIONS:
                 found = self.step_by_step(length)
         return found
 
     def step_by_step(self, length: int) -> list[Abstract]:
-        """Exactly: one step after the other."""
+        """The exact dependences, by unrolling the loop."""
         reader, carry = self.reader, self.init
         rows = [reader.nothing] * (len(self.out_specs) - self.carries)
         order = range(length - 1, -1, -1) if self.reverse else range(length)
@@ -184,12 +184,12 @@ class _ScanRelations:
         return found if value is None else Abstract(found.relations, lambda sizes: np.asarray(value(sizes))[t])
 
     def at(self, t: DimLike, spec: Spec) -> IndexMap:
-        """From a stack of values, at one step, to the value."""
+        """The map from a stack of values, at one step, to the value."""
         labels = tuple([label(k) for k in range(spec.ndim)])
         return IndexMap(spec.shape, (IndexForm(t), *labels), labels)
 
     def by_shifts(self) -> list[Abstract] | None:
-        """Exactly, where what a step is given depends on few steps before it; else ``None``."""
+        """The exact dependences if each step depends only on few previous steps, else ``None``."""
         kept = {k for k in range(self.carries) if self.body.output_ids[k] == self.body.input_ids[len(self.consts) + k]}
         consts = [self.lifted(x, s) for x, s in zip(self.consts, self.in_specs, strict=False)]
         init = [self.lifted(x, s) for x, s in zip(self.init, self.carry_specs, strict=True)]
@@ -214,7 +214,7 @@ class _ScanRelations:
         return None
 
     def by_fixpoint(self) -> list[Abstract]:
-        """A larger relation: what the first carry holds goes anywhere, a slice anywhere at a later step."""
+        """A superset of the dependences: the initial carry reaches every step, a slice every later step."""
         consts = [self.lifted(x, s) for x, s in zip(self.consts, self.in_specs, strict=False)]
         nowhere = [Abstract((None,) * self.reader.count) for _ in self.stacked]
 
@@ -228,7 +228,7 @@ class _ScanRelations:
             return self.inner.read(self.body, [*unused, *carry, *self.slices()])[: self.carries]
 
         first = fixpoint(self.reader, self.init, self.carry_specs, from_first, self.loosen)
-        # What went into the carry at a step, with the axis of that step.
+        # Dependences on slices, with an axis for the step of the slice.
         later = fixpoint(self.inner, [self.inner.nothing] * self.carries, self.carry_specs, from_slices, self.loosen)
         carry, last = [], []
         for x, y, spec in zip(first, later, self.carry_specs, strict=True):
@@ -238,7 +238,7 @@ class _ScanRelations:
         return [*last, *self.inner.read(self.body, [*consts, *carry, *self.slices()])[self.carries :]]
 
     def loosen(self) -> None:
-        """Take note of a relation that is larger than it need be."""
+        """Record that a relation was widened."""
         self.loose = True
 
     def slices(self) -> list[Abstract]:
@@ -246,7 +246,7 @@ class _ScanRelations:
         return [Abstract(x.relations) for x in self.stacked]
 
     def lifted(self, x: Abstract, spec: Spec) -> Abstract:
-        """A value that is the same at each step."""
+        """A value that is the same at all steps, with an axis for the steps."""
         shape = (*self.reader.lift, *spec.shape)
         loops, count = len(self.reader.lift), len(shape)
         rows = tuple([label(k) for k in (*range(loops), count, *range(loops, count))])
@@ -258,7 +258,7 @@ class _ScanRelations:
         return Abstract(self.inner.mapped(x, local).relations, x.value)
 
     def moved(self, spec: Spec, at: DimLike | None = None) -> Relation:
-        """From the values at all steps to those at the next one; or to the value at one step, from the same."""
+        """The map from values at all steps to those one step later, or, with `at`, the restriction to one step."""
         shape = (*self.inner.lift, *spec.shape)
         loops, count = len(self.reader.lift), len(shape)
         rows, columns = [[label(k) for k in range(count)] for _ in range(2)]
@@ -272,7 +272,7 @@ class _ScanRelations:
         return of_maps(shape, shape, [IndexMap(tuple(extents), tuple(rows), tuple(columns))])
 
     def after_steps(self, spec: Spec) -> Relation:
-        """From the values at all steps to those at each later one."""
+        """The map from values at each step to values at all later steps."""
         shape = (*self.inner.lift, *spec.shape)
         loops, count = len(self.reader.lift), len(shape)
         rows, columns = [[label(k) for k in range(count)] for _ in range(2)]

@@ -1,58 +1,58 @@
-"""Patterns of programs, kept with them: the relations for open sizes, the matrices for numbers."""
+"""Sparsity patterns of programs, cached with them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tenferro_ad.sparse import _equations, _loops  # noqa: F401 - register how branches, loops and solutions are read
+from tenferro_ad.sparse import _equations, _loops  # noqa: F401 - register readers of branches, loops and solutions
 from tenferro_ad.sparse._read import program_environment
 from tenferro_ad.sparse._relation import Relation
 from tenferro_runtime.extension import REGISTRY, Program, UnsupportedError
 from tenferro_runtime.ir import definitions, open_sizes, substitute, variables
 from tenferro_tensor_core import Dim, dim
 
-OPEN_MIN: Final = 16
-"""Least value of a size that is left open. Smaller ones are numbers, so that no question about slices near the ends of
-an axis is left open."""
+SYMBOLIC_MIN: Final = 16
+"""Minimum value of a size that stays symbolic. Smaller sizes are substituted, so that slices near the ends of an axis
+are decidable."""
 
-MAX_KEPT: Final = 64
-"""Number of patterns that are kept with a program."""
+PATTERNS_MAX: Final = 64
+"""Bound of the cache of patterns of a program."""
 
 Relations = dict[int, tuple[Relation | None, ...]]
 
 
 def relations_of(program: Program, wanted: Sequence[int], sizes: Mapping[str, int] | None = None) -> Relations:
-    """For each variable of a program, what it depends on of each of the wanted inputs; ``None`` for nothing.
+    """For each variable of a program, its dependences on each of the wanted inputs; ``None`` for none.
 
     Args:
         program: the program.
         wanted: positions of inputs.
-        sizes: values of its open sizes by name; those below `OPEN_MIN` are put in, and the others are left open but
-            known to be no smaller. Without them, all are left open.
+        sizes: values of its symbolic sizes by name; those below `SYMBOLIC_MIN` are substituted, and the others stay
+            symbolic with that lower bound. Without them, all stay symbolic.
 
     Raises:
-        UnsupportedError: the program has sizes that depend on data.
+        UnsupportedError: the program has data-dependent sizes.
     """
     if definitions(program):
         raise UnsupportedError(
-            "the sparsity of a function with sizes that depend on data is not known before it runs; use masks, as in "
-            "where(x > 0, x, 0), in place of compress and nonzero, or use jvp and vjp"
+            "the sparsity of a function with data-dependent sizes is not known before it runs; use masks, as in "
+            "where(x > 0, x, 0), instead of compress and nonzero, or use jvp and vjp"
         )
     filled: dict[str, int | Dim] = {}
     for n in open_sizes(program) if program.symbolic else ():
         assert isinstance(n, Dim)
         name, high = str(n), n.upper
         given = None if sizes is None else sizes[name]
-        if given is None and high is not None and high < OPEN_MIN:
+        if given is None and high is not None and high < SYMBOLIC_MIN:
             continue
-        small = given is not None and (given < OPEN_MIN or (high is not None and high < OPEN_MIN))
-        filled[name] = given if small and given is not None else dim(name, max(OPEN_MIN, n.lower or 0), high)
+        small = given is not None and (given < SYMBOLIC_MIN or (high is not None and high < SYMBOLIC_MIN))
+        filled[name] = given if small and given is not None else dim(name, max(SYMBOLIC_MIN, n.lower or 0), high)
     kept: dict[Any, Relations] = program.memo.setdefault("sparsity", {})
     key = (REGISTRY.count, tuple(wanted), tuple([(name, n) for name, n in filled.items() if isinstance(n, int)]))
     found = kept.get(key)
     if found is None:
-        if len(kept) >= MAX_KEPT:
+        if len(kept) >= PATTERNS_MAX:
             kept.clear()
         read = program_environment(substitute(program, filled) if filled else program, wanted)
         found = kept[key] = {v: x.relations for v, x in read.items()}
@@ -60,5 +60,5 @@ def relations_of(program: Program, wanted: Sequence[int], sizes: Mapping[str, in
 
 
 def sizes_by_name(program: Program, sizes: Sequence[Any]) -> dict[str, int]:
-    """Values of the open sizes of a program by name."""
+    """Values of the symbolic sizes of a program by name."""
     return dict(zip(variables(program), sizes, strict=True)) if program.symbolic else {}

@@ -1,4 +1,4 @@
-"""Which products with a Jacobian give all entries of a pattern, and where in the products each entry stands."""
+"""Plans the products with a Jacobian that determine all entries of a pattern, and the position of each entry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Shapes = Sequence[tuple[int, ...]]
 
 
 class Chunk(NamedTuple):
-    """Products that are run at a time.
+    """One batch of products.
 
     Attributes:
         first: the first color.
-        last: the one after the last color.
-        entries: entries of the pattern that are read off these products; ``None`` for all, in order.
-        offsets: where in the products, one after the other, each of these stands.
+        last: the last color plus 1.
+        entries: indices of the pattern's entries found in these products; ``None`` for all, in order.
+        offsets: flat offset of each of them in the concatenated products.
     """
 
     first: int
@@ -33,12 +33,12 @@ class Chunk(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Products of one kind.
+    """The products with tangents, or with cotangents.
 
     Attributes:
-        forward: whether they are products with tangents; else with cotangents.
+        forward: whether these are products with tangents.
         coloring: colors of the columns for tangents, of the rows for cotangents.
-        chunks: the products.
+        chunks: the batches.
     """
 
     forward: bool
@@ -47,11 +47,11 @@ class Group(NamedTuple):
 
 
 class Compression(NamedTuple):
-    """The products that a sparse derivative takes.
+    """The number of products of a sparse derivative.
 
     Attributes:
-        forward: number of tangents.
-        reverse: number of cotangents.
+        forward: number of products with tangents.
+        reverse: number of products with cotangents.
         entries: number of entries of the pattern.
     """
 
@@ -61,7 +61,7 @@ class Compression(NamedTuple):
 
 
 class CompressedPattern(NamedTuple):
-    """A pattern and how to fill it.
+    """A pattern and the products that fill it.
 
     Attributes:
         pattern: a boolean `csr_array`.
@@ -73,30 +73,30 @@ class CompressedPattern(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        """How many products there are."""
+        """The number of products."""
         forward, reverse = (sum(g.coloring.number for g in self.groups if g.forward is way) for way in (True, False))
         return Compression(forward, reverse, int(self.pattern.nnz))
 
 
 def require_mode(mode: str) -> None:
-    """One of the ways to compress a Jacobian."""
+    """Raise unless `mode` is one of `MODES`."""
     if mode not in MODES:
         raise ArgumentError(
-            f"mode={mode!r} is not known; use one of {', '.join(MODES)}: 'columns' takes tangents, 'rows' cotangents, "
-            "'both' some of each, and 'auto' whatever is fewest",
+            f"mode={mode!r} is unknown; use one of {', '.join(MODES)}: 'columns' uses tangents, 'rows' cotangents, "
+            "'both' some of each, and 'auto' whichever needs the fewest products",
             mode=mode,
         )
 
 
 def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes, step: int) -> CompressedPattern:
-    """Products for a Jacobian.
+    """Plan the products for a Jacobian.
 
     Args:
         pattern: a boolean `csr_array` without duplicates.
         mode: one of `MODES`.
         rows: shapes of the values whose elements are the rows.
         columns: shapes of the arguments whose elements are the columns.
-        step: number of products that are run at a time.
+        step: number of products in one batch.
     """
     if mode == "columns":
         return CompressedPattern(pattern, _by_columns(pattern, None, columns, step))
@@ -124,23 +124,23 @@ def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes, step: 
 
 
 def plan_hessian(pattern: Any, shapes: Shapes, step: int) -> CompressedPattern:
-    """Products for a symmetric matrix: one for each color of a star coloring.
+    """Plan the products for a symmetric matrix: one for each color of a star coloring.
 
     Args:
         pattern: a boolean `csr_array` without duplicates, equal to its transpose.
         shapes: shapes of the arguments.
-        step: number of products that are run at a time.
+        step: number of products in one batch.
     """
     coloring = color_symmetric(pattern, shapes)
     turned = positions(pattern, coloring)
-    assert turned is not None, "a star coloring gives each entry"
+    assert turned is not None, "a star coloring determines each entry"
     rows = row_numbers(pattern)
     read, by = np.where(turned, pattern.indices, rows), np.where(turned, rows, pattern.indices)
     return CompressedPattern(pattern, _group(pattern, True, coloring, coloring.colors[by], None, read, step))
 
 
 def _limit(counts: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """Number of entries beyond which a line is done on its own, such that the products are fewest; and how many."""
+    """The number of entries above which a line gets its own product, chosen to minimize the total; and that total."""
     values, times = np.unique(counts, return_counts=True)
     if not len(values):
         return 0, 0
@@ -150,7 +150,7 @@ def _limit(counts: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 
 def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes, step: int) -> tuple[Group, ...]:
-    """Tangents for the chosen entries of a pattern; columns without any have no color."""
+    """Tangents for the chosen entries of a pattern; columns without entries have no color."""
     part = pattern if chosen is None else _part(pattern, chosen)
     if not part.nnz:
         return ()
@@ -163,7 +163,7 @@ def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shape
 
 
 def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes, step: int) -> tuple[Group, ...]:
-    """Cotangents for the chosen entries: those of the transpose."""
+    """Cotangents for the chosen entries, by coloring the transpose."""
     part = pattern if chosen is None else _part(pattern, chosen)
     if not part.nnz:
         return ()
@@ -174,7 +174,7 @@ def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes, 
 
 
 def _part(pattern: Any, chosen: np.ndarray[Any, Any]) -> Any:
-    """The pattern with the chosen entries alone."""
+    """The pattern with only the chosen entries."""
     kept = np.concatenate([[0], np.cumsum(chosen)])[pattern.indptr].astype(pattern.indptr.dtype)
     return type(pattern)((pattern.data[chosen], pattern.indices[chosen], kept), shape=pattern.shape)
 
@@ -188,14 +188,14 @@ def _group(
     read: np.ndarray[Any, Any],
     step: int,
 ) -> tuple[Group, ...]:
-    """Products from which the entries are read at a color and a position."""
+    """The group of products whose entries are at given colors and positions."""
     if not len(colors):
         return ()
     width = pattern.shape[0 if forward else 1]
     if coloring.number <= step:
         index = colors.astype(np.intp) * width + read
         return (Group(forward, coloring, (Chunk(0, coloring.number, entries, index),)),)
-    # Few colors fit into 16 bits, which are sorted by their digits.
+    # Colors that fit into 16 bits are radix-sorted.
     order = np.argsort(colors.astype(np.int16) if coloring.number < 2**15 else colors, kind="stable")
     colors, read, entries = colors[order], read[order], order if entries is None else entries[order]
     bounds = [*range(0, coloring.number, step), coloring.number]

@@ -1,4 +1,4 @@
-"""Products of a Jacobian with many seeds at a time, and the entries of a pattern read off them."""
+"""Batched products of a Jacobian with seeds, and the extraction of a pattern's entries from them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Leaves = Sequence[Any]
 class Products:
     """Compiled products of the Jacobian of a function of leaves.
 
-    Each maps numbers of colors, the colors of the arrays that seeds are for, and the leaves to the products with a seed
-    for each of the colors.
+    Each maps a batch of color numbers, the colors of the seeded arrays, and the leaves to the products with one seed
+    for each color.
 
     Attributes:
-        push: products with tangents, and the same with imaginary seeds.
-        pull: products with cotangents, and the same with imaginary seeds.
+        push: products with tangents, with real and with imaginary seeds.
+        pull: products with cotangents, with real and with imaginary seeds.
     """
 
     def __init__(self, f: Callable[..., tuple[Any, ...]], count: int) -> None:
@@ -33,14 +33,13 @@ class Products:
         self.pull = compiled(_pull(f, count, False)), compiled(_pull(f, count, True))
 
     def fill(self, data: np.ndarray[Any, Any], group: SeededGroup, leaves: Leaves, imaginary: bool = False) -> None:
-        """Put the entries of one group of products into an array of all entries.
+        """Write the entries of one group of products into an array of all entries.
 
         Args:
             data: the entries.
             group: the products.
             leaves: the arguments.
-            imaginary: whether seeds are the imaginary unit at the elements of their color, and none of those of real
-                arrays; by default they are 1.
+            imaginary: use seeds of the imaginary unit, and of zero for real arrays, instead of 1.
         """
         run = (self.push if group.forward else self.pull)[imaginary]
         for which, chunk in group.chunks:
@@ -50,13 +49,13 @@ class Products:
             if chunk.entries is not None:
                 data[chunk.entries] = joined.reshape(-1).take(chunk.offsets)
             elif joined.dtype == data.dtype:
-                # No offset is out of range; with the default mode, NumPy would make a copy.
+                # All offsets are in range; with its default mode, NumPy would buffer the output.
                 joined.reshape(-1).take(chunk.offsets, out=data, mode="clip")
             else:
                 data[:] = joined.reshape(-1).take(chunk.offsets)
 
 
-# Functions, not methods: `compile` looks for what they read in their closures.
+# Functions, not methods: `compile` looks for captured values in closures.
 
 
 def _push(f: Callable[..., tuple[Any, ...]], count: int, imaginary: bool) -> Callable[..., Any]:
@@ -83,13 +82,13 @@ def _pull(f: Callable[..., tuple[Any, ...]], count: int, imaginary: bool) -> Cal
 
 
 class SeededGroup(NamedTuple):
-    """A group of products, ready to be run.
+    """A group of products with its seeds.
 
     Attributes:
-        forward: whether the seeds are tangents; else cotangents.
-        colors: colors of the elements of each array that has seeds.
-        chunks: the colors that are run at a time, and what is read off.
-        cplx: whether some array that has seeds is complex.
+        forward: whether the seeds are tangents, rather than cotangents.
+        colors: colors of the elements of each seeded array.
+        chunks: the colors of each batch, and the entries to extract.
+        cplx: whether a seeded array is complex.
     """
 
     forward: bool
@@ -99,7 +98,7 @@ class SeededGroup(NamedTuple):
 
 
 def seeded(group: Group, specs: Sequence[Spec]) -> SeededGroup:
-    """A group of products whose seeds are for arrays of some specs."""
+    """A group of products with seeds for arrays of given specs."""
     sizes = [int(s.size) for s in specs]  # type: ignore[arg-type]
     bounds = np.cumsum([0, *sizes])
     of_all = group.coloring.colors
@@ -113,10 +112,10 @@ def seeded(group: Group, specs: Sequence[Spec]) -> SeededGroup:
 
 
 def _seeds(color: Any, colors: Sequence[Any], imaginary: bool, specs: Sequence[Spec]) -> tuple[Any, ...]:
-    """A seed that is not zero at the elements of one color."""
+    """The seed that is nonzero at the elements of one color."""
     found = []
     for each, spec in zip(colors, specs, strict=True):
-        # The reshape says that these are the extents of the value, so that they may stay open.
+        # The reshape declares the extents equal to the value's, so that they may stay symbolic.
         seed = catalog.convert(catalog.reshape(each, shape=spec.shape) == color, dtype=spec.dtype)
         if imaginary:
             seed = seed * 1j if spec.cplx else seed * 0

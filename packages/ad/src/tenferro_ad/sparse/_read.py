@@ -1,4 +1,4 @@
-"""Reading relations off a program: its equations interpreted on what their operands depend on."""
+"""Derives relations from a program, by abstract interpretation of its equations."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from tenferro_tensor_core import DimLike, evaluate
 from tenferro_tensor_core.forks import importing
 
 Part = Sequence[IndexMap | IndexEntries] | None
-"""What an output depends on of an operand: nothing, or a union."""
+"""The dependences of an output on an operand: ``None``, or a union."""
 
 
 class Abstract(NamedTuple):
-    """What is known of a value.
+    """The abstract value of a variable.
 
     Attributes:
-        relations: for each argument of interest what the value depends on; ``None`` for nothing.
-        value: a function of the sizes that computes it, where it depends on no argument at all.
+        relations: dependences on each chosen argument; ``None`` for none.
+        value: for a value that depends on no argument, a function of the sizes that computes it.
     """
 
     relations: tuple[Relation | None, ...]
@@ -59,10 +59,10 @@ class Reader:
     """Interprets programs on relations.
 
     Attributes:
-        count: number of arguments of interest.
-        lift: extents of the loops around: each value has an axis for the steps of each.
-        exact: whether constants are looked at: positions and zeros. Relations found so have no closed form, by which
-            a fixpoint knows that it has been reached.
+        count: number of chosen arguments.
+        lift: extents of the enclosing loops; each value has an axis for the steps of each.
+        exact: whether to read the elements of constants (indices and zeros). The resulting relations have no closed
+            form, so fixpoints over them cannot detect convergence.
     """
 
     def __init__(self, count: int, lift: Shape = (), exact: bool = True) -> None:
@@ -73,12 +73,12 @@ class Reader:
         return Abstract((None,) * self.count)
 
     def read(self, program: Program, inputs: Sequence[Abstract]) -> list[Abstract]:
-        """What the outputs of a program depend on."""
+        """The dependences of a program's outputs."""
         env = self.environment(program, inputs)
         return [env[v] for v in program.output_ids]
 
     def environment(self, program: Program, inputs: Sequence[Abstract]) -> dict[int, Abstract]:
-        """What each variable of a program depends on."""
+        """The dependences of each variable of a program."""
         env = {v: Abstract((None,) * self.count, known_constant(c)) for v, c in program.constants.items()}
         env.update(zip(program.input_ids, inputs, strict=True))
         for eq in program.equations:
@@ -96,7 +96,7 @@ class Reader:
     def step(
         self, eq: Equation, ins: Sequence[Abstract], in_specs: tuple[Spec, ...], out_specs: tuple[Spec, ...]
     ) -> list[Abstract]:
-        """What the results of one equation depend on."""
+        """The dependences of an equation's results."""
         op = eq.op
         if all(x.constant for x in ins):
             if any(x.value is None for x in ins):
@@ -122,7 +122,7 @@ class Reader:
     def _elementwise(
         self, op: Op, ins: Sequence[Abstract], in_specs: tuple[Spec, ...], out_specs: tuple[Spec, ...]
     ) -> Abstract:
-        """What the result of an element-wise op depends on: the same elements, those that a constant leaves."""
+        """The dependences of an elementwise result: the same elements, except those that a constant masks."""
         (out,) = out_specs
         chosen = None
         if any(x.value is not None for x in ins):
@@ -139,7 +139,7 @@ class Reader:
         return tuple([x.value if self.exact else None for x in ins])
 
     def joined(self, ins: Sequence[Abstract], out: Spec) -> Abstract:
-        """What an element-wise function of values depends on, or the outcome of a choice between them."""
+        """The union of dependences: of an elementwise function, or of a choice between values."""
         if not out.inexact:
             return self.nothing
         found: list[Relation | None] = []
@@ -153,13 +153,13 @@ class Reader:
         return Abstract(tuple(found))
 
     def mapped(self, x: Abstract, local: Relation) -> Abstract:
-        """What the output of an op depends on through one operand; `local` has the axes of loops around already."""
+        """The dependences of an output through one operand; `local` includes the axes of enclosing loops."""
         if local.empty:
             return self.nothing
         return Abstract(tuple([None if r is None else local.after(r) for r in x.relations]))
 
     def local(self, part: Part, out: Spec, x: Spec) -> Relation:
-        """The relation of an op between an output and an operand, the same at each step of the loops around."""
+        """The relation of an op between an output and an operand, at every step of the enclosing loops."""
         shape, source = (*self.lift, *out.shape), (*self.lift, *x.shape)
         lifted = [] if part is None else [self._lifted(p, out, x) for p in part]
         return of_maps(shape, source, lifted)
@@ -204,7 +204,7 @@ class Reader:
 
 
 class _Repeated(NamedTuple):
-    """Pairs of indices at each step of loops around."""
+    """Pairs of indices, repeated for every step of the enclosing loops."""
 
     part: IndexEntries
     lift: Shape
@@ -222,7 +222,7 @@ _core_rules = False
 
 
 def _rule(op: Op) -> Callable[[SparsityStep], Any] | None:
-    """The rule of a primitive, those of the core vocabulary being registered when one is first asked for."""
+    """The sparsity rule of a primitive; rules of core primitives are registered on first use."""
     global _core_rules
     if not _core_rules:
         with importing():
@@ -241,7 +241,7 @@ def _inactive(op: Op) -> bool:
 
 
 def _expansion(op: Op, specs: tuple[Spec, ...]) -> Program | None:
-    """What an op is in terms of others, where that can be found out without deciding anything about sizes."""
+    """The expansion of an op, or ``None`` if it needs decisions about sizes."""
     if not has_expansion(op.primitive):
         return None
     try:
@@ -253,11 +253,11 @@ def _expansion(op: Op, specs: tuple[Spec, ...]) -> Program | None:
 Structured = Callable[[Reader, Op, Sequence[Abstract], tuple[Spec, ...], tuple[Spec, ...]], list[Abstract]]
 
 STRUCTURED: Final[dict[Any, Structured]] = {}
-"""Primitives that hold programs."""
+"""Readers of primitives whose metadata are programs."""
 
 
 def program_environment(program: Program, wanted: Sequence[int]) -> dict[int, Abstract]:
-    """What each variable of a program depends on, of the inputs at the given positions."""
+    """The dependences of each variable of a program on the inputs at given positions."""
     reader = Reader(len(wanted))
     inputs = []
     for i, spec in enumerate(program.inputs):

@@ -1,7 +1,7 @@
-"""`Relation`: which elements of an argument each element of a value depends on, for open sizes.
+"""`Relation`: which elements of an argument each element of a value depends on, for symbolic sizes.
 
-A relation is a union of index maps, a closed form, and of steps that are carried out as products of sparse matrices
-once all sizes are numbers. It may hold more pairs than there are nonzero derivatives, never fewer.
+A relation is a union of index maps (its closed form) and of deferred steps, which become products of sparse matrices
+once all sizes are numbers. It is a superset of the nonzero derivatives.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tenferro_tensor_core import DimLike
 Shape = tuple[DimLike, ...]
 
 MAX_MAPS: Final = 96
-"""Number of index maps up to which a relation is kept in closed form."""
+"""Maximum number of index maps of a relation in closed form."""
 
 
 class ProductStep:
-    """The relation of an op after the relation of its operand."""
+    """The composition of an op's relation with that of its operand."""
 
     __slots__ = ("inner", "outer")
 
@@ -31,7 +31,7 @@ class ProductStep:
 
 
 class SameElements:
-    """A relation whose flat indices are those of another one of other shapes."""
+    """A relation with the same flat indices as another relation, in other shapes."""
 
     __slots__ = ("relation",)
 
@@ -40,7 +40,7 @@ class SameElements:
 
 
 Later = ProductStep | SameElements | IndexEntries
-"""What is computed when all sizes are numbers."""
+"""A part of a relation that is computed once all sizes are numbers."""
 
 
 class Relation:
@@ -50,7 +50,7 @@ class Relation:
         shape: shape of the value.
         source: shape of the argument.
         maps: the closed form.
-        later: the rest.
+        later: the deferred parts.
     """
 
     __slots__ = ("later", "maps", "shape", "source")
@@ -71,7 +71,7 @@ class Relation:
         return not self.maps and not self.later
 
     def is_identity(self) -> bool:
-        """Whether each element depends on the element at the same index, alone."""
+        """Whether each element depends exactly on the element at the same index."""
         return self.closed and self.shape == self.source and self.maps == identity(self.shape).maps
 
     def is_dense(self) -> bool:
@@ -94,14 +94,14 @@ class Relation:
         return Relation(self.shape, self.source, maps, _merged([*self.later, *other.later]))
 
     def only_product(self) -> ProductStep | None:
-        """The product that it is, if it is nothing else."""
+        """The product, if the relation is a single product; else ``None``."""
         if self.maps or len(self.later) != 1:
             return None
         step = self.later[0]
         return step if isinstance(step, ProductStep) else None
 
     def after(self, inner: Relation) -> Relation:
-        """The relation of a value to the operand of its operand: this one is that of the value to its operand."""
+        """The composition with the relation of the operand, `inner`."""
         if self.is_identity() and self.shape == inner.shape:
             return inner
         if inner.is_identity():
@@ -135,7 +135,7 @@ class Relation:
 
 
 def _merged(steps: Sequence[Later]) -> list[Later]:
-    """Steps of which no two are products with the same relation, where their other factors have a closed form."""
+    """Merge products with the same inner relation if their outer relations have a closed form."""
     found: dict[int, Later] = {}
     for step in steps:
         closed = isinstance(step, ProductStep) and step.outer.closed
@@ -148,7 +148,7 @@ def _merged(steps: Sequence[Later]) -> list[Later]:
 
 
 def add_map(maps: list[IndexMap], new: IndexMap) -> None:
-    """Add a map to a union, in which none is a part of another."""
+    """Add a map to a union, keeping it free of maps contained in others."""
     if any(contains(known, new) for known in maps):
         return
     maps[:] = [known for known in maps if not contains(new, known)]
@@ -156,7 +156,7 @@ def add_map(maps: list[IndexMap], new: IndexMap) -> None:
 
 
 def of_maps(shape: Shape, source: Shape, parts: Sequence[IndexMap | IndexEntries]) -> Relation:
-    """A relation of what a rule returns."""
+    """The relation of a rule's result."""
     maps: list[IndexMap] = []
     for part in parts:
         found = simplified(part) if isinstance(part, IndexMap) else EMPTY
@@ -192,7 +192,7 @@ def reshaped(relation: Relation, shape: Shape) -> Relation:
 
 
 def reshape_map(shape: Shape, before: Shape) -> IndexMap | None:
-    """The map of a reshape, where it only joins axes or splits them."""
+    """The map of a reshape that only merges or splits axes, else ``None``."""
     rows: list[IndexForm] = []
     columns: list[IndexForm] = []
     extents: list[DimLike] = []
@@ -213,7 +213,7 @@ def reshape_map(shape: Shape, before: Shape) -> IndexMap | None:
 
 
 def _groups(shape: Shape, before: Shape) -> list[tuple[Shape, Shape]]:
-    """Runs of axes of one size each, as short as possible."""
+    """The shortest runs of axes with equal total size in both shapes."""
     found: list[tuple[Shape, Shape]] = []
     i = j = a = b = 0
     while i < len(shape) or j < len(before):

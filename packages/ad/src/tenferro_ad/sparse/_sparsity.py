@@ -21,10 +21,10 @@ from tenferro_tensor_core import ArgumentError, evaluate
 
 
 class Sparsity:
-    """Which elements of one argument the elements of one value depend on.
+    """The sparsity pattern of one value with respect to one argument.
 
-    A superset of the nonzero derivatives, for all arguments of a kind: it is read off a program, not off numbers. It
-    prints as relations between indices where these are known for open sizes.
+    It follows from the program, so it is a superset of the nonzero derivatives for all values of the arguments. It
+    prints as relations between indices, if these are known for symbolic sizes.
 
     Attributes:
         shape: shape of the value.
@@ -45,10 +45,14 @@ class Sparsity:
         """The pattern as a boolean `scipy.sparse.csr_array` over flat, row-major indices.
 
         Args:
-            sizes: values of the open sizes by name; not needed where the pattern was asked for arrays.
+            sizes: values of the symbolic sizes by name; not needed if the pattern is that of arrays.
+
+        Returns:
+            A matrix with a row for each element of the value and a column for each element of the argument.
 
         Raises:
-            ArgumentError: a size is missing, or the pattern has too many entries to be written out.
+            ArgumentError: a size is missing, or the pattern has too many entries.
+            BackendUnavailableError: SciPy is not installed.
         """
         known = self._known(sizes)
         relation = self._relation(known)
@@ -58,17 +62,24 @@ class Sparsity:
         return EntryWriter(known, [relation]).matrix(relation)
 
     def inputs_of(self, index: int | tuple[int, ...], **sizes: int) -> np.ndarray[Any, Any]:
-        """Indices of the elements of the argument that one element of the value depends on, one in each row.
+        """Indices of the elements of the argument that one element of the value depends on.
 
         Args:
             index: index of the element of the value.
-            sizes: values of the open sizes by name.
+            sizes: values of the symbolic sizes by name.
+
+        Returns:
+            An integer array with one index per row, of shape (number of elements, rank of the argument).
+
+        Raises:
+            ArgumentError: `index` is out of range, or a size is missing.
+            BackendUnavailableError: SciPy is not installed.
         """
         known = self._known(sizes)
         shape, source = (tuple([evaluate(n, known) for n in s]) for s in (self.shape, self.source))
         where = index if isinstance(index, tuple) else (index,)
         if len(where) != len(shape) or not all(-n <= i < n for i, n in zip(where, shape, strict=True)):
-            raise ArgumentError(f"{index} is no index of an element of a value of shape {shape}", index=index)
+            raise ArgumentError(f"{index} is not an index into a value of shape {shape}", index=index)
         row = (
             int(np.ravel_multi_index(tuple([i % n for i, n in zip(where, shape, strict=True)]), shape)) if shape else 0
         )
@@ -81,7 +92,7 @@ class Sparsity:
         missing = sorted(needed - known.keys())
         if missing:
             raise ArgumentError(
-                f"the pattern is for open sizes, of which {missing} have no value; give them by name, as in "
+                f"the pattern has symbolic sizes, of which {missing} have no value; pass them by name, as in "
                 f"matrix({missing[0]}=100)"
             )
         return known
@@ -109,18 +120,18 @@ class Sparsity:
 def program_sparsity(
     program: Program, inputs: Sequence[int] | None = None, sizes: Mapping[str, int] | None = None
 ) -> dict[int, tuple[Sparsity, ...]]:
-    """Which elements of the inputs each variable of a program depends on, those on the way to the outputs too.
+    """Sparsity patterns of all variables of a program, including intermediate ones.
 
     Args:
         program: the program.
-        inputs: positions of the inputs of interest; all that are inexact by default.
-        sizes: values of the open sizes by name, where they are known.
+        inputs: positions of inputs; by default all inexact inputs.
+        sizes: values of the symbolic sizes by name, if they are known.
 
     Returns:
-        For each variable a `Sparsity` for each of these inputs.
+        For each variable, a `Sparsity` for each of these inputs.
 
     Raises:
-        UnsupportedError: the program has sizes that depend on data.
+        UnsupportedError: the program has data-dependent sizes.
 
     >>> import numpy as np
     >>> import tenferro_runtime as tr
@@ -141,18 +152,26 @@ def program_sparsity(
 
 
 def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0, **kwargs: Any) -> Any:
-    """Which elements of the arguments each element of the value of a function depends on.
+    """Find which elements of the arguments each element of a function's value depends on.
 
-    The function is traced, not run. Where an index is computed from data, all positions that are possible count.
+    The function is traced, not run. An index computed from data counts as all possible positions.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers.
-        args: its arguments; a `Spec` stands for an array, also one with open sizes.
-        argnums: the positional argument of interest, or several of them.
-        kwargs: arguments by name.
+        f: a traceable function of pytrees of arrays to a pytree of arrays.
+        args: its arguments; a `Spec`, also with symbolic sizes, may stand for an array.
+        argnums: position of the argument of interest, or several positions.
+        kwargs: keyword arguments.
 
     Returns:
-        A `Sparsity` for each value and argument, in their containers, nested as by `jacfwd`.
+        A `Sparsity` for each value and argument, nested as in `jacfwd`.
+
+    Raises:
+        ArgumentError: `argnums` names no argument.
+        GradientError: a chosen argument holds integers or booleans.
+        TracingError: `f` cannot be traced.
+
+    See also:
+        sparse_jacobian: the derivatives in this pattern.
 
     >>> import numpy as np
     >>> import tenferro_runtime as tr

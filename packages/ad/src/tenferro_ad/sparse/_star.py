@@ -1,7 +1,7 @@
-"""Star coloring of a symmetric pattern: neighbors differ, and no path of four vertices has two colors only.
+"""Star coloring of a symmetric pattern: neighbors differ, and no path of four vertices has only two colors.
 
-Then each entry above or below the diagonal is alone of its color in its row or in its column, so that one product per
-color gives a Hessian directly (Coleman and Moré 1984; Gebremedhin, Tarafdar, Manne and Pothen 2007).
+Then each off-diagonal entry is the only one of its color in its row or in its column, so that one product per color
+determines the Hessian directly (Coleman and Moré 1984; Gebremedhin, Tarafdar, Manne and Pothen 2007).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenferro_ad.sparse._lattice import proposals
 
 
 def color_symmetric(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Coloring:
-    """Colors by which the entries of a symmetric matrix are read off directly.
+    """Color a symmetric matrix such that its entries can be read from the products directly.
 
     Args:
         pattern: a boolean `csr_array` without duplicates, equal to its transpose.
@@ -28,7 +28,7 @@ def color_symmetric(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Col
     large = pattern.shape[0] > SECOND_ORDER_MAX
     greedy = None if large else _greedy(pattern)
     for colors, count in proposals(pattern, least, shapes):
-        # Rows of very different lengths may do with fewer colors than the longest one has entries.
+        # With rows of very different lengths, star coloring may need fewer colors than the longest row has entries.
         if (greedy is not None and greedy.number <= count) or pattern.nnz < 0.5 * least * pattern.shape[0]:
             break
         if positions(pattern, Coloring(colors, count)) is not None:
@@ -37,9 +37,7 @@ def color_symmetric(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Col
 
 
 def positions(pattern: Any, coloring: Coloring) -> np.ndarray[Any, Any] | None:
-    """Whether each entry is read at its column, by the color of its row, and not the other way; ``None`` where some
-    entry can be read neither way.
-    """
+    """For each entry, whether to read it transposed; ``None`` if some entry can be read neither way."""
     colors, count = coloring
     here = keys(pattern, colors, count)
     alone = np.bincount(here, minlength=pattern.shape[0] * count) == 1
@@ -49,12 +47,12 @@ def positions(pattern: Any, coloring: Coloring) -> np.ndarray[Any, Any] | None:
 
 
 def _greedy(pattern: Any) -> Coloring:
-    """Vertex by vertex the least color that makes no path of two colors; sets of colors are bits of numbers.
+    """Greedy star coloring; sets of colors are bits of integers.
 
-    For each vertex: `once` and `twice`, the colors that one or two of its neighbors have, and `hubs`, the colors of
-    those neighbors that have two neighbors of its own color. A vertex must not take the color of a neighbor; nor the
-    color that lies two steps away where the step between is through one of two neighbors of one color, or leads to a
-    hub of that color.
+    For each vertex, `once` and `twice` hold the colors of at least one or two of its neighbors, and `hubs` the colors
+    of neighbors that have two neighbors of its own color. A vertex must not take the color of a neighbor, nor the color
+    of a vertex two steps away if the path goes through one of two neighbors of equal color, or leads to a hub of that
+    color.
     """
     count = pattern.shape[0]
     columns, starts = pattern.indices.tolist(), pattern.indptr.tolist()

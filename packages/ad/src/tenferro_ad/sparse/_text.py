@@ -12,7 +12,7 @@ def shown(relation: Relation) -> str:
     """One line for each index map."""
     lines = [_line(m) for m in relation.maps]
     if relation.later:
-        lines.append(f"and {len(relation.later)} part(s) known for numbers only")
+        lines.append(f"and {len(relation.later)} part(s) known only for numeric sizes")
     return "\n".join(lines) or "no dependence"
 
 

@@ -1,4 +1,4 @@
-"""Zeros of constants: a product has no derivative where the other factor is 0, nor has a choice that is not taken."""
+"""Zeros of constants: a product has no derivative where the other factor is 0, nor has an unselected operand."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tenferro_runtime.extension import IndexEntries, SparsityStep, Spec, Tensor,
 from tenferro_tensor_core import DimLike, evaluate
 
 MAX_CONSTANT: Final = 10_000_000
-"""Number of elements up to which constants are looked at."""
+"""Maximum size of a constant, in elements, whose zeros are looked up."""
 
-FEW: Final = 0.5
-"""Share of elements of a constant up to which they are listed one by one."""
+NONZERO_MAX_SHARE: Final = 0.5
+"""Maximum share of nonzero elements for which a constant's nonzeros are enumerated."""
 
 Compute = Callable[[dict[str, int]], Any]
 
 
 def chosen_elements(step: SparsityStep) -> tuple[IndexEntries | None, ...] | None:
-    """For each operand of an element-wise op the elements that count, where a constant tells; ``None`` for all."""
+    """For each operand of an elementwise op, the elements that a constant does not mask; ``None`` for all."""
     p = step.op.primitive
     if p in (catalog.mul, catalog.absorbing_mul):
         for i in (0, 1):
@@ -37,7 +37,7 @@ def chosen_elements(step: SparsityStep) -> tuple[IndexEntries | None, ...] | Non
 
 
 def constant(step: SparsityStep, i: int) -> np.ndarray[Any, Any] | None:
-    """An operand as an array, where it is a constant of known size."""
+    """An operand as an array if it is a constant of known size, else ``None``."""
     value, spec = step.values[i], step.ins[i]
     if value is None or spec.symbolic or not spec.ndim or int(spec.size) > MAX_CONSTANT:  # type: ignore[arg-type]
         return None
@@ -51,7 +51,7 @@ def _elements(mask: np.ndarray[Any, Any]) -> IndexEntries:
 
 
 class MatrixEntries(NamedTuple):
-    """A contraction with a constant that has few nonzero elements: each of them ties output and operand.
+    """A contraction with a sparse constant, each nonzero element of which ties output and operand.
 
     Attributes:
         nonzero: indices of the nonzero elements along each axis of the constant.
@@ -93,7 +93,7 @@ def contracted_with(
     out: Spec,
     x: Spec,
 ) -> IndexEntries | None:
-    """The pairs of output and operand of a contraction with a constant; ``None`` where that has few zeros.
+    """The pairs of output and operand of a contraction with a constant; ``None`` if the constant has few zeros.
 
     Args:
         matrix: the constant.
@@ -103,7 +103,7 @@ def contracted_with(
         out: spec of the output.
         x: spec of the operand.
     """
-    if np.count_nonzero(matrix) > FEW * matrix.size:
+    if np.count_nonzero(matrix) > NONZERO_MAX_SHARE * matrix.size:
         return None
     free = [n for n in others if n not in names]
 

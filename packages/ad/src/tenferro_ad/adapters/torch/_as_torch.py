@@ -1,4 +1,4 @@
-"""`as_torch`: a function of tenferro as one of PyTorch, with derivatives in every mode and at every order."""
+"""`as_torch`: a tenferro function as a PyTorch function, with derivatives in every mode and at every order."""
 
 from __future__ import annotations
 
@@ -23,33 +23,36 @@ from tenferro_runtime.extension import BoundedCache
 from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor_core import ArgumentError, GradientError, key_of
 
-MAX_STRUCTURES: Final = 256
-"""Largest number of structures of arguments that a function is kept for."""
+STRUCTURES_MAX: Final = 256
+"""Bound of the cache of argument structures of a function."""
 
-PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
-"""Arguments that are operands as they are."""
+OPERAND_TYPES: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+"""Classes of arguments that are operands without conversion."""
 
 
 def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of PyTorch tensors of a tenferro function.
+    """Make a PyTorch function from a tenferro function.
 
     The result computes with tenferro in the memory of the tensors, and is differentiable in PyTorch: by
     ``backward()`` and `torch.autograd`, to any order, and under `torch.func.grad`, `vjp`, `jvp`, `vmap`, `jacrev`,
     `jacfwd` and `hessian`, in any nesting. The function is traced as by `compile`, once for each kind of arguments.
 
     Args:
-        f: a function of arrays, in any containers, to arrays in any containers, that can be compiled. Tensors, NumPy
-            arrays and numbers among its arguments become arrays; other leaves are constants of the program and need
-            a hash.
+        f: a compilable function of pytrees of arrays to a pytree of arrays. Tensors, NumPy arrays and numbers among
+            its arguments become arrays; other leaves are constants of the program and must be hashable.
 
     Returns:
-        A function of the same arguments that returns tensors of PyTorch. Nothing is copied but results that share
-        memory with an argument, a constant or each other, since PyTorch may write to them. Like other functions of
-        PyTorch it keeps its arguments for the backward pass, which fails when one was written to in between.
+        A function with the arguments of `f` that returns PyTorch tensors, with the shapes and dtypes of the results of
+        `f`. It copies only results that share memory with an argument, a constant or each other, since PyTorch may
+        write to them. Like other PyTorch functions it saves its arguments for the backward pass, which fails if one
+        was modified in between.
 
     Raises:
-        ArgumentError: `f` is no function, or an argument has elements, a layout or a device that tenferro lacks.
-        MissingRuleError: a derivative is asked for, and an operation has no rule.
+        ArgumentError: `f` is not callable, or an argument has a dtype, layout or device that tenferro lacks.
+        MissingRuleError: a derivative is required, but an operation has no rule.
+
+    See also:
+        from_torch: the other direction.
 
     >>> import tenferro_runtime as tr
     >>> import torch
@@ -64,7 +67,7 @@ def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     if not callable(f):
         raise ArgumentError(f"as_torch takes a function, got {f!r:.80}")
     functions: BoundedCache[Any, HostedFunction] = BoundedCache(
-        f"as_torch({getattr(f, '__qualname__', '')})", MAX_STRUCTURES
+        f"as_torch({getattr(f, '__qualname__', '')})", STRUCTURES_MAX
     )
 
     def flat_for(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[HostedFunction, list[Any]]:
@@ -75,14 +78,14 @@ def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
             found = functions.get_or_make(key, lambda: HostedFunction(f, tree, static))
         except TypeError as error:
             raise ArgumentError(
-                f"as_torch: the arguments {[*static.values()]!r:.80} are neither arrays nor numbers and have no hash, "
-                "so that they cannot be constants of the function; pass tensors, tuples or text"
+                f"as_torch: the arguments {[*static.values()]!r:.80} are neither arrays nor numbers and not hashable, "
+                "so they cannot be constants of the function; pass tensors, tuples or strings"
             ) from error
         return found, [operand(x) for i, x in enumerate(leaves) if i not in static]
 
     def computed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands: Sequence[Any] = args
-        if not kwargs and PLAIN.issuperset(map(type, args)):
+        if not kwargs and OPERAND_TYPES.issuperset(map(type, args)):
             flat = functions.get(len(args))
             if flat is None:
                 flat = functions.get_or_make(len(args), lambda: flat_for(args, {})[0])
@@ -96,7 +99,7 @@ def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(f)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():  # a graph of torch.compile ends here, and another one begins
+        if torch.compiler.is_compiling():  # break the graph of torch.compile
             if not uncompiled:
                 uncompiled.append(torch.compiler.disable(computed))
             return uncompiled[0](args, kwargs)
@@ -106,7 +109,7 @@ def as_torch(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _apply(operation: HostedOperation, operands: Sequence[Any], specs: Sequence[Any] | None = None) -> tuple[Any, ...]:
-    """Compute the results of an operation, in two parts where PyTorch records."""
+    """Compute the results of an operation, in two parts if PyTorch records."""
     recorded = None
     if torch.is_grad_enabled():
         need = tuple([i for i, x in enumerate(operands) if isinstance(x, torch.Tensor) and x.requires_grad])
@@ -123,8 +126,8 @@ class TorchCall:
 
     Attributes:
         operation: the operation.
-        recorded: its two parts, of which the first is computed, or ``None``.
-        need: the operands that these are for.
+        recorded: its two parts, of which the first is called, or ``None``.
+        need: positions of the operands that these differentiate.
     """
 
     __slots__ = ("need", "operation", "recorded")
@@ -134,12 +137,12 @@ class TorchCall:
 
     @property
     def computed(self) -> HostedOperation:
-        """What gives all that the call returns."""
+        """The operation that computes everything that the call returns."""
         return self.operation if self.recorded is None else self.recorded.first
 
 
 class _Apply(torch.autograd.Function):  # type: ignore[misc]  # torch is Any
-    """An operation on tensors and numbers; its last results are residuals where it is recorded."""
+    """An operation on tensors and numbers; if it is recorded, its last results are residuals."""
 
     generate_vmap_rule = False
 
@@ -176,7 +179,7 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc]  # torch is Any
             try:
                 _pull_kept(call, cotangents, operands, [*saved], found)
             except GradientError as error:
-                if not error.payload.get("beside"):  # there may be a limit, which a program of its own finds
+                if not error.payload.get("beside"):  # else a separate program may find a limit
                     raise
             else:
                 return (None, *[g if i in wanted else None for i, g in enumerate(found)])
@@ -205,11 +208,11 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc]  # torch is Any
 class _PositionalSignature(Signature):
     """Signature of a function without defaults, which `torch.autograd.Function.apply` binds in each call.
 
-    Finding the arguments by name takes longer than all else in a call of a small function.
+    Binding arguments by name would dominate the call of a small function.
     """
 
     def bind(self, *args: Any, **kwargs: Any) -> Any:
-        """The arguments as they are."""
+        """The arguments unchanged."""
         return _BoundArguments(args, kwargs)
 
 
@@ -220,7 +223,7 @@ class _BoundArguments(NamedTuple):
     kwargs: dict[str, Any]
 
     def apply_defaults(self) -> None:
-        """There are none."""
+        """Do nothing: there are no defaults."""
 
 
 _Apply.forward.__signature__ = _PositionalSignature()  # type: ignore[attr-defined]
@@ -229,7 +232,7 @@ _Apply.forward.__signature__ = _PositionalSignature()  # type: ignore[attr-defin
 def _pull_kept(
     call: TorchCall, cotangents: Sequence[Any], operands: list[Any], kept: list[Any], found: list[Any]
 ) -> None:
-    """Fill in cotangents of operands, from those of results and the residuals."""
+    """Fill in cotangents of operands from those of results and the residuals."""
     recorded = call.recorded
     assert recorded is not None, "only a recorded call has residuals"
     given = tuple([g is not None and there for g, there in zip(cotangents, recorded.active)])
@@ -244,9 +247,9 @@ def _pull_kept(
 
 
 def _apart(outs: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Results on an accelerator, copied where they share memory with an operand."""
+    """Copy results on an accelerator that share memory with an operand."""
     if all(x.device.type == "cpu" for x in outs):
-        return outs  # seen to before
+        return outs  # `tensors_of` has copied them
     taken = [_range(x) for x in operands if isinstance(x, torch.Tensor)]
     return tuple([x.clone() if any(_overlap(_range(x), r) for r in taken) else x for x in outs])
 

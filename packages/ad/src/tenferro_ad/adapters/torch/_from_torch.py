@@ -1,4 +1,4 @@
-"""`from_torch`: a function of PyTorch as a differentiable function of tenferro."""
+"""`from_torch`: a PyTorch function as a differentiable tenferro function."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError, TracingError, key_of
 from tenferro_tensor_core.forks import importing
 
-MAX_STRUCTURES: Final = 256
-"""Largest number of structures of arguments that a function is kept for."""
+STRUCTURES_MAX: Final = 256
+"""Bound of the cache of argument structures of a function."""
 
 METHODS: Final = ("vmap", "sequential")
 
@@ -28,29 +28,33 @@ METHODS: Final = ("vmap", "sequential")
 def from_torch(
     g: Callable[..., Any], *, infer: Callable[..., Any] | None = None, vmap_method: str = "vmap"
 ) -> Callable[..., Any]:
-    """Make a function of tensors of a PyTorch function.
+    """Make a tenferro function from a PyTorch function.
 
-    It runs as one operation, in eager calls and as a step of compiled programs, in the memory of its arguments and on
-    their device. Its derivatives are those of PyTorch, by `torch.func.vjp` and `torch.func.jvp`, in both modes and at
-    every order that PyTorch has; under `vmap` it is mapped by `torch.func.vmap`.
+    It runs as one operation, in eager calls and in compiled programs, in the memory and on the device of its arguments.
+    Its derivatives are PyTorch's, by `torch.func.vjp` and `torch.func.jvp`, in both modes and at every order that
+    PyTorch supports; `vmap` maps it by `torch.func.vmap`.
 
     Args:
-        g: a function of PyTorch tensors, in any containers, to tensors in any containers. It must be pure: it may be
-            called any number of times, and must not write to its arguments. Tensors that it uses from outside, such as
-            the parameters of a module, are constants without a derivative; to have one, pass them as arguments, with
-            `torch.func.functional_call` for a module. PyTorch does not record what it does; inside of it, derivatives
-            are those of `torch.func`.
+        g: a function of pytrees of PyTorch tensors to a pytree of tensors. It must be pure: it may be called any number
+            of times, and must not write to its arguments. Tensors that it closes over, such as the parameters of a
+            module, are constants; to differentiate with respect to them, pass them as arguments, with
+            `torch.func.functional_call` for a module. PyTorch does not record `g`; inside it, use `torch.func` for
+            derivatives.
         infer: maps the `Spec`s of the arrays, in the containers of the arguments, to the `Spec`s of the result. By
-            default PyTorch finds out, by a run without elements; then a compiled function is traced for each set of
-            sizes, and `g` may not look at elements.
-        vmap_method: ``"sequential"`` calls `g` for each lane of a batch, where `torch.func.vmap` cannot take it.
+            default PyTorch infers them by a run on fake tensors; then a compiled function is traced for each set of
+            sizes, and `g` must not read elements.
+        vmap_method: ``"vmap"``, or ``"sequential"`` to call `g` lane by lane if `torch.func.vmap` does not support it.
 
     Returns:
-        A function of the same arguments. Arrays and tensors among them are operands; everything else, also numbers, is
-        a constant, and needs a hash.
+        A function with the arguments of `g`. Arrays and tensors among them are operands; everything else, including
+        numbers, is a constant and must be hashable. The results have the shapes and dtypes of those of `g`.
 
     Raises:
-        ArgumentError: `g` is no function, or returns something else than tensors, or than `infer` says.
+        ArgumentError: `g` is not callable, `vmap_method` is unknown, or `g` returns something other than tensors of
+            the specs that `infer` returned.
+
+    See also:
+        as_torch: the other direction.
 
     >>> import torch
     >>> import tenferro_runtime as tr
@@ -63,9 +67,9 @@ def from_torch(
     if not callable(g):
         raise ArgumentError(f"from_torch takes a function, got {g!r:.80}")
     if vmap_method not in METHODS:
-        raise ArgumentError(f"{vmap_method=} is not known to from_torch; use one of {', '.join(METHODS)}")
+        raise ArgumentError(f"from_torch: {vmap_method=} is unknown; use one of {', '.join(METHODS)}")
     title = getattr(g, "__qualname__", type(g).__name__)
-    functions: BoundedCache[Any, TorchTreeFunction] = BoundedCache(f"from_torch({title})", MAX_STRUCTURES)
+    functions: BoundedCache[Any, TorchTreeFunction] = BoundedCache(f"from_torch({title})", STRUCTURES_MAX)
 
     @wraps(g)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -78,8 +82,8 @@ def from_torch(
             )
         except TypeError as error:
             raise ArgumentError(
-                f"from_torch: the arguments {[*static.values()]!r:.80} are no arrays and have no hash, so that they "
-                f"cannot be constants of {title}; pass tensors, tuples or text"
+                f"from_torch: the arguments {[*static.values()]!r:.80} are neither arrays nor hashable, so they "
+                f"cannot be constants of {title}; pass tensors, tuples or strings"
             ) from error
         return found.call([value(x) for i, x in enumerate(leaves) if i not in static])
 
@@ -92,10 +96,10 @@ class TorchTreeFunction:
     Args:
         g: the function.
         tree: structure of its arguments, ``(args, kwargs)``.
-        static: the leaves that are no arrays, by position.
-        infer: what the user knows about the specs of the result, or ``None``.
+        static: the leaves that are not arrays, by position.
+        infer: the user's inference, or ``None``.
         title: name for messages.
-        sequential: whether it takes the lanes of a batch one after the other.
+        sequential: whether to run lane by lane under `vmap`.
     """
 
     def __init__(
@@ -108,7 +112,7 @@ class TorchTreeFunction:
         sequential: bool,
     ) -> None:
         self._g, self._tree, self._static, self._told, self._title = g, tree, static, infer, title
-        self._trees: BoundedCache[Specs, TreeDef] = BoundedCache(f"from_torch({title}): containers", MAX_STRUCTURES)
+        self._trees: BoundedCache[Specs, TreeDef] = BoundedCache(f"from_torch({title}): containers", STRUCTURES_MAX)
         self._flat = TorchFunction(self._run, self._infer, title, sequential)
 
     def call(self, values: list[Any]) -> Any:
@@ -119,7 +123,7 @@ class TorchTreeFunction:
         if tree is None:
             self._infer(specs)
             tree = self._trees.get(specs)
-        assert tree is not None, "inference notes the containers of the result"
+        assert tree is not None, "inference stores the structure of the result"
         return unflatten(tree, found)
 
     def _applied(self, f: Callable[..., Any], leaves: Any) -> Any:
@@ -145,8 +149,8 @@ class TorchTreeFunction:
             return tuple(found)
         if any(s.symbolic for s in specs):
             raise TracingError(
-                f"what {self._title} returns for {', '.join(map(repr, specs))} is found out by a run of PyTorch, "
-                "which takes sizes that are numbers; state it with from_torch(infer=...), or trace it for numbers"
+                f"the result of {self._title} for {', '.join(map(repr, specs))} is inferred by a run of PyTorch, which "
+                "needs numeric sizes; pass from_torch(infer=...), or trace it for numbers"
             )
         with importing():
             fake = import_module("torch._subclasses.fake_tensor").FakeTensorMode(allow_non_fake_inputs=True)

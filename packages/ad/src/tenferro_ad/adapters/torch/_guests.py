@@ -1,4 +1,4 @@
-"""Functions of PyTorch as operations: one primitive for all of them, whose derivatives are such functions again."""
+"""PyTorch functions as operations: one primitive for all of them, whose derivatives are PyTorch functions again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Specs = tuple[Spec, ...]
 Infer = Callable[[Specs], Specs]
 
 MAX_INFERRED: Final = 1024
-"""Largest number of kinds of operands whose results a function remembers."""
+"""Bound of the caches of inferred specs and of derived functions."""
 
 
 class TorchFunction:
@@ -33,10 +33,10 @@ class TorchFunction:
 
     Args:
         run: the function.
-        infer: specs of the results, from those of the operands.
+        infer: maps specs of the operands to specs of the results.
         title: name for messages.
-        sequential: whether it takes the lanes of a batch one after the other.
-        again: the function that computes some of the results, by flags for all of them, where that is less work.
+        sequential: whether to run lane by lane under `vmap`.
+        again: maps flags of the used results to a cheaper function that computes only those, or ``None``.
     """
 
     def __init__(self, run: Callable[..., Any], infer: Infer, title: str, sequential: bool, again: Any = None) -> None:
@@ -54,7 +54,7 @@ class TorchFunction:
         return self._specs.get_or_make(specs, lambda: self._infer(specs))
 
     def pushed(self, given: Flags) -> TorchFunction:
-        """Tangents of results that can have one, from the operands, and the tangents of those that are `given`."""
+        """Tangents of the inexact results, from the operands and the tangents of those that are `given`."""
         need = _places(given)
         count = len(given)
 
@@ -64,7 +64,7 @@ class TorchFunction:
         return self._derive(("pushed", given), partial(_pushed, self.run, need, count), infer, "tangents of")
 
     def pulled(self, need: Flags, given: Flags) -> TorchFunction:
-        """Cotangents of the operands that `need` one, from the operands, and the cotangents of the results `given`."""
+        """Cotangents of the operands at `need`, from the operands and the cotangents of the results `given`."""
         places = _places(need)
 
         def infer(specs: Specs) -> Specs:
@@ -78,11 +78,11 @@ class TorchFunction:
         return self.pulled(tuple([n and next(left) for n in need]), given)
 
     def only(self, used: Flags) -> TorchFunction | None:
-        """What computes only those results that are `used`, where that is less work."""
+        """A cheaper function that computes only the results that are `used`, or ``None``."""
         return None if self._again is None else self._again(used)
 
     def mapped(self, batched: Flags) -> TorchFunction:
-        """The function for all lanes of a batch, which the results have as their first axis."""
+        """The function mapped over lanes, which are the first axis of the results."""
         axes = tuple([0 if there else None for there in batched])
 
         def infer(specs: Specs) -> Specs:
@@ -103,7 +103,7 @@ def _places(flags: Flags) -> tuple[int, ...]:
 
 
 def _of_some(run: Callable[..., Any], values: Sequence[Any], places: Sequence[int]) -> Callable[..., Any]:
-    """A function of some of its operands; the others have these values."""
+    """The function of some operands, with the others fixed."""
 
     def some(*moving: Any) -> Any:
         full = list(values)
@@ -150,7 +150,7 @@ def _kernel(ins: Specs, outs: Specs, *, function: TorchFunction) -> Callable[...
         for i, x in enumerate(tensors):
             if x._version:
                 raise ArgumentError(
-                    f"{function!r} wrote to its argument {i}, which other tensors may share; let it work on a copy, "
+                    f"{function!r} wrote to its argument {i}, which other tensors may share; work on a copy, "
                     "as in x = x.clone()"
                 )
         return raws_of(found, outs, tensors, function.title)

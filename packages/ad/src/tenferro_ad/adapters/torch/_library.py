@@ -1,4 +1,4 @@
-"""PyTorch, where it is installed."""
+"""PyTorch, if it is installed."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ def _imported() -> Any:
 
 
 torch: Final[Any] = _imported()
-"""The package; it has no types where it is not installed."""
+"""The package, untyped because it may not be installed."""

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as values and back, in the same memory."""
+"""Converts PyTorch tensors to values and back, without copies."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _DTYPES: Final[dict[Any, Any]] = {**_NUMPY, torch.bfloat16: dtype("bfloat16")}
 
 
 def spec_of(x: Any) -> Any:
-    """The spec of a tensor or an array; a number as it is.
+    """The spec of a tensor or an array; a number is returned unchanged.
 
     Raises:
-        ArgumentError: tenferro has no such elements, layout or device.
+        ArgumentError: tenferro lacks the dtype, layout or device.
     """
     if isinstance(x, torch.Tensor):
         return _spec(x.dtype, x.shape, x.device, x.layout)
@@ -49,44 +49,44 @@ def _spec(kind: Any, shape: Any, device: Any, layout: Any) -> Spec:
 
 
 def is_fake(x: Any) -> bool:
-    """Whether a tensor stands for one that has elements, where PyTorch finds out shapes."""
+    """Whether a tensor is a fake tensor, used by PyTorch's shape inference."""
     return type(x).__name__ == "FakeTensor"
 
 
 def example_of(spec: Spec) -> Any:
-    """A tensor of a spec whose elements nobody reads."""
+    """An uninitialized tensor of a spec."""
     device = spec.place.device
     kind = next(torch_kind for torch_kind, known in _DTYPES.items() if known == spec.dtype)
     return torch.empty(spec.shape, dtype=kind, device="cpu" if spec.place.on_host else f"cuda:{device.index}")
 
 
 def value_of(x: Any) -> Any:
-    """A tensor as a value that sees the same memory; arrays and numbers as they are."""
+    """A tensor as a value in the same memory; arrays and numbers are returned unchanged."""
     if not isinstance(x, torch.Tensor):
         return x
     x = x.detach()
     if x.is_conj() or x.is_neg():
         x = x.resolve_conj().resolve_neg()
     if x.device.type == "cpu" and x.dtype in _NUMPY:
-        # The same memory as by DLPack, in a tenth of the time.
+        # Shares memory like DLPack, ten times faster.
         return Tensor.wrap(x.numpy(), _spec(x.dtype, x.shape, x.device, x.layout))
     return from_dlpack(x)
 
 
 def operand(x: Any) -> Any:
-    """An argument as it is passed on: tensors and numbers as they are, other arrays as values."""
+    """An argument as an operand: tensors and numbers are unchanged, other arrays become values."""
     return x if isinstance(x, (torch.Tensor, Array)) or x.__class__ in SCALARS else asarray(x)
 
 
 def is_operand(x: Any) -> bool:
-    """Whether an argument is an array or a number; all else is a constant of the function."""
+    """Whether an argument is an array or a number; everything else is a constant of the function."""
     return isinstance(x, (torch.Tensor, np.ndarray, Array)) or x.__class__ in SCALARS
 
 
 def tensors_of(results: Any) -> tuple[Any, ...]:
-    """Values as tensors in the same memory, or in copies where anything else sees that memory.
+    """Values as tensors in the same memory, or copies if anything else shares that memory.
 
-    PyTorch may write to its tensors, hence no operand, constant or other result may share their memory.
+    PyTorch may write to its tensors, so no operand, constant or other result may share their memory.
     """
     found, seen = [], set()
     for result in results:
@@ -100,7 +100,7 @@ def tensors_of(results: Any) -> tuple[Any, ...]:
 
 
 def borrowed(result: Any) -> Any:
-    """A value as a tensor in the same memory, which nobody may write to."""
+    """A value as a tensor in the same memory, which must not be written to."""
     raw = result._data
     if raw.__class__ is np.ndarray and raw.flags.writeable and raw.dtype in _SHARED:
         return torch.from_numpy(raw)
@@ -115,9 +115,9 @@ def _copied(result: Any) -> Any:
 
 
 def _owner(holder: Any) -> int | None:
-    """The identity of the array that owns the elements which a value alone holds; made writable.
+    """The identity of the array that owns a value's elements, if only the value refers to it; made writable.
 
-    ``None`` where others may hold them, or where PyTorch cannot take them.
+    ``None`` if there may be other references, or PyTorch does not support the array.
     """
     raw = holder._data
     if raw.__class__ is not np.ndarray or sys.getrefcount(raw) != _ALONE or raw.dtype not in _SHARED:
@@ -140,7 +140,7 @@ def tensor_in(raw: Any) -> Any:
     """A raw array as a tensor in the same memory, which must not be written to."""
     if isinstance(raw, (np.ndarray, np.generic)):
         array = np.asarray(raw)
-        if any(step < 0 for step in array.strides):  # these are more than PyTorch knows
+        if any(step < 0 for step in array.strides):  # PyTorch has no negative strides
             array = array.copy()
         if array.dtype not in _SHARED:
             return torch.from_dlpack(array.view(np.int16)).view(torch.bfloat16)
@@ -149,10 +149,10 @@ def tensor_in(raw: Any) -> Any:
 
 
 def raws_of(found: tuple[Any, ...], specs: Sequence[Spec], given: Sequence[Any], title: str) -> tuple[Any, ...]:
-    """Results of a function of PyTorch as raw arrays, copied where anything else holds their memory.
+    """Results of a PyTorch function as raw arrays, copied if anything else refers to their memory.
 
     Raises:
-        ArgumentError: they are not what the specs say.
+        ArgumentError: they do not have the given specs.
     """
     starts = {x.untyped_storage().data_ptr() for x in given}
     alone = [_fresh(found, i) and x.untyped_storage().data_ptr() not in starts for i, x in enumerate(found)]
@@ -160,8 +160,8 @@ def raws_of(found: tuple[Any, ...], specs: Sequence[Spec], given: Sequence[Any],
     for x, free, spec in zip(found, alone, specs, strict=True):
         if tuple(x.shape) != spec.shape or _DTYPES.get(x.dtype) != spec.dtype:
             raise ArgumentError(
-                f"{title} returned {x.dtype} {[*x.shape]} where {spec!r} was expected; let the dtypes and shapes of "
-                "its results depend on those of its arguments alone, or correct infer="
+                f"{title} returned {x.dtype} {[*x.shape]} where {spec!r} was expected; make the dtypes and shapes of "
+                "its results depend only on those of its arguments, or correct infer="
             )
         y = x.detach().resolve_conj().resolve_neg()
         y = y.contiguous()
@@ -180,13 +180,13 @@ _storages: Final[Any] = getattr(torch._C, "_storage_Use_Count", None)
 
 
 def _counts(found: tuple[Any, ...], i: int) -> tuple[int, int]:
-    """References to a tensor in a tuple, and to its memory."""
+    """Reference counts of a tensor in a tuple, and of its memory."""
     storage = found[i].untyped_storage()
     return sys.getrefcount(found[i]), _storages(storage._cdata)
 
 
 def _fresh(found: tuple[Any, ...], i: int) -> bool:
-    """Whether nothing but a tuple holds a tensor and its memory; where PyTorch does not say, nothing is."""
+    """Whether only a tuple refers to a tensor and its memory; always false if PyTorch does not tell."""
     return _storages is not None and _counts(found, i) == _FRESH
 
 
@@ -206,4 +206,4 @@ def _references(holder: Any) -> int:
 
 
 _ALONE: Final = _references(_Sample())
-"""References that are counted to an array with one holder; another number in other versions of Python."""
+"""Reference count of an array with one holder, which depends on the version of Python."""

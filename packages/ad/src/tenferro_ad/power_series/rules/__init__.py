@@ -1,8 +1,8 @@
-"""Recurrences of the core primitives that have a shorter one than their derivative rule gives.
+"""Recurrences of core primitives that are cheaper than those of their derivative rules.
 
-A recurrence is a generator: of the operands' `Coefficients` (a Python number stands for itself as coefficient 0) and
-the metadata, it makes the coefficients of the output, one after the other; ``None`` is zero. In formulas ``x_k`` is
-``x^(k)(0) / k!``. The sources of all of them: Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
+A recurrence is a generator function of the operands' `Coefficients` (a Python number is its own coefficient 0) and the
+metadata; it yields the coefficients of the output in order, ``None`` for zero. In formulas ``x_k`` is
+``x^(k)(0) / k!``. Source: Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
 """
 
 from __future__ import annotations

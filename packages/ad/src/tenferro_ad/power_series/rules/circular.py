@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions: sines and cosines together, tangents by their square."""
+"""Circular and hyperbolic functions: sine and cosine together, tangents by their square."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Times = Callable[[Any, Any], Any]
 
 
 def _pair(sine: Primitive, cosine: Primitive, sign: int, times: Times, which: int, x: Coefficients) -> Iterator[Term]:
-    """``s' = c x'`` and ``c' = sign s x'``; `which` of the two is made."""
+    """``s' = c x'`` and ``c' = sign s x'``; yields the one that `which` selects."""
     found = [sine(x[0])], [cosine(x[0])]
     s, t = found
     yield found[which][0]
@@ -39,7 +39,7 @@ def _tangent(p: Primitive, sign: int, times: Times, x: Coefficients) -> Iterator
         yield y[k]
 
 
-RULES: Final = {
+RULES: Final[dict[Primitive, Any]] = {
     c.sin: partial(_pair, c.sin, c.cos, -1, c.mul, 0),
     c.cos: partial(_pair, c.sin, c.cos, -1, c.mul, 1),
     c.sinh: partial(_pair, c.sinh, c.cosh, 1, c.absorbing_mul, 0),

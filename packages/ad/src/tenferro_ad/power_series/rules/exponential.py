@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from tenferro_ad.power_series._coefficients import Coefficients, Term, cauchy, derivative, over
 from tenferro_tensor import Primitive
@@ -23,4 +23,7 @@ def _exponential(p: Primitive, factor: float, x: Coefficients) -> Iterator[Term]
         yield y[k]
 
 
-RULES: Final = {c.exp: partial(_exponential, c.exp, 1.0), c.exp2: partial(_exponential, c.exp2, math.log(2))}
+RULES: Final[dict[Primitive, Any]] = {
+    c.exp: partial(_exponential, c.exp, 1.0),
+    c.exp2: partial(_exponential, c.exp2, math.log(2)),
+}

@@ -17,7 +17,7 @@ def _mul(x: Coefficients, y: Coefficients) -> Iterator[Term]:
 
 
 def _absorbing_mul(x: Coefficients, y: Coefficients) -> Iterator[Term]:
-    """What is absorbed where `x` is 0 is absorbed in every coefficient of `y`, as in the derivative rule."""
+    """Values of `y` absorbed where `x` is 0 are absorbed in every coefficient, as in the derivative rule."""
     first = c.absorbing_mul(x[0], y[0])
     yield first
     counts = c.bitwise_or(c.ne(x[0], 0), c.is_finite(y[0]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from tenferro_ad.power_series._coefficients import Coefficients, Term, cauchy, difference, total
 from tenferro_tensor import Primitive
@@ -36,4 +36,8 @@ def _power(p: Primitive, r: float, x: Coefficients) -> Iterator[Term]:
         yield y[k]
 
 
-RULES: Final = {c.sqrt: _sqrt, c.rsqrt: partial(_power, c.rsqrt, -1 / 2), c.cbrt: partial(_power, c.cbrt, 1 / 3)}
+RULES: Final[dict[Primitive, Any]] = {
+    c.sqrt: _sqrt,
+    c.rsqrt: partial(_power, c.rsqrt, -1 / 2),
+    c.cbrt: partial(_power, c.cbrt, 1 / 3),
+}

@@ -1,4 +1,4 @@
-"""Which elements the core primitives depend on; element-wise ones need no rule."""
+"""Sparsity rules of the core primitives; elementwise ones need no rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tenferro_tensor import Registry
 
 
 def register(registry: Registry) -> None:
-    """Put the rules of the core primitives into a registry."""
+    """Register the rules of the core primitives."""
     for table in (structure, indexing, contraction):
         for primitive, rule in table.RULES.items():
             registry.sparsity(primitive, rule)

@@ -1,4 +1,4 @@
-"""Contractions, reductions, and what combines the elements along an axis."""
+"""Contractions, reductions, and operations along an axis."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _line(step: SparsityStep) -> IndexMap:
 
 
 def _along(step: SparsityStep) -> Parts:
-    """Each element depends on all those along an axis."""
+    """Each element depends on all elements along an axis."""
     return (((_line(step),),),)
 
 
 def _cumulative(step: SparsityStep) -> Parts:
-    """Each element depends on those before it along an axis, and on itself."""
+    """Each element depends on itself and the elements before it along an axis."""
     count, axis = step.ins[0].ndim, step.op.params["axis"]
     whole = _line(step)
     sign = -1 if step.op.params["reverse"] else 1

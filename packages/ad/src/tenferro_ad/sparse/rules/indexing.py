@@ -1,4 +1,4 @@
-"""Reading and writing at positions: exact where these are known, else all positions that are possible."""
+"""Reading and writing at indices: exact if these are known, else all possible positions."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def _anywhere(
 
 
 class _WindowEntries:
-    """Flat indices of an array of windows, and of the elements of `x` that they are.
+    """Flat indices of an array of windows, and of the corresponding elements of `x`.
 
     Attributes:
         indices: the index vectors.
-        x: what the windows are of.
+        x: spec of the indexed array.
         out: the array of windows.
         windows: axis of `out` for each axis of `x` that windows keep.
-        started: axes of `x` that index vectors are for.
+        started: axes of `x` that index vectors refer to.
         extents: extents of a window.
-        clamped: whether a window that lies outside is moved inside; else it is left out.
+        clamped: whether a window out of bounds is moved inside, rather than dropped.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class _WindowEntries:
 
 
 class _Turned:
-    """Pairs of indices, the other one first."""
+    """The transposed pairs of indices."""
 
     def __init__(self, there: _WindowEntries) -> None:
         self.there = there
@@ -155,7 +155,7 @@ def _dynamic_update_slice(step: SparsityStep) -> Parts:
 
 
 def _block(step: SparsityStep, x: Spec, block: Spec, starts: tuple[Values | None, ...]) -> IndexMap | IndexEntries:
-    """A block of `x` at starts that are known or not."""
+    """A block of `x` at known or unknown start indices."""
     if x.ndim and all(s is not None for s in starts):
         windows = {d: d for d in range(x.ndim)}
         values: tuple[Any, ...] = starts

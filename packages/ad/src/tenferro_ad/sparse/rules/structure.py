@@ -12,7 +12,7 @@ Parts = tuple[tuple[tuple[IndexMap, ...] | None, ...], ...]
 
 
 def affine(x: Spec, offsets: Sequence[Any], steps: Sequence[Any]) -> tuple[IndexForm, ...]:
-    """Indices along the axes of a spec, each an affine function of a label of its own."""
+    """Indices along the axes of a spec, each an affine function of its own label."""
     return tuple([IndexForm(a, ((k, s),)) for k, (a, s) in enumerate(zip(offsets, steps, strict=True))])
 
 
