@@ -25,7 +25,7 @@ def test_page_runs(page: Path) -> None:
     if page.name in FUSED and not available():
         pytest.skip("the page shows fused steps, which are machine code")
     with no_accelerator():  # a page may bring one
-        if ".savefig(" not in page.read_text():
+        if not figures.DRAWS.search(markdown_blocks.program(page)):
             markdown_blocks.run(page)
             return
         with figures.saved() as names:

@@ -1,11 +1,13 @@
 """Figures of the pages: `python3 dev figures` runs the pages that save figures and writes docs/assets/figures.
 
-A page saves a figure as anybody would, `fig.savefig("ising-1.svg")`. Here the file goes into the folder of figures and
-is drawn in the style of docs/figures.mplstyle; in tests nothing is drawn and nothing is written.
+A page saves a figure as anybody would, `fig.savefig("ising-1.svg")` or `program.draw("heat.svg")`. Here the file goes
+into the folder of figures, and matplotlib draws in the style of docs/figures.mplstyle; in tests matplotlib draws nothing,
+and nothing is written.
 """
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,10 @@ FIGURES = ROOT / "docs" / "assets" / "figures"
 STYLE = ROOT / "docs" / "figures.mplstyle"
 LARGEST = 100_000
 """Bytes of a figure: a page should load quickly, and the repository keeps every version of every figure."""
+
+
+DRAWS = re.compile(r"""\.savefig\(|\.draw\("[^"/]+\.svg""")
+"""Code that saves a figure."""
 
 
 @contextlib.contextmanager
@@ -40,8 +46,16 @@ def saved(folder: Path | None = None) -> Iterator[list[str]]:
             # Without the date, the same figure is the same file.
             save(figure, folder / name, metadata={"Date": None} if name.endswith(".svg") else None, **options)
 
+    write = Path.write_text
+
+    def write_text(path: Path, text: str, **options: Any) -> int:
+        if path.suffix != ".svg" or path.parent != Path("."):
+            return write(path, text, **options)
+        names.append(path.name)
+        return 0 if folder is None else write(folder / path, text, **options)
+
     style = contextlib.nullcontext() if folder is None else plt.style.context(STYLE)
-    with style, mock.patch.object(Figure, "savefig", savefig):
+    with style, mock.patch.object(Figure, "savefig", savefig), mock.patch.object(Path, "write_text", write_text):
         try:
             yield names
         finally:
@@ -54,7 +68,7 @@ def main() -> int:
     FIGURES.mkdir(parents=True, exist_ok=True)
     status = 0
     for page in sorted((ROOT / "docs").glob("**/*.md")):
-        if ".savefig(" not in markdown_blocks.program(page) or (sys.argv[1:] and page.stem not in sys.argv[1:]):
+        if not DRAWS.search(markdown_blocks.program(page)) or (sys.argv[1:] and page.stem not in sys.argv[1:]):
             continue
         with saved(FIGURES) as names:
             markdown_blocks.run(page)

@@ -80,7 +80,7 @@ def _side(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int) ->
         call(*args, **kwargs)
     return Side(
         title, known, ms, profile, explained.flops, explained.bytes, explained.peak_bytes,
-        _nests(program, profile.form) if known else None, traces, reasons[-1] if reasons else "",
+        _nests(program) if known and profile.native_bytes is not None else None, traces, reasons[-1] if reasons else "",
         log.count, log.nbytes, program.memo.get(CHANGES, ()),
     )  # fmt: skip
 
@@ -103,10 +103,8 @@ def _measured(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: 
     return each, (COUNTERS.traces - before) / repeat
 
 
-def _nests(program: Program, form: str) -> int | None:
-    """Loop nests of the native function of a program, where it has or will have one."""
-    if "one native function" not in form:
-        return None
+def _nests(program: Program) -> int | None:
+    """Loop nests of the native function of a program."""
     try:
         function, _ = lower_with_sources(program)
     except TenferroError:

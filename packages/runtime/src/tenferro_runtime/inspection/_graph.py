@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
+from pathlib import PurePath
 from typing import Final
 
 from tenferro_runtime.costs._memory import plan_memory
@@ -45,7 +46,7 @@ def graph(program: Program) -> list[Box]:
         of[v] = add("constant", program.label(v), repr(program.specs[v]), "")
     for eq, c in zip(program.equations, costs, strict=True):
         made = add(
-            _kind(eq, c), _title(eq), ", ".join(map(str, c.outputs)), _note(program.show(eq), c),
+            _kind(eq, c), _title(eq), ", ".join(map(str, c.outputs)), _note(program.show(eq), eq.where, c),
             (of[v] for v in eq.variables), inside=_inside(eq), where=eq.where,
         )  # fmt: skip
         of.update(dict.fromkeys(eq.results, made))
@@ -84,8 +85,10 @@ def _inside(eq: Equation) -> tuple[tuple[str, Program], ...]:
     return tuple([(inside.title, inside.program) for inside in programs_inside(eq)])
 
 
-def _note(text: str, c: StepCost) -> str:
-    return f"{text}\n{readable(c.flops, 'flop')}, {readable(c.bytes, 'B')}, {c.kernel} on {c.device}"
+def _note(text: str, where: str, c: StepCost) -> str:
+    """The step in full, its line without the folder of the file, and what it costs."""
+    step = text.partition("  # ")[0] + (f"  # {PurePath(where).name}" if where else "")
+    return f"{step}\n{readable(c.flops, 'flop')}, {readable(c.bytes, 'B')}, {c.kernel} on {c.device}"
 
 
 def folded(nodes: Sequence[Box]) -> list[Box]:
@@ -132,7 +135,9 @@ def _merged(index: int, group: Sequence[Box], number: dict[int, int]) -> Box:
     lines = list(dict.fromkeys([n.where for n in group if n.where]))
     words = ", ".join(dict.fromkeys([n.label.partition("(")[0] for n in group]))
     label = (code_at(lines[0]) if len(lines) == 1 else "") or words
-    note = "\n".join([*lines, *[n.note.partition("\n")[0].partition("  # ")[0] for n in group]])
+    note = "\n".join(
+        [*[PurePath(line).name for line in lines], *[n.note.partition("\n")[0].partition("  # ")[0] for n in group]]
+    )
     return Box(
         index, "several", label, f"{len(group)} steps: {words}", note, reads,
         inside=tuple([part for n in group for part in n.inside]), where=first.where,

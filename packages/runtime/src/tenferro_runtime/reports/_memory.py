@@ -5,7 +5,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from os import PathLike
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from tenferro_runtime.reports._table import Tabular, TextTable, readable
@@ -23,6 +24,15 @@ MAX_LINES: Final = 6
 
 MAX_NOTES: Final = 200
 """Steps that say more when they are pointed at."""
+
+LEGEND_ROW: Final = 17
+"""Pixels of a line of the legend of a file."""
+
+MAX_CODE: Final = 100
+"""Characters of a line of code in it."""
+
+MAX_ROWS: Final = 60
+"""Lines of code in the table of a notebook."""
 
 HUES: Final = ("blue", "orange", "green", "sky", "red", "purple", "grey")
 
@@ -93,25 +103,46 @@ class MemoryTimeline(Tabular):
         html: str = markup.card(markup.element("b", self._heading()), self.chart())
         return html
 
+    def draw(self, path: str | PathLike[str] | None = None) -> str:
+        """The bytes over the steps in SVG, an area for each line of code; written to a file if a path is given."""
+        drawn: str = library("tenferro_tensor.markup").standalone(self._picture(legend=True))
+        if path is not None:
+            Path(path).write_text(drawn, encoding="utf-8")
+        return drawn
+
     def chart(self) -> Any:
-        """The bytes over the steps as areas, one for each line of code, and the table of the lines in their colours."""
-        markup = library("tenferro_tensor.markup")
-        lines = [line for line, _, _ in self.lines]
-        hue = {line: markup.COLOURS[HUES[min(i, MAX_LINES)]] for i, line in enumerate(lines)}
-        groups = [lines[i : i + 1] for i in range(min(MAX_LINES, len(lines)))]
-        groups += [lines[MAX_LINES:]] if lines[MAX_LINES:] else []
-        drawing = markup.picture(
-            LEFT + WIDTH + 10, TOP + HEIGHT + BOTTOM, *self._areas(markup, groups, hue), *self._axes(markup),
-            label="bytes alive at each step, by line of code",
-        )  # fmt: skip
+        """The same with the table of the lines in their colours, as markup."""
+        markup, hues = library("tenferro_tensor.markup"), self._hues()
+        table = self._table()
         rows = []
-        for i, (line, row) in enumerate(zip(lines, self._table().rows, strict=True)):
-            swatch = markup.element("span", " ", style=f"background:{hue[line]}99;padding:0 6px")
+        for i, (hue, row) in enumerate(zip(hues.values(), table.rows, strict=True)):
+            swatch = markup.element("span", " ", style=f"background:{hue}99;padding:0 6px")
             cells = [markup.element("td", cell, class_="n" if k in (1, 2) else None) for k, cell in enumerate(row)]
             rows.append(markup.element("tr", markup.element("td", swatch), *cells, data_line=min(i, MAX_LINES)))
-        head = markup.element("tr", *[markup.element("th", t) for t in ("", *self._table().head)])
-        foot = markup.preformatted(self._table().foot)
-        return markup.joined([drawing, markup.element("table", head, *rows[:60]), foot])
+        head = markup.element("tr", *[markup.element("th", t) for t in ("", *table.head)])
+        return markup.joined(
+            [self._picture(), markup.element("table", head, *rows[:MAX_ROWS]), markup.preformatted(table.foot)]
+        )
+
+    def _hues(self) -> dict[str, str]:
+        """The colour of each line of code."""
+        colours = library("tenferro_tensor.markup").COLOURS
+        return {line: colours[HUES[min(i, MAX_LINES)]] for i, (line, _, _) in enumerate(self.lines)}
+
+    def _picture(self, legend: bool = False) -> Any:
+        markup, hues = library("tenferro_tensor.markup"), self._hues()
+        lines = list(hues)
+        groups = [[line] for line in lines[:MAX_LINES]] + ([lines[MAX_LINES:]] if lines[MAX_LINES:] else [])
+        named = groups[:MAX_LINES] if legend else []
+        drawn = [*self._areas(markup, groups, hues), *self._axes(markup)]
+        for i, (line,) in enumerate(named):
+            y = TOP + HEIGHT + BOTTOM + LEGEND_ROW * (i + 1)
+            drawn.append(
+                markup.element("rect", x=LEFT, y=y - 9, width=12, height=10, fill=hues[line], fill_opacity=0.6)
+            )
+            drawn.append(markup.element("text", f"{_brief(line)}: {_code(line)}"[:MAX_CODE], x=LEFT + 20, y=y))
+        height = TOP + HEIGHT + BOTTOM + LEGEND_ROW * (len(named) + 1) * bool(named)
+        return markup.picture(LEFT + WIDTH + 10, height, *drawn, label="bytes alive at each step, by line of code")
 
     def _areas(self, markup: Any, groups: Sequence[Sequence[str]], hue: dict[str, str]) -> list[Any]:
         """An area for each line of code, on top of those of the lines before it."""

@@ -7,7 +7,8 @@ from typing import Final
 from tenferro_tensor.markup._elements import COLOURS, Markup, element
 
 FILE_STYLE: Final = Markup(
-    "svg{color:#777}text{fill:currentColor;font:11px system-ui,sans-serif}.q{opacity:.75}g:hover>rect{stroke-width:2.5}"
+    "svg{color:#808488}text{fill:currentColor;font:11px system-ui,sans-serif}"
+    ".q{opacity:.9}g:hover>rect{stroke-width:2.5}"
 )
 """For files: a grey that is read on white and on black, since an image does not see the page around it."""
 
