@@ -1,8 +1,8 @@
 """Figures of the pages: `python3 dev figures` runs the pages that save figures and writes docs/assets/figures.
 
 A page saves a figure as anybody would, `fig.savefig("ising-1.svg")` or `program.draw("heat.svg")`. Here the file goes
-into the folder of figures, and matplotlib draws in the style of docs/figures.mplstyle; in tests matplotlib draws nothing,
-and nothing is written.
+into the folder of figures, and matplotlib draws in the style of docs/figures.mplstyle; in tests it draws nothing, and
+nothing is written.
 """
 
 import contextlib
