@@ -314,7 +314,15 @@ class ContractionPlan:
         return report(self._network, self._names, self.peak_bytes, self.slicing)
 
     def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
-        """The tree of the contraction with the memory that is alive at each step; see `PathReport.draw`."""
+        """The tree of the contraction with the memory that is alive at each step; see `PathReport.draw`.
+
+        Args:
+            path: where to write; its ending chooses the format where none is given.
+            format: ``"text"``, ``"svg"`` or ``"html"``.
+
+        Returns:
+            The drawing as text of its format.
+        """
         return self.report.draw(path, format)
 
     def _repr_html_(self) -> str:

@@ -37,6 +37,9 @@ def show_progress(always: bool = False) -> Iterator[None]:
     Args:
         always: draw wherever the output goes.
 
+    Yields:
+        Nothing.
+
     >>> with tr.show_progress():
     ...     program = tr.trace(tr.sin, tr.ones(3))
     """
@@ -48,12 +51,20 @@ def show_progress(always: bool = False) -> Iterator[None]:
 
 
 def is_shown() -> bool:
-    """Whether long work shows bars here."""
+    """Whether long work shows bars.
+
+    Returns:
+        True inside of `show_progress`.
+    """
     return _shown.get()
 
 
 def interactive() -> bool:
-    """Whether somebody looks on: in a notebook or a terminal."""
+    """Whether somebody looks on.
+
+    Returns:
+        True in a notebook and where the standard error stream is a terminal.
+    """
     return _notebook() is not None or (sys.stderr is not None and sys.stderr.isatty())
 
 
@@ -64,6 +75,9 @@ def counting(label: str, total: int) -> Iterator[Callable[[], None]]:
     Args:
         label: text in front of the bar.
         total: number of parts.
+
+    Yields:
+        The function to call after each part.
     """
     if not is_shown():
         yield _nothing

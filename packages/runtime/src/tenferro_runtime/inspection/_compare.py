@@ -40,6 +40,9 @@ def compare(
         repeat: number of calls that are measured, after some that are not.
         kwargs: the same by name, for functions.
 
+    Returns:
+        The comparison; it prints as a sentence and tables, and shows them in a notebook.
+
     Raises:
         ArgumentError: `repeat` is not positive.
         ProgramError: a compiler runs one of the programs as a whole, so that its steps cannot be measured.

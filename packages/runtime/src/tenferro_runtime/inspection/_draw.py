@@ -33,6 +33,9 @@ def draw(program: Program, path: str | PathLike[str] | None = None, format: str 
         path: where to write; its ending chooses the format where none is given.
         format: ``"dot"``, ``"svg"``, or ``"html"`` for a page with the graph and the table of `explain`.
 
+    Returns:
+        The text.
+
     Raises:
         ArgumentError: another format.
     """

@@ -104,7 +104,14 @@ class MemoryTimeline(Tabular):
         return html
 
     def draw(self, path: str | PathLike[str] | None = None) -> str:
-        """The bytes over the steps in SVG, an area for each line of code; written to a file if a path is given."""
+        """The bytes over the steps in SVG, an area for each line of code; written to a file if a path is given.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The drawing.
+        """
         drawn: str = library("tenferro_tensor.markup").standalone(self._picture(legend=True))
         if path is not None:
             Path(path).write_text(drawn, encoding="utf-8")

@@ -70,14 +70,30 @@ class Tabular:
 
 
 def text_card(head: str, text: str) -> str:
-    """What a notebook shows of a report that is text."""
+    """What a notebook shows of a report that is text.
+
+    Args:
+        head: its heading.
+        text: the report.
+
+    Returns:
+        HTML.
+    """
     markup = library("tenferro_tensor.markup")
     html: str = markup.card(markup.element("b", head), markup.preformatted(text))
     return html
 
 
 def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
-    """Rows of text as lines, columns in line; those in `right` to the right."""
+    """Rows of text as lines, columns in line.
+
+    Args:
+        rows: cells, the same number in each row.
+        right: columns that end at the same place, as numbers do.
+
+    Returns:
+        The lines.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -89,6 +105,13 @@ def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
 
 def readable(n: Any, unit: str = "") -> str:
     """A count with a prefix, ``1.5 kB``; a symbolic one as it is, ``?`` where it is unknown.
+
+    Args:
+        n: a number, a symbolic size, or ``None``.
+        unit: put behind the prefix.
+
+    Returns:
+        Text of three digits.
 
     >>> readable(1536, "B"), readable(12), readable(3.2e9, "flop"), readable(None)
     ('1.54 kB', '12', '3.2 Gflop', '?')

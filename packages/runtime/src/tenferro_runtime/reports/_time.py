@@ -132,6 +132,9 @@ class Profile(Tabular):
         """Write a page with the times of the steps and the memory over time by line of code.
 
         It needs no other file. Pointing at a line of code shows its memory alone, pointing at a step its name.
+
+        Args:
+            path: the file.
         """
         markup = library("tenferro_tensor.markup")
         title = f"Profile of a program of {len(self.steps)} steps"
@@ -139,7 +142,11 @@ class Profile(Tabular):
         Path(path).write_text(markup.page(title, body, script=POINTING), encoding="utf-8")
 
     def to_chrome_trace(self, path: str | PathLike[str]) -> None:
-        """Write the runs in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing show."""
+        """Write the runs in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
+
+        Args:
+            path: the file.
+        """
         events: list[dict[str, Any]] = [
             {"ph": "M", "pid": 1, "tid": i, "name": "thread_name", "args": {"name": device}}
             for i, device in enumerate(self._devices())

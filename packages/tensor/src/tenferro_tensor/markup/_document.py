@@ -28,12 +28,29 @@ STYLE: Final = Markup(
 
 
 def card(head: object, *parts: object) -> Markup:
-    """A value as a notebook shows it: a line that names it, and what else there is."""
+    """A value as a notebook shows it: a line that names it, and what else there is.
+
+    Args:
+        head: the line.
+        parts: markup, or text.
+
+    Returns:
+        A division with the rules for all that is in it.
+    """
     return element("div", element("style", STYLE), element("div", head), *parts, class_="tenferro")
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], right: Collection[int] = ()) -> Markup:
-    """Rows below their titles; columns in `right` hold numbers, which end at the same place."""
+    """Rows below their titles; columns in `right` hold numbers, which end at the same place.
+
+    Args:
+        head: titles; none for a table without them.
+        rows: cells, as many as there are titles.
+        right: positions of columns.
+
+    Returns:
+        The table.
+    """
 
     def row(tag: str, cells: Sequence[object]) -> Markup:
         return element("tr", *[element(tag, c, class_="n" if i in right else None) for i, c in enumerate(cells)])
@@ -42,17 +59,42 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], right: Colle
 
 
 def details(summary: object, *parts: object, open_: bool = False) -> Markup:
-    """Parts that are shown when their summary is clicked."""
+    """Parts that are shown when their summary is clicked.
+
+    Args:
+        summary: what is shown always.
+        parts: markup, or text.
+        open_: show them from the start.
+
+    Returns:
+        The element.
+    """
     return element("details", element("summary", summary), *parts, open="" if open_ else None)
 
 
 def preformatted(text: str) -> Markup:
-    """Text with its own line breaks."""
+    """Text with its own line breaks.
+
+    Args:
+        text: the text.
+
+    Returns:
+        The element.
+    """
     return element("pre", text)
 
 
 def page(title: str, *parts: object, script: str = "") -> str:
-    """A whole page that needs no other file, light or dark as the reader's system is."""
+    """A whole page that needs no other file, light or dark as the reader's system is.
+
+    Args:
+        title: name of the page.
+        parts: what is on it.
+        script: statements of JavaScript that run at the end; they must be constant.
+
+    Returns:
+        The text of the file.
+    """
     head = [
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),

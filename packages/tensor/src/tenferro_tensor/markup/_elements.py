@@ -30,6 +30,9 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
         children: `Markup`, or anything else as text.
         attributes: a trailing underscore is dropped, others become hyphens; ``None`` leaves the attribute out.
 
+    Returns:
+        The element as text that is not escaped again.
+
     >>> element("b", "1 < 2", class_="x", stroke_width=2)
     '<b class="x" stroke-width="2">1 &lt; 2</b>'
     """
@@ -39,7 +42,14 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
 
 def joined(children: Iterable[object]) -> Markup:
-    """Children one after the other, escaped unless they are markup."""
+    """Children one after the other, escaped unless they are markup.
+
+    Args:
+        children: markup, or anything else as text.
+
+    Returns:
+        All of them as markup.
+    """
     return Markup("".join([child if isinstance(child, Markup) else escape(str(child)) for child in children]))
 
 

@@ -14,7 +14,17 @@ FILE_STYLE: Final = Markup(
 
 
 def picture(width: float, height: float, *children: object, label: str = "") -> Markup:
-    """A drawing of this size in pixels; `label` says in words what it shows."""
+    """A drawing of this size in pixels.
+
+    Args:
+        width: extent to the right.
+        height: extent downwards.
+        children: elements of SVG.
+        label: what it shows, in words.
+
+    Returns:
+        The element.
+    """
     return element(
         "svg",
         *children,
@@ -28,13 +38,29 @@ def picture(width: float, height: float, *children: object, label: str = "") -> 
 
 
 def standalone(drawing: str) -> str:
-    """A drawing of `picture` as the text of a file."""
+    """A drawing as the text of a file.
+
+    Args:
+        drawing: an element that `picture` has made.
+
+    Returns:
+        The same with rules of its own.
+    """
     head, sign, rest = drawing.partition(">")
     return f"{head}{sign}{element('style', FILE_STYLE)}{rest}\n"
 
 
 def bar(share: float, colour: str = "blue", width: int = 80) -> Markup:
-    """A share of a whole, between 0 and 1, as the length of a bar in a line of text."""
+    """A share of a whole as the length of a bar in a line of text.
+
+    Args:
+        share: between 0 and 1.
+        colour: a name in `COLOURS`.
+        width: pixels of the whole.
+
+    Returns:
+        The element.
+    """
     part = element(
         "span", style=f"display:inline-block;height:9px;background:{COLOURS[colour]}99;width:{share * width:.1f}px"
     )

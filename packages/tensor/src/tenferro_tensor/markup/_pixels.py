@@ -19,7 +19,15 @@ NEGATIVE, POSITIVE, UNDEFINED = (0, 114, 178), (230, 159, 0), (213, 94, 0)
 
 
 def pixels(matrix: np.ndarray[Any, Any], side: int = 120) -> Markup:
-    """A matrix as an image that notebooks show enlarged: blue below zero, orange above, clear where it is zero."""
+    """A matrix as an image that notebooks show enlarged: blue below zero, orange above, clear where it is zero.
+
+    Args:
+        matrix: elements of two axes; complex ones are shown by their absolute values.
+        side: pixels of the longer axis on the screen.
+
+    Returns:
+        An image that holds its own data.
+    """
     a = _sampled(matrix)
     a = np.abs(a) if a.dtype.kind == "c" else a.astype(np.float64)
     absolute = np.abs(a)
@@ -37,7 +45,17 @@ def pixels(matrix: np.ndarray[Any, Any], side: int = 120) -> Markup:
 def pattern(
     rows: np.ndarray[Any, Any], columns: np.ndarray[Any, Any], shape: tuple[int, int], side: int = 120
 ) -> Markup:
-    """The entries of a sparse matrix as an image: the more entries a pixel stands for, the darker."""
+    """The entries of a sparse matrix as an image: the more entries a pixel stands for, the darker.
+
+    Args:
+        rows: row of each entry.
+        columns: column of each entry.
+        shape: extents of the matrix.
+        side: pixels of the longer axis on the screen.
+
+    Returns:
+        An image that holds its own data.
+    """
     step = max(1, -(-max(shape) // SIDE))
     height, width = (max(1, -(-n // step)) for n in shape)
     counts = np.bincount(rows // step * width + columns // step, minlength=height * width).reshape(height, width)

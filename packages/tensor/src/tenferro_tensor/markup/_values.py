@@ -19,7 +19,14 @@ FEW: Final = 60
 
 
 def html_of(x: Any) -> Markup:
-    """A value as HTML."""
+    """A value as HTML.
+
+    Args:
+        x: a tensor of any level.
+
+    Returns:
+        A card with its elements, the first and last of them where there are many.
+    """
     if x.opaque or x.spec.symbolic:
         said = "no elements while a program is recorded or lanes are mapped"
         return card(_head(x), element("div", said, class_="q"))
