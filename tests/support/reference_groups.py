@@ -231,7 +231,7 @@ PAGES: Final[dict[str, Page]] = {
         "(../compiled-functions.md) and [looking into programs](../debugging.md).",
         {
             "Compile and trace": _runtime("compiling ir runtime"),
-            "Look into programs": _runtime("inspection reports"),
+            "Look into programs": _runtime("inspection reports progress"),
             "Files and libraries": _runtime("files exporting"),
             "Execution plans": _runtime("executing"),
         },
