@@ -93,7 +93,7 @@ def copy_sources() -> None:
     """A fresh copy of what tests and sources need."""
     shutil.rmtree(COPY, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "node_modules")
-    for name in ("packages", "tests"):
+    for name in ("packages", "tests", "docs"):
         shutil.copytree(ROOT / name, COPY / name, ignore=ignored)
     for name in ("pyproject.toml", "README.md"):
         shutil.copy2(ROOT / name, COPY / name)
