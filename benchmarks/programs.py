@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
+from array_programs import energy, thirty
 from contestants import limit
 
 limit(1)
@@ -95,28 +96,6 @@ def peers() -> dict[str, Any]:
         torch.set_num_threads(1)
         found["torch"] = torch
     return found
-
-
-def thirty(xp: Any) -> Callable[..., Any]:
-    """35 element-wise operations, 13 of them transcendental."""
-
-    def f(x: Any, y: Any) -> Any:
-        a = xp.tanh(x * y + 1.0)
-        b = xp.exp(-a) * x
-        c = xp.sin(b) + a * b
-        d = xp.sqrt(c * c + 1.0)
-        e = xp.tanh(d - a) * 0.5 + x
-        g = xp.exp(-e * e) + y
-        h = xp.cos(g) * a - b
-        i = xp.log(h * h + 2.0) + d
-        return (xp.tanh(i * 0.3) + xp.sin(g)) * e + xp.exp(-h * h)
-
-    return f
-
-
-def energy(xp: Any) -> Callable[..., Any]:
-    """A sum of element-wise work with a row operand."""
-    return lambda x, y: xp.sum(xp.exp(-x * x) * y + xp.tanh(x) * 0.5)
 
 
 def program(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:

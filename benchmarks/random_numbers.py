@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -19,6 +19,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
 import numpy as np  # noqa: E402 - after the thread settings
+from random_draws import GENERATORS, KEYS  # noqa: E402
 from turns import medians, warm  # noqa: E402
 
 import tenferro_runtime as tr  # noqa: E402
@@ -28,49 +29,13 @@ try:
 except ModuleNotFoundError:
     jax = None
 
-Draw = Callable[[Any, int], Any]
-
-GENERATORS: Final[dict[str, Draw]] = {
-    "random": lambda g, n: g.random(n),
-    "standard_normal": lambda g, n: g.standard_normal(n),
-    "normal": lambda g, n: g.normal(1.0, 2.0, n),
-    "exponential": lambda g, n: g.exponential(2.0, n),
-    "integers": lambda g, n: g.integers(0, 1000, n),
-    "gamma": lambda g, n: g.standard_gamma(2.5, n),
-    "beta": lambda g, n: g.beta(2.0, 3.0, n),
-    "standard_t": lambda g, n: g.standard_t(3.0, n),
-    "gumbel": lambda g, n: g.gumbel(0.0, 1.0, n),
-    "laplace": lambda g, n: g.laplace(0.0, 1.0, n),
-    "vonmises": lambda g, n: g.vonmises(0.0, 2.0, n),
-    "poisson(4)": lambda g, n: g.poisson(4.0, n),
-    "poisson(100)": lambda g, n: g.poisson(100.0, n),
-    "binomial": lambda g, n: g.binomial(50, 0.4, n),
-    "permutation": lambda g, n: g.permutation(n),
-}
-KEYS: Final[dict[str, Draw]] = {
-    "random": lambda k, n: jax.random.uniform(k, (n,)),
-    "standard_normal": lambda k, n: jax.random.normal(k, (n,)),
-    "normal": lambda k, n: 1.0 + 2.0 * jax.random.normal(k, (n,)),
-    "exponential": lambda k, n: 2.0 * jax.random.exponential(k, (n,)),
-    "integers": lambda k, n: jax.random.randint(k, (n,), 0, 1000),
-    "gamma": lambda k, n: jax.random.gamma(k, 2.5, (n,)),
-    "beta": lambda k, n: jax.random.beta(k, 2.0, 3.0, (n,)),
-    "standard_t": lambda k, n: jax.random.t(k, 3.0, (n,)),
-    "gumbel": lambda k, n: jax.random.gumbel(k, (n,)),
-    "laplace": lambda k, n: jax.random.laplace(k, (n,)),
-    "poisson(4)": lambda k, n: jax.random.poisson(k, 4.0, (n,)),
-    "poisson(100)": lambda k, n: jax.random.poisson(k, 100.0, (n,)),
-    "binomial": lambda k, n: jax.random.binomial(k, 50, 0.4, (n,)),
-    "permutation": lambda k, n: jax.random.permutation(k, n),
-}
-
 
 def contestants(name: str, n: int) -> dict[str, Callable[[], Any]]:
     """A call of each library."""
     ours, theirs, draw = tr.random.default_rng(0), np.random.default_rng(0), GENERATORS[name]
     calls: dict[str, Callable[[], Any]] = {"tenferro": lambda: draw(ours, n), "NumPy": lambda: draw(theirs, n)}
     if jax is not None and name in KEYS:
-        key, compiled = jax.random.key(0), jax.jit(lambda k: KEYS[name](k, n))
+        key, compiled = jax.random.key(0), jax.jit(lambda k: KEYS[name](jax.random, k, n))
         calls["jax.random"] = lambda: compiled(key).block_until_ready()
     return calls
 

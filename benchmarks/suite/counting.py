@@ -1,0 +1,73 @@
+"""Instruction counts of rows: one process under callgrind, which counts between marks that pytest-codspeed sets.
+
+A count does not depend on what else the machine does. It depends on the versions of Python and of the libraries, on the
+compiler of the C files, and little on the processor, for callgrind offers the same vector instructions on all that
+have AVX2. Threads of all kinds count; nothing is scheduled at random, for callgrind runs one thread at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from suite.libraries import settings
+from suite.rows import rows
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+LEVEL = "avx2"
+"""Vector instructions of counted processes, the widest that callgrind knows."""
+
+_DUMP = re.compile(r"^desc: Trigger: Client Request: .*\[(.+)\]$.*?^totals: (\d+)$", re.MULTILINE | re.DOTALL)
+
+
+class CountingError(RuntimeError):
+    """Instructions cannot be counted here, or a row failed."""
+
+
+def counts(chosen: Sequence[str] = (), module: Path = BENCHMARKS / "suite" / "test_counts.py") -> dict[str, float]:
+    """Instructions of one call of each row.
+
+    Args:
+        chosen: texts; rows whose key contains one of them, all by default.
+        module: the pytest module that holds the benchmarks.
+
+    Raises:
+        CountingError: there is no valgrind, or a row raised an error.
+    """
+    if shutil.which("valgrind") is None:
+        raise CountingError("instructions are counted by callgrind: install valgrind (apt-get install valgrind)")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | settings(LEVEL) | {
+            "SUITE_ROWS": "\n".join(chosen),
+            "CODSPEED_ENV": "local",
+            "CODSPEED_PROFILE_FOLDER": folder,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "TENFERRO_CACHE_DIR": folder,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(BENCHMARKS), os.environ.get("PYTHONPATH", "")])),
+        }  # fmt: skip
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        imported = "import pytest, tenferro_ad, tenferro_einsum, tenferro_linalg, tenferro_fft"
+        subprocess.run([sys.executable, "-c", imported], env=environment, check=True)  # bytecode is on disk from now on
+        pytest = ["-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(BENCHMARKS), "-p", "pytest_codspeed.plugin"]
+        callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
+        done = subprocess.run(
+            [*callgrind, sys.executable, *pytest, "-p", "no:cacheprovider", str(module)],
+            env=environment, cwd=BENCHMARKS, capture_output=True, text=True,
+        )  # fmt: skip
+        dumps = [_DUMP.search(path.read_text()) for path in Path(folder).glob("out.*")]
+        found = {match[1]: int(match[2]) for match in dumps if match}
+    if done.returncode:
+        raise CountingError(f"counting failed with {done.returncode}:\n{done.stdout[-6000:]}\n{done.stderr[-2000:]}")
+    return found
+
+
+def counted(chosen: Sequence[str] = ()) -> dict[str, float]:
+    """Instructions by key of row, in the order of the suite, of one call each."""
+    found = counts(chosen)
+    return {r.key: round(found[r.key] / r.repeats) for r in rows(chosen) if r.key in found}
