@@ -5,6 +5,7 @@
     python3 dev bench times [TEXT ...]    wall times only, printed and not kept
     python3 dev bench check [TEXT ...]    all libraries compute the same
     python3 dev bench list [TEXT ...]     the rows
+    python3 dev bench history COMMIT [TEXT ...]  build an earlier commit below build/history and record its counts
     python3 dev bench page                write docs/benchmarks.md and its figures from the records
 
 A text chooses rows whose key, as in `calls/add`, contains it. Every other word runs the script of that name in
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from suite import gate, records
@@ -81,11 +83,11 @@ def run_gate(given: argparse.Namespace) -> int:
 def run_record(given: argparse.Namespace) -> int:
     from suite.counting import counted
 
-    record, chosen = records.current(), rows(given.texts)
+    record, chosen = records.current(given.checkout), rows(given.texts)
     record.versions |= records.versions()
     found: dict[str, dict[str, Any]] = {row.key: {} for row in chosen}
     if not given.times:
-        for key, count in counted(given.texts).items():
+        for key, count in counted(given.texts, strict=not given.lenient).items():
             found[key]["instructions"] = count
         for key, peak in memory(chosen).items():
             found[key]["bytes"] = {"tenferro": peak}
@@ -105,10 +107,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="dev bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("command", choices=("gate", "record", "times", "check", "list", "page"))
+    parser.add_argument("command", choices=("gate", "record", "times", "check", "list", "history", "page"))
     parser.add_argument("texts", nargs="*", help="rows whose key contains one of these texts")
     parser.add_argument("--counts", action="store_true", help="record: instruction counts and peaks of memory only")
     parser.add_argument("--times", action="store_true", help="record: wall times only")
+    parser.add_argument("--lenient", action="store_true", help="record: leave out rows that fail")
+    parser.add_argument("--checkout", type=Path, default=records.ROOT, help="record: where the packages come from")
     parser.add_argument("--without", nargs="*", default=[], help="libraries to leave out")
     parser.add_argument("--note", default="", help="record: what a reader of the times should know")
     parser.add_argument("--json", help="times: file for the figures")
@@ -117,6 +121,10 @@ def main() -> int:
         for row in rows(given.texts):
             print(f"{row.key:46} {row.title}")
         return 0
+    if given.command == "history":
+        from suite.history import record_of
+
+        return record_of(*given.texts)
     if given.command == "page":
         from suite.page import write
 

@@ -50,19 +50,19 @@ def permuted(xp: Any) -> Call:
     return lambda: f(x, y)
 
 
-@row("numpy", "jax", "torch")
+@row("numpy", "jax", "torch", counted=False)
 def matrix_chain(xp: Any) -> Call:
     """a chain of 100 unlike matrices"""
     return instance(xp, "str_matrix_chain_multiplication_100 opt_flops")
 
 
-@row("numpy", "jax", "torch")
+@row("numpy", "jax", "torch", counted=False)
 def states_of_100_sites(xp: Any) -> Call:
     """an inner product of matrix product states, 200 tensors"""
     return instance(xp, "str_mps_varying_inner_product_200 opt_flops")
 
 
-@row("numpy", "torch")
+@row("numpy", "torch", counted=False)
 def language_model(xp: Any) -> Call:
     """likelihood of a language model, 84 tensors"""
     return instance(xp, "lm_batch_likelihood_sentence_4_4d opt_flops")

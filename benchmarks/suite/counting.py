@@ -14,12 +14,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from suite.libraries import settings
 from suite.rows import rows
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
+MODULE = BENCHMARKS / "suite" / "test_counts.py"
+FIRST_PART = ("imports", "calls", "indexing", "assignment", "reductions", "elementwise", "special", "fourier")
+"""Groups that are counted in the first of two processes."""
 LEVEL = "avx2"
 """Vector instructions of counted processes, the widest that callgrind knows."""
 
@@ -30,12 +34,13 @@ class CountingError(RuntimeError):
     """Instructions cannot be counted here, or a row failed."""
 
 
-def counts(chosen: Sequence[str] = (), module: Path = BENCHMARKS / "suite" / "test_counts.py") -> dict[str, float]:
-    """Instructions of one call of each row.
+def counts(keys: Sequence[str], module: Path = MODULE, *, strict: bool = True) -> dict[str, int]:
+    """Instructions of the benchmarks of a module, counted in one process, by the name in brackets.
 
     Args:
-        chosen: texts; rows whose key contains one of them, all by default.
-        module: the pytest module that holds the benchmarks.
+        keys: keys of rows, which the module finds in its environment.
+        module: a pytest module that uses the fixture `benchmark`.
+        strict: raise an error if a row fails; otherwise leave it out.
 
     Raises:
         CountingError: there is no valgrind, or a row raised an error.
@@ -44,7 +49,7 @@ def counts(chosen: Sequence[str] = (), module: Path = BENCHMARKS / "suite" / "te
         raise CountingError("instructions are counted by callgrind: install valgrind (apt-get install valgrind)")
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | settings(LEVEL) | {
-            "SUITE_ROWS": "\n".join(chosen),
+            "SUITE_ROWS": "\n".join(keys),
             "CODSPEED_ENV": "local",
             "CODSPEED_PROFILE_FOLDER": folder,
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -52,8 +57,6 @@ def counts(chosen: Sequence[str] = (), module: Path = BENCHMARKS / "suite" / "te
             "PYTHONPATH": os.pathsep.join(filter(None, [str(BENCHMARKS), os.environ.get("PYTHONPATH", "")])),
         }  # fmt: skip
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        imported = "import pytest, tenferro_ad, tenferro_einsum, tenferro_linalg, tenferro_fft"
-        subprocess.run([sys.executable, "-c", imported], env=environment, check=True)  # bytecode is on disk from now on
         pytest = ["-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(BENCHMARKS), "-p", "pytest_codspeed.plugin"]
         callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
         done = subprocess.run(
@@ -62,12 +65,23 @@ def counts(chosen: Sequence[str] = (), module: Path = BENCHMARKS / "suite" / "te
         )  # fmt: skip
         dumps = [_DUMP.search(path.read_text()) for path in Path(folder).glob("out.*")]
         found = {match[1]: int(match[2]) for match in dumps if match}
-    if done.returncode:
+    if done.returncode and strict:
         raise CountingError(f"counting failed with {done.returncode}:\n{done.stdout[-6000:]}\n{done.stderr[-2000:]}")
     return found
 
 
-def counted(chosen: Sequence[str] = ()) -> dict[str, float]:
-    """Instructions by key of row, in the order of the suite, of one call each."""
-    found = counts(chosen)
-    return {r.key: round(found[r.key] / r.repeats) for r in rows(chosen) if r.key in found}
+def counted(chosen: Sequence[str] = (), *, strict: bool = True) -> dict[str, int]:
+    """Instructions by key of row, in the order of the suite, of one call each.
+
+    The groups are always split in the same way between two processes, for counts depend a little on what ran before.
+    """
+    some = [row for row in rows(chosen) if row.counted]
+    parts = [[row.key for row in some if (row.group in FIRST_PART) == first] for first in (True, False)]
+    environment = os.environ | settings()
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    everything = "import pytest, tenferro_ad, tenferro_einsum, tenferro_linalg, tenferro_fft"
+    subprocess.run([sys.executable, "-c", everything], env=environment, check=True)  # writes bytecode
+    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+        found = [*pool.map(lambda keys: counts(keys, strict=strict) if keys else {}, parts)]
+    counted = found[0] | found[1]
+    return {row.key: round(counted[row.key] / row.repeats) for row in some if row.key in counted}

@@ -33,7 +33,7 @@ class Row:
         kind: a warm `call`; a `first` call, before which every cache is emptied; the peak of `bytes` that a call
             allocates; or an `import` by a fresh process.
         repeats: calls that are counted together, so that small ones weigh more than the counting.
-        counted: whether instructions are counted; not for work of other libraries' threads.
+        counted: whether instructions are counted; not where XLA or BLAS does the work, or callgrind takes minutes.
     """
 
     group: str
