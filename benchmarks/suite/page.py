@@ -40,9 +40,9 @@ GROUP_TITLES = {
 }
 
 
-def newest(kept: list[Record], unit: str) -> Record:
-    """The last record that has some figures."""
-    return next(r for r in reversed(kept) if any(unit in row for row in r.rows.values()))
+def having(kept: list[Record], unit: str) -> list[Record]:
+    """The records that have some figures of a unit."""
+    return [record for record in kept if any(unit in row for row in record.rows.values())]
 
 
 def ratios(figures: dict[str, float]) -> dict[str, float]:
@@ -128,7 +128,10 @@ def group_table(times: Record, counts: Record, group: str) -> list[str]:
 
 def text(kept: list[Record]) -> str:
     """What the page says below its mark."""
-    times, counts = newest(kept, "us"), newest(kept, "instructions")
+    timed, counted = having(kept, "us"), having(kept, "instructions")
+    if not timed or not counted:
+        return "Nothing has been recorded: `python3 dev bench record`.\n"
+    times, counts = timed[-1], counted[-1]
     versions = ", ".join(f"{name} {version}" for name, version in times.versions.items())
     lines = [
         f"Times: {times.machine}, one core, commit `{times.commit}` of {times.date[:10]}.",
@@ -191,7 +194,7 @@ def write() -> None:
     PAGE.write_text(page(kept), encoding="utf-8")
     mpl.use("agg")
     mpl.rc_file(ROOT / "docs" / "figures.mplstyle")
-    for name, figure in (("peers", peers(newest(kept, "us"))), ("history", history(kept))):
+    for name, figure in (("peers", peers(having(kept, "us")[-1])), ("history", history(kept))):
         path = FIGURES / f"benchmarks-{name}.svg"
         figure.savefig(path, metadata={"Date": None})
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
