@@ -235,9 +235,7 @@ def changed(x):
 )
 def test_arguments_of_others_are_refused(call):
     x = tr.ones(3)
-    with pytest.raises(
-        UnsupportedError, match=r"the caller's array cannot change by that; write x = x\.copy\(\) first"
-    ):
+    with pytest.raises(UnsupportedError, match=r"cannot change the caller's array; write x = x\.copy\(\) first"):
         call(x)
     assert x.tolist() == [1.0, 1.0, 1.0]
 
@@ -315,7 +313,7 @@ def test_wrong_keys_change_nothing(key):
 
 def test_assigning_to_a_temporary_is_warned_of():
     x, kept = tr.arange(4.0), [tr.zeros(2)]
-    with pytest.warns(UserWarning, match=r"temporary float64\[3\] are assigned to, and lost") as caught:
+    with pytest.warns(UserWarning, match=r"temporary float64\[3\] has no effect") as caught:
         x[1:][0] = 9.0
     assert caught[0].filename == __file__ and x.tolist() == [0.0, 1.0, 2.0, 3.0]
     kept[0][0] = 1.0  # somebody holds it
@@ -328,9 +326,7 @@ def test_assigning_to_a_view_is_warned_of_while_its_array_is_there():
         return part
 
     x = tr.arange(4.0)
-    with pytest.warns(
-        UserWarning, match=r"view float64\[3\] are assigned to, and the array .* does not change"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"view float64\[3\] does not change the array") as caught:
         view = fill(x[1:])
     assert caught[0].filename == __file__ and x.tolist() == [0.0, 1.0, 2.0, 3.0] and view.tolist() == [9.0, 2.0, 3.0]
     fill(view)  # it has memory of its own now

@@ -81,7 +81,7 @@ def test_namespace_of_a_value():
     assert x.__array_namespace__() is tr
     assert x.__array_namespace__(api_version="2022.12") is tr
     for unknown in ("2030.12", "2022.11", "latest"):
-        with pytest.raises(ArgumentError, match=rf"version '{unknown}' was asked for; this is version 2025.12"):
+        with pytest.raises(ArgumentError, match=rf"version '{unknown}' is not supported; this is version 2025.12"):
             x.__array_namespace__(api_version=unknown)
 
 

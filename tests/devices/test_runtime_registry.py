@@ -109,7 +109,7 @@ def test_a_second_registration_needs_force() -> None:
     runtimes, ran = DeviceRuntimes(), []
     runtimes.register("toy", Toy)
     runtimes.register("toy", Toy)  # the same again is no rival
-    text = "a device runtime for 'toy' is registered already; pass force=True to take its place"
+    text = "a device runtime for 'toy' is registered already; pass force=True to replace it"
     with pytest.raises(AcceleratorMismatchError, match=re.escape(text)):
         runtimes.register("toy", lambda: Toy())
     with pytest.raises(AcceleratorMismatchError, match=re.escape(text)):

@@ -143,9 +143,9 @@ def test_a_function_is_due(installed: Installed) -> None:
     vars(installed.module)["number"] = 3
     installed.add(EXTENSIONS, "odd", f"{MODULE}:number")
     installed.add(EXTENSIONS, "even", MODULE)
-    with pytest.raises(RegistryError, match="it is the int 3, where a function is due"):
+    with pytest.raises(RegistryError, match="it is the int 3, expected a function"):
         Registry().load_extension("odd")
-    with pytest.raises(RegistryError, match="it is the module .*, where a function is due"):
+    with pytest.raises(RegistryError, match="it is the module .*, expected a function"):
         Registry().load_extension("even")
 
 

@@ -329,7 +329,7 @@ def test_scalars_out():
         (
             lambda: bool(tr.zeros(2)),
             ArgumentError,
-            r"truth value of float64\[2\] is not defined.*use any\(\) or all\(\)",
+            r"truth value of float64\[2\] is undefined.*use any\(\) or all\(\)",
         ),
         (
             lambda: float(tr.zeros(2)),

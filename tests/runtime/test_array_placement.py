@@ -28,7 +28,7 @@ def on_cuda():
 
 
 def test_no_silent_copy_from_an_accelerator():
-    text = r"np.asarray\(\) was asked of float64\[2\] at cuda:0, .*call .numpy\(\), or .to_device\('cpu:0'\) first"
+    text = r"np.asarray\(\) of float64\[2\] at cuda:0 would copy it .*call .numpy\(\), or .to_device\('cpu:0'\) first"
     with pytest.raises(PlacementError, match=text):
         np.asarray(on_cuda())
 

@@ -72,6 +72,6 @@ def test_64_axes_are_not_too_many() -> None:
 
 
 def test_the_text_says_what_to_do() -> None:
-    text = "an array of 65 axes was asked for, but arrays have at most 64, as in NumPy; merge axes with reshape first"
+    text = "an array cannot have 65 axes; at most 64 are supported, as in NumPy; merge axes with reshape first"
     with pytest.raises(TenferroError, match=text):
         tr.stack([X, X])

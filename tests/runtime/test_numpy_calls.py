@@ -47,7 +47,7 @@ def test_values(name, dtype):
 
 
 @pytest.mark.parametrize("name", [n for n, c in CALLS.items() if c.operands])
-@pytest.mark.filterwarnings("ignore:elements of a view")
+@pytest.mark.filterwarnings("ignore:assignment to elements of a view")
 def test_assignment_to_arguments_and_results_changes_nothing_else(name):
     call = CALLS[name]
     given = [tr.asarray(x, copy=True) for x in call.arrays(call.dtypes[0])]

@@ -79,6 +79,8 @@ def function_gaps(function: Any, of: str | None = None) -> list[str]:
     text = inspect.cleandoc(function.__doc__ or "")
     if not text:
         return ["docstring"]
+    if inspect.isbuiltin(function) or inspect.ismethoddescriptor(function):
+        return []
     if isinstance(function, Primitive):
         if function.elementwise and not function.metadata:
             return []

@@ -110,7 +110,7 @@ BAD = [
     (c.reshape, (f8(2, 3),), {"shape": (2.0, 3)}, ArgumentError,
      "reshape takes a tuple of integers or symbolic sizes as shape, got (2.0, 3)"),
     (c.reshape, (f8(6),), {"shape": (-1, 3)}, ArgumentError,
-     "a shape holds no negative extents, but -1 was given"),
+     "extents of a shape cannot be negative, got -1"),
     (c.transpose, (f8(2, 3),), {"permutation": (0,)}, ShapeError,
      "transpose needs 2 entries in permutation, one for each axis of float64[2, 3], got 1: (0,)"),
     (c.transpose, (f8(2, 3),), {"permutation": (0, -1)}, AxisError,

@@ -70,7 +70,7 @@ def test_a_second_entry_needs_to_say_that_it_replaces() -> None:
     registry, p = Registry(), foreign(None)
     registry.kernel(p, "cpu", make)
     registry.kernel(p, "cpu", make)  # the same entry is no rival
-    text = r"a kernel for \(<primitive odd\(x\)>, 'cpu'\) is registered already; pass replace=True to take its place"
+    text = r"a kernel for \(<primitive odd\(x\)>, 'cpu'\) is registered already; pass replace=True to replace it"
     with pytest.raises(RegistryError, match=text):
         registry.kernel(p, "cpu", other)
     registry.rule(p, 1)

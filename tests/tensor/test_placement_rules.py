@@ -220,9 +220,11 @@ def test_lines_go_with_their_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     assert origins.line_of(kept[0] * 2) == ""
     first = kept[0]
     del kept
-    for _ in range(3 * origins.BOUND):
+    for _ in range(3 * origins.PRUNE_MIN_ENTRIES):
         tensor(1.0)
-    assert len(origins._table.entries) <= 2 * origins.BOUND, "tensors that are gone keep no entries for long"
+    assert len(origins._table.entries) <= 2 * origins.PRUNE_MIN_ENTRIES, (
+        "tensors that are gone keep no entries for long"
+    )
     assert origins.line_of(first).startswith(__file__)
     origins._table.entries[id(first)] = weakref.ref(tensor(1.0)), test_decisions_of_specs_have_no_lines.__code__, 0
     assert origins.line_of(first) == "", "an identity that was another's says nothing"

@@ -1,6 +1,6 @@
-"""Attributes of other libraries' arrays that values lack on purpose, and what to write instead.
+"""Attributes of other libraries' arrays that values deliberately lack, and their replacements.
 
-Python itself suggests the nearest name for any other attribute, without any cost to those that exist.
+For other missing attributes, Python itself suggests the nearest name, at no cost for existing ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LAYOUT: Final = "nothing: layouts of memory are not part of a value"
 _UPDATE: Final = "x[key] = values"
 
 INSTEAD: Final = {
-    # NumPy's.
+    # NumPy
     "base": "nothing: no value sees the memory of another",
     "byteswap": _LAYOUT,
     "ctypes": "x.numpy().ctypes",
@@ -33,7 +33,7 @@ INSTEAD: Final = {
     "strides": _LAYOUT,
     "tobytes": "x.numpy().tobytes()",
     "tofile": "x.numpy().tofile(file)",
-    # PyTorch's and JAX's.
+    # PyTorch and JAX
     "block_until_ready": "tr.synchronize()",
     "clamp": "x.clip(low, high)",
     "clone": "x.copy()",
@@ -51,11 +51,11 @@ INSTEAD: Final = {
     "type": "x.astype(dtype)",
     "unsqueeze": "tr.expand_dims(x, axis=axis)",
 }
-"""What to write, by the name of the attribute."""
+"""Replacement by name of the attribute."""
 
 
 class Absent:
-    """An attribute that is not there: reading it raises the error that says what to write, so `hasattr` is false."""
+    """A missing attribute: reading it raises an error that names the replacement, so that `hasattr` is false."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,6 +1,6 @@
-"""The compiled twin of the functions that run and record operations; absent from a pure wheel.
+"""The compiled twin of the call path: running and recording operations. Absent from a pure wheel.
 
-Its Python twin is `_interpreted`, where everything is explained.
+Its Python twin is `_interpreted`, which has the documentation.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """`Array`: the operators and methods that concrete, differentiated and traced values share.
 
-Every kind of value has a ``spec`` and a ``level``, and interprets an op by ``_bind(op, args)``. Everything here is
-written in terms of ops, so that it means the same for the three kinds.
+Every kind of value has a ``spec`` and a ``level``, and interprets an op by ``_bind(op, args)``. All methods are written
+in terms of ops, so that they mean the same for all kinds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     __hash__ = None  # type: ignore[assignment]
     level: int
     opaque: ClassVar[bool] = False
-    """Whether there is no element to look at: none yet in a trace, several in a batch."""
+    """Whether elements cannot be inspected: they are unknown in a trace, and one per lane in a batch."""
 
     @abstractmethod
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
@@ -115,7 +115,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """The memory space of the value, fixed when it is created."""
         return self.spec.place.memory_space
 
-    if TYPE_CHECKING:  # what only some kinds have, as ``backward()`` and ``grad``
+    if TYPE_CHECKING:  # attributes of some kinds only, such as ``backward()`` and ``grad``
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -281,7 +281,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """Become the result of an assignment to elements of this value."""
         self._stand_for(updated)
 
-    if TYPE_CHECKING:  # what editors and type checkers are told of the operators below
+    if TYPE_CHECKING:  # the operators below, for editors and type checkers
 
         def __add__(self, other: Any, /) -> Array: ...
         def __neg__(self) -> Array: ...
@@ -346,7 +346,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return (self[i] for i in range(len(self)))
 
     namespace: ClassVar[Any] = None
-    """The module of the Array API functions; the package that has it fills it in."""
+    """The module of the Array API functions, set by the package that defines it."""
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if self.namespace is None:
@@ -356,8 +356,8 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         known = self.namespace.__array_api_version__
         if api_version is not None and api_version not in [f"{year}.12" for year in range(2021, int(known[:4]) + 1)]:
             raise ArgumentError(
-                f"Array API version {api_version!r} was asked for; this is version {known}, which has the functions of "
-                "those since 2021.12 too",
+                f"Array API version {api_version!r} is not supported; this is version {known}, which includes the "
+                "functions of those since 2021.12",
                 version=api_version,
             )
         return self.namespace

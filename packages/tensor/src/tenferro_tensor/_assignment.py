@@ -1,7 +1,7 @@
-"""Assignment by index: after ``x[key] = values`` the object `x` stands for the updated value.
+"""Assignment by index: after ``x[key] = values`` the object `x` represents the updated value.
 
-It means the same for every kind of value, and is an ordinary step of derivatives and programs: the object goes over to
-what ``x.at[key].set(values)`` is, of whatever kind that may be. A concrete tensor whose memory nobody else holds is
+It means the same for every kind of value, and is an ordinary operation of derivatives and programs: the object becomes
+``x.at[key].set(values)``, of whatever kind that is. Only the memory of a concrete tensor that nothing else refers to is
 written to; views and other tensors never change.
 """
 
@@ -22,27 +22,27 @@ from tenferro_tensor_core import UnsupportedError, can_convert, weak
 
 
 def assign(x: Any, key: Any, values: Any, lost: bool = False) -> None:
-    """``x[key] = values``; `lost` where the object is gone afterwards.
+    """``x[key] = values``; `lost` if the object is discarded afterwards.
 
     Raises:
-        UnsupportedError: `x` is an argument of a function that is compiled, differentiated or mapped, whose caller
-            would have to see the change.
+        UnsupportedError: `x` is an argument of a function that is compiled, differentiated or mapped, which cannot
+            change the caller's array.
     """
     if x.lent:
         raise UnsupportedError(
             f"{x.spec!r} is an argument of a function that is compiled, differentiated or mapped, and its elements "
-            "were assigned to: the caller's array cannot change by that; write x = x.copy() first, or "
+            "were assigned to, which cannot change the caller's array; write x = x.copy() first, or "
             "x = x.at[...].set(...), and return the result if the caller needs it"
         )
     if lost:
         _warn(
-            f"elements of a temporary {x.spec!r} are assigned to, and lost: a view is a value of its own, and does not "
-            "change the tensor that it is made of; index once, as in x[1, mask] = v, or give the view a name"
+            f"assignment to elements of a temporary {x.spec!r} has no effect: a view is a separate value, and does not "
+            "change the tensor that it was taken from; index once, as in x[1, mask] = v, or give the view a name"
         )
     elif _is_part(x):
         _warn(
-            f"elements of a view {x.spec!r} are assigned to, and the array that it is a part of does not change: a "
-            "view is a value of its own; assign to that array, or to view.copy() if a value apart is meant"
+            f"assignment to elements of a view {x.spec!r} does not change the array that it was taken from: a view is "
+            "a separate value; assign to that array, or to view.copy() if a separate value is intended"
         )
     if x.__class__ is not state.tensor or not _write(x, key, values):
         x._go_over(x.at[key].set(_narrowed(x, values)))
@@ -50,9 +50,9 @@ def assign(x: Any, key: Any, values: Any, lost: bool = False) -> None:
 
 
 def _is_part(x: Any) -> bool:
-    """Whether a tensor is a view of a part of an array that somebody else holds.
+    """Whether a tensor is a view of a part of an array that something else refers to.
 
-    A view of all elements does not tell: results may be laid out as one.
+    A view of all elements does not count: results may be views.
     """
     raw = x._inside
     whole = raw.base if raw.__class__ is np.ndarray and raw.ndim else None
@@ -70,7 +70,7 @@ def _warn(text: str) -> None:
 
 
 def _narrowed(x: Any, values: Any) -> Any:
-    """Values in the precision of `x`: assigning says which one is meant, as NumPy's operators in place do."""
+    """Convert values to the precision of `x`, as NumPy's in-place operators do."""
     if values.__class__ in SCALARS:
         return values
     values = asarray(values)
@@ -80,9 +80,9 @@ def _narrowed(x: Any, values: Any) -> Any:
 
 
 def _write(x: Any, key: Any, values: Any) -> bool:
-    """Assign to a concrete tensor by NumPy; false where that cannot be done, and nothing has been changed.
+    """Assign to a concrete tensor by NumPy; false if that is not possible, with nothing changed.
 
-    NumPy looks for mistakes before it writes. The generic path words them.
+    NumPy validates its arguments before it writes. The generic path raises the typed errors.
     """
     raw = x._data
     if raw.__class__ is not np.ndarray or state.open_scopes or not x.spec.place.on_host:
@@ -92,7 +92,7 @@ def _write(x: Any, key: Any, values: Any) -> bool:
     if values is None or key is NotImplemented:
         return False
     if getrefcount(raw) == _HELD_ONCE and raw.flags.owndata:
-        raw.flags.writeable = True  # views that it was read through are gone
+        raw.flags.writeable = True  # no read-only view is left
     else:
         raw = raw.copy(order="K")
     try:
@@ -109,16 +109,16 @@ def _count() -> int:
 
 
 _INTEGERS: Final = ("ii", "uu", "ui")
-"""Kinds of integers, and of those that may be assigned to them: wide ones wrap around, as in NumPy."""
+"""Pairs of integer kinds (values, array) that may be assigned: values wrap around, as in NumPy."""
 
 _HELD_ONCE: Final = _count() + 1
-"""References that `getrefcount` counts of an array in a local variable that one tensor holds, too."""
+"""`getrefcount` of an array that one local variable and one tensor refer to."""
 
-_fits: Final = Table("numbers and dtypes that arrays take as they are")
+_fits: Final = Table("dtypes that assignment accepts")
 
 
 def _admitted(dtype: np.dtype[Any], values: Any) -> Any:
-    """Values as NumPy may write them without loss; ``None`` for the generic path to judge."""
+    """Values that NumPy may write without loss; ``None`` for the generic path."""
     kind = values.__class__
     if kind in SCALARS:
         fits = _fits.get((dtype, kind))
@@ -138,7 +138,7 @@ def _admitted(dtype: np.dtype[Any], values: Any) -> Any:
 
 
 def _host_key(key: Any) -> Any:
-    """A key that NumPy understands in the same way; `NotImplemented` for the generic path to judge."""
+    """A key with the same meaning for NumPy; `NotImplemented` for the generic path."""
     if key_parts(key) is not None:
         return key
     if key.__class__ is not tuple:

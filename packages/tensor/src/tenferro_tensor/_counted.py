@@ -1,4 +1,4 @@
-"""Scopes that a module counts while they are open: where there is none, a fast path asks nothing else."""
+"""Scopes that are counted while open, so that fast paths need to check only whether there is any."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _lock = new_lock()
 
 
 class Counted:
-    """Scopes in which a variable has a value, and their number in all threads as an attribute.
+    """Scopes in which a variable has a value; their number in all threads is an attribute.
 
     Args:
-        owner: has the attribute, which fast paths read.
+        owner: object with the attribute, which fast paths read.
         name: name of the attribute.
     """
 
@@ -29,13 +29,13 @@ class Counted:
 
     @contextmanager
     def scope(self, var: ContextVar[Any], value: Any) -> Iterator[Any]:
-        """`var` is `value` inside."""
+        """A scope in which `var` is `value`."""
         self._count(1)
         token = var.set(value)
         try:
             yield value
         finally:
             self._count(-1)
-            # The event loop or the garbage collector may close a generator in another context, where nothing is set.
+            # The event loop or the garbage collector may close a generator in another context, where it is not set.
             with suppress(ValueError):
                 var.reset(token)

@@ -1,4 +1,4 @@
-"""`Exported`: how values leave the library, as numbers of Python, NumPy arrays and DLPack capsules."""
+"""`Exported`: conversion of values to Python numbers, NumPy arrays and DLPack capsules."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tenferro_tensor_core import ArgumentError, HostAdapterError, PlacementError
 
 
 class Exported:
-    """The elements of a value for those who know nothing of it; nothing is transferred unless it is asked for."""
+    """Export of the elements of a value; nothing is transferred implicitly."""
 
     __slots__ = ()
     spec: Spec
 
     @abstractmethod
     def _concrete(self) -> np.ndarray[Any, Any]:
-        """The elements as a host array, where they are known."""
+        """The elements as a host array, if they are known."""
 
     def __bool__(self) -> bool:
         if self.spec.size != 1:
             raise ArgumentError(
-                f"the truth value of {self.spec!r} is not defined: it does not have one element; use any() or all()",
+                f"the truth value of {self.spec!r} is undefined: it does not have one element; use any() or all()",
                 shape=self.spec.shape,
             )
         return bool(self._concrete())
@@ -67,7 +67,7 @@ class Exported:
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a read-only NumPy array, which shares memory with the value; copies from an accelerator.
 
-        ``np.array(x)`` makes an array to write to.
+        ``np.array(x)`` returns a writable array.
         """
         return read_only(self._concrete())
 
@@ -88,13 +88,13 @@ class Exported:
             given = {name: option for name, option in options.items() if option is not None}
             return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
         host = self.numpy()
-        # Consumers of DLPack before 1.0 may write to what they get; reversed axes make PyTorch 2.13 abort.
+        # Consumers of DLPack before 1.0 may write to the memory; reversed axes make PyTorch 2.13 abort.
         old = max_version is None or max_version[0] < 1
         if old or any(step < 0 for step in host.strides):
             if copy is False:
                 raise HostAdapterError(
                     f"{self.spec!r} cannot be shared through DLPack without a copy, which copy=False forbids: it has "
-                    f"{'read-only memory, which the consumer does not ask for' if old else 'reversed axes'}; pass "
+                    f"{'read-only memory, which the consumer may not support' if old else 'reversed axes'}; pass "
                     f"copy=None{', or max_version=(1, 0)' if old else ''}",
                     strides=host.strides,
                 )
@@ -102,7 +102,7 @@ class Exported:
         wanted: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         if host.dtype.kind != "V":
             return host.__dlpack__(**wanted)
-        from tenferro_tensor_core import exported_bfloat16  # rare, and it loads ctypes
+        from tenferro_tensor_core import exported_bfloat16  # deferred: it loads ctypes
 
         return exported_bfloat16(host, **wanted)
 
@@ -117,7 +117,7 @@ class Exported:
     def _require_host(self, asked: str) -> None:
         if not self.spec.place.on_host:
             raise PlacementError(
-                f"{asked} was asked of {self.spec!r}, and would copy it to main memory; nothing is transferred "
-                "implicitly: call .numpy(), or .to_device('cpu:0') first",
+                f"{asked} of {self.spec!r} would copy it to main memory; nothing is transferred implicitly: call "
+                ".numpy(), or .to_device('cpu:0') first",
                 device=str(self.spec.place.device),
             )

@@ -1,4 +1,4 @@
-"""`host_fallback`: the permission to compute on the CPU what a device has no kernel for, and the kernels that do so."""
+"""`host_fallback`: permission to compute on the CPU if a device has no kernel, and the kernels that do so."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def host_fallback() -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(ValueError):  # a generator may be closed in another context, where nothing is set
+        with suppress(ValueError):  # a generator may be closed in another context, where it is not set
             _allowed.reset(token)
 
 

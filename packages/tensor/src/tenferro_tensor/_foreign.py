@@ -1,4 +1,4 @@
-"""Operands of operators that are no arrays of tenferro's, but look like some."""
+"""Arrays of other libraries and sequences as operands of operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from tenferro_tensor_core import ForeignFunctionError
 
 _LIBRARIES: Final = frozenset({"cupy", "jax", "jaxlib", "mlx", "tensorflow", "torch"})
-"""Packages whose arrays compute with their own kind only; others may know what to do with a tensor."""
+"""Packages whose arrays operate on their own kind only; others may support tensors."""
 
 
 def require_no_array(x: Any) -> None:
@@ -20,11 +20,12 @@ def require_no_array(x: Any) -> None:
     library = cls.__module__.partition(".")[0]
     if library in _LIBRARIES and hasattr(x, "__dlpack__"):
         raise ForeignFunctionError(
-            f"a {library} array ({cls.__name__}) stands beside a tensor: nothing is converted between libraries "
-            "implicitly, where derivatives and devices would get lost; write tr.asarray(...) of it, which shares its "
-            "memory where that is possible"
+            f"a {library} array ({cls.__name__}) and a tensor are operands of one operator: nothing is converted "
+            "between libraries implicitly, which would lose derivatives and devices; write tr.asarray(...), which "
+            "shares memory where possible"
         )
     if isinstance(x, (list, tuple)):
         raise ForeignFunctionError(
-            f"a {cls.__name__} stands beside a tensor; make it a tensor first, as in x + tr.asarray([1, 2])"
+            f"a {cls.__name__} and a tensor are operands of one operator; make it a tensor first, as in "
+            "x + tr.asarray([1, 2])"
         )

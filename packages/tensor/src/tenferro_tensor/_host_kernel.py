@@ -1,4 +1,4 @@
-"""`host_kernel`: what an operation does to arrays in main memory, for accelerators that compute with NumPy."""
+"""`host_kernel`: kernels on arrays in main memory, for accelerators that compute with NumPy."""
 
 from __future__ import annotations
 

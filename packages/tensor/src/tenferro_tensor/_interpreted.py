@@ -1,7 +1,6 @@
-"""How an operation is run: the objects that every call reads, and the functions that read them.
+"""The call path in Python: the objects that every call reads, and the functions that read them.
 
-This is the whole mechanism in Python. `_accelerated` is the same in C, object by object and function by function;
-`calls` chooses between the two when it is imported.
+`_accelerated` is the same in C, object by object and function by function; `calls` chooses between the two at import.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ if TYPE_CHECKING:
     from tenferro_tensor._spec import Spec
 
 SCALARS: Final = frozenset({bool, int, float, complex})
-"""Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
+"""Python scalars: weakly typed operands, which adopt the dtype of the array operands."""
 
 ENTRIES_MAX: Final = 512
-"""Most entries of an op; tables of other things have bounds of their own."""
+"""Largest number of entries of an op; other tables have their own bounds."""
 
 
 _new: Any = object.__new__
 
 
 class ValueBase:
-    """The fields of a value of any kind, each of which has names of its own for them.
+    """The fields of a value of any kind; each kind has its own names for them.
 
-    All kinds are laid out alike, so that an object can go over from one to another when its elements are assigned to.
+    All kinds have one layout, so that an object can change its kind when its elements are assigned to.
 
     Attributes:
         spec: shape, dtype and place.
-        lent: whether a caller passed the object to a function that cannot change it for him.
+        lent: whether a caller passed the object to a function that cannot change the caller's value.
     """
 
     __slots__ = ("__weakref__", "_inside", "_lent", "_level", "_link_", "spec")
@@ -49,14 +48,14 @@ class ValueBase:
 
     @property
     def _link(self) -> Any:
-        """What else it is made of; ``None`` where its kind has nothing else."""
+        """The second field, such as a node or a tangent; ``None`` if the kind has none."""
         return getattr(self, "_link_", None)
 
     def __setitem__(self, key: Any, values: Any) -> None:
         self._assign(key, values, getrefcount(self) == _LOST)  # type: ignore[attr-defined]
 
     def _alias(self) -> Any:
-        """Another object for the same value: assigning to one leaves the other."""
+        """Another object for the same value: assigning to one does not affect the other."""
         z = _new(self.__class__)
         for name in _FIELDS:
             with suppress(AttributeError):
@@ -64,7 +63,7 @@ class ValueBase:
         return z
 
     def _stand_for(self, other: ValueBase, /) -> None:
-        """From here on this object stands for another value."""
+        """Make this object represent another value."""
         if self.__class__ is not other.__class__:
             self.__class__ = other.__class__
         for name in _FIELDS:
@@ -76,14 +75,14 @@ class ValueBase:
 
 
 class _Counted:
-    """Counts references to itself in the way of an assignment to elements."""
+    """Counts references to itself as an assignment to elements does."""
 
     def __setitem__(self, key: Any, values: list[int]) -> None:
         values.append(getrefcount(self))
 
 
 def _count_of_temporaries() -> int | None:
-    """References to an object that only the caller's stack holds; ``None`` where local variables count the same."""
+    """Reference count of an object held by the caller's stack only; ``None`` if a local variable counts the same."""
     counts: list[int] = []
     named = _Counted()
     _Counted()[0] = counts
@@ -95,7 +94,7 @@ _LOST: Final = _count_of_temporaries()
 
 _FIELDS: Final = ("_inside", "spec", "_level", "_link_")
 
-# The slots of `ValueBase`, by the name that a kind of value gives them.
+# The slots of `ValueBase`, to which the kinds of values give their own names.
 _inside: Any = ValueBase.__dict__["_inside"]
 _level: Any = ValueBase.__dict__["_level"]
 _link: Any = ValueBase.__dict__["_link_"]
@@ -109,7 +108,7 @@ class TensorBase(ValueBase):
 
 
 class RecordedBase(ValueBase):
-    """The fields of a value that reverse mode records: the value inside, and the record of the operation."""
+    """The fields of a value recorded by reverse mode: the inner value, and the node of its operation."""
 
     __slots__ = ()
     value: Any = _inside
@@ -118,7 +117,7 @@ class RecordedBase(ValueBase):
 
 
 class DualBase(ValueBase):
-    """The fields of a value with a tangent, of forward mode."""
+    """The fields of a forward-mode value with a tangent."""
 
     __slots__ = ()
     value: Any = _inside
@@ -135,7 +134,7 @@ class LanesBase(ValueBase):
 
 
 class SeriesBase(ValueBase):
-    """The fields of a power series: the value inside, and the coefficients."""
+    """The fields of a power series: the inner value and the coefficients."""
 
     __slots__ = ()
     value: Any = _inside
@@ -144,7 +143,7 @@ class SeriesBase(ValueBase):
 
 
 class TracedBase(ValueBase):
-    """The fields of a variable of a program: what records the program, and the number of the variable."""
+    """The fields of a program variable: the trace that records the program, and the number of the variable."""
 
     __slots__ = ()
     home: Any = _inside
@@ -156,14 +155,14 @@ _next_seq = count().__next__
 
 
 class Node:
-    """What reverse mode remembers of one operation.
+    """The record of one operation in reverse mode.
 
     Attributes:
-        seq: place in the order of recording, drawn when the node is made; every parent has a smaller one.
-        vjp: ``vjp(g, saved)`` carries a cotangent to the parents: one cotangent, or ``None``, for each; ``None`` where
-            differentiation starts.
-        parents: nodes of the operands that are differentiated.
-        saved: what `vjp` needs of operands and outputs: a tuple, or ``None``.
+        seq: position in the order of recording, assigned on creation; every parent has a smaller one.
+        vjp: ``vjp(g, saved)`` maps a cotangent to those of the parents: one cotangent, or ``None``, for each; ``None``
+            at a leaf.
+        parents: nodes of the differentiated operands.
+        saved: residuals, operands and outputs that `vjp` needs: a tuple, or ``None``.
     """
 
     __slots__ = ("parents", "saved", "seq", "vjp")
@@ -174,16 +173,16 @@ class Node:
 
 
 class Entry:
-    """How to run one op on operands of given specs; never changed, only replaced by another entry of its key.
+    """How to run one op on operands of given specs; immutable, and replaced by another entry of its key.
 
     Attributes:
         key: see `OpBase.entries`.
-        run: kernel on raw arrays (and Python scalars), specialised for the specs.
+        run: kernel on raw arrays and Python scalars, specialised for the specs.
         out: spec of the result, or tuple of specs.
         many: whether ``out`` is a tuple and ``run`` returns one.
-        save: positions, among operands and then outputs, of what a node saves.
-        vjp: what nodes carry cotangents with; ``None`` where nothing is recorded.
-        kept: picks from operands and outputs what a node saves.
+        save: indices, among operands and then outputs, of the residuals of a node.
+        vjp: `Node.vjp` of the recorded nodes; ``None`` if nothing is recorded.
+        kept: selects the residuals from operands and outputs.
     """
 
     __slots__ = ("kept", "key", "many", "out", "run", "save", "vjp")
@@ -195,7 +194,7 @@ class Entry:
 
 
 def picker(positions: tuple[int, ...]) -> Callable[[Any], Any]:
-    """The function that picks what is at some positions of a tuple, or of a list, as a tuple or a sequence."""
+    """A function that selects the items at some indices of a tuple or list."""
     if len(positions) > 1:
         return itemgetter(*positions)
     start = positions[0] if positions else 0
@@ -207,14 +206,14 @@ class ProgramEntry(Entry):
 
     Attributes:
         run: ``run(values, *raws)``.
-        out: spec of the result, if it is one tensor, else ``None``.
-        values: what the program needs of the sizes.
-        finish: ``finish(raw)`` makes the result of the raw outputs.
-        fresh: ``fresh()`` tells whether the entry is still right; ``None`` where it always is.
-        failed: ``failed(error)`` is told the error that the program raised, and answers whether the generic path knows
-            what else to do.
-        step: kernel of the only step of the program, a shorter way to the same result, or ``None``.
-        order: for each operand of `step` its position among the raw arrays and then `extras`.
+        out: spec of the result if it is one tensor, else ``None``.
+        values: values of the symbolic sizes that the program needs.
+        finish: ``finish(raw)`` creates the result from the raw outputs.
+        fresh: ``fresh()`` tells whether the entry is up to date; ``None`` if it always is.
+        failed: ``failed(error)`` is notified of an error of the program, and returns whether the generic path can
+            handle it.
+        step: kernel of the only equation of the program, a fast path to the same result, or ``None``.
+        order: for each operand of `step` its index among the raw arrays followed by `extras`.
         extras: constants and numbers that `step` takes.
     """
 
@@ -241,14 +240,14 @@ class ProgramEntry(Entry):
 class OpBase:
     """An op, which finds the entry of a call.
 
-    Its class has a method ``generic(operands)`` for all other cases, and ``evaluate(operands)``, to which C code goes
-    directly where all operands are concrete.
+    Its class implements ``generic(operands)`` for all other cases, and ``evaluate(operands)``, which C code calls
+    directly if all operands are concrete.
 
     Attributes:
-        entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated,
-            the complement of the bits in forward mode) and what each operand is: its spec, or the class of a Python
-            scalar. Where an open scope selects a device, that comes first.
-        bound: most entries; the table starts anew when it is full.
+        entries: keyed by a bit mask of the differentiated operands (0 for none, its complement in forward mode),
+            followed by the spec of each operand, or the class of a Python scalar. If an open scope selects a device,
+            the device comes first.
+        bound: largest number of entries; the table is cleared when it is full.
     """
 
     __slots__ = ("bound", "entries")
@@ -286,23 +285,31 @@ class OpBase:
         return self.generic(operands)  # type: ignore[attr-defined]
 
     def remember(self, entry: Entry, /) -> Entry:
-        """Keep an entry; it replaces another of its key."""
+        """Store an entry, replacing any other of its key.
+
+        Args:
+            entry: the entry.
+
+        Returns:
+            The entry.
+        """
         if len(self.entries) >= self.bound:
             self.entries.clear()
         self.entries[entry.key] = entry
         return entry
 
     def forget(self) -> None:
-        """Drop all entries; they are made again when they are needed."""
+        """Remove all entries; they are recreated when needed."""
         self.entries.clear()
 
 
 class ProgramsBase(OpBase):
-    """A function that runs programs: its entries are `ProgramEntry`s for concrete tensors. In C, an `OpBase` can do so.
+    """A function that runs programs: its entries are `ProgramEntry`s for concrete tensors. In C, `OpBase` does the
+    same.
 
     Attributes:
-        arity: operands by position that have entries; calls in another form go to the method
-            ``bound_call(args, kwargs)``.
+        arity: number of positional operands that entries exist for; other calls go to the method ``bound_call(args,
+            kwargs)``.
     """
 
     __slots__ = ("arity",)
@@ -336,16 +343,16 @@ class ProgramsBase(OpBase):
 
 
 class State:
-    """What is read on every call.
+    """State that every call reads.
 
     Attributes:
-        open_scopes: scopes open in any thread that select a device, or that are told of decisions.
-        recording_scopes: scopes open in any thread in which recording has to ask more.
+        open_scopes: number of scopes, in any thread, that select a device or record decisions.
+        recording_scopes: number of scopes, in any thread, that affect recording.
         tensor: the class of concrete tensors, which derives from `TensorBase` and adds no fields.
         recorded: the class of recorded values, which derives from `RecordedBase` and adds no fields.
         dual: the class of values with tangents, which derives from `DualBase` and adds no fields.
         record: ``record(level, op, operands)`` runs and records an op; some operands are of that level and of class
-            `recorded`, and none of a higher level.
+            `recorded`, and none is of a higher level.
         spec: the class of specs.
         host: the place main memory, without a compute device.
     """
@@ -364,11 +371,11 @@ class State:
 
 
 state: Final = State()
-"""That of this process; read and set as attributes."""
+"""The state of this process."""
 
 
 def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
-    """The result of an op on operands whose entry is known; ``None`` in all other cases."""
+    """The result of an op whose entry for these operands exists; ``None`` in all other cases."""
     tensor = state.tensor
     parts: list[Any] = [0]
     raws: list[Any] = []
@@ -387,15 +394,16 @@ def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
         return None
     try:
         raw = entry.run(*raws)
-    except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
+    except OverflowError:  # a number beyond the range of the dtype: the generic path raises the typed error
         return None
     return wrapped(entry, raw)
 
 
 def differentiated(op: OpBase, operands: tuple[Any, ...]) -> Any:
-    """The result of an op on recorded or dual operands, and concrete ones; ``None`` where there is more to decide.
+    """The result of an op on recorded or dual, and concrete, operands; ``None`` to use the generic path.
 
-    Recorded operands: it runs on the values inside, and leaves one node. Dual ones: tangents go with the values.
+    With recorded operands, the op runs on the inner values and one node is recorded. With dual ones, tangents are
+    propagated along with the values.
     """
     now = state
     if now.recording_scopes:
@@ -441,19 +449,19 @@ def differentiated(op: OpBase, operands: tuple[Any, ...]) -> Any:
         d = _new(dual)
         d.value, d.spec, d.level, d.tangent = z, z.spec, level, t
         return d
-    if mask != bit - 1:  # what a node keeps must be written to by nobody: see `ownership`
+    if mask != bit - 1:  # nobody may write to residuals: see `ownership`
         for i in entry.save:
             if i < len(raws) and not mask >> i & 1 and getattr(raws[i], "base", None) is not None:
                 return None
     z = _new(tensor)
     try:
         z._data = entry.run(*raws)
-    except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
+    except OverflowError:  # a number beyond the range of the dtype: the generic path raises the typed error
         return None
     z.spec = out = entry.out
     if entry.vjp is None:
         return z
-    # Somebody may assign to a constant later: the node keeps what it stands for now.
+    # A constant may be assigned to later: save its present value.
     values = (*[x._alias() if x.__class__ is tensor and not mask >> i & 1 else x for i, x in enumerate(values)], z)
     node = _new(Node)
     node.seq, node.vjp, node.parents = _next_seq(), entry.vjp, links
@@ -464,7 +472,7 @@ def differentiated(op: OpBase, operands: tuple[Any, ...]) -> Any:
 
 
 def wrapped(entry: Entry, raw: Any) -> Any:
-    """The tensor, or tuple of tensors, of what a kernel returned."""
+    """The tensor, or tuple of tensors, for the result of a kernel."""
     if entry.many:
         return tuple([_tensor(r, spec) for r, spec in zip(raw, entry.out, strict=True)])
     return _tensor(raw, entry.out)
@@ -476,11 +484,18 @@ def _tensor(raw: Any, spec: Spec) -> Any:
     return z
 
 
-# Operators of Python. The class that has them interprets what is not known: ``_operate(op, x, y)``.
+# Python's operators. Their class implements the slow path: ``_operate(op, x, y)``.
 
 
 def operator(op: OpBase) -> Callable[[Any, Any], Any]:
-    """The method ``op(self, other)``."""
+    """The method ``op(self, other)``.
+
+    Args:
+        op: the op.
+
+    Returns:
+        The method.
+    """
     find = op.entries.get
 
     def method(self: Any, other: Any) -> Any:
@@ -512,7 +527,14 @@ def operator(op: OpBase) -> Callable[[Any, Any], Any]:
 
 
 def reflected(op: OpBase) -> Callable[[Any, Any], Any]:
-    """The method ``op(other, self)``."""
+    """The method ``op(other, self)``.
+
+    Args:
+        op: the op.
+
+    Returns:
+        The method.
+    """
     find = op.entries.get
 
     def method(self: Any, other: Any) -> Any:
@@ -536,7 +558,14 @@ def reflected(op: OpBase) -> Callable[[Any, Any], Any]:
 
 
 def unary(op: OpBase) -> Callable[[Any], Any]:
-    """The method ``op(self)``."""
+    """The method ``op(self)``.
+
+    Args:
+        op: the op.
+
+    Returns:
+        The method.
+    """
     find = op.entries.get
 
     def method(self: Any) -> Any:
@@ -557,9 +586,13 @@ def unary(op: OpBase) -> Callable[[Any], Any]:
 
 
 def key_parts(key: Any) -> tuple[Any, ...] | None:
-    """What an index key of integers and slices is in the key of a table: a slice is its class and its bounds.
+    """Represent an index key of integers and slices in the key of a table: a slice by its class and its bounds.
 
-    ``None`` for a key of anything else.
+    Args:
+        key: the index key.
+
+    Returns:
+        A tuple; None for any other key.
     """
     if key.__class__ is int:
         return (key,)

@@ -1,6 +1,6 @@
-"""How cotangents go back: the steps of a derivative, and the loop of the backward pass.
+"""The backward pass: derivatives of single ops as `Steps`, and the loop over nodes.
 
-As `_interpreted`, this is the whole mechanism in Python, and `_accelerated` is the same in C.
+As for `_interpreted`, `_accelerated` is the same in C.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ _new = object.__new__
 
 
 class Steps:
-    """A derivative of one op on concrete values, as calls over numbered registers: ``steps(given, saved)``.
+    """The derivative of one op on concrete values, as calls over numbered registers: ``steps(given, saved)``.
 
-    `given` is the cotangent of an op of one output, else a list; where that has ``None``, there is no input. Registers
-    hold the inputs first, what is given and then what was saved, then constants, then the result of each call.
+    `given` is the cotangent of an op with one output, else a list, whose ``None`` items provide no input. Registers
+    hold the inputs (`given`, then `saved`), then constants, then the result of each call.
 
     Attributes:
-        op: the op, which errors name.
-        inputs: for each input ``None`` for a concrete tensor, `object` for any Python number, else the number that it
-            has to be.
-        constants: what the registers behind the inputs hold.
+        op: the op, for error texts.
+        inputs: for each input ``None`` for a concrete tensor, `object` for any Python number, else the exact number.
+        constants: values of the registers after the inputs.
         calls: functions on raw arrays, with the registers of their operands.
-        outputs: for each of them ``None`` for zero, the number of an input that is passed on with ``None``, or a
-            register with the spec of what is in it.
-        otherwise: ``otherwise(given, saved)``, called where an input is not so, or a device scope is open.
+        outputs: for each of them ``None`` for zero, the index of a forwarded input with ``None``, or a register with
+            its spec.
+        otherwise: ``otherwise(given, saved)``, called if an input differs or a device scope is open.
     """
 
     __slots__ = ("_getters", "calls", "constants", "inputs", "op", "otherwise", "outputs")
@@ -50,12 +49,12 @@ class Steps:
         values = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
         tensor = state.tensor
         registers: list[Any] = []
-        for x, due in zip(values, self.inputs, strict=True):
-            if due is None:
+        for x, want in zip(values, self.inputs, strict=True):
+            if want is None:
                 if x.__class__ is not tensor:
                     return self.otherwise(given, saved)
                 x = x._data
-            elif due is not object and x is not due and not (x.__class__ is due.__class__ and repr(x) == repr(due)):
+            elif want is not object and x is not want and not (x.__class__ is want.__class__ and repr(x) == repr(want)):
                 return self.otherwise(given, saved)
             registers.append(x)
         if state.open_scopes:
@@ -82,20 +81,20 @@ def backward(cotangents: dict[Any, Any], release: Callable[[Any, Any], Any] | No
     """Replace cotangents of nodes by those of the leaves below them, newest nodes first.
 
     Args:
-        cotangents: the cotangents by node, changed in place.
-        release: what stands as `vjp` in nodes that have been visited; by default they stay as they are.
-        failed: is given the node whose `vjp` raised an error.
+        cotangents: cotangents by node, modified in place.
+        release: replaces `vjp` in visited nodes; by default they are kept.
+        failed: list to which the node whose `vjp` raised an error is appended.
     """
     todo = [(-node.seq, node) for node in cotangents if node.vjp is not None]
     heapify(todo)
     while todo:
         node = heappop(todo)[1]
         try:
-            pulled = node.vjp(cotangents.pop(node), node.saved)
+            found = node.vjp(cotangents.pop(node), node.saved)
         except Exception:
             failed.append(node)
             raise
-        for parent, c in zip(node.parents, pulled):
+        for parent, c in zip(node.parents, found):
             if c is None:
                 continue
             have = cotangents.get(parent)
@@ -104,7 +103,7 @@ def backward(cotangents: dict[Any, Any], release: Callable[[Any, Any], Any] | No
                 continue
             if not isinstance(parent, Node) or parent.seq >= node.seq:
                 raise TypeError(
-                    f"the graph holds {node!r}, which is not newer than its parents; leave nodes as they are"
+                    f"the graph contains {node!r}, which is not newer than its parents; do not modify nodes"
                 )
             cotangents[parent] = c
             if parent.vjp is not None:

@@ -1,4 +1,4 @@
-"""Functions with a direct form for concrete arrays in main memory, and ``x[key]``, which is one: in Python.
+"""Functions with a direct form for concrete arrays in main memory, and ``x[key]``, which has one.
 
 `_c/direct.c` is the same in C.
 """
@@ -14,19 +14,19 @@ import numpy as np
 from tenferro_tensor._interpreted import SCALARS, TensorBase, key_parts, state
 
 DIRECT_MAX_BYTES: Final = 1 << 18
-"""Size in bytes of arrays for which NumPy's function is the shortest way."""
+"""Largest array in bytes for which NumPy's function is fastest."""
 
 _PLAIN: Final = frozenset({*SCALARS, str, type(None)})
-_NESTED: Final = 3
+_MAX_DEPTH: Final = 3
 
 
 class DirectFunction:
     """A function with a direct form.
 
     Attributes:
-        function: what it means, for values of every kind.
-        form: the same on raw arrays in main memory. Whatever it raises, or ``None``, means that the function decides.
-        most: bytes of the largest array that the form takes.
+        function: the function on values of every kind.
+        form: the same on raw arrays in main memory; `function` is called if it raises or returns ``None``.
+        most: bytes of the largest array that the form accepts.
     """
 
     __name__: str
@@ -53,11 +53,11 @@ class DirectFunction:
 
 
 class _Declined(Exception):
-    """The function decides."""
+    """The call is left to the function."""
 
 
 def _directly(f: DirectFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The result of the form; ``None`` where the function decides."""
+    """The result of the form; ``None`` if the call is left to the function."""
     found: list[Any] = []
     try:
         raws = [_lowered(x, f.most, found, 0) for x in args]
@@ -80,25 +80,25 @@ def _host_raw(x: Any, most: int) -> Any:
 
 
 def _lowered(x: Any, most: int, found: list[Any], depth: int) -> Any:
-    """What the form takes for an argument."""
+    """The raw form of an argument."""
     cls = x.__class__
     if cls is state.tensor:
         found.append(x)
         return _host_raw(x, most)
     if cls in _PLAIN or isinstance(x, np.dtype):
         return x
-    if (cls is tuple or cls is list) and depth < _NESTED:
+    if (cls is tuple or cls is list) and depth < _MAX_DEPTH:
         inner: list[Any] = []
         raws = tuple([_lowered(y, most, inner, depth + 1) for y in x])
         if inner and not all(isinstance(raw, (np.ndarray, np.generic, tuple)) for raw in raws):
-            raise _Declined  # numbers are weak beside arrays
+            raise _Declined  # numbers among arrays are weakly typed
         found += inner
         return raws if inner else x
     raise _Declined
 
 
 def _raised(raw: Any) -> Any:
-    """The tensors of raw results."""
+    """The tensors for raw results."""
     if isinstance(raw, (tuple, list)):
         made = [_raised(r) for r in raw]
         return made if raw.__class__ is list else tuple(made) if raw.__class__ is tuple else type(raw)(*made)
@@ -108,22 +108,36 @@ def _raised(raw: Any) -> Any:
 
 
 def spec_of_raw(raw: Any, /) -> Any:
-    """The spec of a NumPy array or scalar in main memory."""
+    """The spec of a NumPy array or scalar in main memory.
+
+    Args:
+        raw: the array or scalar.
+
+    Returns:
+        The spec.
+
+    Raises:
+        TypeError: `raw` is neither.
+    """
     if raw.__class__ is not np.ndarray and not isinstance(raw, np.generic):
-        raise TypeError(f"an array of NumPy is due, got {raw!r}")
+        raise TypeError(f"expected a NumPy array, got {raw!r}")
     return state.spec(raw.shape, raw.dtype)
 
 
 def forget_specs() -> None:
-    """Drop the specs that are kept: none here, where they are looked up among all."""
+    """Clear the cache of specs of raw arrays; in Python there is none."""
 
 
 def kept_specs() -> tuple[int, int]:
-    """The number of specs that are kept, and the largest number."""
+    """The number of cached specs of raw arrays, and the bound.
+
+    Returns:
+        Both numbers.
+    """
     return 0, 0
 
 
-_LISTED: Final = 64
+_MAX_LIST_SIZE: Final = 64
 
 
 def subscript(self: Any, key: Any) -> Any:
@@ -132,8 +146,9 @@ def subscript(self: Any, key: Any) -> Any:
         try:
             _host_raw(self, self._data.nbytes)
             raw = self._data[_lowered_key(key)]
-            if not (raw.shape == (1,) and raw.strides[0] < 0):  # kernels round one number at a negative distance
-                return _raised(raw)  # otherwise; the function does not reverse it
+            # Kernels round a single element with a negative stride differently; the function avoids it.
+            if not (raw.shape == (1,) and raw.strides[0] < 0):
+                return _raised(raw)
         except MemoryError:
             raise
         except Exception:
@@ -150,7 +165,7 @@ def _lowered_key(key: Any) -> Any:
 def _lowered_part(x: Any) -> Any:
     if x.__class__ is state.tensor:
         return _host_raw(x, 1 << 62)
-    if x.__class__ is list and len(x) <= _LISTED and all(i.__class__ is int for i in x):
+    if x.__class__ is list and len(x) <= _MAX_LIST_SIZE and all(i.__class__ is int for i in x):
         return x
     if key_parts(x) is None or x.__class__ is tuple:
         raise _Declined

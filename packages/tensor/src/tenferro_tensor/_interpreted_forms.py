@@ -1,4 +1,4 @@
-"""Direct forms of views of arrays, in Python; ``None`` leaves the call to the function.
+"""Direct forms of views of arrays; ``None`` leaves the call to the function.
 
 `_c/forms.c` is the same in C.
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 COPY_MAX_BYTES: Final = 1 << 16
-"""Size in bytes of arrays out of order that NumPy copies into another shape."""
+"""Largest non-contiguous array in bytes that NumPy reshapes by a copy."""
 
 
 def _extents(shape: Any) -> bool:
@@ -18,7 +18,15 @@ def _extents(shape: Any) -> bool:
 
 
 def reshaped(x: Any, /, *shape: Any) -> Any:
-    """A view in another shape; of a small array perhaps a copy."""
+    """A view in another shape, or a copy of a small array.
+
+    Args:
+        x: array.
+        shape: extents, as one tuple or list or as integers.
+
+    Returns:
+        The array, or None.
+    """
     extents = shape[0] if len(shape) == 1 and shape[0].__class__ in (tuple, list) else shape
     if x.__class__ is not np.ndarray or not _extents(extents) or any(d < -1 for d in extents):
         return None
@@ -26,39 +34,91 @@ def reshaped(x: Any, /, *shape: Any) -> Any:
 
 
 def swapped(x: Any, /) -> Any:
-    """A view with the last two axes swapped."""
+    """A view with the last two axes swapped.
+
+    Args:
+        x: array.
+
+    Returns:
+        The view, or None.
+    """
     return x.swapaxes(-1, -2) if x.__class__ is np.ndarray and x.ndim >= 2 else None
 
 
 def transposed(x: Any, /) -> Any:
-    """A view of a matrix with its axes swapped."""
+    """A view of a matrix with its axes swapped.
+
+    Args:
+        x: array.
+
+    Returns:
+        The view, or None.
+    """
     return x.T if x.__class__ is np.ndarray and x.ndim == 2 else None
 
 
 def broadcasted(x: Any, shape: Any, /) -> Any:
-    """A read-only view that repeats the elements."""
+    """A read-only view that repeats the elements.
+
+    Args:
+        x: array.
+        shape: extents.
+
+    Returns:
+        The view, or None.
+    """
     if not _extents(shape) and shape.__class__ is not int:
         return None
     return np.broadcast_to(x, shape) if x.__class__ is np.ndarray else None
 
 
 def copied(x: Any, /) -> Any:
-    """A copy in row-major order."""
+    """A copy in row-major order.
+
+    Args:
+        x: array.
+
+    Returns:
+        The copy, or None.
+    """
     return x.copy() if x.__class__ is np.ndarray else None
 
 
 def counted(x: Any, /) -> Any:
-    """The number of elements that are not zero."""
+    """The number of nonzero elements.
+
+    Args:
+        x: array.
+
+    Returns:
+        An int64 scalar, or None.
+    """
     return np.int64(np.count_nonzero(x)) if x.__class__ is np.ndarray else None
 
 
 def joined(arrays: Any, /, axis: Any = 0) -> Any:
-    """Arrays joined along an axis."""
+    """Arrays joined along an axis.
+
+    Args:
+        arrays: sequence of arrays.
+        axis: the axis.
+
+    Returns:
+        The array, or None.
+    """
     return np.concatenate(arrays, axis) if axis is None or axis.__class__ is int else None
 
 
 def stacked_indices(arrays: tuple[Any, ...], extents: tuple[int, ...], /) -> Any:
-    """Index vectors, counted from 0; ``None`` where an index is outside, or arrays have to be broadcast first."""
+    """Index vectors, counted from 0.
+
+    Args:
+        arrays: int64 arrays, one for each indexed axis.
+        extents: extents of the indexed axes.
+
+    Returns:
+        The vectors along the last axis; None if an index is out of bounds, or the arrays must be broadcast first.
+    """
     if len({a.shape for a in arrays}) != 1 or any(a.dtype != np.int64 for a in arrays):
         return None
     for a, n in zip(arrays, extents, strict=True):

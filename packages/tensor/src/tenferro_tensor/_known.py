@@ -1,4 +1,4 @@
-"""Facts about integers whose elements are not known: bounds, and sums of multiples of others."""
+"""Facts about integer values with unknown elements: bounds, and linear forms in other values."""
 
 from __future__ import annotations
 

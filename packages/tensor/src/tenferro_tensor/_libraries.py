@@ -1,4 +1,4 @@
-"""Libraries that kernels need, imported on first use and by one thread at a time."""
+"""Lazy import of libraries that kernels need, by one thread at a time."""
 
 from __future__ import annotations
 

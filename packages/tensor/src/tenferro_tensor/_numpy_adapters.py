@@ -1,9 +1,8 @@
-"""Calls of NumPy's functions on tensors, as calls of the namespace's functions.
+"""Calls of NumPy functions on tensors, as calls of the namespace's functions.
 
-A function is found by its name, and its arguments by the names and the order of both signatures. What differs is in
-tables: other names, and functions of their own in `_numpy_differences`. A function without a counterpart runs in NumPy
-where all operands are concrete, and returns tensors; values without elements and values that are being differentiated
-are refused.
+The counterpart of a function is found by its name, its arguments by the names and order of both signatures;
+`_numpy_differences` lists the exceptions. A function without a counterpart runs in NumPy if all operands are concrete,
+and returns tensors; traced and differentiated values are refused.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from tenferro_tensor_core import ArgumentError, DTypeError, ForeignFunctionError
 Adapter = Callable[..., Any]
 
 _FUNCTIONS: Final[dict[Any, Adapter | None]] = {}
-"""Adapters of functions that were called; bounded by the number of NumPy's functions."""
+"""Adapters of the functions called so far; bounded by the number of NumPy's functions."""
 
 _NEUTRAL: Final = {"order": ("C", "K", "A"), "casting": ("same_kind", "unsafe"), "subok": (True, False), "like": ()}
-"""Arguments about memory layout and classes of arrays, with the values that ask for nothing special."""
+"""Arguments about memory layout and array classes, with the values that have no effect."""
 
 _OPERANDS: Final = (Array, np.ndarray, np.generic, list, tuple, *SCALARS)
 
@@ -53,9 +52,9 @@ def _namespace() -> Any:
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a ufunc, or of its methods, with tensors among the operands."""
+    """Call a ufunc, or one of its methods, with tensors among the operands."""
     if any(not isinstance(x, _OPERANDS) and not hasattr(x, "__dim__") for x in inputs):
-        return NotImplemented  # of another library, which may know tensors
+        return NotImplemented  # an operand of another library, which may support tensors
     out = kwargs.pop("out", None)
     inputs = tuple([np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
     run = {
@@ -108,7 +107,7 @@ def _outer(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def call_function(function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a function of NumPy that is no ufunc, with tensors among the arguments."""
+    """Call a NumPy function that is not a ufunc, with tensors among the arguments."""
     if not all(issubclass(t, (Array, np.ndarray)) for t in types):
         return NotImplemented
     if function in METADATA:
@@ -123,7 +122,7 @@ def call_function(function: Any, types: Any, args: tuple[Any, ...], kwargs: dict
 
 
 def _or_numpy(function: Any, run: Adapter, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``run(asked, args, kwargs)``; on concrete tensors, calls that the namespace refuses are NumPy's to answer."""
+    """``run(asked, args, kwargs)``; calls on concrete tensors that the namespace refuses run in NumPy."""
     try:
         return run(asked, args, kwargs)
     except (ArgumentError, DTypeError, ForeignFunctionError, TypeError):
@@ -133,7 +132,7 @@ def _or_numpy(function: Any, run: Adapter, asked: Any, args: tuple[Any, ...], kw
 
 
 def counterpart(function: Any) -> Any:
-    """The function that stands for a function of NumPy or SciPy, or ``None``."""
+    """The counterpart of a function of NumPy or SciPy, or ``None``."""
     module, name = _home(function), function.__name__
     different = DIFFERENT.get((module, name))
     if different is not None:
@@ -153,7 +152,7 @@ def counterpart(function: Any) -> Any:
 
 
 def _home(function: Any) -> str:
-    """The part of NumPy that a function is in: "" or "linalg" or "fft"; of a ufunc always ""."""
+    """The subpackage of NumPy that defines a function: "", "linalg" or "fft"; always "" for a ufunc."""
     module = getattr(function, "__module__", None) or "numpy"
     return module.removeprefix("numpy").removeprefix(".") if module.startswith("numpy") else ""
 
@@ -164,7 +163,7 @@ def _einsum() -> Any:
 
 
 def _adapter(function: Any, target: Any) -> Adapter:
-    """`target`, which the namespace has for a function of NumPy, with that function's signature."""
+    """`target`, the counterpart of a NumPy function, with the signature of that function."""
     if isinstance(target, str):
         target = getattr(_namespace(), target)
     theirs, ours = inspect.signature(function), inspect.signature(target)
@@ -188,9 +187,9 @@ def _adapter(function: Any, target: Any) -> Adapter:
                 continue
             if at_place:
                 positional.append(value)
-            elif usual is not inspect.Parameter.empty or not _says_nothing(theirs, source, value):
+            elif usual is not inspect.Parameter.empty or not _is_default(theirs, source, value):
                 named[name] = value
-        options = _options(function.__name__, {k: v for k, v in given.items() if not _says_nothing(theirs, k, v)})
+        options = _options(function.__name__, {k: v for k, v in given.items() if not _is_default(theirs, k, v)})
         out, dtype = options.pop("out", None), options.pop("dtype", None)
         if "shape" in options and function.__name__.endswith("_like"):
             like = functions.asarray(positional[0])
@@ -210,9 +209,9 @@ def _adapter(function: Any, target: Any) -> Adapter:
 
 
 def _sources(theirs: list[Any], ours: list[Any]) -> list[tuple[str, str, bool, Any]]:
-    """For each parameter of ours its name, theirs, whether it goes by position, and what to pass where it is left out.
+    """For each of our parameters its name, theirs, whether it is positional, and the default to pass.
 
-    Parameters of one name belong together, and those that must be given belong together by their order.
+    Parameters are matched by name, required ones also by position.
     """
     names, own = {p.name: p for p in theirs}, {p.name for p in ours}
     empty = inspect.Parameter.empty
@@ -235,12 +234,12 @@ def _sources(theirs: list[Any], ours: list[Any]) -> list[tuple[str, str, bool, A
 
 
 def _passing(function: Any, target: Any, theirs: inspect.Signature) -> Adapter:
-    """`target` for a function of any number of arrays, which are passed on as they are."""
+    """`target` for a function of any number of arrays, which are passed on unchanged."""
     known = inspect.signature(target).parameters
 
     def adapted(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
-        kwargs = {k: v for k, v in kwargs.items() if k in known or not _says_nothing(theirs, k, v)}
+        kwargs = {k: v for k, v in kwargs.items() if k in known or not _is_default(theirs, k, v)}
         options = _options(function.__name__, {k: v for k, v in kwargs.items() if k not in known})
         if options:
             raise _refusal(function, args, f"its argument {next(iter(options))!r} has no counterpart in tr")
@@ -250,7 +249,7 @@ def _passing(function: Any, target: Any, theirs: inspect.Signature) -> Adapter:
     return adapted
 
 
-def _says_nothing(signature: inspect.Signature, name: str, value: Any) -> bool:
+def _is_default(signature: inspect.Signature, name: str, value: Any) -> bool:
     parameter = signature.parameters.get(name)
     if parameter is None:
         return False
@@ -258,7 +257,7 @@ def _says_nothing(signature: inspect.Signature, name: str, value: Any) -> bool:
 
 
 def _options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments without those that are about memory layout, classes of arrays, or nothing."""
+    """Arguments without those that have no effect or concern memory layout and array classes."""
     left = {}
     for key, value in given.items():
         if key == "like" or value is None or (key == "where" and value is True):
@@ -269,11 +268,11 @@ def _options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return left
 
 
-# -- what has no counterpart ----------------------------------------------------------------------------------------
+# -- functions without a counterpart --------------------------------------------------------------------------------
 
 
 def _in_numpy(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The function itself on the elements of concrete tensors in main memory; tensors of the arrays that it returns."""
+    """Run the NumPy function on the elements of concrete tensors in main memory; its array results become tensors."""
 
     def host(x: Any) -> Any:
         if isinstance(x, Array):
@@ -293,7 +292,7 @@ def _is_concrete(x: Any) -> bool:
 
 
 def _all_concrete(x: Any) -> bool:
-    """Whether all tensors in nested sequences and dictionaries are concrete, and in main memory."""
+    """Whether all tensors in nested sequences and dictionaries are concrete and in main memory."""
     if isinstance(x, Array):
         return _is_concrete(x) or x._is_looked_at()
     if x.__class__ is dict:
@@ -320,10 +319,10 @@ def _refusal(function: Any, args: tuple[Any, ...], why: str) -> ForeignFunctionE
     use = "use other functions of tr, tr.linalg and tr.fft"
     if there is not None and there.__module__ != _DIFFERENCES:
         part = _home(function)
-        use = f"call tr.{part + '.' if part else ''}{there.__name__} with arguments of its own"
+        use = f"call tr.{part + '.' if part else ''}{there.__name__} with its own arguments"
     return ForeignFunctionError(
-        f"{name} was called{kind}, and {why}; {use}, detach the value if a constant is meant, or give a function that "
-        "calls NumPy a rule of its own with custom_rule",
+        f"{name} was called{kind}, and {why}; {use}, detach the value if a constant is intended, or give a function "
+        "that calls NumPy its own rule with custom_rule",
         function=name,
     )
 
@@ -332,7 +331,7 @@ _DIFFERENCES: Final = "tenferro_tensor._numpy_differences"
 
 
 def _written(result: Any, out: Any, name: str) -> Any:
-    """The result, or `out` after the result has been written to it, as NumPy does."""
+    """The result, or `out` after the result has been written to it, as in NumPy."""
     if out is None or (isinstance(out, tuple) and all(o is None for o in out)):
         return result
     results = result if isinstance(result, tuple) else (result,)
@@ -343,9 +342,9 @@ def _written(result: Any, out: Any, name: str) -> Any:
             given[...] = found
         elif isinstance(found, Array) and not isinstance(found, Tensor):
             raise ForeignFunctionError(
-                f"np.{name} was asked to write a {type(found).__name__} {found.spec!r} into a NumPy array, which would "
-                "cut it off from differentiation, or has no elements yet; write a = a + x instead of a += x, or make a "
-                "tensor of the array first",
+                f"np.{name} cannot write a {type(found).__name__} {found.spec!r} into a NumPy array: its derivative "
+                "would be lost, or its elements are unknown; write a = a + x instead of a += x, or make a tensor of "
+                "the array first",
                 function=name,
             )
         else:

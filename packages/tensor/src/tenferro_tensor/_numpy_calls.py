@@ -1,8 +1,8 @@
-"""`NumpyCalls`: NumPy's functions on values of every kind, by ``__array_ufunc__`` and ``__array_function__``.
+"""`NumpyCalls`: NumPy functions on values of every kind, by ``__array_ufunc__`` and ``__array_function__``.
 
-``np.sin(x)``, ``np.mean(x)`` and ``ndarray * x`` mean the functions of the namespace: the result is a tensor, and
-derivatives pass. Calls with keywords, and those that were not seen before, go to `_numpy_adapters`, which is imported
-for the first of them.
+``np.sin(x)``, ``np.mean(x)`` and ``ndarray * x`` call the functions of the namespace: the result is a tensor, and
+derivatives pass. Calls with keywords, and first calls of a function, go to `_numpy_adapters`, which is imported on
+first use.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from tenferro_tensor_core.forks import importing
 
 UFUNCS: Final[dict[np.ufunc, Callable[..., Any]]] = {}
-"""The function of the namespace for each ufunc that was called; bounded by the number of functions."""
+"""The namespace's function for each ufunc called so far; bounded by the number of functions."""
 
 _PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, complex, bool})
-"""Classes of most operands beside tensors, which need no closer look."""
+"""Classes of the usual operands besides tensors, which need no further check."""
 
 
 @cache
@@ -30,13 +30,13 @@ def _adapters() -> Any:
 
 
 class NumpyCalls:
-    """The methods that NumPy's functions look for on their operands."""
+    """The NumPy protocols of operands."""
 
     __slots__ = ()
     __array_priority__ = 1000  # for libraries that still choose a function by it
 
     def _is_looked_at(self) -> bool:
-        """Whether the elements are wanted only to be looked at, so that no derivative can be lost."""
+        """Whether the value is only inspected, so that no derivative can be lost."""
         return False
 
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:

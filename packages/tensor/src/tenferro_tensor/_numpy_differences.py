@@ -1,4 +1,4 @@
-"""Where NumPy's functions differ from the namespace's: in names, in arguments, or in what they mean."""
+"""Differences between NumPy's functions and the namespace's: in names, arguments, or meaning."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tenferro_tensor._array import Array
 from tenferro_tensor_core import ArgumentError
 
 NAMES: Final = {"gammaln": "lgamma", "psi": "digamma"}
-"""Names of ours for those of SciPy's ufuncs that have another here."""
+"""Our names of SciPy's ufuncs, where they differ."""
 
 PARAMETERS: Final = {"correction": "ddof", "k": "offset"}
-"""By parameters of ours, another of NumPy's that means the same."""
+"""NumPy's names of our parameters, where they differ."""
 
 MISLEADING: Final = frozenset({"compress", "load", "save", "trace", "map", "scan", "convert"})
-"""Names that stand for something else in the namespace."""
+"""Names with another meaning in the namespace."""
 
 REDUCTIONS: Final = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
-"""Functions that are ``ufunc.reduce``."""
+"""Our functions for ``ufunc.reduce``."""
 
 ACCUMULATIONS: Final = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
-"""Functions that are ``ufunc.accumulate``."""
+"""Our functions for ``ufunc.accumulate``."""
 
 COERCING: Final = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
-"""Functions by which libraries make arrays of NumPy's of whatever they are given; of concrete tensors, they do."""
+"""Functions by which libraries convert arguments to NumPy arrays; they do so for concrete tensors."""
 
 METADATA: Final[dict[Any, Callable[..., Any]]] = {
     np.shape: lambda a: a.shape,
@@ -40,7 +40,7 @@ METADATA: Final[dict[Any, Callable[..., Any]]] = {
     np.may_share_memory: lambda a, b, max_work=None: _share(np.may_share_memory, a, b),
     np.shares_memory: lambda a, b, max_work=None: _share(np.shares_memory, a, b),
 }
-"""Functions that ask for no elements."""
+"""Functions that need no elements."""
 
 
 def _share(function: Any, a: Any, b: Any) -> bool:
@@ -48,7 +48,7 @@ def _share(function: Any, a: Any, b: Any) -> bool:
 
 
 def masked(name: str, x: Any, options: dict[str, Any], named: dict[str, Any]) -> tuple[Any, Any]:
-    """The arguments ``where`` and ``initial`` of a reduction: what to reduce, and what to do with the result."""
+    """Handle the arguments ``where`` and ``initial`` of a reduction: the operand, and a function of the result."""
     where, initial = options.pop("where", None), options.pop("initial", None)
     function = {"amax": "max", "amin": "min"}.get(name, name)
     combine = {
@@ -63,7 +63,7 @@ def masked(name: str, x: Any, options: dict[str, Any], named: dict[str, Any]) ->
     neutral = {"sum": 0, "prod": 1, "all": True, "any": False, "mean": 0}.get(function, initial)
     if neutral is None or function in ("var", "std"):
         raise ArgumentError(
-            f"np.{name} with where= on tensors needs initial=, or is not known; select the elements first, as x[mask]"
+            f"np.{name} with where= on tensors needs initial=, or is not supported; select the elements first: x[mask]"
         )
     where = functions.asarray(where)
     if function == "mean":
@@ -122,4 +122,4 @@ DIFFERENT: Final[dict[tuple[str, str], Callable[..., Any]]] = {
     ("", "copy"): _copy,
     ("linalg", "svd"): _svd,
 }
-"""By the part of NumPy and the name: functions that take NumPy's arguments."""
+"""Functions that take NumPy's arguments, by subpackage of NumPy and name."""

@@ -1,4 +1,4 @@
-"""Methods of NumPy's arrays whose functions are in modules that are imported when they are first needed."""
+"""Methods of NumPy arrays whose functions are in lazily imported modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenferro_tensor._spec import Spec
 
 
 class NumpyMethods:
-    """Methods and attributes for all kinds of values; each means what the function of its name means."""
+    """Methods and attributes of all kinds of values; each is the function of the same name."""
 
     __slots__ = ()
     spec: Spec
@@ -30,15 +30,15 @@ class NumpyMethods:
     searchsorted = functions.searchsorted
 
     def argpartition(self, kth: Any, /, axis: int | None = -1) -> Any:
-        """Indices along an axis that put element `kth` where sorting would, the smaller ones in front of it."""
+        """Indices that partition the elements along an axis; see the function `argpartition`."""
         return functions.argpartition(self, kth, axis)
 
     def choose(self, choices: Any, /, mode: str = "raise") -> Any:
-        """For each element, which is a number of one of the arrays `choices`, that array's element."""
+        """Select each element from the array of `choices` with that number; see the function `choose`."""
         return functions.choose(self, choices, mode)
 
     def cumprod(self, axis: int | None = None, *, dtype: Any = None) -> Any:
-        """Products of the elements up to each one along an axis; without axis, of all elements in row-major order.
+        """Cumulative product along an axis; by default of the flattened array.
 
         >>> tr.asarray([[1, 2], [3, 4]]).cumprod(axis=1)
         Tensor([[ 1,  2],
@@ -47,7 +47,7 @@ class NumpyMethods:
         return functions.cumprod(self, axis, dtype=dtype)
 
     def cumsum(self, axis: int | None = None, *, dtype: Any = None) -> Any:
-        """Sums of the elements up to each one along an axis; without axis, of all elements in row-major order.
+        """Cumulative sum along an axis; by default of the flattened array.
 
         >>> tr.asarray([[1, 2], [3, 4]]).cumsum()
         Tensor([ 1,  3,  6, 10])
@@ -55,7 +55,7 @@ class NumpyMethods:
         return functions.cumsum(self, axis, dtype=dtype)
 
     def dot(self, other: Any, /) -> Any:
-        """Sum of products over the last axis and the last but one of `other`, as the function `dot`.
+        """Sum of products over the last axis and the second-to-last (or only) axis of `other`; see the function `dot`.
 
         >>> tr.asarray([1, 2]).dot(tr.asarray([3, 4]))
         Tensor(11)

@@ -1,4 +1,4 @@
-"""Who brings an entry of the registry: one of tenferro's own distributions, or a guest."""
+"""The owner of a registry entry: one of tenferro's own distributions, or a guest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUSE: Final = {
         "tenferro-xla",
     )
 }
-"""tenferro's own distributions, and the package that each of them installs."""
+"""tenferro's own distributions, and the package that each installs."""
 
 _PACKAGES: Final = frozenset(HOUSE.values())
 
@@ -30,9 +30,9 @@ class Owner(NamedTuple):
     """The code that registers something.
 
     Attributes:
-        module: the module whose code makes the registration.
-        line: file and line of it.
-        distribution: the distribution whose extension is being registered, in words; empty outside of that.
+        module: module of the code.
+        line: its file and line.
+        distribution: the distribution whose extension is being registered, as text; otherwise empty.
     """
 
     module: str
@@ -49,12 +49,12 @@ class Owner(NamedTuple):
 
 
 def in_house(module: str) -> bool:
-    """Whether a module is part of one of tenferro's own distributions."""
+    """Whether a module belongs to one of tenferro's own distributions."""
     return module.partition(".")[0] in _PACKAGES
 
 
 def calling(depth: int, distribution: str = "") -> Owner:
-    """The owner of what the caller's caller, `depth` calls further out, registers."""
+    """The owner of a registration by the caller's caller, `depth` calls further out."""
     frame: FrameType = sys._getframe(depth + 1)
     module = frame.f_globals.get("__name__") or "an unnamed module"
     return Owner(str(module), f"{frame.f_code.co_filename}:{frame.f_lineno}", distribution)

@@ -1,4 +1,4 @@
-"""Where data lives and where work runs: interned memory spaces, compute devices and places."""
+"""Interned memory spaces (where data is stored), compute devices (where work runs) and places (both)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenferro_tensor_core.forks import new_lock
 
 _lock = new_lock()
 _NAME: Final = re.compile(r"([A-Za-z_]\w*(?::[A-Za-z_]\w*(?=:))?)(?::([0-9]+))?", re.ASCII)
-"""A kind has two parts where one library reaches several kinds of hardware: ``xla:cpu:0`` is of kind ``xla:cpu``."""
+"""A kind has two parts if one library supports several kinds of hardware: ``xla:cpu:0`` is of kind ``xla:cpu``."""
 
 
 class _Named:
@@ -44,7 +44,7 @@ class _Named:
 
     @classmethod
     def _require(cls, kind: str, index: int) -> None:
-        """Raise where nothing of the class can have the name."""
+        """Raise an error for an impossible name."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[str]]:
         return type(self), (str(self),)
@@ -57,7 +57,7 @@ class _Named:
 
 
 class MemorySpace(_Named):
-    """A memory that tensors are allocated in: ``host``, or the memory of accelerator ``kind:index``.
+    """A memory space of tensors: ``host``, or the memory of accelerator ``kind:index``.
 
     >>> MemorySpace("host") is MemorySpace("host")
     True
@@ -82,7 +82,7 @@ class MemorySpace(_Named):
 
     @property
     def default_device(self) -> ComputeDevice:
-        """The device that computes on this memory when nothing else is said."""
+        """The device that computes on this memory space by default."""
         return ComputeDevice("cpu:0" if self.kind == "host" else str(self))
 
 
@@ -108,20 +108,19 @@ class ComputeDevice(_Named):
 
     @property
     def memory_space(self) -> MemorySpace:
-        """The memory that the device computes on: main memory for CPU pools, its own otherwise."""
+        """The memory space that the device computes on: main memory for CPU pools, its own otherwise."""
         return MemorySpace("host" if self.kind == "cpu" else str(self))
 
 
 class Place:
     """A memory space, and optionally the device that routes execution; interned.
 
-    The place is part of a tensor's `Spec`, so that one identity test on the specs of two operands
-    also proves that both are at one place.
+    The place is part of a tensor's `Spec`, so that identical specs imply identical places.
 
     Attributes:
-        memory_space: the memory.
+        memory_space: the memory space.
         compute_device: the device that routes execution, or ``None``.
-        device: the device that work on this place runs on when no scope says otherwise.
+        device: the device that runs work here, unless a scope selects another one.
         on_host: whether it is main memory, where raw arrays are NumPy's.
     """
 
@@ -164,7 +163,7 @@ class Place:
 
 def _refuse(parts: tuple[object, object]) -> NoReturn:
     raise ArgumentError(
-        f"a Place is made of a MemorySpace and a ComputeDevice or None, got {parts[0]!r} and {parts[1]!r}",
+        f"a Place consists of a MemorySpace and a ComputeDevice or None, got {parts[0]!r} and {parts[1]!r}",
         given=parts,
     )
 

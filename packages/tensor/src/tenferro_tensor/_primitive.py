@@ -41,13 +41,13 @@ DOMAINS: Final = {
     "integer": ("iu", "integers"),
     "bool": ("b", "booleans"),
 }
-"""What element-wise primitives are defined for: NumPy's kind letters, and the words of the error."""
+"""Domains of element-wise primitives: NumPy's kind letters, and the text for errors."""
 
 _PLAIN: Final = frozenset({int, str})
-"""What stands for itself in metadata."""
+"""Classes of metadata that need no conversion."""
 
 LIVE_OPS: Final = 2048
-"""Number of recently made ops that one primitive keeps alive, with their plans."""
+"""Largest number of recently created ops that one primitive keeps alive, with their plans."""
 
 _lock = new_lock()
 _all: WeakSet[Primitive] = WeakSet()
@@ -162,18 +162,18 @@ class Primitive:
         name: the name, as in ``dot_general``.
         operands: names of the array operands; a variadic one is last and starts with ``*``.
         metadata: names of the keyword-only metadata, in declared order.
-        elementwise: whether the operands have one shape, and the output has it too.
-        domain: for element-wise primitives, what they are defined for, a key of `DOMAINS`; integer operands of those
-            for ``"inexact"`` or ``"floating"`` numbers become float64.
-        chooser: index of a boolean operand that takes no part in promotion, or ``None``.
+        elementwise: whether operands and output have one shape.
+        domain: domain of an element-wise primitive, a key of `DOMAINS`; integer operands are converted to float64 for
+            the domains ``"inexact"`` and ``"floating"``.
+        chooser: index of a boolean operand that is excluded from promotion, or ``None``.
         family: ``"<distribution>.<op>.v<major>"`` for a primitive of an operation family, else ``None``.
-        extension: entry-point name in ``tenferro.extensions`` that brings its kernels and rules, or ``None``.
-        widens: whether narrow operands (float16, bfloat16) are converted to float32 before its kernels see them, and
-            the results back; by default that of element-wise primitives. Others only move elements, or run programs.
+        extension: entry-point name in ``tenferro.extensions`` that provides its kernels and rules, or ``None``.
+        widens: whether kernels run in float32 for narrow operands (float16, bfloat16), with conversions around; by
+            default true for element-wise primitives. Others only move elements, or run programs.
     """
 
     anywhere: ClassVar[bool] = False
-    """Whether operands may lie in several places, because the op holds programs that say where their steps run."""
+    """Whether operands may be in several places, because the op contains programs that name their devices."""
 
     @staticmethod
     def adopt(x: Any, **how: Any) -> Any:
@@ -317,7 +317,7 @@ class Primitive:
         """Iterate over the ops that are alive, to inspect and clear their plans."""
         if self.bare is not None:
             yield self.bare
-        # Other threads make ops meanwhile: the references are copied in one step, which iterating over values is not.
+        # Other threads may create ops: `valuerefs` copies atomically, iteration over values does not.
         yield from [op for ref in self._interned.valuerefs() if (op := ref()) is not None]
 
     def __repr__(self) -> str:
@@ -357,7 +357,7 @@ def _lookup(module: str, name: str) -> Any:
 
 
 def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
-    """The law of element-wise primitives: one shape, and one dtype for all but the chooser."""
+    """The law of element-wise primitives: one shape, and one dtype except for the chooser."""
     ruled = specs if p.chooser is None else (*specs[: p.chooser], *specs[p.chooser + 1 :])
     for s in specs[1:]:
         if s.shape != specs[0].shape:

@@ -1,4 +1,4 @@
-"""The one error for operands that no device computes on together: where each is, whence, and the way out."""
+"""The error for operands that no single device can compute on: the place and origin of each, and remedies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from tenferro_tensor_core import AmbiguousPlacementError
 def refuse(
     what: str, why: str, operands: Sequence[Any], target: ComputeDevice | None = None, way_out: str = ""
 ) -> NoReturn:
-    """Raise the error.
+    """Raise an error for operands that no device can compute on together.
 
     Args:
         what: name of the operation.
         why: what is wrong with the places of its operands, as the end of a sentence.
-        operands: values, or their specs where there are no values.
-        target: the device that all operands are to come to; by default that for which least is moved.
-        way_out: what else helps, as the end of a sentence.
+        operands: values, or their specs.
+        target: the device to move all operands to; by default the one that needs the least data moved.
+        way_out: a further remedy, as the end of a sentence.
+
+    Raises:
+        AmbiguousPlacementError: always.
     """
     specs = [spec_of(x) for x in operands]
     goal = target or _nearest(specs)
@@ -39,7 +42,14 @@ def refuse(
 
 
 def spec_of(operand: Any) -> Any:
-    """The spec of a value; a spec is its own."""
+    """The spec of a value; a spec is returned itself.
+
+    Args:
+        operand: value or spec.
+
+    Returns:
+        The spec.
+    """
     return getattr(operand, "spec", operand)
 
 
@@ -59,7 +69,7 @@ def _lines(operands: Sequence[Any], specs: Sequence[Any]) -> Iterator[str]:
 
 
 def _nearest(specs: Sequence[Any]) -> ComputeDevice:
-    """The device of an operand to which the fewest bytes have to be moved; the first of several."""
+    """The device of an operand to which the fewest bytes must move; the first of several."""
 
     def moved(device: ComputeDevice) -> int:
         away = [s for s in specs if s.place.memory_space is not device.memory_space and not s.symbolic]

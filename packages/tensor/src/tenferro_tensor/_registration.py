@@ -1,4 +1,4 @@
-"""`Registration`: one entry of the registry, who made it, and how it is taken back."""
+"""`Registration`: one entry of the registry, its owner, and how to undo it."""
 
 from __future__ import annotations
 

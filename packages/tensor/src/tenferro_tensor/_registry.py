@@ -1,7 +1,7 @@
-"""The registry: which kernels, derivative rules and lowerings exist for a primitive, and who brings them.
+"""The registry of kernels, derivative rules and lowerings of primitives, and of their owners.
 
-One object holds plain tables. Core parts and guests fill them by the same calls; guests are found through the
-entry points ``tenferro.extensions`` when a primitive of theirs first misses something.
+One object holds plain tables. The core and guests fill them by the same calls. Guests are found through the entry
+points ``tenferro.extensions`` when an entry for one of their primitives is first missing.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
 
-A maker whose attribute ``blas`` is true says that its kernels spend their time in BLAS or LAPACK: a backend may then
-bound the threads that these use. Two more attributes let programs with open sizes replay without making kernels anew:
+If the attribute ``blas`` of a maker is true, its kernels spend their time in BLAS or LAPACK, and a backend may limit
+their threads. Two more attributes let programs with symbolic sizes run without new kernels for each size:
 
-- ``any_size = True``: called with symbolic specs, the maker gives a kernel for all sizes; it never looks at extents.
-- ``sizes = f``: called with symbolic specs, the maker gives a kernel that takes sizes as trailing arguments, and
-  ``f(ins, outs, **params)`` says which: a tuple of extents and of tuples of extents. Where ``f`` gives ``None``,
-  kernels are made for numbers only, as those of a maker without marks.
+- ``any_size = True``: for symbolic specs, the maker returns a kernel for all sizes; it never looks at extents.
+- ``sizes = f``: for symbolic specs, the maker returns a kernel that takes sizes as trailing arguments, and
+  ``f(ins, outs, **params)`` returns them as a tuple of extents and tuples of extents. If ``f`` returns ``None``,
+  kernels are specialised to concrete sizes, as for a maker without these attributes.
 
-A maker with ``large = g`` makes faster kernels of the same bits where it knows the numbers; ``g(ins, outs, **params)``
-is a pair of sizes: where the first exceeds the second, a program uses them."""
+A maker with ``large = g`` creates faster kernels with the same bits for concrete sizes; ``g(ins, outs, **params)`` is a
+pair of sizes: a program uses such kernels if the first exceeds the second."""
 
 
 class Codec(NamedTuple):
@@ -99,10 +99,10 @@ class Registry:
         self._guest_words = ""
         self._journal: list[Registration] = []
         self.count = 0
-        """Number of changes so far: part of the keys of what is remembered of several entries together."""
+        """Number of changes so far: part of the keys of caches that depend on several entries."""
         self.changed: list[Callable[[], None]] = []
-        """Called after an entry was replaced or taken back; what was made of the old one must be made anew."""
-        # Two locks: an extension may be imported by one thread, filling tables, while another waits to load it.
+        """Called after an entry was replaced or undone, to invalidate everything derived from the old one."""
+        # Two locks: one thread may import an extension, filling tables, while another waits to load it.
         self._lock = new_lock()
         self._loading = new_lock()
 
@@ -312,13 +312,13 @@ class Registry:
         """
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
-            # No expansion and no loops are nothing amiss where kernels are registered already, by whomever, and the
-            # extension is not installed.
+            # If kernels are registered already, and the extension is not installed, missing expansions and other
+            # optional entries are not an error.
             optional = table in ("expansion", "loops", "batching", "sparsity", "taylor") and self.backends_of(primitive)
             spared = optional and primitive.extension not in entry_points.installed(EXTENSIONS)
             if primitive.extension not in self._loaded and not spared:
                 self.load_extension(primitive.extension)
-            # Also when it is loaded: another thread may have done that since the first look.
+            # Also if it is loaded: another thread may have done so since the first look-up.
             found = self._look_up(table, primitive, key)
         return found
 
@@ -368,11 +368,11 @@ class Registry:
             start, outer, around = len(self._journal), self._registrant, (self._guest, self._guest_words)
             self._registering.append(name)
             self._registrant, self._guest = threading.get_ident(), offered[name]
-            self._guest_words = entry_points.owner(offered[name])  # reads a file, hence not for each registration
+            self._guest_words = entry_points.owner(offered[name])  # reads a file: not for each registration
             try:
                 with importing():
                     register(self)
-                # Only now: other threads that see the name rely on its entries.
+                # Last: other threads that see the name rely on its entries.
                 self._loaded.add(name)
             except BaseException as cause:  # a guest that calls sys.exit must not end the program
                 self._undo(start)
@@ -448,21 +448,21 @@ class Registry:
                 return before
             if before is not None and not replace:
                 raise RegistryError(
-                    f"a {table} for {key!r} is registered already; pass replace=True to take its place", key=repr(key)
+                    f"a {table} for {key!r} is registered already; pass replace=True to replace it", key=repr(key)
                 )
             made = Registration(table, primitive, backend, entry, owner, before, self._take_back)
             live.append(made)
             entries[key] = entry
-            # Parts of tenferro that a guest is the first to import stay, whatever becomes of the guest.
+            # Registrations of tenferro itself, imported first by a guest, are kept even if the guest fails.
             if guest is not None and (in_house(guest.module) or not owner.ours):
                 self._journal.append(made)
             self.count += 1
-            # What was made of an expansion gives way to an entry of its own, and the other way round.
+            # Plans that used the expansion become stale when an entry is added, and vice versa.
             stale = primitive in self._tables["expansion"] and any(op.entries for op in primitive.live_ops())
         if before is not None:
             _log_replacement(made, before)
         if before is not None or stale:
-            self._tell()
+            self._invalidate()
         return made
 
     def _take_back(self, made: Registration) -> None:
@@ -480,9 +480,9 @@ class Registry:
                 entries[made.key] = live[-1].entry
             else:
                 entries.pop(made.key, None)
-        self._tell()
+        self._invalidate()
 
-    def _tell(self) -> None:
+    def _invalidate(self) -> None:
         for forget in self.changed:
             forget()
 
@@ -498,7 +498,7 @@ def _hooks(table: str, entry: Any) -> list[tuple[str, Any]]:
 
 def _log_replacement(made: Registration, before: Registration) -> None:
     """A guest that replaces the entry of another distribution is logged as a warning, of its own as information."""
-    import logging  # when there is something to say
+    import logging  # deferred: rarely needed
 
     same = before.owner.module.partition(".")[0] == made.owner.module.partition(".")[0]
     level = logging.INFO if same else logging.WARNING

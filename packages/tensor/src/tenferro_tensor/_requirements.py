@@ -1,7 +1,7 @@
-"""Whether the requirements of a distribution on tenferro hold, as far as installed metadata say.
+"""Checks the requirements of a distribution on tenferro, by installed metadata.
 
-Installers check requirements once; an upgrade of one distribution by hand, or a path entry, goes past them. This reads
-the ordinary form of a requirement, ``name>=1.2,<2``; the installer is left to judge what has a marker or an address.
+Installers check requirements once; a manual upgrade of one distribution, or a path entry, bypasses them. This module
+reads requirements of the form ``name>=1.2,<2``, and ignores those with a marker or an address.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Key = tuple[Any, ...]
 
 
 def normal(name: Any) -> str:
-    """The name of a distribution as indexes compare it; empty for what is no name."""
+    """The normalised name of a distribution; empty if it is not a name."""
     return re.sub(r"[-_.]+", "-", name).lower() if isinstance(name, str) else ""
 
 
 def unmet(distribution: Any) -> Iterator[tuple[str, str, str]]:
-    """Requirements on tenferro's distributions that do not hold: the text, the name, and the installed version."""
-    from importlib.metadata import PackageNotFoundError, version  # takes half as long as NumPy
+    """Unmet requirements on tenferro's distributions: the text, the name, and the installed version."""
+    from importlib.metadata import PackageNotFoundError, version  # deferred: slow to import
 
     try:
         wanted = list(distribution.requires or ())
-    except Exception:  # no metadata, or damaged ones: nothing is known
+    except Exception:  # missing or damaged metadata
         return
     for text in wanted:
         found = _REQUIREMENT.fullmatch(text) if isinstance(text, str) else None
@@ -50,7 +50,7 @@ def unmet(distribution: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def satisfies(version: str, specifiers: str) -> bool:
-    """Whether a version is one of those that a comma-separated list of specifiers names.
+    """Whether a version satisfies a comma-separated list of specifiers.
 
     >>> satisfies("0.3.1", ">=0.2,<1"), satisfies("1.0rc1", ">=1.0"), satisfies("1.4.5", "~=1.4.2, !=1.4.5")
     (True, False, False)
@@ -75,7 +75,7 @@ def _holds(have: Key, comparison: str, text: str) -> bool:
         assert whole is not None
         return have >= want and _begins(have, (whole[0], whole[1][:-1]))
     same_release = have[:2] == want[:2]
-    if comparison == "<":  # the pre-releases of a version are no versions below it
+    if comparison == "<":  # pre-releases of a version do not count as lower
         return have < want and not (same_release and want[2] == _FINAL and want[3] < 0)
     if comparison == ">":
         return have > want and not same_release if want[2] == _FINAL and want[3] < 0 else have > want
@@ -92,7 +92,7 @@ _STAGES: Final = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre":
 
 
 def _key(text: str, *, whole: bool = False) -> Key | None:
-    """A version as a tuple that sorts like it: epoch, release, stage, post, dev; ``None`` where it is none."""
+    """Sort key of a version: epoch, release, stage, post, dev; ``None`` if it is not a version."""
     found = _VERSION.fullmatch(text.strip())
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""`Size`: what ``x.shape[i]`` is while a function is traced with open sizes.
+"""`Size`: the class of ``x.shape[i]`` while a function is traced with symbolic sizes.
 
-A spec and the metadata of an op hold `Dim`s, which have no behaviour beyond their algebra. A `Size` is a `Dim` in the
-hands of the user: comparing it asks the trace, which records a guard; a number of it, as ``range`` needs, specialises
-the trace; and as an operand it is a step of the program, so that ``x / x.shape[0]`` asks nothing.
+Specs and the metadata of ops hold `Dim`s, which have no behaviour beyond their algebra. A `Size` wraps a `Dim` for the
+user: a comparison is answered by the trace, which records a guard; conversion to a number, as ``range`` needs,
+specialises the trace; and as an operand it is an equation of the program, so that ``x / x.shape[0]`` adds no guard.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Size:
     """
 
     __slots__ = ("_dim", "_number", "_traces")
-    __array_ufunc__ = None  # NumPy's numbers leave the operator to this class
+    __array_ufunc__ = None  # NumPy scalars defer operators to this class
 
     def __init__(self, dim: Dim) -> None:
         self._dim = dim
@@ -92,8 +92,8 @@ class Size:
         return ask(self.__dim__(), "!=", 0)
 
     def __hash__(self) -> int:
-        # A table keeps what was computed for a key beyond this trace and its guards, and tells two keys apart without
-        # a question: so a key is a number, and with it each size that it is made of.
+        # A table may outlive the trace and its guards, and compares keys without consulting it: a key is therefore
+        # specialised, with every variable of it.
         if self._number is None:
             reason = "hash() (for a key of a dict, a set or a cache)"
             self._number = self._dim.evaluate({str(n): specialise(n, reason) for n in self._dim.bare()})
@@ -133,8 +133,8 @@ class Size:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise TracingError(
-            f"a NumPy array of the size {self._dim} was asked for, which has no number while the function is traced; "
-            "use asarray() of tenferro for a value of the program, or int() to trace once for each size",
+            f"the symbolic size {self._dim} cannot be converted to a NumPy array while the function is traced; use "
+            "tenferro's asarray() for a value of the program, or int() to trace once for each size",
             size=str(self._dim),
         )
 

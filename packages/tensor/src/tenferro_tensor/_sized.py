@@ -1,4 +1,4 @@
-"""`sized`: the mark of kernels that are told their sizes."""
+"""`sized`: marks kernels that receive sizes as arguments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,13 +12,16 @@ Sizes = Callable[..., tuple[Any, ...]]
 
 
 def sized(sizes: Sizes) -> Callable[[KernelMaker], KernelMaker]:
-    """Mark a maker whose kernels take what `sizes` gives as trailing arguments, for numbers as for open sizes.
+    """Mark a kernel maker whose kernels receive sizes as trailing arguments, whether concrete or symbolic.
 
-    The maker never looks at extents: where specs are concrete, its kernels are given their sizes here. So a program
-    for all sizes runs the same code as a single call.
+    The maker never looks at extents; for concrete specs, the sizes are bound here. A program for all sizes thus runs
+    the same code as a single call.
 
     Args:
-        sizes: ``sizes(ins, outs, **params)``, a tuple of extents, of tuples of extents and of other metadata.
+        sizes: ``sizes(ins, outs, **params)`` returns a tuple of extents, tuples of extents and other metadata.
+
+    Returns:
+        A decorator.
 
     >>> import numpy as np
     >>> @sized(lambda ins, outs, *, shape: (shape,))

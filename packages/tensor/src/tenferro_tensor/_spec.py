@@ -21,8 +21,8 @@ MAX_AXES: Final = 64
 """Largest number of axes of an array."""
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
-_references: dict[Any, Any] = _interned.data  # type: ignore[attr-defined]  # read without a call of Python
-# Re-entrant: garbage collection may run a finalizer, and a finalizer may make specs.
+_references: dict[Any, Any] = _interned.data  # type: ignore[attr-defined]  # look-up without a Python-level call
+# Re-entrant: a finalizer may run while the lock is held, and create specs.
 _lock = new_lock()
 
 
@@ -34,9 +34,9 @@ def _extent(d: Any) -> DimLike:
         try:
             n = int(operator.index(d))  # a bool or an IntEnum is its own index
         except TypeError:
-            raise ArgumentError(f"a shape holds integers or symbolic dimensions, not {d!r}", value=repr(d)) from None
+            raise ArgumentError(f"a shape consists of integers or symbolic sizes, not {d!r}", value=repr(d)) from None
     if n.__class__ is int and n < 0:
-        raise ArgumentError(f"a shape holds no negative extents, but {n} was given", value=n)
+        raise ArgumentError(f"extents of a shape cannot be negative, got {n}", value=n)
     return n
 
 
@@ -44,20 +44,20 @@ def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> bool:
     """Whether a shape is symbolic; shapes that NumPy or the machine cannot represent are refused."""
     if len(shape) > MAX_AXES:
         raise ShapeError(
-            f"an array of {len(shape)} axes was asked for, but arrays have at most {MAX_AXES}, as in NumPy; merge axes "
-            "with reshape first",
+            f"an array cannot have {len(shape)} axes; at most {MAX_AXES} are supported, as in NumPy; merge axes with "
+            "reshape first",
             axes=len(shape),
         )
     count, symbolic = 1, False
     for d in shape:
         if d.__class__ is int:
-            count *= d or 1  # as NumPy counts: empty axes make no room for others
+            count *= d or 1  # as in NumPy, empty axes count as 1
         else:
             symbolic = True
     if count * dtype.itemsize > sys.maxsize:
         raise ShapeError(
-            f"an array of {dtype.name} with shape {shape} would have {count} elements, more than memory can be "
-            "addressed for; use smaller extents",
+            f"an array of {dtype.name} with shape {shape} would have {count} elements, more than the address space; "
+            "use smaller extents",
             shape=shape,
         )
     return symbolic

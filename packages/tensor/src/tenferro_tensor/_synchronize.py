@@ -1,4 +1,4 @@
-"""Waiting for work: of one device, or of all."""
+"""Waiting for the work of one device, or of all."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tenferro_tensor.device_runtimes._contracts import wait_for_each
 
 
 def synchronize(device: str | ComputeDevice) -> None:
-    """Wait until a device has done all work that was given to it so far.
+    """Wait until a device has finished all work issued so far.
 
-    Results need no such call: reading one waits for what computes it.
+    Reading a result waits for it without such a call.
 
     Args:
-        device: as in ``"cuda:1"``; every stream of it is waited for.
+        device: device or its name, as in ``"cuda:1"``; all of its streams are waited for.
 
     Raises:
-        AsynchronousError: work failed after it had been accepted; the cause is kept.
+        AsynchronousError: work failed asynchronously; see its cause.
         PlacementError: there is no such device.
 
     >>> synchronize("cpu:0")
@@ -32,10 +32,10 @@ def synchronize(device: str | ComputeDevice) -> None:
 
 
 def synchronize_all() -> None:
-    """Wait until all devices that this process has used have done all work that was given to them so far.
+    """Wait until all devices that this process has used have finished all work issued so far.
 
     Raises:
-        AsynchronousError: work failed after it had been accepted; the first of several, after all have been waited for.
+        AsynchronousError: work failed asynchronously; the first of several failures, after waiting for all devices.
 
     >>> synchronize_all()
     """

@@ -28,8 +28,8 @@ from tenferro_tensor_core import (
 _new = object.__new__
 
 
-MAX_LOOKED_THROUGH: Final = 1 << 14
-"""Elements of an array of integers that are looked through for their bounds."""
+INTERVAL_MAX_SIZE: Final = 1 << 14
+"""Largest integer array, in elements, whose bounds are computed."""
 
 
 class Tensor(TensorBase, Array):
@@ -49,7 +49,7 @@ class Tensor(TensorBase, Array):
     level = 0
 
     def __init__(self) -> None:
-        raise ArgumentError("a Tensor is made by asarray(...), tensor(...) or Tensor.wrap(raw, spec)")
+        raise ArgumentError("Tensor has no public constructor; use asarray(...), tensor(...) or Tensor.wrap(raw, spec)")
 
     @staticmethod
     def wrap(raw: Any, spec: Spec) -> Tensor:
@@ -119,7 +119,7 @@ class Tensor(TensorBase, Array):
 
     def _interval(self) -> Interval:
         spec = self.spec
-        if spec.dtype.kind not in "iu" or not spec.place.on_host or not 0 < spec.size <= MAX_LOOKED_THROUGH:  # type: ignore[operator]
+        if spec.dtype.kind not in "iu" or not spec.place.on_host or not 0 < spec.size <= INTERVAL_MAX_SIZE:  # type: ignore[operator]
             return Interval(None, None)
         return Interval(int(self._data.min()), int(self._data.max()))
 
@@ -148,7 +148,7 @@ class Tensor(TensorBase, Array):
 
 
 _COPIED: Final = (list, tuple, np.generic, *SCALARS)
-"""What NumPy makes an array of its own from; from anything else it may make a view."""
+"""Classes that NumPy copies into a new array; for any other it may create a view."""
 
 
 def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
@@ -206,7 +206,7 @@ def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: b
         raise ArgumentError(f"{x.spec!r} cannot become {goal!r} without a copy, which copy=False forbids")
     out = x if goal.dtype == x.spec.dtype else catalog.convert(x, dtype=goal.dtype)
     out = out if goal.place is out.spec.place else catalog.transfer(out, place=goal.place)
-    # Views and mere changes of the compute device share memory.
+    # Views and changes of the compute device share memory.
     return out if not copy or moved or goal.dtype != x.spec.dtype else out._copied()
 
 
@@ -225,7 +225,7 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
     if shared and place.on_host and (array is x or array.base is not None):
         raw = copied(array) if copy else borrowed(array)
     if not place.on_host:
-        if transfers.watching and array.ndim:  # numbers are arguments of kernels
+        if transfers.watching and array.ndim:  # 0-d arrays are kernel arguments, not transfers
             transfers.book(array.nbytes, HOST.memory_space, place.memory_space)
         raw = get_backend(place.device.kind).upload(array, place.device)
     return Tensor.wrap(raw, Spec(array.shape, array.dtype, place))

@@ -17,10 +17,13 @@ __all__ = ["class_home"]
 
 
 def class_home(package: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` that answers the public names of the array namespace, where that is imported.
+    """A module's ``__getattr__`` that resolves the public names of the array namespace, once that is imported.
 
     Args:
         package: ``__name__`` of the package, for errors.
+
+    Returns:
+        The function.
 
     >>> import tenferro_tensor
     >>> tenferro_tensor.sin is tr.sin

@@ -44,7 +44,10 @@ def direct(form: Callable[..., Any], most: int = DIRECT_MAX_BYTES) -> Callable[[
 
     Args:
         form: the function on raw arrays.
-        most: bytes of the largest array that the form takes.
+        most: bytes of the largest array that the form accepts.
+
+    Returns:
+        A decorator.
     """
 
     def decorate(function: _F) -> _F:
@@ -56,7 +59,7 @@ def direct(form: Callable[..., Any], most: int = DIRECT_MAX_BYTES) -> Callable[[
 
 
 class _Specs:
-    """The table of specs of raw arrays, which C code keeps."""
+    """The cache of specs of raw arrays, which C code keeps."""
 
     name: Final = "specs of raw arrays"
     entries: Final[tuple[Any, ...]] = ()

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Rule(Enum):
-    """Why a device was chosen, in the words of messages and of `explain_dispatch`."""
+    """The rule that chose a device, as messages and `explain_dispatch` state it."""
 
     EXPLICIT = "an explicit device"
     OWN = "the operands' own compute device"
@@ -46,12 +46,12 @@ class Rule(Enum):
 
 
 class Decision(NamedTuple):
-    """The result of `decide`.
+    """A result of `decide`.
 
     Attributes:
         what: name of the op.
-        device: the device that runs it.
-        rule: why.
+        device: the chosen device.
+        rule: the rule that chose it.
         operands: the operands, or their specs.
     """
 
@@ -65,7 +65,7 @@ Recorder = Callable[[Decision], None]
 
 
 class ComputeContext(Protocol):
-    """An execution resource (thread pool, stream and allocator) that pins work to one device."""
+    """An execution resource (thread pool, stream and allocator) bound to one device."""
 
     @property
     def device(self) -> ComputeDevice:
@@ -74,7 +74,7 @@ class ComputeContext(Protocol):
 
 @runtime_checkable
 class Activated(Protocol):
-    """A context that holds more than the name of a device, in force while its scope is open."""
+    """A context that holds more than a device, active while its scope is open."""
 
     def activate(self) -> AbstractContextManager[Any]:
         """A context manager, entered and left with the scope."""
@@ -89,9 +89,15 @@ _scopes = Counted(state, "open_scopes")
 
 
 def compute_device(device: str | ComputeDevice) -> Any:
-    """Context manager: run ops on `device` where their operands do not say otherwise.
+    """Run ops on a device if their operands do not specify one; new tensors are created there too.
 
-    New tensors are created there too. Operands that live elsewhere are an error, never transferred.
+    Operands in memory that the device cannot access are an error; nothing is transferred.
+
+    Args:
+        device: device or its name.
+
+    Returns:
+        A context manager, which returns the device.
 
     >>> with compute_device("cpu:0") as d:
     ...     print(d)
@@ -101,15 +107,33 @@ def compute_device(device: str | ComputeDevice) -> Any:
 
 
 def explicit(device: str | ComputeDevice | None) -> AbstractContextManager[Any]:
-    """Context manager: run the steps that make a value where its ``device=`` says, whatever scope is open."""
+    """Run the operations that create a value where its ``device=`` says, regardless of open scopes.
+
+    Args:
+        device: device, its name, or None.
+
+    Returns:
+        A context manager.
+    """
     return nullcontext() if device is None or not state.open_scopes else compute_device(device)
 
 
 def compute_context(context: ComputeContext) -> Any:
-    """Context manager: run ops with the resources of `context`; an advanced override, ranked after `compute_device`.
+    """Run ops with the resources of a context; an advanced override with lower priority than `compute_device`.
+
+    Args:
+        context: the context.
+
+    Returns:
+        A context manager, which returns the context.
 
     Raises:
-        ArgumentError: `context` names no compute device, as every context does.
+        ArgumentError: `context` has no compute device, hence is no context.
+
+    >>> from tenferro_cpu import CpuContext
+    >>> with compute_context(CpuContext(threads=1)) as context:
+    ...     print(tr.ones(2).device)
+    cpu:0
     """
     if not isinstance(getattr(context, "device", None), ComputeDevice):
         raise ArgumentError(
@@ -129,7 +153,11 @@ def _context_scope(context: ComputeContext) -> Iterator[ComputeContext]:
 
 
 def scoped_device() -> ComputeDevice | None:
-    """The device that an open scope names in this context, if any."""
+    """The device that an open scope selects in this context.
+
+    Returns:
+        The device, or None.
+    """
     return _scoped()[0] if state.open_scopes else None
 
 
@@ -142,16 +170,19 @@ def _scoped() -> tuple[ComputeDevice | None, Rule]:
 
 
 def decide(what: str, operands: Sequence[Any], record: Recorder | None = None) -> ComputeDevice:
-    """The device that runs an op on operands, which are specs or values: rules 2 to 6.
+    """The device that runs an op on operands, by rules 2 to 6.
 
     Args:
         what: name of the op.
-        operands: the operands; Python numbers have no place and are left out.
+        operands: specs or values; Python numbers have no place and are left out.
         record: called with the decision.
 
+    Returns:
+        The device.
+
     Raises:
-        AmbiguousPlacementError: the operands lie in several memory spaces, name several devices, or a scope names a
-            device that does not compute on them.
+        AmbiguousPlacementError: the operands are in several memory spaces, name several devices, or a scope selects a
+            device that cannot access them.
     """
     place = common_place(what, operands)
     scoped, rule = _scoped() if state.open_scopes else (None, Rule.MEMORY)
@@ -172,20 +203,43 @@ def decide(what: str, operands: Sequence[Any], record: Recorder | None = None) -
 
 
 def scoped_context() -> ComputeContext | None:
-    """The resources that an open scope names here, if any."""
+    """The resources that an open scope selects in this context.
+
+    Returns:
+        The compute context, or None.
+    """
     return _context.get() if state.open_scopes else None
 
 
 def recording(record: Recorder) -> Any:
-    """Context manager: call `record` with every decision of this context; every op takes the slow path."""
+    """Call a function with every decision of this context; every op takes the slow path.
+
+    Args:
+        record: called with each `Decision`.
+
+    Returns:
+        A context manager.
+    """
     return _scopes.scope(_recorder, record)
 
 
 def selecting(var: ContextVar[Any], value: Any) -> Any:
-    """Context manager: a variable that selects how things run has a value; fast paths, which do not ask, are left."""
+    """Set a variable that affects how ops run; fast paths, which do not read it, are disabled.
+
+    Args:
+        var: the variable.
+        value: its value.
+
+    Returns:
+        A context manager.
+    """
     return _scopes.scope(var, value)
 
 
 def recorder() -> Recorder | None:
-    """The callback of `recording` in this context, if any; ask only while `state.open_scopes`."""
+    """The callback of `recording` in this context; call it only while `state.open_scopes` is nonzero.
+
+    Returns:
+        The callback, or None.
+    """
     return _recorder.get()

@@ -27,7 +27,15 @@ __all__ = ["OpenStep", "clear_plans", "device_of", "entry_of", "evaluate", "open
 
 
 def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
-    """Run an op on concrete operands in the generic way: whatever they are, and whatever scope is open."""
+    """Run an op on concrete operands by the generic path, whatever scopes are open.
+
+    Args:
+        op: the op.
+        operands: tensors and Python scalars.
+
+    Returns:
+        The tensor, or tuple of tensors.
+    """
     tensor, parts, raws = state.tensor, [], []
     for a in operands:
         concrete = a.__class__ is tensor
@@ -63,7 +71,7 @@ def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
 
 
 def adapted(op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Concrete operands with those numbers made tensors that the kernel cannot take; themselves where it can."""
+    """Convert the Python scalars among concrete operands that the kernel does not accept to tensors."""
     if not op.primitive.elementwise:
         return materialised(operands)
     if all(a.__class__ in SCALARS for a in operands):
@@ -72,7 +80,7 @@ def adapted(op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _observed(op: Op, operands: tuple[Any, ...], entry: Entry, out: Any) -> Any:
-    """The results of an op, told to whoever watches: decisions of this context, lines everywhere."""
+    """The results of an op, after notifying recorders of decisions and source lines."""
     record = recorder()
     if record is not None:
         device_of(op, [a for a in operands if a.__class__ not in SCALARS], record)
@@ -85,7 +93,7 @@ def _observed(op: Op, operands: tuple[Any, ...], entry: Entry, out: Any) -> Any:
 
 
 def _join(op: Op, args: tuple[Any, ...]) -> Any:
-    """Record an op whose metadata hold open sizes with the trace that knows these sizes."""
+    """Record an op with symbolic sizes in its metadata in the trace that owns these sizes."""
     sizes = list(_open_sizes(op.params.values()))
     home = home_of(*sizes)
     if home is None:
@@ -106,9 +114,16 @@ def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
 
 
 def entry_of(op: Op, operands: tuple[Operand, ...]) -> Entry:
-    """How to run an op on operands that are specs, or classes of Python scalars, on the device of this context.
+    """The entry of an op for operands on the device of this context.
 
-    For an element-wise op the kernel broadcasts by itself; only operands of another dtype are converted before it.
+    The kernel of an element-wise op broadcasts; only operands of another dtype are converted before.
+
+    Args:
+        op: the op.
+        operands: specs, or classes of Python scalars.
+
+    Returns:
+        The entry.
     """
     scoped = scoped_device()
     key = (0, *operands) if scoped is None else (scoped, 0, *operands)
@@ -144,13 +159,13 @@ def _made(op: Op, key: tuple[Any, ...], operands: tuple[Operand, ...]) -> Entry:
 
 
 class OpenStep(NamedTuple):
-    """An op on operands with open sizes, and who makes its kernels.
+    """An op on operands with symbolic sizes, and the backend that creates its kernels.
 
     Attributes:
         op: the op.
-        operands: specs of the operands, those that Python scalars stand in for included.
+        operands: specs of the operands, including those of Python scalars.
         outputs: specs of the outputs.
-        backend: the backend that it runs on.
+        backend: the backend.
         device: the device.
     """
 
@@ -162,7 +177,16 @@ class OpenStep(NamedTuple):
 
 
 def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> OpenStep:
-    """Select the device of an op whose operands are in the form of programs: those of an element-wise op alike."""
+    """Select the device of an op whose operands are in program form (broadcast and promoted).
+
+    Args:
+        op: the op.
+        operands: specs, or classes of Python scalars.
+        outs: specs of the outputs.
+
+    Returns:
+        The step.
+    """
     given = [o for o in operands if isinstance(o, Spec)]
     device = device_of(op, given) if given else outs[0].place.device
     specs: Any = targets(op, operands) if op.primitive.elementwise else operands
@@ -170,10 +194,18 @@ def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> 
 
 
 def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -> ComputeDevice:
-    """The device of an op on array operands, which are specs or values.
+    """The device of an op on array operands.
 
-    Scopes have no say where metadata name the place, as they do in creation and transfer; a transfer asks nothing of
-    the pool that its operand names, which may be closed.
+    Scopes have no effect if the metadata name the place, as for creation and transfer. A transfer ignores the pool that
+    its operand names, which may be closed.
+
+    Args:
+        op: the op.
+        operands: specs or values.
+        record: called with the decision.
+
+    Returns:
+        The device.
     """
     if operands and op.primitive.anywhere and len({spec_of(x).place for x in operands}) > 1:
         # In the calling thread, from which the steps of its programs go where they belong.
@@ -193,7 +225,7 @@ def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -
 
 
 def _cast(x: Spec, goal: np.dtype[Any], device: ComputeDevice) -> Callable[[Any], Any]:
-    """What converts an operand: NumPy's own method in main memory, elsewhere the kernel of the device."""
+    """The conversion of an operand: NumPy's method in main memory, else the kernel of the device."""
     if device.kind == "cpu":
         return lambda raw: raw.astype(goal)
     op = catalog.convert.op(dtype=goal)
@@ -211,8 +243,11 @@ def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Callable[[Any], 
 
 
 def plan_stats() -> list[dict[str, Any]]:
-    """Owner, size and bound of the tables of forward plans, one entry for each primitive that has some, and of the
-    tables that array functions keep.
+    """Owner, size and bound of each table of forward plans, one for each primitive, and of the tables of array
+    functions.
+
+    Returns:
+        A list of dictionaries.
 
     >>> _ = tr.asarray([1.0]) + tr.asarray([2.0])
     >>> [row["owner"] for row in plan_stats() if row["owner"] == "forward plans: add"]
@@ -229,7 +264,10 @@ def plan_stats() -> list[dict[str, Any]]:
 
 
 def clear_plans() -> None:
-    """Empty the tables of `plan_stats`; what is needed again is made again."""
+    """Clear the tables of `plan_stats`; entries are recreated when needed.
+
+    >>> clear_plans()
+    """
     for p in primitives():
         for op in p.live_ops():
             op.forget()

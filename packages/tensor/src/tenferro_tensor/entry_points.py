@@ -48,9 +48,15 @@ _lock = new_lock()
 
 
 def installed(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name; where two distributions claim one, `load` refuses that name alone.
+    """The entry points of a group by name; if two distributions claim a name, only `load` of that name fails.
 
-    A name that belongs to tenferro counts only where it is tenferro's.
+    A name that is reserved for tenferro counts only if tenferro provides it.
+
+    Args:
+        group: name of the group.
+
+    Returns:
+        The entry points.
     """
     with _lock, importing():  # metadata of distributions are read by modules that Python imports late
         found = _groups.get(group)
@@ -70,7 +76,15 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
 
 def usurped(group: str, name: str) -> str:
-    """Who claims a name that belongs to a distribution of tenferro, in words; empty where nobody does."""
+    """Text about a distribution that claims a reserved name.
+
+    Args:
+        group: name of the group.
+        name: name of the entry point.
+
+    Returns:
+        The text, empty if no distribution does.
+    """
     ep = _usurpers.get((group, name))
     if ep is None:
         return ""
@@ -78,7 +92,14 @@ def usurped(group: str, name: str) -> str:
 
 
 def load(group: str, name: str) -> Any:
-    """Import what an entry point names: a function.
+    """Import the function that an entry point names.
+
+    Args:
+        group: name of the group.
+        name: name of the entry point.
+
+    Returns:
+        The function.
 
     Raises:
         RegistryError: two distributions claim the name, the distribution needs other versions of tenferro, or the
@@ -105,17 +126,20 @@ def load(group: str, name: str) -> Any:
         what = str(cause) if isinstance(cause, (ImportError, TenferroError)) else f"{type(cause).__name__}: {cause}"
         raise _broken(ep, what) from cause
     if not callable(found):
-        raise _broken(ep, f"it is the {type(found).__name__} {found!r:.60}, where a function is due")
+        raise _broken(ep, f"it is the {type(found).__name__} {found!r:.60}, expected a function")
     return found
 
 
 def made_by(make: Callable[[], Any], guest: str, **details: Any) -> Any:
-    """What a function of a guest makes.
+    """Call a factory of a guest distribution.
 
     Args:
-        make: the function.
-        guest: what it makes and who offers it, for the error.
-        details: attributes of the error.
+        make: the factory.
+        guest: what it creates and who offers it, for the error.
+        details: payload of the error.
+
+    Returns:
+        The result of the factory.
 
     Raises:
         RegistryError: it raises an exception that is not one of tenferro's.
@@ -139,19 +163,40 @@ def rescan() -> None:
 
 
 def owner(ep: EntryPoint) -> str:
-    """Who installed an entry point, in words."""
+    """The distribution that installed an entry point, with its version, as text.
+
+    Args:
+        ep: the entry point.
+
+    Returns:
+        The text.
+    """
     name = _name(ep)
     version = version_of(ep)
     return f"distribution {name}{f' {version}' if version else ''}" if name else "an unnamed distribution"
 
 
 def distribution_of(ep: EntryPoint) -> str:
-    """Name of the distribution that installed an entry point; empty where its metadata do not say."""
+    """Name of the distribution that installed an entry point.
+
+    Args:
+        ep: the entry point.
+
+    Returns:
+        The name; empty if its metadata do not say.
+    """
     return _name(ep)
 
 
 def version_of(ep: EntryPoint) -> str:
-    """Version of the distribution that installed an entry point; empty where its metadata do not say."""
+    """Version of the distribution that installed an entry point.
+
+    Args:
+        ep: the entry point.
+
+    Returns:
+        The version; empty if its metadata do not say.
+    """
     return _said(ep, "version")
 
 
@@ -160,7 +205,7 @@ def _name(ep: EntryPoint) -> str:
 
 
 def _said(ep: EntryPoint, what: str) -> str:
-    """What the metadata of a distribution say; damaged ones raise whatever the parser makes of them."""
+    """An item of the metadata of a distribution; for damaged ones the parser may raise anything."""
     try:
         with importing():
             found = getattr(ep.dist, what)

@@ -20,10 +20,16 @@ _lock = new_lock()
 
 
 def check_family_id(family: str) -> str:
-    """The id, if it has the form ``<distribution>.<op>.v<major>``.
+    """Check that an id has the form ``<distribution>.<op>.v<major>``.
+
+    Args:
+        family: the id.
+
+    Returns:
+        The id.
 
     Raises:
-        RegistryError: it has not.
+        RegistryError: it has another form.
 
     >>> check_family_id("tenferro-linalg.svd.v1")
     'tenferro-linalg.svd.v1'
@@ -38,10 +44,13 @@ def check_family_id(family: str) -> str:
 
 
 def claim(primitive: Any) -> None:
-    """Give a primitive its family id, which is new, or that of an earlier definition by the same code.
+    """Claim the family id of a primitive, which is new or belongs to an earlier definition by the same code.
+
+    Args:
+        primitive: the primitive.
 
     Raises:
-        RegistryError: other code has a primitive of the same id; the text names who brings the two.
+        RegistryError: other code has a primitive with the same id; the text names both.
     """
     family = check_family_id(primitive.family)
     with _lock:
@@ -57,18 +66,29 @@ def claim(primitive: Any) -> None:
 
 
 def member(family: str) -> Any:
-    """The primitive of a family id, or ``None``; the newest one if the same code was run again."""
+    """The primitive of a family id; the newest one if the same code ran again.
+
+    Args:
+        family: the id.
+
+    Returns:
+        The primitive, or None.
+    """
     return _claimed.get(family)
 
 
 def members() -> list[str]:
-    """All claimed family ids, sorted."""
+    """All claimed family ids.
+
+    Returns:
+        The sorted ids.
+    """
     with _lock:
         return sorted(_claimed)
 
 
 def _redefined(old: Any, new: Any) -> bool:
-    """Whether the same code made both: a module that was loaded again, or a cell that was run again."""
+    """Whether the same code created both: a reloaded module, or a cell that ran again."""
     (module, file, name), (module_, file_, name_) = map(_code, (old, new))
     return name == name_ and (module == module_ or file == file_)
 

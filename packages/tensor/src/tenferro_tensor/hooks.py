@@ -28,10 +28,15 @@ _NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion", "batching"
 
 
 def require_hook(hook: str, primitive: Primitive, function: Any) -> None:
-    """Raise unless a registered function can be called as it will be.
+    """Check that a registered function accepts the arguments of its hook.
+
+    Args:
+        hook: name of the hook, a key of `POSITIONAL` or ``"expansion"`` or ``"taylor"``.
+        primitive: the primitive.
+        function: the function.
 
     Raises:
-        RegistryError: it cannot; the text says how it will be called.
+        RegistryError: it does not; the text shows the call.
     """
     positional = primitive.operands if hook in ("expansion", "taylor") else POSITIONAL[hook]
     named = primitive.metadata if hook in _NAMED else ()
@@ -53,7 +58,19 @@ def require_call(
     shown: str,
     named: tuple[str, ...] = (),
 ) -> None:
-    """Raise unless `function` is callable with these arguments."""
+    """Check that a function is callable with given arguments.
+
+    Args:
+        what: the function's role, for the error.
+        primitive: the primitive, for the error.
+        function: the function.
+        positional: positional arguments.
+        shown: the arguments as text.
+        named: names of keyword arguments.
+
+    Raises:
+        RegistryError: it is not.
+    """
     if not callable(function):
         raise RegistryError(f"{what} should be a function {shown}, got {function!r:.80}", primitive=primitive.name)
     taken = _takes(function, positional, named)
@@ -64,7 +81,7 @@ def require_call(
 
 
 def _takes(function: Callable[..., Any], positional: tuple[Any, ...], named: tuple[str, ...]) -> str | None:
-    """Why a call would fail before it begins; ``None`` where it would not, or where nobody can tell."""
+    """Why a call would fail before it begins; ``None`` if it would not, or if the signature is unknown."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # functions in C need not tell

@@ -17,19 +17,38 @@ Identity = tuple[Any, ...]
 
 
 def identity(x: Any) -> Identity:
-    """Equal for objects that stand for the same value, as long as one of them lives and is not assigned to."""
+    """A key that is equal for objects of the same value, while one of them lives and is not assigned to.
+
+    Args:
+        x: value.
+
+    Returns:
+        The key.
+    """
     return x.__class__, id(x._inside), id(x._link), x.spec
 
 
 def apart(x: Any, y: Any) -> Any:
-    """`y`, in an object of its own where it is `x`: a result may be assigned to, and its operand stays."""
+    """`y` as an object other than `x`, so that assigning to a result leaves its operand unchanged.
+
+    Args:
+        x: operand.
+        y: result, perhaps `x` itself.
+
+    Returns:
+        `y`, or an alias of it.
+    """
     return aliased(y) if y is x else y
 
 
 def lend(x: Any) -> Any:
-    """An object for the same value that refuses to be assigned to, for a function that cannot change its caller's.
+    """An alias of a value that refuses assignment, for a function that cannot change its caller's value.
 
-    What is no value is passed on as it is.
+    Args:
+        x: value; any other object is returned itself.
+
+    Returns:
+        The alias.
     """
     if not isinstance(x, ValueBase):
         return x

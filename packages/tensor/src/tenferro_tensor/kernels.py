@@ -35,7 +35,17 @@ _HOST: Final = (np.ndarray, np.generic)
 def kernel_of(
     backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
 ) -> Callable[..., Any]:
-    """`Backend.kernel`; the results of a kernel that is not tenferro's are checked at every call.
+    """`Backend.kernel`; results of kernels that are not tenferro's own are checked at every call.
+
+    Args:
+        backend: the backend.
+        op: the op.
+        ins: specs of the operands.
+        outs: specs of the results.
+        device: device that runs it.
+
+    Returns:
+        A callable on raw arrays, which raises `RegistryError` if a result does not match the inference.
 
     Raises:
         RegistryError: when it is called: a result is not what the inference says.
@@ -50,7 +60,18 @@ def kernel_of(
 def shapeless_kernel_of(
     backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
 ) -> Callable[..., Any]:
-    """As `kernel_of`, for a kernel that is called with operands of other extents: shapes are not checked."""
+    """As `kernel_of`, for operands of other extents: shapes are not checked.
+
+    Args:
+        backend: the backend.
+        op: the op.
+        ins: specs of the operands.
+        outs: specs of the results.
+        device: device that runs it.
+
+    Returns:
+        A callable on raw arrays.
+    """
     run = backend.kernel(op, ins, outs, device)
     if trusted(backend, op, outs):
         return run
@@ -61,7 +82,18 @@ def shapeless_kernel_of(
 def open_kernel_of(
     backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
 ) -> OpenKernel | None:
-    """`Backend.open_kernel`; one that is not tenferro's is passed the shapes of its results too, and is checked."""
+    """`Backend.open_kernel`; one that is not tenferro's own also receives the shapes of its results, and is checked.
+
+    Args:
+        backend: the backend.
+        op: the op.
+        ins: specs of the operands.
+        outs: specs of the results.
+        device: device that runs it.
+
+    Returns:
+        The kernel, or None.
+    """
     kernel = backend.open_kernel(op, ins, outs, device)
     if kernel is None or trusted(backend, op, outs):
         return kernel
@@ -78,7 +110,15 @@ def open_kernel_of(
 
 
 def followed(kernel: Callable[..., Any], sizes: tuple[Any, ...]) -> Callable[..., Any]:
-    """`kernel` with the trailing arguments `sizes`."""
+    """Append constant arguments to the calls of a kernel.
+
+    Args:
+        kernel: the kernel.
+        sizes: the trailing arguments.
+
+    Returns:
+        A callable on raw arrays.
+    """
     if not sizes:
         return kernel
     return lambda *raws: kernel(*raws, *sizes)
@@ -92,7 +132,16 @@ def _require_kernel(op: Op, run: Any, arguments: tuple[Any, ...]) -> None:
 
 
 def trusted(backend: Backend, op: Op, outs: tuple[Spec, ...]) -> bool:
-    """Whether kernel and backend are tenferro's own, and the results are in the memory of that backend."""
+    """Whether kernel and backend are tenferro's own, and the results are in memory of that backend.
+
+    Args:
+        backend: the backend.
+        op: the op.
+        outs: specs of the results.
+
+    Returns:
+        True if results need no check.
+    """
     home = "host" if backend.name == "cpu" else backend.name
     for out in outs:
         if out.place.memory_space.kind != home:
@@ -120,7 +169,15 @@ class Results:
         ]
 
     def checked(self, run: Callable[..., Any], shapes: list[Any]) -> Callable[..., Any]:
-        """The kernel with its results checked against these shapes."""
+        """The kernel, with its results checked.
+
+        Args:
+            run: the kernel.
+            shapes: shapes of the results, `ANY` for unknown ones.
+
+        Returns:
+            A callable on raw arrays.
+        """
         run = _reading(run)
         if self.many or not self.outs[0].place.on_host or shapes[0] is ANY:
             return lambda *raws: self.held(run(*raws), raws, shapes)
@@ -136,12 +193,31 @@ class Results:
         return run_checked
 
     def checked_open(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel for all sizes, which is passed the shapes of its results last."""
+        """The kernel for all sizes, whose last arguments are the shapes of its results.
+
+        Args:
+            run: the kernel.
+
+        Returns:
+            A callable on raw arrays, sizes and shapes.
+        """
         count, run = len(self.outs), _reading(run)
         return lambda *raws: self.held(run(*raws[:-count]), raws, raws[-count:])
 
     def held(self, out: Any, raws: tuple[Any, ...], shapes: Any) -> Any:
-        """The result, or the error that says what is wrong with it."""
+        """Check the results of a call.
+
+        Args:
+            out: result of the kernel.
+            raws: its operands.
+            shapes: shapes of the results.
+
+        Returns:
+            `out`.
+
+        Raises:
+            RegistryError: it does not match the inference.
+        """
         found = out if self.many else (out,)
         if found.__class__ is not tuple or len(found) != len(self.outs):
             self._refuse([_shown(x) for x in found] if isinstance(found, tuple) else [_shown(found)], shapes)
@@ -171,7 +247,7 @@ class Results:
 
 
 def _reading(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that is passed read-only views; NumPy raises where it writes to one."""
+    """A kernel that receives read-only views; NumPy raises if it writes to one."""
     return lambda *raws: run(*[read_only(x) if x.__class__ is np.ndarray else x for x in raws])
 
 

@@ -27,7 +27,15 @@ Makes = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Kernel]
 
 
 def widens(op: Op, specs: Sequence[Spec]) -> bool:
-    """Whether an op on operands and results of these specs computes in float32 what is stored in fewer bits."""
+    """Whether an op computes in float32 on operands or results that are stored in fewer bits.
+
+    Args:
+        op: the op.
+        specs: specs of operands and results.
+
+    Returns:
+        True if conversions are needed.
+    """
     for s in specs:
         if s.narrow:
             return op.primitive.widens and op.params.get("mode") != "set"
@@ -35,15 +43,29 @@ def widens(op: Op, specs: Sequence[Spec]) -> bool:
 
 
 def wide(spec: Spec) -> Spec:
-    """The spec in which a step computes: float32 in place of a narrow type."""
+    """The spec in which an operation computes: float32 instead of a narrow dtype.
+
+    Args:
+        spec: spec of an operand or a result.
+
+    Returns:
+        The spec.
+    """
     return spec.with_(dtype=float32) if spec.narrow else spec
 
 
 def rounded(x: Any, dtype: DType) -> Any:
-    """A Python number as it is beside an array of this dtype: rounded to a narrow one, else itself.
+    """Round a Python number to the narrow dtype of the array operands.
+
+    Args:
+        x: Python number.
+        dtype: dtype of the arrays.
+
+    Returns:
+        The rounded number; `x` itself for other dtypes.
 
     Raises:
-        ArgumentError: it is an integer that no float can hold.
+        ArgumentError: it is an integer beyond the range of floating point.
 
     >>> rounded(0.1, np.dtype("float16")), rounded(3, np.dtype("float16")), rounded(0.1, np.dtype("float32"))
     (0.0999755859375, 3, 0.1)
@@ -61,10 +83,13 @@ def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec,
     """The kernel of an op that `widens`: conversions around the kernel for float32.
 
     Args:
-        make: makes the kernels.
+        make: creates the kernels.
         op: the op.
         ins: specs of the operands.
         outs: specs of the results.
+
+    Returns:
+        A callable on raw arrays.
     """
     run = make(op, tuple(map(wide, ins)), tuple(map(wide, outs)))
     widen = [_conversion(make, s, wide(s)) for s in ins]
@@ -88,7 +113,7 @@ def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec,
 
 
 def _of_few(run: Kernel, widen: list[Kernel | None], narrow: Kernel | None, dtype: DType) -> Kernel:
-    """The same for one or two narrow operands and one result, as most calls have them."""
+    """A faster form for one or two narrow operands and one result, the usual case."""
     wider: Kernel = widen[0]  # type: ignore[assignment]
     back: Kernel = (lambda x: x) if narrow is None else narrow
     if len(widen) == 1:

@@ -41,7 +41,17 @@ __all__ = [
 
 
 def value(x: Any) -> Any:
-    """`x` as a value: a NumPy array or a number becomes a concrete tensor."""
+    """Convert a NumPy array, a number or a size to a value.
+
+    Args:
+        x: any operand.
+
+    Returns:
+        The value; `x` itself if it is one.
+
+    Raises:
+        ArgumentError: it is none of these.
+    """
     if hasattr(x, "spec"):
         return x
     if x.__class__ in SCALARS or isinstance(x, (np.ndarray, np.generic)):
@@ -55,7 +65,15 @@ def value(x: Any) -> Any:
 
 
 def own(host: np.ndarray[Any, Any], place: Place) -> Any:
-    """A tensor of a host array that tenferro itself has just made: nothing is checked or copied."""
+    """A tensor for a host array that tenferro has just created; nothing is checked or copied.
+
+    Args:
+        host: host array.
+        place: place of the result.
+
+    Returns:
+        The tensor.
+    """
     if place is HOST:
         return state.tensor.wrap(host, spec_of_raw(host))
     if place.on_host:
@@ -64,10 +82,18 @@ def own(host: np.ndarray[Any, Any], place: Place) -> Any:
 
 
 def copied(x: Any, y: Any, copy: bool | None) -> Any:
-    """`y`, which is `x` perhaps in another dtype or memory: in memory of its own where `copy` is True.
+    """Apply the argument `copy` to `y`, which is `x`, perhaps in another dtype or memory space.
+
+    Args:
+        x: the original.
+        y: the result.
+        copy: True for a copy, False to forbid one, None for either.
+
+    Returns:
+        `y`, or a copy of it.
 
     Raises:
-        ArgumentError: `copy` is False, but the memory is not that of `x`.
+        ArgumentError: `copy` is False, but memory is not shared.
     """
     if copy is None:
         return y
@@ -80,7 +106,14 @@ def copied(x: Any, y: Any, copy: bool | None) -> Any:
 
 
 def truth(x: Any) -> Any:
-    """Booleans as they are; numbers compared with 0."""
+    """Convert numbers to booleans by comparison with 0.
+
+    Args:
+        x: any operand.
+
+    Returns:
+        A boolean value.
+    """
     if x.__class__ is bool:
         return x
     x = value(x)
@@ -98,12 +131,27 @@ _CONVERT: Final = _Conversions("convert")
 
 
 def converted(x: Any, dtype: DType) -> Any:
-    """A value converted to a dtype without the checks of `astype`; the value itself if it has that dtype."""
+    """Convert a value to a dtype without the checks of `astype`.
+
+    Args:
+        x: value.
+        dtype: the dtype.
+
+    Returns:
+        The value; `x` itself if it has that dtype.
+    """
     return x if x.spec.dtype == dtype else _CONVERT[dtype](x)
 
 
 def alike(*xs: Any) -> list[Any]:
-    """Values in the dtype that the operands promote to; Python numbers among them are weak."""
+    """Convert operands to their promoted dtype; Python numbers are weakly typed.
+
+    Args:
+        xs: operands.
+
+    Returns:
+        A list of values.
+    """
     dtype = common_dtype(list(describe(tuple([x if x.__class__ in SCALARS else value(x) for x in xs]))))
     return [_number(x, dtype, xs) if x.__class__ in SCALARS else converted(value(x), dtype) for x in xs]
 
@@ -120,7 +168,19 @@ def _number(x: Any, dtype: DType, beside: Sequence[Any]) -> Any:
 
 
 def whole(name: str, what: str, n: Any) -> int:
-    """An integer argument."""
+    """Check an integer argument.
+
+    Args:
+        name: name of the function, for errors.
+        what: description of the argument, for errors.
+        n: the argument.
+
+    Returns:
+        A Python integer.
+
+    Raises:
+        ArgumentError: it is not an integer.
+    """
     try:
         return int(operator.index(n))
     except TypeError as cause:
@@ -130,13 +190,37 @@ def whole(name: str, what: str, n: Any) -> int:
 
 
 def size_of(name: str, what: str, n: Any) -> DimLike:
-    """An integer argument that may be a symbolic size."""
+    """Check an integer argument that may be a symbolic size.
+
+    Args:
+        name: name of the function, for errors.
+        what: description of the argument, for errors.
+        n: the argument.
+
+    Returns:
+        An integer or a `Dim`.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
     n = as_size(n)
     return n if isinstance(n, Dim) else whole(name, what, n)
 
 
 def axis_of(name: str, axis: Any, ndim: int) -> int:
-    """One axis, counted from 0."""
+    """Normalise an axis.
+
+    Args:
+        name: name of the function, for errors.
+        axis: the axis; negative ones count from the end.
+        ndim: number of axes.
+
+    Returns:
+        The axis, counted from 0.
+
+    Raises:
+        AxisError: it is out of range.
+    """
     i = whole(name, "axis", axis)
     if not -ndim <= i < ndim:
         seen = f"its axes go from {-ndim} to {ndim - 1}" if ndim else "it has no axes"
@@ -145,7 +229,19 @@ def axis_of(name: str, axis: Any, ndim: int) -> int:
 
 
 def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """Distinct axes, counted from 0; ``None`` means all of them."""
+    """Normalise axes.
+
+    Args:
+        name: name of the function, for errors.
+        axis: axis, axes, or None for all.
+        ndim: number of axes.
+
+    Returns:
+        Distinct axes, counted from 0.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+    """
     if axis is None:
         return tuple(range(ndim))
     if not isinstance(axis, (tuple, list)):
@@ -157,7 +253,17 @@ def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def shape_of(shape: Any) -> tuple[DimLike, ...]:
-    """A shape given as one extent or as a sequence of them."""
+    """Normalise a shape.
+
+    Args:
+        shape: one extent, or a sequence of them.
+
+    Returns:
+        A tuple of integers and `Dim`s.
+
+    Raises:
+        ArgumentError: an extent is not an integer.
+    """
     if (hasattr(shape, "spec") or isinstance(shape, np.ndarray)) and shape.ndim == 1:
         shape = shape.tolist()
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
@@ -177,11 +283,11 @@ def _extent(d: Any) -> DimLike:
         if isinstance(cause, TenferroError):
             raise
         fix = "; divide sizes with //" if isinstance(d, float) else ""
-        raise ArgumentError(f"a shape holds integers or symbolic sizes, not {d!r}{fix}", value=repr(d)) from None
+        raise ArgumentError(f"a shape consists of integers or symbolic sizes, not {d!r}{fix}", value=repr(d)) from None
 
 
 class AxisOps(Table):
-    """The ops of a reducing primitive by (number of axes, axis argument): one look-up finds a known one."""
+    """The ops of a reducing primitive by (number of axes, axis argument), so that a repeated call is one look-up."""
 
     def __init__(self, name: str, primitive: Primitive) -> None:
         super().__init__(name)
@@ -191,7 +297,16 @@ class AxisOps(Table):
         return self.remember(key, self.primitive.op(axes=axes_of(self.name, key[1], key[0])))
 
     def reduce(self, x: Any, axis: Any, keepdims: bool) -> Any:
-        """Reduce `x` over the axes that the argument `axis` names."""
+        """Reduce a value over axes.
+
+        Args:
+            x: value.
+            axis: axis, axes, or None for all.
+            keepdims: keep the reduced axes with extent 1.
+
+        Returns:
+            The reduced value.
+        """
         spec = x.spec
         if axis is not None and axis.__class__ is not int:  # 1.0 and True would find the entry of 1
             axis = axes_of(self.name, axis, spec.ndim)
@@ -201,7 +316,7 @@ class AxisOps(Table):
 
 
 class AlongOps(Table):
-    """The ops of a primitive along one axis by (number of axes, axis argument): one look-up finds a known one.
+    """The ops of a primitive along one axis by (number of axes, axis argument), so that a repeated call is one look-up.
 
     Called with a value and the argument `axis`, it applies the primitive.
     """
@@ -223,7 +338,16 @@ _KEPT: Final = Table("axes that are kept")
 
 
 def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
-    """A reduced value with the reduced axes put back, with extent 1."""
+    """Restore the reduced axes of a value, with extent 1.
+
+    Args:
+        reduced: the reduced value.
+        spec: spec of the operand.
+        axes: the reduced axes.
+
+    Returns:
+        The reshaped value.
+    """
     key = spec.shape, axes
     op = None if spec.symbolic else _KEPT.get(key)
     if op is None:
@@ -234,33 +358,79 @@ def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
 
 
 def count(x: Any, axes: Sequence[int]) -> Any:
-    """Number of elements that a reduction of `x` over `axes` combines: an integer, for open extents a 0-d value."""
+    """Number of elements that a reduction combines.
+
+    Args:
+        x: operand.
+        axes: the reduced axes.
+
+    Returns:
+        An integer; a 0-d value for symbolic extents.
+    """
     return number(math.prod([x.spec.shape[a] for a in axes]), x.spec.place)
 
 
 def extent(x: Any, axis: int) -> Any:
-    """Extent of an axis as an operand: an integer, or a 0-d value for a symbolic extent."""
+    """Extent of an axis as an operand.
+
+    Args:
+        x: value.
+        axis: the axis.
+
+    Returns:
+        An integer; a 0-d value for a symbolic extent.
+    """
     return number(x.spec.shape[axis], x.spec.place)
 
 
 def empty_extent(d: DimLike) -> bool:
-    """Whether an extent is 0; a symbolic one adds a guard only if its example is 0."""
+    """Whether an extent is 0; a symbolic one adds a guard only if its example is 0.
+
+    Args:
+        d: the extent.
+
+    Returns:
+        The answer.
+    """
     return d == 0 or (likely(d, "==", 0) and ask(d, "==", 0))
 
 
 def number(d: DimLike, place: Place) -> Any:
-    """A size as an operand: an integer, or a 0-d value for a symbolic size."""
+    """A size as an operand.
+
+    Args:
+        d: the size.
+        place: place of the value.
+
+    Returns:
+        An integer; a 0-d value for a symbolic size.
+    """
     return catalog.dim_value(size=d, place=place) if isinstance(d, Dim) else d
 
 
 def positions(x: Any, axis: int) -> Any:
-    """Own index along `axis`: integers of the shape of `x` with extents 1 on the other axes."""
+    """Indices along an axis, which broadcast with `x`.
+
+    Args:
+        x: value.
+        axis: the axis.
+
+    Returns:
+        int64 value of the shape of `x`, with extent 1 on the other axes.
+    """
     shape = tuple([d if a == axis else 1 for a, d in enumerate(x.spec.shape)])
     return catalog.iota(shape=shape, dtype=int64, axis=axis, place=x.spec.place)
 
 
 def host_elements(x: Any) -> np.ndarray[Any, Any] | None:
-    """The elements of a value that is concrete and lies in main memory, without a transfer; else ``None``."""
+    """The elements of a concrete value in main memory, without a transfer.
+
+    Args:
+        x: value, or host data.
+
+    Returns:
+        A host array, or None.
+    """
     if not hasattr(x, "spec"):
         return np.asarray(x)
     if not x.spec.place.on_host:
@@ -272,7 +442,14 @@ def host_elements(x: Any) -> np.ndarray[Any, Any] | None:
 
 
 def known_integer(x: Any) -> Any:
-    """A 0-d integer value as the integer, where its element is known without a transfer; anything else as it is."""
+    """The number of a 0-d integer value that is concrete and in main memory.
+
+    Args:
+        x: any operand.
+
+    Returns:
+        The integer; any other operand itself.
+    """
     if not hasattr(x, "spec") or x.spec.ndim or x.spec.dtype.kind not in "iu":
         return x
     host = host_elements(x)
@@ -280,7 +457,14 @@ def known_integer(x: Any) -> Any:
 
 
 def linear_form(x: Any) -> LinearForm | None:
-    """An integer, a size or a 0-d integer value as a constant plus multiples of variables, where that is known."""
+    """An integer operand as a constant plus multiples of program variables.
+
+    Args:
+        x: integer, size or 0-d integer value.
+
+    Returns:
+        The form, or None if it is unknown.
+    """
     x = as_size(x)
     if not hasattr(x, "spec"):
         return LinearForm({}, x if isinstance(x, Dim) else operator.index(x))
@@ -288,7 +472,17 @@ def linear_form(x: Any) -> LinearForm | None:
 
 
 def require_concrete(x: Any, name: str, way_out: str, *, what: str = "size") -> None:
-    """Raise where the size (or what else is said) of a result depends on elements that are not known yet."""
+    """Check that the elements that determine the size of a result are known.
+
+    Args:
+        x: value.
+        name: name of the function, for errors.
+        way_out: alternative, for the error.
+        what: the unknown property, for the error.
+
+    Raises:
+        TracingError: they are not known while tracing or under vmap.
+    """
     try:
         x._concrete()
     except TracingError as cause:

@@ -23,31 +23,40 @@ EVERYWHERE: Final = os.environ.get(VARIABLE, "0") not in ("", "0")
 OURS: Final = ("tenferro_", "numpy.")
 """Prefixes of modules that are not user code; a line is attributed to whatever calls them."""
 
-BOUND: Final = 4096
+PRUNE_MIN_ENTRIES: Final = 4096
 """Number of entries above which those of deleted tensors are dropped."""
 
 
 class _Table:
-    """Lines by the identity of tensors, which have no hash; an entry counts while its weak reference is that tensor."""
+    """Source lines by the id of tensors, which are unhashable; an entry is valid while its weak reference is that
+    tensor.
+    """
 
     __slots__ = ("entries", "most")
 
     def __init__(self) -> None:
         self.entries: dict[int, tuple[ref[Any], CodeType, int]] = {}
-        self.most = BOUND
+        self.most = PRUNE_MIN_ENTRIES
 
     def tidy(self) -> None:
-        """Drop the entries of tensors that are gone; what other threads add meanwhile may go, too."""
+        """Drop the entries of deleted tensors; entries that other threads add meanwhile may be lost."""
         entries = self.entries.copy()  # in one step, which iterating over the items is not
         self.entries = {key: entry for key, entry in entries.items() if entry[0]() is not None}
-        self.most = max(BOUND, 2 * len(self.entries))
+        self.most = max(PRUNE_MIN_ENTRIES, 2 * len(self.entries))
 
 
 _table: Final = _Table()
 
 
 def user_frame(depth: int = 1) -> Any:
-    """The innermost frame outside of tenferro, ``None`` where there is none."""
+    """The innermost frame outside tenferro.
+
+    Args:
+        depth: number of frames to skip.
+
+    Returns:
+        The frame, or None.
+    """
     frame: Any = sys._getframe(depth)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(OURS):
         frame = frame.f_back
@@ -55,13 +64,24 @@ def user_frame(depth: int = 1) -> Any:
 
 
 def user_line() -> str:
-    """File and line of the user's code that is running, empty where there is none."""
+    """File and line of the running user code.
+
+    Returns:
+        The text; empty if there is none.
+    """
     frame = user_frame(2)
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def noted(x: Any) -> Any:
-    """`x`, its concrete value remembered as made by the running line of user code; traced values know theirs."""
+    """Attribute the concrete value of `x` to the running line of user code; traced values record their own.
+
+    Args:
+        x: value.
+
+    Returns:
+        `x`.
+    """
     inside = x
     while inside.level:
         inside = getattr(inside, "value", None)
@@ -77,7 +97,14 @@ def noted(x: Any) -> Any:
 
 
 def aliased(x: Any) -> Any:
-    """Another object for the same value, made at the same line: assigning to one leaves the other."""
+    """Another object for the same value and source line: assigning to one does not affect the other.
+
+    Args:
+        x: value.
+
+    Returns:
+        The alias.
+    """
     z = x._alias()
     entries = _table.entries
     if id(x) in entries:
@@ -88,7 +115,14 @@ def aliased(x: Any) -> Any:
 
 
 def line_of(x: Any) -> str:
-    """The line that a concrete tensor was noted with, ``file.py:12``; empty where it is unknown."""
+    """The source line attributed to a concrete tensor, ``file.py:12``.
+
+    Args:
+        x: tensor.
+
+    Returns:
+        The text; empty if it is unknown.
+    """
     entry = _table.entries.get(id(x))
     if entry is None or entry[0]() is not x:
         return ""
@@ -97,5 +131,12 @@ def line_of(x: Any) -> str:
 
 
 def made_at(line: str) -> str:
-    """A clause for messages that says where an operand was made; `line` is empty where that is unknown."""
+    """A clause for messages about where an operand was created.
+
+    Args:
+        line: source line, or an empty text.
+
+    Returns:
+        The clause.
+    """
     return f"made at {line}" if line else f"made by an operation ({VARIABLE}=1 tells its line)"

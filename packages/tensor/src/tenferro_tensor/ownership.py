@@ -26,7 +26,14 @@ POOLED_MIN_BYTES: Final = 1 << 17
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A view of an array that NumPy refuses to make writable; the array, and what it is a view of, become read-only."""
+    """A read-only view that NumPy refuses to make writable; the array and its bases become read-only.
+
+    Args:
+        array: host array.
+
+    Returns:
+        The view.
+    """
     if array.flags.writeable or array.base is not None:
         owner: Any = array
         while owner.__class__ is np.ndarray:
@@ -36,7 +43,14 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def borrowed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A read-only view of memory that somebody else may write to; attributes set on `array` do not reach it."""
+    """A read-only view of memory that others may write to; attributes set on `array` do not affect it.
+
+    Args:
+        array: host array.
+
+    Returns:
+        The view.
+    """
     if array.dtype.kind == "V":  # bfloat16, which the buffer protocol has no format for
         return borrowed(array.view(np.uint16)).view(array.dtype)
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
@@ -45,7 +59,13 @@ def borrowed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def is_owned(raw: Any) -> bool:
     """Whether nobody else can write to a raw array.
 
-    True of NumPy's scalars, and of arrays of accelerators, which share memory only where DLPack brought them in.
+    True for NumPy scalars and for arrays of accelerators, which share memory only through DLPack.
+
+    Args:
+        raw: raw array.
+
+    Returns:
+        True if the library owns the memory.
     """
     if raw.__class__ is not np.ndarray:
         return True
@@ -55,7 +75,14 @@ def is_owned(raw: Any) -> bool:
 
 
 def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy of the same layout."""
+    """A copy with the same layout.
+
+    Args:
+        array: host array.
+
+    Returns:
+        The copy.
+    """
     if array.nbytes >= POOLED_MIN_BYTES:
         with suppress(BackendUnavailableError):
             return get_backend("cpu").copied(array)
@@ -63,9 +90,15 @@ def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def owned(x: Any) -> Any:
-    """`x`, which a derivative or a program is about to keep; if its memory is borrowed, the tensor copies it first.
+    """Copy borrowed memory of a tensor that a derivative or a program is about to keep.
 
     The tensor itself keeps the copy, so that it is made once.
+
+    Args:
+        x: value.
+
+    Returns:
+        `x`.
     """
     raw: Any = getattr(x, "_data", None)
     if raw.__class__ is np.ndarray and raw.base is not None and not is_owned(raw):
@@ -74,7 +107,7 @@ def owned(x: Any) -> Any:
 
 
 def _copy(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy of the same layout; axes that repeat one element still do."""
+    """A copy with the same layout; repeated axes stay repeated."""
     narrow = raw[tuple([slice(1) if step == 0 else slice(None) for step in raw.strides])]
     copy = copied(narrow)
     return copy if narrow.shape == raw.shape else np.broadcast_to(copy, raw.shape)

@@ -48,7 +48,16 @@ Operand = Spec | type
 
 
 def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
-    """The shape that operands of the given shapes broadcast to: aligned at the right, extents equal or 1.
+    """The common shape of operands: axes are aligned at the right, and extents are equal or 1.
+
+    Args:
+        shapes: shapes of the operands.
+
+    Returns:
+        The broadcast shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> broadcast_shapes((4, 1), (3,))
     (4, 3)
@@ -87,7 +96,14 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
 
 
 def common_dtype(operands: list[Operand]) -> np.dtype[Any]:
-    """NumPy's promotion over array operands, then over the classes of weak Python scalars."""
+    """The promoted dtype of array operands and weakly typed Python scalars.
+
+    Args:
+        operands: specs, or classes of Python scalars.
+
+    Returns:
+        The dtype.
+    """
     arrays = [o.dtype for o in operands if isinstance(o, Spec)]
     scalars = [o for o in operands if not isinstance(o, Spec)]
     if not arrays:
@@ -99,7 +115,15 @@ def common_dtype(operands: list[Operand]) -> np.dtype[Any]:
 
 
 def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
-    """Specs that the operands of an element-wise op are brought to; a scalar's is the one that it stands in for."""
+    """Specs to which the operands of an element-wise op are converted and broadcast.
+
+    Args:
+        op: the op.
+        operands: specs, or classes of Python scalars.
+
+    Returns:
+        One spec for each operand.
+    """
     p, first = op.primitive, operands[0]
     if isinstance(first, Spec) and p.chooser is None and operands == (first,) * len(operands):
         if first.inexact or p.domain not in ("inexact", "floating"):
@@ -121,18 +145,40 @@ def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
 
 
 def describe(args: tuple[Any, ...]) -> tuple[Operand, ...]:
-    """Specs of the operands, classes of the Python scalars among them."""
+    """Represent operands by their specs, or by the classes of Python scalars.
+
+    Args:
+        args: operands.
+
+    Returns:
+        A tuple.
+    """
     return tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in args])
 
 
 def normalised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of an element-wise op brought to one shape and dtype by explicit steps; scalars are left alone."""
+    """Convert and broadcast the operands of an element-wise op by explicit operations; Python scalars are kept.
+
+    Args:
+        op: the op.
+        args: operands.
+
+    Returns:
+        The operands.
+    """
     goal = targets(op, describe(args))
     return tuple([a if a.__class__ in SCALARS else brought(a, t) for a, t in zip(args, goal, strict=True)])
 
 
 def materialised(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of an op that is not element-wise; Python scalars become 0-d tensors of the dtype they adapt to."""
+    """Convert the Python scalars among the operands of an op that is not element-wise to 0-d tensors.
+
+    Args:
+        args: operands.
+
+    Returns:
+        The operands.
+    """
     for a in args:
         if a.__class__ in SCALARS:
             break
@@ -151,10 +197,17 @@ def materialised(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def brought(x: Any, goal: Spec) -> Any:
-    """A value converted to the dtype and broadcast to the shape of `goal`, in the form that programs use.
+    """Convert a value to the dtype of `goal` and broadcast it to its shape, in program form.
 
-    Axes of extent 1 that grow are dropped by a reshape first, so that ``broadcast_in_dim`` never stretches an axis
-    and its transpose is a plain reduction.
+    Axes of extent 1 that grow are dropped by a reshape first, so that ``broadcast_in_dim`` never stretches an axis and
+    its transpose is a plain reduction.
+
+    Args:
+        x: value.
+        goal: the spec.
+
+    Returns:
+        The value.
     """
     if x.spec.dtype != goal.dtype:
         x = catalog.convert(x, dtype=goal.dtype)
@@ -169,23 +222,44 @@ def brought(x: Any, goal: Spec) -> Any:
 
 
 def stretched(d: DimLike, goal: DimLike) -> bool:
-    """Whether an axis of extent `d` is broadcast to `goal` from extent 1, rather than having the extent `goal`."""
+    """Whether an axis is broadcast from extent 1, rather than having the target extent.
+
+    Args:
+        d: extent of the axis.
+        goal: target extent.
+
+    Returns:
+        The answer.
+    """
     if d is goal or d == goal:
         return False
     return d == 1 or (not likely(d, "==", goal) and ask(d, "==", 1))
 
 
 def broadcasts_to(shape: tuple[DimLike, ...], goal: tuple[DimLike, ...]) -> bool:
-    """Whether values of a shape can be repeated to another: aligned at the right, extents equal or 1."""
+    """Whether a shape broadcasts to another.
+
+    Args:
+        shape: the shape.
+        goal: target shape.
+
+    Returns:
+        The answer.
+    """
     lead = len(goal) - len(shape)
     return lead >= 0 and all(stretched(d, e) or ask(d, "==", e) for d, e in zip(shape, goal[lead:], strict=True))
 
 
 def keep_imaginary(what: str, source: DType, target: DType) -> None:
-    """Refuse the step from complex to real numbers, which drops half of the data.
+    """Refuse the conversion from complex to real numbers.
+
+    Args:
+        what: the operation, for the error.
+        source: dtype to convert from.
+        target: dtype to convert to.
 
     Raises:
-        DTypeError: it is that step.
+        DTypeError: the conversion drops the imaginary part.
     """
     if source.kind == "c" and target.kind not in "cb":
         raise DTypeError(

@@ -11,10 +11,10 @@ TABLES: Final[list["Table | EntryTable"]] = []
 
 
 class Table(dict[Any, Any]):
-    """A dictionary that starts anew when it is full; its entries are results of pure functions.
+    """A dictionary that is cleared when it is full; its entries are results of pure functions.
 
     Attributes:
-        name: what it holds.
+        name: description of its contents.
         bound: largest number of entries.
     """
 
@@ -24,7 +24,15 @@ class Table(dict[Any, Any]):
         TABLES.append(self)
 
     def remember(self, key: Any, entry: Any) -> Any:
-        """Keep and return an entry."""
+        """Store an entry.
+
+        Args:
+            key: the key.
+            entry: the entry.
+
+        Returns:
+            The entry.
+        """
         if len(self) >= self.bound:
             self.clear()
         self[key] = entry
@@ -36,10 +44,10 @@ class Table(dict[Any, Any]):
 
 
 class EntryTable(OpBase):
-    """Entries of ops under the name of a function that chooses among these ops.
+    """Entries of several ops, under the name of a function that selects among these ops.
 
     Attributes:
-        name: what it holds.
+        name: description of its contents.
     """
 
     __slots__ = ("name",)
@@ -49,15 +57,29 @@ class EntryTable(OpBase):
         TABLES.append(self)
 
     def evaluate(self, operands: tuple[Any, ...]) -> Any:
-        """Call the function with concrete operands."""
+        """Call the function with concrete operands.
+
+        Args:
+            operands: the operands.
+
+        Returns:
+            The result.
+        """
         return self.generic(operands)
 
     def generic(self, operands: tuple[Any, ...]) -> Any:
-        """Call the function with operands of any kind."""
+        """Call the function with operands of any kind.
+
+        Args:
+            operands: the operands.
+
+        Returns:
+            The result.
+        """
         raise NotImplementedError
 
     def clear(self) -> None:
-        """Drop all entries."""
+        """Remove all entries."""
         self.forget()
 
     def stats(self) -> dict[str, int]:

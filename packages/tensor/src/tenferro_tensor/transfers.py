@@ -28,10 +28,10 @@ class Move(NamedTuple):
     """One transfer.
 
     Attributes:
-        nbytes: its bytes, ``None`` where they depend on sizes that are not known yet.
-        source: the memory that it reads.
-        target: the memory that it writes.
-        line: the user's line, empty where it is unknown.
+        nbytes: number of bytes; ``None`` if it depends on unknown sizes.
+        source: memory space to read.
+        target: memory space to write.
+        line: the user's source line; empty if unknown.
     """
 
     nbytes: int | None
@@ -56,19 +56,29 @@ _scopes = Counted(sys.modules[__name__], "watching")
 
 
 def booking(add: Add) -> Any:
-    """Context manager: call `add` with every transfer of this context, beside the logs that are open already."""
+    """Call a function with every transfer of this context, in addition to the logs that are already open.
+
+    Args:
+        add: called with each `Move`.
+
+    Returns:
+        A context manager.
+    """
     return _scopes.scope(_told, (*_told.get(), add))
 
 
 def no_transfers() -> Any:
-    """Context manager: what would move data between memories raises instead.
+    """Forbid moving data between memory spaces.
 
-    A compiled program and a backward sweep raise before their first step. Changing the compute device of a value moves
-    nothing, and numbers may be passed to kernels.
+    A compiled program or a backward pass that would move data raises before it starts. Changing the compute device of a
+    value moves nothing, and numbers may be passed to kernels.
+
+    Returns:
+        A context manager.
 
     Raises:
-        TransferForbiddenError: names the line, the direction and the bytes; of a gradient, the line of the transfer
-            that it goes back through.
+        TransferForbiddenError: inside, if data would move; names the line, the direction and the bytes. For a gradient,
+            it names the line of the transfer that it reverses.
 
     >>> with no_transfers():
     ...     tr.asarray([1.0, 2.0]).with_compute_device("cpu:0") * 2.0
@@ -78,13 +88,24 @@ def no_transfers() -> Any:
 
 
 def forbidding() -> bool:
-    """Whether transfers are forbidden in this context."""
+    """Whether transfers are forbidden in this context.
+
+    Returns:
+        The answer.
+    """
     return bool(watching) and _forbidden.get()
 
 
 @contextmanager
 def blaming(line: str) -> Iterator[None]:
-    """Context manager: attribute transfers to `line`; those of gradients belong to the transfer that they reverse."""
+    """Attribute transfers to a source line; those of gradients belong to the transfer that they reverse.
+
+    Args:
+        line: the line.
+
+    Returns:
+        A context manager.
+    """
     token = _blamed.set(line)
     try:
         yield
@@ -93,11 +114,14 @@ def blaming(line: str) -> Iterator[None]:
 
 
 def require_allowed(moves: Iterable[Move], what: str = "") -> None:
-    """Raise if there are moves although transfers are forbidden.
+    """Raise if there are transfers although they are forbidden.
 
     Args:
-        moves: what would be moved.
-        what: of what they are part, as the end of a sentence; that has not begun then.
+        moves: the transfers.
+        what: the operation they are part of, which has not started, as the end of a sentence.
+
+    Raises:
+        TransferForbiddenError: transfers are forbidden here.
     """
     if forbidding():
         for move in moves:
@@ -112,12 +136,12 @@ def require_allowed(moves: Iterable[Move], what: str = "") -> None:
 
 
 def book(nbytes: int, source: MemorySpace, target: MemorySpace, line: str = "") -> None:
-    """Record a transfer that is about to be made in the open logs, or refuse it.
+    """Record a transfer that is about to start in the open logs, or refuse it.
 
     Args:
         nbytes: bytes to move.
-        source: the memory that they are in.
-        target: the memory that they go to.
+        source: memory space to read.
+        target: memory space to write.
         line: the user's line; by default the running one.
 
     Raises:
@@ -131,7 +155,17 @@ def book(nbytes: int, source: MemorySpace, target: MemorySpace, line: str = "") 
 
 
 def book_raw(source: MemorySpace, target: MemorySpace, line: str, raw: Any) -> None:
-    """`book` for the bytes of a raw array."""
+    """`book` for a raw array.
+
+    Args:
+        source: memory space to read.
+        target: memory space to write.
+        line: the user's line; by default the running one.
+        raw: raw array.
+
+    Raises:
+        TransferForbiddenError: transfers are forbidden here.
+    """
     if watching:
         book(prod(raw.shape) * raw.dtype.itemsize, source, target, line)
 
@@ -141,8 +175,8 @@ class Booked:
 
     Attributes:
         run: the kernel, of one operand.
-        source: the memory that it reads.
-        target: the memory that it writes.
+        source: memory space to read.
+        target: memory space to write.
     """
 
     __slots__ = ("run", "source", "target")

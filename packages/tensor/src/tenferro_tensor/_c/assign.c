@@ -1,4 +1,4 @@
-/* `x[key] = values` where nothing has to be decided: the memory of a tensor that nobody else holds is written to. */
+/* The fast path of `x[key] = values`: writes to the memory of a tensor that nothing else refers to. */
 #include "_c/values.h"
 
 static PyObject *assign_name;
@@ -22,7 +22,7 @@ static int on_host(Value *x)
     return x->spec != NULL && ON_HOST(x->spec);
 }
 
-/* The key as NumPy takes it, borrowed; NULL where it is for Python to judge. */
+/* The raw form of a key, borrowed; NULL for the slow path in Python. */
 static PyObject *host_key(PyObject *key)
 {
     if (is_basic(key)) {
@@ -38,7 +38,7 @@ static PyObject *host_key(PyObject *key)
     return PyArray_ISBOOL(indices) || PyArray_ISINTEGER(indices) ? key : NULL;
 }
 
-/* Values that an array takes as they are, borrowed; NULL where it is for Python to judge. */
+/* Values that an array accepts without conversion, borrowed; NULL for the slow path in Python. */
 static PyObject *host_values(PyArrayObject *raw, PyObject *values)
 {
     int type = PyArray_TYPE(raw), is_complex = type == NPY_CDOUBLE || type == NPY_CFLOAT;
@@ -67,8 +67,8 @@ static PyObject *host_values(PyArrayObject *raw, PyObject *values)
     return Py_IS_TYPE(values, PyArray_DESCR(raw)->typeobj) ? values : NULL;
 }
 
-/* Write to the memory of a tensor: 1, or 0 where that is for Python to do, or to refuse, and nothing has been changed;
-   -1 with an exception. NumPy looks for mistakes before it writes. */
+/* Write to the memory of a tensor: 1; 0 for the slow path, with nothing changed; -1 with an exception. NumPy validates
+   its arguments before it writes. */
 static int write_to(PyObject *self, PyObject *key, PyObject *values)
 {
     Value *x = (Value *)self;
@@ -92,11 +92,11 @@ static int write_to(PyObject *self, PyObject *key, PyObject *values)
     if (!done && !PyErr_ExceptionMatches(PyExc_Exception)) {
         return -1;
     }
-    PyErr_Clear(); /* Python words the error */
+    PyErr_Clear(); /* Python raises the typed error */
     return done;
 }
 
-/* Whether nobody can see what is assigned to an object: it is on the stack of the caller only. */
+/* Whether an object is a temporary, referenced by the caller's stack only, so that an assignment to it is lost. */
 static int is_lost(PyObject *self)
 {
 #if PY_VERSION_HEX >= 0x030E0000

@@ -1,7 +1,7 @@
 /* `backward`: the loop of the backward pass. Its Python twin is in _interpreted.py. */
 #include "_c/values.h"
 
-/* Nodes that wait to be visited, the newest first: a binary heap that holds references. */
+/* The nodes to visit, newest first: a binary heap of owned references. */
 typedef struct {
     Node **nodes;
     Py_ssize_t count, room;
@@ -27,7 +27,7 @@ static int heap_push(Heap *h, Node *node)
     return 1;
 }
 
-/* The newest node; the reference is handed over. */
+/* Remove and return the newest node, with its reference. */
 static Node *heap_pop(Heap *h)
 {
     Node *newest = h->nodes[0], *last = h->nodes[--h->count];
@@ -57,13 +57,13 @@ static void heap_free(Heap *h)
 static int refuse(PyObject *node)
 {
     PyErr_Format(PyExc_TypeError,
-                 "the graph holds %R where a node with a vjp and a tuple of older parents is due; nodes belong to the "
-                 "library: record the value anew, and leave them as they are", node);
+                 "the graph contains %R instead of a node with a vjp and a tuple of older parents; nodes belong to the "
+                 "library: record the value again, and do not modify them", node);
     return 0;
 }
 
-/* Put an inner node on the heap; leaves keep their cotangents. */
-static int wait_for(Heap *h, PyObject *node)
+/* Push an inner node; leaves keep their cotangents. */
+static int enqueue(Heap *h, PyObject *node)
 {
     if (!PyObject_TypeCheck(node, &Node_Type) || ((Node *)node)->vjp == NULL) {
         return refuse(node);
@@ -72,7 +72,7 @@ static int wait_for(Heap *h, PyObject *node)
 }
 
 /* Add a cotangent to that of a parent. */
-static int give(Heap *h, PyObject *cotangents, Node *node, PyObject *parent, PyObject *c)
+static int accumulate(Heap *h, PyObject *cotangents, Node *node, PyObject *parent, PyObject *c)
 {
     PyObject *have = PyDict_GetItemWithError(cotangents, parent);
     if (have == NULL) {
@@ -80,9 +80,9 @@ static int give(Heap *h, PyObject *cotangents, Node *node, PyObject *parent, PyO
             return 0;
         }
         if (!PyObject_TypeCheck(parent, &Node_Type) || ((Node *)parent)->seq >= node->seq) {
-            return refuse((PyObject *)node); /* a cycle would go on for ever */
+            return refuse((PyObject *)node); /* a cycle would never end */
         }
-        return PyDict_SetItem(cotangents, parent, c) == 0 && wait_for(h, parent);
+        return PyDict_SetItem(cotangents, parent, c) == 0 && enqueue(h, parent);
     }
     Py_INCREF(have);
     PyObject *sum = PyNumber_Add(have, c);
@@ -92,12 +92,12 @@ static int give(Heap *h, PyObject *cotangents, Node *node, PyObject *parent, PyO
     return kept;
 }
 
-static int give_all(Heap *h, PyObject *cotangents, Node *node, PyObject *parents, PyObject *pulled)
+static int accumulate_all(Heap *h, PyObject *cotangents, Node *node, PyObject *parents, PyObject *found)
 {
-    Py_ssize_t n = Py_MIN(PyTuple_GET_SIZE(parents), PyTuple_GET_SIZE(pulled));
+    Py_ssize_t n = Py_MIN(PyTuple_GET_SIZE(parents), PyTuple_GET_SIZE(found));
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *c = PyTuple_GET_ITEM(pulled, i);
-        if (c != Py_None && !give(h, cotangents, node, PyTuple_GET_ITEM(parents, i), c)) {
+        PyObject *c = PyTuple_GET_ITEM(found, i);
+        if (c != Py_None && !accumulate(h, cotangents, node, PyTuple_GET_ITEM(parents, i), c)) {
             return 0;
         }
     }
@@ -105,7 +105,7 @@ static int give_all(Heap *h, PyObject *cotangents, Node *node, PyObject *parents
 }
 
 /* The cotangents of the parents, as a tuple. */
-static PyObject *pulled_through(PyObject *vjp, PyObject *g, PyObject *saved)
+static PyObject *parent_cotangents(PyObject *vjp, PyObject *g, PyObject *saved)
 {
     PyObject *args[] = {NULL, g, saved}, *found;
     if (Py_IS_TYPE(vjp, &Steps_Type)) {
@@ -118,7 +118,7 @@ static PyObject *pulled_through(PyObject *vjp, PyObject *g, PyObject *saved)
     return found;
 }
 
-/* Say which node failed, under the exception that is set. */
+/* Append the failed node, preserving the current exception. */
 static void note_failure(PyObject *failed, Node *node)
 {
     PyObject *type, *value, *traceback;
@@ -129,7 +129,7 @@ static void note_failure(PyObject *failed, Node *node)
     PyErr_Restore(type, value, traceback);
 }
 
-/* Let go of what a node holds. */
+/* Drop the references of a node. */
 static int released(Node *node, PyObject *release)
 {
     PyObject *none = PyTuple_New(0);
@@ -146,7 +146,7 @@ static int released(Node *node, PyObject *release)
     return 1;
 }
 
-/* Carry the cotangent of one node to its parents. */
+/* Propagate the cotangent of one node to its parents. */
 static int visit(Heap *h, PyObject *cotangents, Node *node, PyObject *failed)
 {
     PyObject *g = Py_XNewRef(PyDict_GetItemWithError(cotangents, (PyObject *)node));
@@ -154,20 +154,20 @@ static int visit(Heap *h, PyObject *cotangents, Node *node, PyObject *failed)
         return !PyErr_Occurred();
     }
     PyObject *vjp = Py_XNewRef(node->vjp), *parents = Py_XNewRef(node->parents), *saved = Py_XNewRef(node->saved);
-    PyObject *pulled = NULL;
+    PyObject *found = NULL;
     int done = 0;
     if (vjp == NULL || saved == NULL || parents == NULL || !PyTuple_Check(parents)) {
         refuse((PyObject *)node);
     } else if (PyDict_DelItem(cotangents, (PyObject *)node) == 0) {
-        pulled = pulled_through(vjp, g, saved);
-        if (pulled == NULL) {
+        found = parent_cotangents(vjp, g, saved);
+        if (found == NULL) {
             note_failure(failed, node);
         } else {
-            Py_CLEAR(g); /* what is not needed any more makes room before sums are made */
-            done = give_all(h, cotangents, node, parents, pulled);
+            Py_CLEAR(g); /* frees its memory before sums are allocated */
+            done = accumulate_all(h, cotangents, node, parents, found);
         }
     }
-    Py_XDECREF(pulled);
+    Py_XDECREF(found);
     Py_XDECREF(g);
     Py_XDECREF(vjp);
     Py_XDECREF(parents);
@@ -189,7 +189,7 @@ static PyObject *backward(PyObject *module, PyObject *const *args, Py_ssize_t n)
     Heap heap = {NULL, 0, 0};
     int good = 1;
     for (Py_ssize_t at = 0; good && PyDict_Next(cotangents, &at, &node, &g);) {
-        good = wait_for(&heap, node);
+        good = enqueue(&heap, node);
     }
     while (good && heap.count > 0) {
         Node *newest = heap_pop(&heap);

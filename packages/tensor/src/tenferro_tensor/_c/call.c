@@ -1,12 +1,12 @@
-/* `call`, which runs an op on operands, and the descriptors through which Python's operators reach it. */
+/* Calls of ops, and the descriptors through which Python's operators reach them. */
 #include "_c/values.h"
 
-#define FEW 8 /* operands that are kept on the stack */
+#define STACK_OPERANDS 8 /* largest number of operands kept on the stack */
 
 static PyObject *generic_name, *operate_name, *bound_name, *evaluate_name;
 
-/* What the key of an entry has for each operand: its spec, or its class where that is one of Python's scalars. Returns
-   1, or 0 where some operand is of another kind. Nothing is held, and nothing runs. */
+/* The parts of the key of an entry: the spec of each operand, or the class of a Python scalar. Returns 1, or 0 if an
+   operand is of another kind. Borrows references and runs no code. */
 static int parts_of(PyObject *const *operands, Py_ssize_t n, PyObject **parts)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -25,8 +25,7 @@ static int parts_of(PyObject *const *operands, Py_ssize_t n, PyObject **parts)
     return 1;
 }
 
-/* Raw arrays, and scalars as they are: new references. Returns how many there are, fewer than `n` where an operand is
-   damaged. */
+/* Raw arrays, and scalars themselves: new references. Returns their number, less than `n` if an operand is damaged. */
 static Py_ssize_t raws_of(PyObject *const *operands, Py_ssize_t n, PyObject **raws)
 {
     Py_ssize_t i = 0;
@@ -41,7 +40,7 @@ static Py_ssize_t raws_of(PyObject *const *operands, Py_ssize_t n, PyObject **ra
     return i;
 }
 
-/* The tensor, or tuple of tensors, of what a kernel returned, which is taken over. */
+/* The tensor, or tuple of tensors, for the result of a kernel, whose reference is stolen. */
 static PyObject *wrapped(Entry *entry, PyObject *raw)
 {
     if (!entry->many) {
@@ -50,7 +49,7 @@ static PyObject *wrapped(Entry *entry, PyObject *raw)
     Py_ssize_t n = PyTuple_GET_SIZE(entry->out);
     PyObject *made = NULL;
     if (!PyTuple_CheckExact(raw) || PyTuple_GET_SIZE(raw) != n) {
-        PyErr_Format(PyExc_TypeError, "a kernel returned %R, but a tuple of %zd arrays is due", raw, n);
+        PyErr_Format(PyExc_TypeError, "a kernel returned %R, expected a tuple of %zd arrays", raw, n);
     } else if ((made = PyTuple_New(n)) != NULL) {
         for (Py_ssize_t i = 0; i < n && made != NULL; i++) {
             PyObject *z = tenferro_tensor(Py_NewRef(PyTuple_GET_ITEM(raw, i)), PyTuple_GET_ITEM(entry->out, i));
@@ -65,9 +64,8 @@ static PyObject *wrapped(Entry *entry, PyObject *raw)
     return made;
 }
 
-/* Tell a program's entry of the error that is set; it stays set unless the answer is true: the generic path knows what
-   else to do then. */
-static void tell_failed(ProgramEntry *p)
+/* Notify a program's entry of the current exception, which is cleared if the generic path can handle it. */
+static void notify_failure(ProgramEntry *p)
 {
     PyObject *type, *error, *trace, *answer;
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
@@ -90,8 +88,7 @@ static void tell_failed(ProgramEntry *p)
     Py_XDECREF(answer);
 }
 
-/* The result of a program; NULL without an exception where its entry is not right any more. Before the raw arrays there
-   is a place for one more argument. */
+/* The result of a program; NULL without an exception if its entry is out of date. `raws[-1]` is writable. */
 static PyObject *run_program(ProgramEntry *p, PyObject **raws, Py_ssize_t n)
 {
     PyObject *passed[STEP_OPERANDS + 1], *raw;
@@ -123,13 +120,13 @@ static PyObject *run_program(ProgramEntry *p, PyObject **raws, Py_ssize_t n)
         Py_DECREF(raw);
     }
     if (result == NULL) {
-        tell_failed(p);
+        notify_failure(p);
     }
     return result;
 }
 
-/* The result of an op whose entry for these operands is known, recorded where some of them are; NULL without an
-   exception where the generic path has to decide. `room` has `n` places for parts, and `n` + 1 for raw operands. */
+/* The result of an op whose entry for these operands exists, recorded if some operand is; NULL without an exception to
+   use the generic path. `room` has `n` elements for parts, and `n` + 1 for raw operands. */
 static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject **room)
 {
     PyObject **raws = room + n + 1, *raw = NULL, *result = NULL;
@@ -143,7 +140,7 @@ static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject
     if (entry == NULL) {
         return NULL;
     }
-    /* While a kernel runs without the lock, another thread may change what a tensor holds. */
+    /* While a kernel runs without the GIL, another thread may change the contents of a tensor. */
     Py_ssize_t held = raws_of(operands, n, raws);
     if (held == n && Py_IS_TYPE(entry, &ProgramEntry_Type)) {
         result = run_program((ProgramEntry *)entry, raws, n);
@@ -152,7 +149,7 @@ static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject
         if (raw != NULL) {
             result = wrapped(entry, raw);
         } else if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-            PyErr_Clear(); /* a number beyond the range of the dtype: the generic path words the error */
+            PyErr_Clear(); /* a number beyond the range of the dtype: the generic path raises the typed error */
         }
     }
     while (held > 0) {
@@ -162,10 +159,10 @@ static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject
     return result;
 }
 
-/* A call in a form that has no entries: ``self.bound_call(args, kwargs)``. */
+/* A call with keywords or another number of operands: ``self.bound_call(args, kwargs)``. */
 static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    if (((Op *)self)->arity == ANY) {
+    if (((Op *)self)->arity == ANY_ARITY) {
         return PyErr_Format(PyExc_TypeError, "%R takes no keyword arguments", self);
     }
     PyObject *named = kwargs == NULL ? PyDict_New() : Py_NewRef(kwargs);
@@ -174,7 +171,7 @@ static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* Whether the operands are concrete values and Python scalars, on which an op can only run. */
+/* Whether all operands are concrete values and Python scalars. */
 static int are_concrete(PyObject *const *operands, Py_ssize_t n)
 {
     int concrete = 1;
@@ -184,8 +181,8 @@ static int are_concrete(PyObject *const *operands, Py_ssize_t n)
     return concrete;
 }
 
-/* `op.evaluate(operands)` or `op.generic(operands)`, for whatever has no entry. */
-static PyObject *handed_over(PyObject *op, PyObject *const *operands, Py_ssize_t n)
+/* The slow path: `op.evaluate(operands)` or `op.generic(operands)`. */
+static PyObject *run_generic(PyObject *op, PyObject *const *operands, Py_ssize_t n)
 {
     PyObject *all = PyTuple_New(n);
     if (all == NULL) {
@@ -201,24 +198,24 @@ static PyObject *handed_over(PyObject *op, PyObject *const *operands, Py_ssize_t
 
 static PyObject *called(PyObject *self, PyObject *const *operands, Py_ssize_t n)
 {
-    PyObject *few[2 * FEW + 1], **room = few, *result;
-    if (n > FEW && (room = PyMem_New(PyObject *, 2 * n + 1)) == NULL) {
+    PyObject *stack[2 * STACK_OPERANDS + 1], **room = stack, *result;
+    if (n > STACK_OPERANDS && (room = PyMem_New(PyObject *, 2 * n + 1)) == NULL) {
         return PyErr_NoMemory();
     }
     result = known((Op *)self, operands, n, room);
-    if (room != few) {
+    if (room != stack) {
         PyMem_Free(room);
     }
     if (result != NULL || PyErr_Occurred()) {
         return result;
     }
-    return handed_over(self, operands, n);
+    return run_generic(self, operands, n);
 }
 
 PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(args), arity = ((Op *)self)->arity;
-    if ((kwargs != NULL && PyDict_GET_SIZE(kwargs)) || (arity != ANY && arity != n)) {
+    if ((kwargs != NULL && PyDict_GET_SIZE(kwargs)) || (arity != ANY_ARITY && arity != n)) {
         return bound_call(self, args, kwargs);
     }
     return called(self, &PyTuple_GET_ITEM(args, 0), n);
@@ -227,7 +224,7 @@ PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs)
 PyObject *tenferro_op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), arity = ((Op *)self)->arity;
-    if ((names == NULL || !PyTuple_GET_SIZE(names)) && (arity == ANY || arity == n)) {
+    if ((names == NULL || !PyTuple_GET_SIZE(names)) && (arity == ANY_ARITY || arity == n)) {
         return called(self, args, n);
     }
     PyObject *all = PyTuple_New(n), *kwargs = all == NULL ? NULL : PyDict_New(), *result = NULL;
@@ -255,13 +252,13 @@ static int refuse_keywords(PyObject *self, PyObject *names)
     return 0;
 }
 
-/* Operators: descriptors that Python calls with the operands, without binding them first. */
+/* Operators: method descriptors, which Python calls with the operands without binding them. */
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *op;   /* an OpBase */
-    PyObject *name; /* of the method; None before it is in a class */
+    PyObject *name; /* name of the method; None before it is assigned in a class */
 } Operator;
 
 static PyObject *wrong_arguments(PyObject *self, Py_ssize_t due, Py_ssize_t n)
@@ -269,7 +266,7 @@ static PyObject *wrong_arguments(PyObject *self, Py_ssize_t due, Py_ssize_t n)
     return PyErr_Format(PyExc_TypeError, "the operator %R takes %zd operands, got %zd", ((Operator *)self)->name, due, n);
 }
 
-/* `op(*operands)`; `self`, one of the operands, decides about whatever is not known. */
+/* `op(*operands)`; the slow path is the method `_operate` of `self`, one of the operands. */
 static PyObject *operated(PyObject *self, PyObject *op, PyObject *const *operands)
 {
     PyObject *room[5], *result = known((Op *)op, operands, 2, room);
@@ -277,7 +274,7 @@ static PyObject *operated(PyObject *self, PyObject *op, PyObject *const *operand
         return result;
     }
     if (are_concrete(operands, 2)) {
-        return handed_over(op, operands, 2);
+        return run_generic(op, operands, 2);
     }
     return PyObject_CallMethodObjArgs(self, operate_name, op, operands[0], operands[1], NULL);
 }
@@ -297,8 +294,8 @@ static PyObject *reflected_call(PyObject *self, PyObject *const *args, size_t na
     if (n != 2 || refuse_keywords(self, names)) {
         return n == 2 ? NULL : wrong_arguments(self, 2, n);
     }
-    PyObject *turned[2] = {args[1], args[0]};
-    return operated(args[0], ((Operator *)self)->op, turned);
+    PyObject *swapped[2] = {args[1], args[0]};
+    return operated(args[0], ((Operator *)self)->op, swapped);
 }
 
 static PyObject *unary_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -370,7 +367,7 @@ static PyTypeObject Operator_Type = {
 static PyObject *made(PyObject *op, vectorcallfunc how)
 {
     if (!PyObject_TypeCheck(op, &OpBase_Type)) {
-        return PyErr_Format(PyExc_TypeError, "an op is due, got %R", op);
+        return PyErr_Format(PyExc_TypeError, "expected an op, got %R", op);
     }
     Operator *o = PyObject_GC_New(Operator, &Operator_Type);
     if (o == NULL) {

@@ -1,20 +1,20 @@
-/* An op on values that a derivative passes through. Recorded ones: it runs on the values inside, and leaves one node;
-   dual ones: it runs on the values inside, and tangents go with it. The Python twins are `record` and `push` of
-   tenferro_ad, which also do what is left to them here: first uses, values inside of other levels, several outputs, and
-   everything while a scope is open. */
+/* Ops on differentiated values. With recorded operands, an op runs on the inner values and records one node; with dual
+   ones, tangents are propagated along with the values. The Python twins in tenferro_ad are also the slow path, for first
+   uses, inner values of other levels, several outputs, and open scopes. */
 #include "_c/values.h"
 
-#define MOST 8 /* operands */
+#define MAX_OPERANDS 8
 
-/* The operands of a call, looked at: what each is represented by, what is inside, and who is differentiated. */
+/* The analysed operands of a call. */
 typedef struct {
     Py_ssize_t count;
-    long mask;                           /* bits of the differentiated operands */
-    PyTypeObject *type;                  /* of all these; borrowed, as `level` and `parts` */
-    PyObject *level;                     /* of all these */
-    PyObject *parts[MOST];               /* specs, or classes of Python scalars */
-    PyObject *lower[MOST], *links[MOST]; /* values inside, and nodes or tangents, NULL where there are none */
-    PyObject *raws[MOST + 1];            /* behind a free place: raw arrays, and Python scalars as they are */
+    long mask;                        /* bit mask of the differentiated operands */
+    PyTypeObject *type;               /* their common class; borrowed, as `level` and `parts` */
+    PyObject *level;                  /* their common level */
+    PyObject *parts[MAX_OPERANDS];    /* specs, or classes of Python scalars */
+    PyObject *lower[MAX_OPERANDS];    /* inner values */
+    PyObject *links[MAX_OPERANDS];    /* nodes or tangents, NULL for other operands */
+    PyObject *raws[MAX_OPERANDS + 1]; /* after a free element: raw arrays, and Python scalars themselves */
 } Operands;
 
 static int same_level(PyObject *x, PyObject *y)
@@ -22,8 +22,8 @@ static int same_level(PyObject *x, PyObject *y)
     return x == y || (PyLong_CheckExact(x) && PyLong_CheckExact(y) && PyObject_RichCompareBool(x, y, Py_EQ) == 1);
 }
 
-/* Look at one operand: 1, or 0 where it is for Python. Nothing is held, and nothing runs. */
-static int look_at(Operands *o, Py_ssize_t i, PyObject *x)
+/* Analyse one operand: 1, or 0 for the slow path. Borrows references and runs no code. */
+static int add_operand(Operands *o, Py_ssize_t i, PyObject *x)
 {
     o->links[i] = NULL;
     if (IS_SCALAR_TYPE(Py_TYPE(x))) {
@@ -54,7 +54,7 @@ static int look_at(Operands *o, Py_ssize_t i, PyObject *x)
     return o->raws[i + 1] != NULL;
 }
 
-/* Whether nobody outside can write to the memory of a raw array; see tenferro_tensor.ownership. */
+/* Whether the library owns the memory of a raw array; see tenferro_tensor.ownership. */
 static int is_owned(PyObject *raw)
 {
     while (raw != NULL && PyArray_CheckExact(raw)) {
@@ -66,8 +66,8 @@ static int is_owned(PyObject *raw)
     return 0;
 }
 
-/* Whether a node may keep what an entry saves as it is; Python copies what others may write to. */
-static int may_keep(Operands *o, Entry *entry)
+/* Whether a node may save its residuals without a copy; Python copies memory that others may write to. */
+static int may_save(Operands *o, Entry *entry)
 {
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(entry->save); k++) {
         Py_ssize_t i = PyLong_AsSsize_t(PyTuple_GET_ITEM(entry->save, k));
@@ -121,7 +121,7 @@ static PyObject *saved_of(Operands *o, Entry *entry, PyObject *result)
     for (Py_ssize_t k = 0; saved != NULL && k < n; k++) {
         Py_ssize_t i = PyLong_AsSsize_t(PyTuple_GET_ITEM(entry->save, k));
         PyObject *x = i < o->count ? o->lower[i] : result;
-        /* Somebody may assign to a constant later: the node keeps what it stands for now. */
+        /* A constant may be assigned to later: save its present value. */
         x = i < o->count && o->links[i] == NULL && IS_TENSOR(x) ? tenferro_alias(x) : Py_NewRef(x);
         if (x == NULL) {
             Py_CLEAR(saved);
@@ -132,7 +132,7 @@ static PyObject *saved_of(Operands *o, Entry *entry, PyObject *result)
     return saved;
 }
 
-/* The recorded value of a result, which is taken over. */
+/* The recorded value for a result, whose reference is stolen. */
 static PyObject *recorded(Operands *o, Entry *entry, PyObject *result)
 {
     PyObject *parents = links_of(o), *saved = parents == NULL ? NULL : saved_of(o, entry, result), *node;
@@ -153,20 +153,20 @@ static PyObject *record(Operands *o, Entry *entry)
 {
     PyObject *result = NULL;
     size_t nargsf = (size_t)o->count | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    PyObject *raw = may_keep(o, entry) ? PyObject_Vectorcall(entry->run, o->raws + 1, nargsf, NULL) : NULL;
+    PyObject *raw = may_save(o, entry) ? PyObject_Vectorcall(entry->run, o->raws + 1, nargsf, NULL) : NULL;
     if (raw != NULL) {
         result = tenferro_tensor(raw, entry->out);
     } else if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
-        PyErr_Clear(); /* a number beyond the range of the dtype: Python words the error */
+        PyErr_Clear(); /* a number beyond the range of the dtype: Python raises the typed error */
     }
     return result != NULL && entry->vjp != Py_None ? recorded(o, entry, result) : result;
 }
 
-/* The value and the tangent that the derivative of an op of one output returned. */
+/* The dual value for the value and tangent that the derivative of an op with one output returned. */
 static PyObject *dual(Operands *o, PyObject *both)
 {
     if (!PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) {
-        return PyErr_Format(PyExc_TypeError, "a value and its tangent are due, got %R", both);
+        return PyErr_Format(PyExc_TypeError, "expected a value and its tangent, got %R", both);
     }
     PyObject *value = PyTuple_GET_ITEM(both, 0), *tangent = PyTuple_GET_ITEM(both, 1);
     if (tangent == Py_None) {
@@ -174,13 +174,13 @@ static PyObject *dual(Operands *o, PyObject *both)
     }
     PyObject *spec = IS_TENSOR(value) ? ((Value *)value)->spec : NULL;
     if (spec == NULL) {
-        return PyErr_Format(PyExc_TypeError, "a concrete value is due, got %R", value);
+        return PyErr_Format(PyExc_TypeError, "expected a concrete value, got %R", value);
     }
     return tenferro_differentiated(o->type, Py_NewRef(value), Py_NewRef(spec), Py_NewRef(o->level),
                                    Py_NewRef(tangent));
 }
 
-static PyObject *push(Operands *o, Entry *entry)
+static PyObject *jvp(Operands *o, Entry *entry)
 {
     PyObject *tangents = links_of(o), *values = PyList_New(o->count), *both = NULL, *result = NULL;
     for (Py_ssize_t i = 0; values != NULL && i < o->count; i++) {
@@ -198,7 +198,7 @@ static PyObject *push(Operands *o, Entry *entry)
     return result;
 }
 
-/* Whether tangents are concrete, and so what they lead to. */
+/* Whether all tangents are concrete, hence the resulting one. */
 static int concrete_tangents(Operands *o)
 {
     for (Py_ssize_t i = 0; i < o->count; i++) {
@@ -212,11 +212,11 @@ static int concrete_tangents(Operands *o)
 PyObject *tenferro_differentiate(Op *op, PyObject *const *operands, Py_ssize_t n)
 {
     Operands o = {.count = n};
-    if (n > MOST || !UNSCOPED || tenferro_state.recording_scopes != 0) {
+    if (n > MAX_OPERANDS || !UNSCOPED || tenferro_state.recording_scopes != 0) {
         return NULL;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (!look_at(&o, i, operands[i])) {
+        if (!add_operand(&o, i, operands[i])) {
             return NULL;
         }
     }
@@ -224,12 +224,12 @@ PyObject *tenferro_differentiate(Op *op, PyObject *const *operands, Py_ssize_t n
     if (o.type == NULL || (forward && !concrete_tangents(&o))) {
         return NULL;
     }
-    hold(&o); /* comparing keys and running kernels may run code that drops them */
+    hold(&o); /* comparing keys and running kernels may run code that drops the operands */
     PyObject *result = NULL;
     Entry *entry = tenferro_entry(op, forward ? ~o.mask : o.mask, o.parts, n);
     if (entry != NULL && Py_IS_TYPE(entry, &Entry_Type) && !entry->many) {
         if (forward) {
-            result = Py_IS_TYPE(entry->run, &Steps_Type) ? push(&o, entry) : NULL;
+            result = Py_IS_TYPE(entry->run, &Steps_Type) ? jvp(&o, entry) : NULL;
         } else {
             result = entry->run == Py_None ? NULL : record(&o, entry);
         }

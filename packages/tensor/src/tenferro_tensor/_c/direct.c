@@ -1,23 +1,23 @@
-/* `DirectFunction`: a function with a direct form for concrete arrays in main memory, and `x[key]`, which is one.
+/* `DirectFunction`: a function with a direct form for concrete arrays in main memory; and `x[key]`, which has one.
 
-   The form takes NumPy's arrays in place of tensors. Whatever it raises, or None, means that the function decides. */
+   The form takes NumPy arrays in place of tensors. If it raises or returns None, the function is called instead. */
 #include "_c/values.h"
 
-#define FEW_ARGUMENTS 12
+#define MAX_ARGUMENTS 12
 #define ANY_SIZE ((Py_ssize_t)1 << 62)
-#define NESTED 3 /* lists and tuples in arguments */
+#define MAX_DEPTH 3 /* nesting depth of lists and tuples in arguments */
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *function; /* what it means, for values of every kind */
+    PyObject *function; /* the function on values of every kind */
     PyObject *form;     /* the same on raw arrays */
-    Py_ssize_t most;    /* bytes of an array that the form takes */
+    Py_ssize_t most;    /* bytes of the largest array that the form accepts */
     PyObject *dict;
     PyObject *weak;
 } Direct;
 
-/* A raw array of a tensor in main memory, with no compute device of its own: a borrowed reference, NULL for others. */
+/* The raw array of a tensor in main memory without its own compute device: a borrowed reference; NULL for others. */
 static PyObject *host_raw(PyObject *x, Py_ssize_t most)
 {
     PyObject *raw = ((Value *)x)->inside, *spec = ((Value *)x)->spec;
@@ -37,8 +37,8 @@ static int is_plain(PyObject *x)
 
 static PyObject *lowered(PyObject *x, Py_ssize_t most, int *tensors, int depth);
 
-/* A list or tuple: itself where no tensor is inside, else a tuple of raw arrays only, since numbers are weak beside
-   them. */
+/* A list or tuple: itself if it contains no tensor, else a tuple of raw arrays; NULL if it also contains numbers, which
+   would be weakly typed. */
 static PyObject *lowered_items(PyObject *items, Py_ssize_t most, int *tensors, int depth)
 {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
@@ -65,7 +65,7 @@ static PyObject *lowered_items(PyObject *items, Py_ssize_t most, int *tensors, i
     return all;
 }
 
-/* What the form takes for an argument: a new reference, or NULL without an exception where the function decides. */
+/* The raw form of an argument: a new reference, or NULL without an exception to call the function. */
 static PyObject *lowered(PyObject *x, Py_ssize_t most, int *tensors, int depth)
 {
     if (IS_TENSOR(x)) {
@@ -76,7 +76,7 @@ static PyObject *lowered(PyObject *x, Py_ssize_t most, int *tensors, int depth)
     if (is_plain(x)) {
         return Py_NewRef(x);
     }
-    if (depth < NESTED && (PyTuple_CheckExact(x) || PyList_CheckExact(x))) {
+    if (depth < MAX_DEPTH && (PyTuple_CheckExact(x) || PyList_CheckExact(x))) {
         return lowered_items(x, most, tensors, depth);
     }
     return NULL;
@@ -84,7 +84,7 @@ static PyObject *lowered(PyObject *x, Py_ssize_t most, int *tensors, int depth)
 
 static PyObject *raised(PyObject *raw);
 
-/* A tuple or list of results: one of tensors, of the same class. */
+/* The tuple or list of tensors for one of results, of the same class. */
 static PyObject *raised_items(PyObject *items)
 {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
@@ -106,7 +106,7 @@ static PyObject *raised_items(PyObject *items)
     return all;
 }
 
-/* The tensors of raw results, which are taken over. */
+/* The tensors for raw results, whose references are stolen. */
 static PyObject *raised(PyObject *raw)
 {
     PyObject *spec, *result = NULL;
@@ -124,7 +124,7 @@ static PyObject *raised(PyObject *raw)
     return result;
 }
 
-/* Whether there is a result to return, or an error that is nobody's to explain; other errors are cleared. */
+/* Whether to return: there is a result, or an error that must propagate; other errors are cleared. */
 static int decided(PyObject *result)
 {
     if (result != NULL || !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
@@ -134,10 +134,10 @@ static int decided(PyObject *result)
     return 0;
 }
 
-/* The result of the form; NULL without an exception where the function decides. */
+/* The result of the form; NULL without an exception to call the function. */
 static PyObject *directly(Direct *d, PyObject *const *args, Py_ssize_t n, Py_ssize_t all, PyObject *names)
 {
-    PyObject *room[FEW_ARGUMENTS + 1], **raws = room + 1, *result = NULL;
+    PyObject *room[MAX_ARGUMENTS + 1], **raws = room + 1, *result = NULL;
     Py_ssize_t count = 0;
     int tensors = 0;
     while (count < all && (raws[count] = lowered(args[count], d->most, &tensors, 0)) != NULL) {
@@ -162,7 +162,7 @@ static PyObject *direct_call(PyObject *self, PyObject *const *args, size_t nargs
 {
     Direct *d = (Direct *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), all = n + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
-    if (UNSCOPED && all <= FEW_ARGUMENTS) {
+    if (UNSCOPED && all <= MAX_ARGUMENTS) {
         PyObject *result = directly(d, args, n, all, names);
         if (result != NULL || PyErr_Occurred()) {
             return result;
@@ -197,7 +197,7 @@ static int direct_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* There is no tp_clear for what calls read; cycles through a function are broken at its module. */
+/* tp_clear leaves the fields that calls read; cycles through a function are broken at its module. */
 static int direct_clear(PyObject *self)
 {
     Py_CLEAR(((Direct *)self)->dict);
@@ -239,9 +239,9 @@ static PyMethodDef direct_methods[] = {
 };
 
 static PyMemberDef direct_members[] = {
-    {"function", T_OBJECT_EX, offsetof(Direct, function), READONLY, "What it means, for values of every kind."},
+    {"function", T_OBJECT_EX, offsetof(Direct, function), READONLY, "The function on values of every kind."},
     {"form", T_OBJECT_EX, offsetof(Direct, form), READONLY, "The same on raw arrays in main memory."},
-    {"most", T_PYSSIZET, offsetof(Direct, most), READONLY, "Bytes of the largest array that the form takes."},
+    {"most", T_PYSSIZET, offsetof(Direct, most), READONLY, "Bytes of the largest array that the form accepts."},
     {NULL},
 };
 
@@ -253,6 +253,7 @@ static PyGetSetDef direct_getset[] = {
 static PyTypeObject Direct_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.DirectFunction",
+    .tp_doc = "DirectFunction(function, form, most)\n--\n\nA function with a direct form.",
     .tp_basicsize = sizeof(Direct),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_vectorcall_offset = offsetof(Direct, vectorcall),
@@ -274,11 +275,11 @@ static PyTypeObject Direct_Type = {
 
 static PyObject *item_name;
 
-#define LISTED 64 /* most elements of a list of indices that are looked at */
+#define MAX_LIST_SIZE 64 /* largest list of indices that is handled here */
 
 static int is_index_list(PyObject *x)
 {
-    if (!PyList_CheckExact(x) || PyList_GET_SIZE(x) > LISTED) {
+    if (!PyList_CheckExact(x) || PyList_GET_SIZE(x) > MAX_LIST_SIZE) {
         return 0;
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(x); i++) {
@@ -289,7 +290,7 @@ static int is_index_list(PyObject *x)
     return 1;
 }
 
-/* What NumPy takes for a part of a key: a borrowed reference, NULL where there is more to decide. */
+/* The raw form of a part of a key: a borrowed reference; NULL for the slow path. */
 static PyObject *lowered_part(PyObject *x)
 {
     if (tenferro_is_basic(x)) {
@@ -298,8 +299,8 @@ static PyObject *lowered_part(PyObject *x)
     return IS_TENSOR(x) ? host_raw(x, ANY_SIZE) : is_index_list(x) ? x : NULL;
 }
 
-/* The key that NumPy takes: a new reference; NULL without an exception where there is more to decide, and for keys
-   without arrays, which name a view that does not exist. */
+/* The raw form of a key: a new reference; NULL without an exception for the slow path, and for keys without arrays,
+   for which `tenferro_view` has failed. */
 static PyObject *lowered_key(PyObject *key)
 {
     if (!PyTuple_CheckExact(key)) {
@@ -324,8 +325,8 @@ static PyObject *lowered_key(PyObject *key)
     return all;
 }
 
-#define FAR_MIN_SIZE 1000 /* elements of a vector, from which NumPy takes faster than it indexes */
-#define ACROSS_MAX_BYTES (1 << 16) /* of an array, up to which it takes along inner axes faster than it indexes */
+#define TAKE_MIN_SIZE 1000 /* smallest vector of indices for which NumPy's take is faster than indexing */
+#define INNER_TAKE_MAX_BYTES (1 << 16) /* largest array for which take along an inner axis is faster than indexing */
 
 static PyObject *empty(PyArrayObject *x, int ndim, npy_intp *extents)
 {
@@ -335,7 +336,7 @@ static PyObject *empty(PyArrayObject *x, int ndim, npy_intp *extents)
 
 static inline void copy_item(char *to, const char *from, npy_intp size)
 {
-    switch (size) { /* constants, so that it is a load and a store */
+    switch (size) { /* constant sizes compile to a load and a store */
     case 8: memcpy(to, from, 8); break;
     case 4: memcpy(to, from, 4); break;
     case 1: *to = *from; break;
@@ -343,8 +344,8 @@ static inline void copy_item(char *to, const char *from, npy_intp size)
     }
 }
 
-/* The elements of a vector at indices that lie in order; NULL, perhaps without an exception, where one is outside. */
-static PyObject *few_taken(PyArrayObject *x, PyArrayObject *indices)
+/* The elements of a vector at contiguous indices; NULL without an exception if an index is out of bounds. */
+static PyObject *small_take(PyArrayObject *x, PyArrayObject *indices)
 {
     npy_intp n = PyArray_SIZE(indices), extent = PyArray_DIM(x, 0), stride = PyArray_STRIDE(x, 0);
     npy_intp size = PyArray_ITEMSIZE(x);
@@ -362,8 +363,8 @@ static PyObject *few_taken(PyArrayObject *x, PyArrayObject *indices)
     return found;
 }
 
-/* The elements at the true positions of a mask, both in row-major order, or vectors. */
-static PyObject *few_compressed(PyArrayObject *x, PyArrayObject *mask)
+/* The elements at the true positions of a mask; both are contiguous, or vectors. */
+static PyObject *small_compress(PyArrayObject *x, PyArrayObject *mask)
 {
     npy_intp n = PyArray_SIZE(mask), count = 0, size = PyArray_ITEMSIZE(x);
     npy_intp stride = PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : size;
@@ -382,7 +383,7 @@ static PyObject *few_compressed(PyArrayObject *x, PyArrayObject *mask)
     return found;
 }
 
-/* The elements at the true positions of a mask for all axes; NULL without an exception where NumPy's way is as good. */
+/* The elements at the true positions of a mask for all axes; NULL without an exception to use NumPy's indexing. */
 static PyObject *compressed(PyArrayObject *x, PyArrayObject *mask)
 {
     int n = PyArray_NDIM(x);
@@ -390,8 +391,8 @@ static PyObject *compressed(PyArrayObject *x, PyArrayObject *mask)
         || !PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(mask), n)) {
         return NULL;
     }
-    if (PyArray_SIZE(mask) < FAR_MIN_SIZE) {
-        return few_compressed(x, mask);
+    if (PyArray_SIZE(mask) < TAKE_MIN_SIZE) {
+        return small_compress(x, mask);
     }
     PyObject *row = PyArray_Ravel(x, NPY_CORDER), *flat = row == NULL ? NULL : PyArray_Ravel(mask, NPY_CORDER);
     PyObject *found = flat == NULL ? NULL : PyArray_Compress((PyArrayObject *)row, flat, 0, NULL);
@@ -413,27 +414,27 @@ static int are_indices(PyObject *x)
     return PyArray_CheckExact(x) && PyArray_NDIM(a) > 0 && PyArray_TYPE(a) == NPY_INTP;
 }
 
-/* `x[key]` in NumPy, by the shortest of its ways. */
+/* `x[key]` by the fastest function of NumPy. */
 static PyObject *picked(PyArrayObject *x, PyObject *key)
 {
     PyObject *found = NULL;
     if (PyArray_CheckExact(key) && PyArray_TYPE((PyArrayObject *)key) == NPY_BOOL) {
         found = compressed(x, (PyArrayObject *)key);
     } else if (are_indices(key)) {
-        if (PyArray_NDIM(x) > 1 || PyArray_SIZE((PyArrayObject *)key) >= FAR_MIN_SIZE) {
+        if (PyArray_NDIM(x) > 1 || PyArray_SIZE((PyArrayObject *)key) >= TAKE_MIN_SIZE) {
             found = PyArray_TakeFrom(x, key, 0, NULL, NPY_RAISE);
         } else if (PyArray_NDIM(x) == 1 && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)key)) {
-            found = few_taken(x, (PyArrayObject *)key);
+            found = small_take(x, (PyArrayObject *)key);
         }
     } else if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2 && PyArray_NDIM(x) == 2
                && is_whole(PyTuple_GET_ITEM(key, 0)) && are_indices(PyTuple_GET_ITEM(key, 1))
-               && PyArray_NBYTES(x) <= ACROSS_MAX_BYTES) {
+               && PyArray_NBYTES(x) <= INNER_TAKE_MAX_BYTES) {
         found = PyArray_TakeFrom(x, PyTuple_GET_ITEM(key, 1), 1, NULL, NPY_RAISE);
     }
     return found != NULL || PyErr_Occurred() ? found : PyObject_GetItem((PyObject *)x, key);
 }
 
-/* `x[i]` for an integer without axes; NULL as `tenferro_view`. */
+/* `x[i]` for a 0-d integer tensor; NULL as for `tenferro_view`. */
 static PyObject *element(PyArrayObject *x, PyObject *key)
 {
     PyObject *i = IS_TENSOR(key) ? host_raw(key, ANY_SIZE) : NULL, *found = NULL;
@@ -454,7 +455,7 @@ static PyObject *element(PyArrayObject *x, PyObject *key)
     return found;
 }
 
-/* `x[key]` where parts of the key are arrays or lists; NULL without an exception where there is more to decide. */
+/* `x[key]` for keys that contain arrays or lists; NULL without an exception for the slow path. */
 static PyObject *gathered(PyArrayObject *x, PyObject *key)
 {
     PyObject *found = element(x, key), *raw_key = found == NULL ? lowered_key(key) : NULL;

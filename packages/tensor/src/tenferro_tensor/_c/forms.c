@@ -1,15 +1,15 @@
-/* Direct forms that would take longer to call in Python than to do, most of them views. None leaves the call to the
-   function, and so does an exception. */
+/* Direct forms that are faster than a Python call, most of them views. If one returns None or raises, the function is
+   called instead. */
 #include "_c/values.h"
 
-#define COPY_MAX_BYTES (1 << 16) /* of arrays out of order that NumPy copies into another shape */
+#define COPY_MAX_BYTES (1 << 16) /* largest non-contiguous array that NumPy reshapes by a copy */
 
 static int is_array(PyObject *const *args, Py_ssize_t n, Py_ssize_t due)
 {
     return n >= due && PyArray_CheckExact(args[0]);
 }
 
-/* Extents given as one tuple or list, or as the arguments themselves: their number, -1 where they are not plain. */
+/* Extents given as one tuple or list, or as separate arguments: their number, -1 if they are not plain integers. */
 static int extents_of(PyObject *const *args, Py_ssize_t n, npy_intp *extents)
 {
     if (n == 1 && (PyTuple_CheckExact(args[0]) || PyList_CheckExact(args[0]))) {
@@ -168,7 +168,7 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t n, P
 
 PyDoc_STRVAR(stacked_doc, "stacked_indices($module, arrays, extents, /)\n--\n\nIndex vectors, counted from 0.");
 
-/* One array into its column of the vectors; 0 where an index is outside. */
+/* Write one array to its column of the vectors; 0 if an index is out of bounds. */
 static int stacked_column(PyArrayObject *indices, npy_intp extent, npy_intp *to, npy_intp step)
 {
     const npy_intp *at = PyArray_DATA(indices);
@@ -182,7 +182,7 @@ static int stacked_column(PyArrayObject *indices, npy_intp extent, npy_intp *to,
     return 1;
 }
 
-/* Whether all are arrays of indices in row-major order and of one shape, which others are broadcast to first. */
+/* Whether all are contiguous arrays of indices of one shape; others must be broadcast first. */
 static int are_alike(PyObject *arrays)
 {
     PyArrayObject *first = (PyArrayObject *)PyTuple_GET_ITEM(arrays, 0);

@@ -6,7 +6,7 @@ static PyMemberDef entry_members[] = {
     {"run", T_OBJECT_EX, offsetof(Entry, run), READONLY, "The kernel on raw arrays and Python scalars."},
     {"out", T_OBJECT_EX, offsetof(Entry, out), READONLY, "Spec of the result, or a tuple of them."},
     {"many", T_BOOL, offsetof(Entry, many), READONLY, "Whether `out` is a tuple, and `run` returns one."},
-    {"save", T_OBJECT_EX, offsetof(Entry, save), READONLY, "Positions of what a node saves."},
+    {"save", T_OBJECT_EX, offsetof(Entry, save), READONLY, "Indices of the residuals of a node."},
     {"vjp", T_OBJECT_EX, offsetof(Entry, vjp), READONLY, "`vjp` of the nodes, or None."},
     {NULL},
 };
@@ -37,7 +37,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)e;
 }
 
-/* There is no tp_clear, as for tuples: cycles are broken elsewhere, and C code finds every field of an entry. */
+/* No tp_clear, as for tuples: cycles are broken elsewhere, and fields of an entry are never NULL. */
 static int entry_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Entry *e = (Entry *)self;
@@ -52,7 +52,7 @@ static int entry_traverse(PyObject *self, visitproc visit, void *arg)
 static void entry_dealloc(PyObject *self)
 {
     Entry *e = (Entry *)self;
-    PyObject_GC_UnTrack(self); /* has no effect on what is not tracked */
+    PyObject_GC_UnTrack(self); /* no effect if `program_dealloc` already did */
     Py_XDECREF(e->key);
     Py_XDECREF(e->run);
     Py_XDECREF(e->out);
@@ -74,12 +74,12 @@ PyTypeObject Entry_Type = {
 };
 
 static PyMemberDef program_members[] = {
-    {"values", T_OBJECT_EX, offsetof(ProgramEntry, values), READONLY, "What the program needs of the sizes."},
-    {"finish", T_OBJECT_EX, offsetof(ProgramEntry, finish), READONLY, "Makes the result of the raw outputs."},
-    {"fresh", T_OBJECT_EX, offsetof(ProgramEntry, fresh), READONLY, "Whether the entry is still right, or None."},
-    {"failed", T_OBJECT_EX, offsetof(ProgramEntry, failed), READONLY, "Told the error that the program raised."},
-    {"step", T_OBJECT_EX, offsetof(ProgramEntry, step), READONLY, "Kernel of the only step, or None."},
-    {"order", T_OBJECT_EX, offsetof(ProgramEntry, order), READONLY, "Positions of the operands of `step`."},
+    {"values", T_OBJECT_EX, offsetof(ProgramEntry, values), READONLY, "Values of the symbolic sizes that the program needs."},
+    {"finish", T_OBJECT_EX, offsetof(ProgramEntry, finish), READONLY, "Creates the result from the raw outputs."},
+    {"fresh", T_OBJECT_EX, offsetof(ProgramEntry, fresh), READONLY, "Tells whether the entry is up to date, or None."},
+    {"failed", T_OBJECT_EX, offsetof(ProgramEntry, failed), READONLY, "Notified of an error of the program."},
+    {"step", T_OBJECT_EX, offsetof(ProgramEntry, step), READONLY, "Kernel of the only equation, or None."},
+    {"order", T_OBJECT_EX, offsetof(ProgramEntry, order), READONLY, "Indices of the operands of `step`."},
     {"extras", T_OBJECT_EX, offsetof(ProgramEntry, extras), READONLY, "Constants and numbers that `step` takes."},
     {NULL},
 };
@@ -92,7 +92,7 @@ static int require_order(PyObject *key, PyObject *order, PyObject *extras)
         fits = (unsigned char)PyBytes_AS_STRING(order)[i] < known;
     }
     if (!fits) {
-        PyErr_Format(PyExc_ValueError, "the order %R does not fit %zd operands and extras", order, known);
+        PyErr_Format(PyExc_ValueError, "the order %R does not match %zd operands and extras", order, known);
     }
     return fits ? 0 : -1;
 }
@@ -169,9 +169,9 @@ static int is_entry(PyObject *o)
     return Py_IS_TYPE(o, &Entry_Type) || Py_IS_TYPE(o, &ProgramEntry_Type);
 }
 
-#define ENTRIES_MAX 512 /* of an op; tables of other things have bounds of their own */
+#define ENTRIES_MAX 512 /* of an op; other tables have their own bounds */
 
-/* Index in `recent`: of the identities of all parts, and of the mask. */
+/* Index in `recent`: a hash of the addresses of all parts and of the mask. */
 static inline size_t slot_of(long mask, PyObject *const *parts, Py_ssize_t n)
 {
     size_t h = (size_t)mask;
@@ -195,12 +195,12 @@ static int same_key(Entry *e, long mask, PyObject *const *parts, Py_ssize_t n)
     return PyLong_CheckExact(first) && PyLong_AsLong(first) == mask;
 }
 
-/* The entry in the table, or NULL without an exception; comparing keys may run code. */
+/* The entry in the table, or NULL without an exception; comparing keys may run Python code. */
 static Entry *looked_up(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
 {
     PyObject *entries = Py_XNewRef(op->entries), *found = NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
-        Py_INCREF(parts[i]); /* first: allocation may run code that drops them */
+        Py_INCREF(parts[i]); /* before allocating, which may run code that drops them */
     }
     PyObject *first = PyLong_FromLong(mask), *key = first == NULL ? NULL : PyTuple_New(n + 1);
     if (key == NULL) {
@@ -219,7 +219,7 @@ static Entry *looked_up(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
         Py_DECREF(key);
     }
     Py_XDECREF(entries);
-    PyErr_Clear(); /* the generic path meets the same error */
+    PyErr_Clear(); /* the generic path raises the same error */
     if (found != NULL && !is_entry(found)) {
         Py_CLEAR(found);
     }
@@ -244,7 +244,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Op *op = (Op *)type->tp_alloc(type, 0);
     if (op != NULL) {
         op->vectorcall = tenferro_op_vectorcall;
-        op->arity = ANY;
+        op->arity = ANY_ARITY;
         op->bound = ENTRIES_MAX;
         op->entries = PyDict_New();
         if (op->entries == NULL) {
@@ -286,7 +286,7 @@ static void op_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-PyDoc_STRVAR(forget_doc, "forget($self, /)\n--\n\nDrop all entries; they are made again when they are needed.");
+PyDoc_STRVAR(forget_doc, "forget($self, /)\n--\n\nRemove all entries; they are recreated when needed.");
 
 static PyObject *op_forget(PyObject *self, PyObject *unused)
 {
@@ -300,15 +300,15 @@ static PyObject *op_forget(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(remember_doc, "remember($self, entry, /)\n--\n\nKeep an entry; it replaces another of its key.");
+PyDoc_STRVAR(remember_doc, "remember($self, entry, /)\n--\n\nStore an entry, replacing any other of its key.");
 
 static PyObject *op_remember(PyObject *self, PyObject *entry)
 {
     Op *op = (Op *)self;
     if (!is_entry(entry)) {
-        return PyErr_Format(PyExc_TypeError, "an Entry is due, got %R", entry);
+        return PyErr_Format(PyExc_TypeError, "expected an Entry, got %R", entry);
     }
-    forget_recent(op); /* one of them may be the entry that is replaced */
+    forget_recent(op); /* one of them may be the replaced entry */
     PyObject *entries = Py_XNewRef(op->entries);
     if (entries == NULL) {
         return Py_NewRef(entry);
@@ -323,8 +323,8 @@ static PyObject *op_remember(PyObject *self, PyObject *entry)
 
 static PyMemberDef op_members[] = {
     {"entries", T_OBJECT_EX, offsetof(Op, entries), READONLY, "Entries by key; changed by `remember` and `forget`."},
-    {"arity", T_PYSSIZET, offsetof(Op, arity), 0, "Operands by position that have entries; -1 for any number."},
-    {"bound", T_PYSSIZET, offsetof(Op, bound), 0, "Most entries; the table starts anew when it is full."},
+    {"arity", T_PYSSIZET, offsetof(Op, arity), 0, "Number of positional operands; -1 for any number."},
+    {"bound", T_PYSSIZET, offsetof(Op, bound), 0, "Largest number of entries; the table is cleared when it is full."},
     {NULL},
 };
 

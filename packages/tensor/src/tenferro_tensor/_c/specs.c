@@ -1,26 +1,26 @@
-/* The specs of raw arrays in main memory: `tenferro_spec`, which keeps those used lately. */
+/* The specs of raw arrays in main memory: `tenferro_spec` and its cache of recently used specs. */
 #include "_c/values.h"
 
-#define KNOWN 256 /* arrays; a power of two */
-#define KNOWN_AXES 6 /* of arrays that are kept */
-#define KNOWN_SCALARS 24
+#define CACHE_SIZE 256 /* a power of two */
+#define CACHE_MAX_AXES 6 /* of arrays that are kept */
+#define SCALAR_CACHE_SIZE 24
 
 typedef struct {
-    PyObject *spec; /* NULL where nothing is kept */
+    PyObject *spec; /* NULL if the slot is empty */
     PyObject *dtype;
     int ndim;
-    npy_intp extents[KNOWN_AXES];
-} Known;
+    npy_intp extents[CACHE_MAX_AXES];
+} CachedSpec;
 
-static Known known[KNOWN];
+static CachedSpec cache[CACHE_SIZE];
 
 static struct {
-    PyTypeObject *type; /* of a NumPy scalar; these types live as long as the process */
+    PyTypeObject *type; /* class of a NumPy scalar; these live as long as the process */
     PyObject *spec;
-} known_scalars[KNOWN_SCALARS];
+} scalar_cache[SCALAR_CACHE_SIZE];
 
 /* `Spec(shape, dtype)`, in main memory. */
-static PyObject *made(int ndim, const npy_intp *extents, PyObject *dtype)
+static PyObject *new_spec(int ndim, const npy_intp *extents, PyObject *dtype)
 {
     PyObject *shape = PyTuple_New(ndim);
     for (int i = 0; i < ndim && shape != NULL; i++) {
@@ -42,33 +42,33 @@ static PyObject *made(int ndim, const npy_intp *extents, PyObject *dtype)
 static PyObject *spec_of_scalar(PyObject *raw)
 {
     int i = 0;
-    for (; i < KNOWN_SCALARS && known_scalars[i].type != NULL; i++) {
-        if (known_scalars[i].type == Py_TYPE(raw)) {
-            return Py_NewRef(known_scalars[i].spec);
+    for (; i < SCALAR_CACHE_SIZE && scalar_cache[i].type != NULL; i++) {
+        if (scalar_cache[i].type == Py_TYPE(raw)) {
+            return Py_NewRef(scalar_cache[i].spec);
         }
     }
     if (!PyArray_IsScalar(raw, Generic)) {
-        return PyErr_Format(PyExc_TypeError, "an array of NumPy is due, got %R", raw);
+        return PyErr_Format(PyExc_TypeError, "expected a NumPy array, got %R", raw);
     }
-    PyObject *dtype = (PyObject *)PyArray_DescrFromScalar(raw), *spec = dtype == NULL ? NULL : made(0, NULL, dtype);
+    PyObject *dtype = (PyObject *)PyArray_DescrFromScalar(raw), *spec = dtype == NULL ? NULL : new_spec(0, NULL, dtype);
     Py_XDECREF(dtype);
-    if (spec != NULL && i < KNOWN_SCALARS && known_scalars[i].type == NULL) { /* making it may have run other code */
-        known_scalars[i].type = Py_TYPE(raw);
-        known_scalars[i].spec = Py_NewRef(spec);
+    if (spec != NULL && i < SCALAR_CACHE_SIZE && scalar_cache[i].type == NULL) { /* Python code may have filled the slot meanwhile */
+        scalar_cache[i].type = Py_TYPE(raw);
+        scalar_cache[i].spec = Py_NewRef(spec);
     }
     return spec;
 }
 
-static Known *place_of(PyObject *dtype, int ndim, const npy_intp *extents)
+static CachedSpec *slot_of(PyObject *dtype, int ndim, const npy_intp *extents)
 {
     size_t h = ((size_t)dtype >> 5) + (size_t)ndim;
     for (int i = 0; i < ndim; i++) {
         h = h * 31 + (size_t)extents[i];
     }
-    return &known[(h ^ (h >> 8)) & (KNOWN - 1)];
+    return &cache[(h ^ (h >> 8)) & (CACHE_SIZE - 1)];
 }
 
-static int is_that(const Known *k, PyObject *dtype, int ndim, const npy_intp *extents)
+static int matches(const CachedSpec *k, PyObject *dtype, int ndim, const npy_intp *extents)
 {
     if (k->spec == NULL || k->dtype != dtype || k->ndim != ndim) {
         return 0;
@@ -89,46 +89,46 @@ PyObject *tenferro_spec(PyObject *raw)
     int ndim = PyArray_NDIM((PyArrayObject *)raw);
     const npy_intp *extents = PyArray_DIMS((PyArrayObject *)raw);
     PyObject *dtype = (PyObject *)PyArray_DESCR((PyArrayObject *)raw);
-    if (ndim > KNOWN_AXES) {
-        return made(ndim, extents, dtype);
+    if (ndim > CACHE_MAX_AXES) {
+        return new_spec(ndim, extents, dtype);
     }
-    Known *k = place_of(dtype, ndim, extents);
-    if (is_that(k, dtype, ndim, extents)) {
+    CachedSpec *k = slot_of(dtype, ndim, extents);
+    if (matches(k, dtype, ndim, extents)) {
         return Py_NewRef(k->spec);
     }
-    PyObject *spec = made(ndim, extents, dtype);
+    PyObject *spec = new_spec(ndim, extents, dtype);
     if (spec != NULL) {
         PyObject *old_spec = k->spec, *old_dtype = k->dtype;
         k->spec = Py_NewRef(spec);
         k->dtype = Py_NewRef(dtype);
         k->ndim = ndim;
         memcpy(k->extents, extents, (size_t)ndim * sizeof *extents);
-        Py_XDECREF(old_spec); /* last: this may run code */
+        Py_XDECREF(old_spec); /* last: may run code */
         Py_XDECREF(old_dtype);
     }
     return spec;
 }
 
-PyDoc_STRVAR(forget_doc, "forget_specs()\n--\n\nDrop the specs that are kept; they are found again when needed.");
+PyDoc_STRVAR(forget_doc, "forget_specs()\n--\n\nClear the cache of specs of raw arrays.");
 
 static PyObject *forget_specs(PyObject *module, PyObject *unused)
 {
-    for (int i = 0; i < KNOWN; i++) {
-        Py_CLEAR(known[i].dtype);
-        Py_CLEAR(known[i].spec);
+    for (int i = 0; i < CACHE_SIZE; i++) {
+        Py_CLEAR(cache[i].dtype);
+        Py_CLEAR(cache[i].spec);
     }
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(kept_doc, "kept_specs()\n--\n\nThe number of specs that are kept, and the largest number.");
+PyDoc_STRVAR(kept_doc, "kept_specs()\n--\n\nThe number of cached specs of raw arrays, and the bound.");
 
 static PyObject *kept_specs(PyObject *module, PyObject *unused)
 {
     int n = 0;
-    for (int i = 0; i < KNOWN; i++) {
-        n += known[i].spec != NULL;
+    for (int i = 0; i < CACHE_SIZE; i++) {
+        n += cache[i].spec != NULL;
     }
-    return Py_BuildValue("(ii)", n, KNOWN);
+    return Py_BuildValue("(ii)", n, CACHE_SIZE);
 }
 
 static PyObject *spec_of_raw(PyObject *module, PyObject *raw)

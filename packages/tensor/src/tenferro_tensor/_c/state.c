@@ -1,13 +1,13 @@
-/* The state of the process that is read on every call: one object, `state`. */
+/* The state of the process that every call reads: one object, `state`. */
 #include "_c/values.h"
 
 static PyMemberDef state_members[] = {
     {"open_scopes", T_PYSSIZET, offsetof(State, open_scopes), 0,
-     "Scopes open in any thread that select a device, or that are told of decisions."},
+     "Number of scopes, in any thread, that select a device or record decisions."},
     {"recording_scopes", T_PYSSIZET, offsetof(State, recording_scopes), 0,
-     "Scopes open in any thread in which recording has to ask more."},
+     "Number of scopes, in any thread, that affect recording."},
     {"host", T_OBJECT, offsetof(State, host), 0, "The place main memory, without a compute device."},
-    {"record", T_OBJECT, offsetof(State, record), 0, "record(level, op, operands): records in Python what C does not."},
+    {"record", T_OBJECT, offsetof(State, record), 0, "record(level, op, operands), the slow path in Python."},
     {NULL},
 };
 
@@ -19,11 +19,11 @@ static PyObject *get_class(PyObject *self, void *offset)
 
 static int set_class(PyObject *self, PyObject *value, size_t offset, PyTypeObject *base)
 {
-    /* Instances are made here: a subclass with fields of its own, or without room for them, would not fit. */
+    /* C code creates instances: a subclass must not add fields. */
     PyTypeObject *type = (PyTypeObject *)value;
     if (value == NULL || !PyType_Check(value) || !PyType_IsSubtype(type, base)
         || type->tp_basicsize != base->tp_basicsize) {
-        PyErr_Format(PyExc_TypeError, "a class that adds no fields to %s is due, got %R", base->tp_name, value);
+        PyErr_Format(PyExc_TypeError, "expected a class that adds no fields to %s, got %R", base->tp_name, value);
         return -1;
     }
     PyObject **slot = (PyObject **)((char *)self + offset);
@@ -36,7 +36,7 @@ static int set_tensor(PyObject *self, PyObject *value, void *offset)
     if (set_class(self, value, (size_t)offset, &TensorBase_Type) < 0) {
         return -1;
     }
-    ((PyTypeObject *)value)->tp_dealloc = tenferro_dealloc_tensor; /* in place of the generic one for classes in Python */
+    ((PyTypeObject *)value)->tp_dealloc = tenferro_dealloc_tensor; /* instead of the generic one of Python classes */
     return 0;
 }
 
@@ -50,14 +50,14 @@ static int set_recorded(PyObject *self, PyObject *value, void *offset)
     return set_class(self, value, (size_t)offset, &RecordedBase_Type);
 }
 
-/* The class of specs is written in Python, with slots: C code reads one of them on every call. */
+/* The class of specs is written in Python, with slots; C code reads one of them on every call. */
 static int set_spec(PyObject *self, PyObject *value, void *offset)
 {
     PyObject *slot = value == NULL ? NULL : PyObject_GetAttrString(value, "place");
     if (slot == NULL || !PyType_Check(value) || !Py_IS_TYPE(slot, &PyMemberDescr_Type)) {
         Py_XDECREF(slot);
         PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "a class with a slot `place` is due, got %R", value);
+        PyErr_Format(PyExc_TypeError, "expected a class with a slot `place`, got %R", value);
         return -1;
     }
     ((State *)self)->place_offset = ((PyMemberDescrObject *)slot)->d_member->offset;
@@ -77,7 +77,7 @@ static PyGetSetDef state_classes[] = {
 static PyTypeObject State_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.State",
-    .tp_doc = "What is read on every call.",
+    .tp_doc = "State that every call reads.",
     .tp_basicsize = sizeof(State),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_members = state_members,

@@ -2,10 +2,10 @@
 #include "_c/values.h"
 
 static PyMemberDef value_members[] = {
-    {"_inside", T_OBJECT_EX, offsetof(Value, inside), READONLY, "What the value is made of, of any kind."},
-    {"_link", T_OBJECT, offsetof(Value, link), READONLY, "What else it is made of; None where its kind has none."},
+    {"_inside", T_OBJECT_EX, offsetof(Value, inside), READONLY, "The first field of any kind of value."},
+    {"_link", T_OBJECT, offsetof(Value, link), READONLY, "The second field; None if the kind has none."},
     {"spec", T_OBJECT_EX, offsetof(Value, spec), 0, "Shape, dtype and place."},
-    {"lent", T_BOOL, offsetof(Value, lent), 0, "Whether a caller passed it to a function that cannot change it for him."},
+    {"lent", T_BOOL, offsetof(Value, lent), 0, "Whether it was passed to a function that cannot change the caller's value."},
     {NULL},
 };
 
@@ -53,25 +53,25 @@ PyObject *tenferro_alias(PyObject *value)
     return (PyObject *)z;
 }
 
-PyDoc_STRVAR(alias_doc, "_alias($self, /)\n--\n\nAnother object for the same value: assigning to one leaves the other.");
+PyDoc_STRVAR(alias_doc, "_alias($self, /)\n--\n\nAnother object for the same value: assigning to one does not affect the other.");
 
 static PyObject *value_alias(PyObject *self, PyObject *unused)
 {
     return tenferro_alias(self);
 }
 
-PyDoc_STRVAR(stand_for_doc, "_stand_for($self, other, /)\n--\n\nFrom here on this object stands for another value.");
+PyDoc_STRVAR(stand_for_doc, "_stand_for($self, other, /)\n--\n\nMake this object represent another value.");
 
 static PyObject *value_stand_for(PyObject *self, PyObject *other)
 {
     if (!PyObject_TypeCheck(other, &ValueBase_Type)) {
-        return PyErr_Format(PyExc_TypeError, "a value is due, got %R", other);
+        return PyErr_Format(PyExc_TypeError, "expected a value, got %R", other);
     }
     PyTypeObject *before = Py_TYPE(self), *after = Py_TYPE(other);
     if (after->tp_basicsize != sizeof(Value) || before->tp_basicsize != sizeof(Value)) {
-        return PyErr_Format(PyExc_TypeError, "%R and %R are laid out in different ways", before, after);
+        return PyErr_Format(PyExc_TypeError, "%R and %R have different layouts", before, after);
     }
-    if (before != after) { /* `__class__` would be refused: they are deallocated in different ways */
+    if (before != after) { /* assigning `__class__` would fail: their tp_dealloc differ */
         Py_INCREF(after);
         Py_SET_TYPE(self, after);
         Py_DECREF(before);
@@ -86,7 +86,7 @@ static PyObject *value_stand_for(PyObject *self, PyObject *other)
     x->level = Py_XNewRef(y->level);
     x->link = Py_XNewRef(y->link);
     for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
-        Py_XDECREF(old[i]); /* last: it may run code */
+        Py_XDECREF(old[i]); /* last: may run code */
     }
     Py_RETURN_NONE;
 }
@@ -114,7 +114,7 @@ PyTypeObject ValueBase_Type = {
     .tp_methods = value_methods,
 };
 
-/* A kind of value: a name for its fields, and no more. */
+/* A kind of value: names of the fields. */
 #define KIND_OF_VALUE(name, doc, members, mapping) \
     { \
         PyVarObject_HEAD_INIT(NULL, 0) \
@@ -131,8 +131,8 @@ PyTypeObject ValueBase_Type = {
         .tp_as_mapping = mapping, \
     }
 
-#define LEVEL {"level", T_OBJECT_EX, offsetof(Value, level), 0, "The level that it belongs to."}
-#define VALUE {"value", T_OBJECT_EX, offsetof(Value, inside), 0, "The value inside, of a lower level."}
+#define LEVEL {"level", T_OBJECT_EX, offsetof(Value, level), 0, "The level of differentiation."}
+#define VALUE {"value", T_OBJECT_EX, offsetof(Value, inside), 0, "The inner value, of a lower level."}
 
 static PyMappingMethods tensor_mapping = {.mp_subscript = tenferro_subscript, .mp_ass_subscript = tenferro_assign};
 
@@ -143,7 +143,7 @@ static PyMemberDef tensor_members[] = {
 
 static PyMemberDef recorded_members[] = {
     VALUE, LEVEL,
-    {"node", T_OBJECT_EX, offsetof(Value, link), 0, "The record of the operation that made it."},
+    {"node", T_OBJECT_EX, offsetof(Value, link), 0, "The node of the operation that created it."},
     {NULL},
 };
 
@@ -157,13 +157,13 @@ static PyMemberDef lanes_members[] = {VALUE, LEVEL, {NULL}};
 
 static PyMemberDef series_members[] = {
     VALUE, LEVEL,
-    {"expansion", T_OBJECT_EX, offsetof(Value, link), 0, "The coefficients, and what is known of all of them."},
+    {"expansion", T_OBJECT_EX, offsetof(Value, link), 0, "The coefficients, and facts about all of them."},
     {NULL},
 };
 
 static PyMemberDef traced_members[] = {
     LEVEL,
-    {"home", T_OBJECT_EX, offsetof(Value, inside), 0, "What records the program."},
+    {"home", T_OBJECT_EX, offsetof(Value, inside), 0, "The trace that records the program."},
     {"id", T_OBJECT_EX, offsetof(Value, link), 0, "The variable of the program."},
     {NULL},
 };
@@ -178,9 +178,9 @@ static PyTypeObject SeriesBase_Type = KIND_OF_VALUE("SeriesBase", "The fields of
 static PyTypeObject TracedBase_Type =
     KIND_OF_VALUE("TracedBase", "The fields of a variable of a program.", traced_members, &value_mapping);
 
-#define SPARE 64
+#define MAX_SPARE 64
 
-static Value *spare[SPARE]; /* memory of tensors that are gone, for others: their fields are empty */
+static Value *spare[MAX_SPARE]; /* free list of tensors, with empty fields */
 static int spares;
 
 void tenferro_dealloc_tensor(PyObject *self)
@@ -192,7 +192,7 @@ void tenferro_dealloc_tensor(PyObject *self)
         PyObject_ClearWeakRefs(self);
     }
     value_clear(self);
-    if (type == tenferro_state.tensor && spares < SPARE) {
+    if (type == tenferro_state.tensor && spares < MAX_SPARE) {
         x->lent = 0;
         spare[spares++] = x;
     } else {
@@ -205,9 +205,9 @@ PyObject *tenferro_tensor(PyObject *data, PyObject *spec)
 {
     PyTypeObject *type = tenferro_state.tensor;
     Value *x;
-    Py_INCREF(spec); /* first: allocation may run code */
+    Py_INCREF(spec); /* before allocating, which may run code */
     if (spares > 0) {
-        x = (Value *)PyObject_Init((PyObject *)spare[--spares], type); /* untracked: no array refers to a tensor */
+        x = (Value *)PyObject_Init((PyObject *)spare[--spares], type); /* untracked: arrays do not refer to tensors */
     } else if ((x = (Value *)type->tp_alloc(type, 0)) == NULL) {
         Py_DECREF(data);
         Py_DECREF(spec);
@@ -236,10 +236,10 @@ PyObject *tenferro_differentiated(PyTypeObject *type, PyObject *value, PyObject 
 }
 
 static PyMemberDef node_members[] = {
-    {"seq", T_LONGLONG, offsetof(Node, seq), 0, "Place in the order of recording; every parent has a smaller one."},
-    {"vjp", T_OBJECT_EX, offsetof(Node, vjp), 0, "Carries a cotangent to the parents."},
-    {"parents", T_OBJECT_EX, offsetof(Node, parents), 0, "Nodes of the operands that are differentiated."},
-    {"saved", T_OBJECT_EX, offsetof(Node, saved), 0, "What `vjp` needs of operands and outputs."},
+    {"seq", T_LONGLONG, offsetof(Node, seq), 0, "Position in the order of recording; every parent has a smaller one."},
+    {"vjp", T_OBJECT_EX, offsetof(Node, vjp), 0, "Maps a cotangent to those of the parents."},
+    {"parents", T_OBJECT_EX, offsetof(Node, parents), 0, "Nodes of the differentiated operands."},
+    {"saved", T_OBJECT_EX, offsetof(Node, saved), 0, "Residuals: operands and outputs that `vjp` needs."},
     {NULL},
 };
 
@@ -283,7 +283,7 @@ static int node_clear(PyObject *self)
 static void node_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    Py_TRASHCAN_BEGIN(self, node_dealloc) /* graphs are as deep as programs are long */
+    Py_TRASHCAN_BEGIN(self, node_dealloc) /* graphs can be as deep as programs are long */
     node_clear(self);
     Py_TYPE(self)->tp_free(self);
     Py_TRASHCAN_END
@@ -292,7 +292,7 @@ static void node_dealloc(PyObject *self)
 PyTypeObject Node_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.Node",
-    .tp_doc = "Node(vjp, parents, saved)\n--\n\nWhat reverse mode remembers of one operation.",
+    .tp_doc = "Node(vjp, parents, saved)\n--\n\nThe record of one operation in reverse mode.",
     .tp_basicsize = sizeof(Node),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_new = node_new,
@@ -323,7 +323,7 @@ int tenferro_add_values(PyObject *module)
     PyTypeObject *types[] = {&ValueBase_Type,  &TensorBase_Type, &RecordedBase_Type, &DualBase_Type,
                              &LanesBase_Type,  &SeriesBase_Type, &TracedBase_Type,   &Node_Type};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (types[i]->tp_new == NULL) { /* `object.__new__` makes them, as it makes their twins */
+        if (types[i]->tp_new == NULL) { /* `object.__new__` creates them, as their Python twins */
             types[i]->tp_new = PyBaseObject_Type.tp_new;
         }
         if (PyModule_AddType(module, types[i]) < 0) {

@@ -1,10 +1,10 @@
-/* `x[key]` for keys of integers, slices, None and an ellipsis: a view of a NumPy array, or one of its elements. */
+/* `x[key]` for keys of integers, slices, None and an ellipsis: a view of a NumPy array, or one element. */
 #include "_c/values.h"
 
 typedef struct {
     PyArrayObject *x;
-    int from; /* axes of `x` that are done */
-    int to;   /* axes of the view */
+    int from; /* number of axes of `x` processed */
+    int to;   /* number of axes of the view */
     char *data;
     npy_intp extents[NPY_MAXDIMS], strides[NPY_MAXDIMS];
 } View;
@@ -65,7 +65,7 @@ static void add_whole(View *v, int until)
     }
 }
 
-/* One part of a key, of which the others name `rest` axes; 0 where it does not fit, perhaps with an exception set. */
+/* Process one part of a key, whose later parts index `rest` axes; 0 if it is invalid, perhaps with an exception set. */
 static int add_part(View *v, PyObject *part, int rest)
 {
     int n = PyArray_NDIM(v->x);
@@ -87,7 +87,7 @@ static int add_part(View *v, PyObject *part, int rest)
     return is_slice(part) && v->from < n && add_slice(v, part);
 }
 
-/* The parts of a key in order; 0 as `add_part`. */
+/* Process the parts of a key in order; 0 as for `add_part`. */
 static int add_parts(View *v, PyObject *key)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(key);
@@ -117,7 +117,7 @@ PyObject *tenferro_view(PyArrayObject *x, PyObject *key)
     v.from = v.to = 0;
     v.data = PyArray_BYTES(x);
     if (!(PyTuple_CheckExact(key) ? add_parts(&v, key) : add_part(&v, key, 0))) {
-        PyErr_Clear(); /* the function words it */
+        PyErr_Clear(); /* the function raises the typed error */
         return NULL;
     }
     add_whole(&v, PyArray_NDIM(x));
@@ -125,7 +125,7 @@ PyObject *tenferro_view(PyArrayObject *x, PyObject *key)
         return PyArray_Scalar(v.data, PyArray_DESCR(x), (PyObject *)x);
     }
     if (v.to == 1 && v.extents[0] == 1 && v.strides[0] < 0) {
-        return NULL; /* kernels round one number at a negative distance otherwise; the function does not reverse it */
+        return NULL; /* kernels round a single element with a negative stride differently; the function avoids it */
     }
     PyArray_Descr *dtype = (PyArray_Descr *)Py_NewRef(PyArray_DESCR(x));
     PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, v.to, v.extents, v.strides, v.data,

@@ -1,5 +1,5 @@
-/* `Steps`: a derivative of one op as calls over numbered registers. Registers hold the inputs first, then constants,
-   then the result of each call. Its Python twin is in _interpreted.py. */
+/* `Steps`: the derivative of one op as calls over numbered registers. Registers hold the inputs, then constants, then
+   the result of each call. Its Python twin is in _interpreted_backward.py. */
 #include "_c/values.h"
 
 /* One call: `function` of the registers at operands[first], ..., operands[first + count - 1]. */
@@ -8,30 +8,30 @@ typedef struct {
     Py_ssize_t first, count;
 } Call;
 
-/* One output: PASSED_ON is an input as it is, MADE a register with a spec, ABSENT stands for zero. */
-typedef enum { ABSENT, PASSED_ON, MADE } OutputKind;
+/* One output: ZERO, FORWARDED (an input itself), or COMPUTED (a register with a spec). */
+typedef enum { ZERO, FORWARDED, COMPUTED } OutputKind;
 typedef struct {
     OutputKind kind;
-    Py_ssize_t place; /* of an input, or of a register */
-    PyObject *spec;   /* borrowed from `outputs`; NULL but for MADE */
+    Py_ssize_t place; /* index of the input or register */
+    PyObject *spec;   /* borrowed from `outputs`; NULL except for COMPUTED */
 } Output;
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *op;        /* which errors name */
-    PyObject *inputs;    /* tuple: None for a concrete tensor, `object` for any number, else the number that is due */
+    PyObject *op;        /* for error texts */
+    PyObject *inputs;    /* tuple: None for a concrete tensor, `object` for any number, else the exact number */
     PyObject *constants; /* tuple */
     PyObject *calls;     /* tuple of (function, tuple of registers) */
     PyObject *outputs;   /* tuple of None, (input, None) and (register, spec) */
-    PyObject *otherwise; /* called as `Steps` are, where an input is not so, or a scope is open */
+    PyObject *otherwise; /* called like `Steps`, if an input differs or a scope is open */
     Py_ssize_t registers, widest; /* the number of registers, and the largest number of operands of a call */
-    Call *call;                   /* the same as `calls` and `outputs`, ready to be used */
+    Call *call;                   /* decoded `calls` and `outputs` */
     Py_ssize_t *operands;
     Output *output;
 } Steps;
 
-#define FEW 40 /* objects that a run keeps on the stack */
+#define STACK_OBJECTS 40 /* largest number of objects that a run keeps on the stack */
 
 static int index_within(PyObject *number, Py_ssize_t bound, Py_ssize_t *found)
 {
@@ -40,7 +40,7 @@ static int index_within(PyObject *number, Py_ssize_t bound, Py_ssize_t *found)
         return 1;
     }
     if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_ValueError, "the number of a register, less than %zd, is due, got %R", bound, number);
+        PyErr_Format(PyExc_ValueError, "expected the number of a register, less than %zd, got %R", bound, number);
     }
     return 0;
 }
@@ -91,7 +91,7 @@ static int read_outputs(Steps *s)
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *output = PyTuple_GET_ITEM(s->outputs, i);
-        s->output[i] = (Output){ABSENT, 0, NULL};
+        s->output[i] = (Output){ZERO, 0, NULL};
         if (output == Py_None) {
             continue;
         }
@@ -101,7 +101,7 @@ static int read_outputs(Steps *s)
         }
         PyObject *spec = PyTuple_GET_ITEM(output, 1);
         int made = spec != Py_None;
-        s->output[i].kind = made ? MADE : PASSED_ON;
+        s->output[i].kind = made ? COMPUTED : FORWARDED;
         s->output[i].spec = made ? spec : NULL;
         Py_ssize_t bound = made ? s->registers : PyTuple_GET_SIZE(s->inputs);
         if (!index_within(PyTuple_GET_ITEM(output, 0), bound, &s->output[i].place)) {
@@ -146,8 +146,8 @@ static PyObject *wrong_number(Steps *s, Py_ssize_t got)
     return PyErr_Format(PyExc_ValueError, "the derivative of %R has %zd inputs, got %zd", s->op, due, got);
 }
 
-/* Hold the inputs in `objects`: what is given, without None, and what was saved. Returns their number, or one more than
-   there may be. */
+/* Collect the inputs in `objects`: the items of `given` except None, then those of `saved`. Returns their number, or a
+   number too large if there are too many. */
 static Py_ssize_t inputs_of(Steps *s, PyObject *given, PyObject *saved, PyObject **objects)
 {
     Py_ssize_t n = 0, most = PyTuple_GET_SIZE(s->inputs);
@@ -174,7 +174,7 @@ static Py_ssize_t inputs_of(Steps *s, PyObject *given, PyObject *saved, PyObject
     return n;
 }
 
-/* Whether a value is the number that is due: of the same class, and of the same bits. */
+/* Whether a value is the expected number, with the same class and bits. */
 static int is_number(PyObject *x, PyObject *due)
 {
     if (x == due || !Py_IS_TYPE(x, Py_TYPE(due))) {
@@ -187,7 +187,7 @@ static int is_number(PyObject *x, PyObject *due)
     return PyLong_CheckExact(x) && PyObject_RichCompareBool(x, due, Py_EQ) == 1;
 }
 
-/* Fill the registers of the inputs: 1, or 0 where one of them is not what is due. */
+/* Fill the registers of the inputs: 1, or 0 if one differs from the expected one. */
 static int raw_inputs(Steps *s, PyObject **objects, PyObject **registers)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->inputs); i++) {
@@ -232,8 +232,8 @@ static PyObject *wrapped_outputs(Steps *s, PyObject **objects, PyObject **regist
     PyObject *result = PyTuple_New(n);
     for (Py_ssize_t i = 0; i < n && result != NULL; i++) {
         Output *o = &s->output[i];
-        PyObject *z = o->kind == MADE ? tenferro_tensor(Py_NewRef(registers[o->place]), o->spec)
-                                      : Py_NewRef(o->kind == PASSED_ON ? objects[o->place] : Py_None);
+        PyObject *z = o->kind == COMPUTED ? tenferro_tensor(Py_NewRef(registers[o->place]), o->spec)
+                                          : Py_NewRef(o->kind == FORWARDED ? objects[o->place] : Py_None);
         if (z == NULL) {
             Py_CLEAR(result);
         } else {
@@ -243,7 +243,7 @@ static PyObject *wrapped_outputs(Steps *s, PyObject **objects, PyObject **regist
     return result;
 }
 
-/* `room` has places for the inputs, the registers and the arguments of a call, all NULL. */
+/* `room` has elements for the inputs, the registers and the arguments of a call, all NULL. */
 static PyObject *run_in(Steps *s, PyObject *given, PyObject *saved, PyObject **room)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(s->inputs), n = inputs_of(s, given, saved, room);
@@ -268,15 +268,15 @@ PyObject *tenferro_run_steps(PyObject *self, PyObject *given, PyObject *saved)
         return PyObject_CallFunctionObjArgs(s->otherwise, given, saved, NULL);
     }
     Py_ssize_t size = PyTuple_GET_SIZE(s->inputs) + s->registers + s->widest + 1;
-    PyObject *few[FEW], **room = few;
-    if (size > FEW && (room = PyMem_New(PyObject *, size)) == NULL) {
+    PyObject *stack[STACK_OBJECTS], **room = stack;
+    if (size > STACK_OBJECTS && (room = PyMem_New(PyObject *, size)) == NULL) {
         return PyErr_NoMemory();
     }
     memset(room, 0, (size_t)size * sizeof *room);
     Py_INCREF(s);
     PyObject *result = run_in(s, given, saved, room);
     Py_DECREF(s);
-    if (room != few) {
+    if (room != stack) {
         PyMem_Free(room);
     }
     return result;
@@ -291,7 +291,7 @@ static PyObject *steps_vectorcall(PyObject *self, PyObject *const *args, size_t 
     return tenferro_run_steps(self, args[0], args[1]);
 }
 
-/* There is no tp_clear, as for tuples: cycles are broken elsewhere, and a run finds every field. */
+/* No tp_clear, as for tuples: cycles are broken elsewhere, and fields are never NULL. */
 static int steps_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Steps *s = (Steps *)self;
@@ -321,12 +321,12 @@ static void steps_dealloc(PyObject *self)
 }
 
 static PyMemberDef steps_members[] = {
-    {"op", T_OBJECT_EX, offsetof(Steps, op), READONLY, "The op, which errors name."},
-    {"inputs", T_OBJECT_EX, offsetof(Steps, inputs), READONLY, "What the inputs have to be."},
-    {"constants", T_OBJECT_EX, offsetof(Steps, constants), READONLY, "What the registers behind the inputs hold."},
+    {"op", T_OBJECT_EX, offsetof(Steps, op), READONLY, "The op, for error texts."},
+    {"inputs", T_OBJECT_EX, offsetof(Steps, inputs), READONLY, "The expected inputs."},
+    {"constants", T_OBJECT_EX, offsetof(Steps, constants), READONLY, "The values of the registers after the inputs."},
     {"calls", T_OBJECT_EX, offsetof(Steps, calls), READONLY, "Functions, with the registers of their operands."},
-    {"outputs", T_OBJECT_EX, offsetof(Steps, outputs), READONLY, "What is returned."},
-    {"otherwise", T_OBJECT_EX, offsetof(Steps, otherwise), READONLY, "What runs where an input is not so."},
+    {"outputs", T_OBJECT_EX, offsetof(Steps, outputs), READONLY, "The returned registers."},
+    {"otherwise", T_OBJECT_EX, offsetof(Steps, otherwise), READONLY, "Called instead if an input differs."},
     {NULL},
 };
 

@@ -17,22 +17,23 @@ from tenferro_tensor_core.forks import cached_property
 
 @dataclass(frozen=True)
 class ContractionIR:
-    """The sum over all labels that are not in the output of the product of the operands, in a given order of steps.
+    """A contraction of many tensors along a path: the product of the operands, summed over all labels that the output
+    lacks.
 
-    Values are numbered: the operands first, then the result of each step. A step takes one or two values that no
-    earlier step has taken; it sums the labels that neither the output nor any value that is still to be taken has.
-    The last step makes the output; without steps the output is made from the only operand.
+    Values are numbered: the operands first, then the result of each step. A step consumes one or two values; it sums
+    the labels that neither the output nor any remaining value has. The last step produces the output; without steps,
+    the only operand does.
 
     Attributes:
-        dtype: of every operand and result.
-        operands: the labels of each operand; a label that it has twice means its diagonal.
-        extents: size of each label, by label.
+        dtype: dtype of every operand and result.
+        operands: labels of each operand; a repeated label denotes its diagonal.
+        extents: extent of each label, by label.
         output: labels of the result, each once.
-        steps: numbers of the values that each step takes.
-        kept: numbers of steps' values, not the last one, that are wanted besides the result.
+        steps: numbers of the values that each step consumes.
+        kept: numbers of intermediate results that are returned as well.
 
     Raises:
-        ArgumentError: labels, steps or kept values do not fit together.
+        ArgumentError: labels, steps or kept values are inconsistent.
 
     >>> chain = ContractionIR(np.dtype("float64"), ((0, 1), (1, 2), (2, 3)), (2, 3, 4, 5), (0, 3), ((0, 1), (3, 2)))
     >>> chain.values
@@ -76,7 +77,7 @@ class ContractionIR:
 
     @cached_property
     def values(self) -> tuple[Labels, ...]:
-        """The labels of every value; those of a step's result in the order in which its operands bring them."""
+        """The labels of every value; those of an intermediate result in the order of its operands."""
         left: dict[int, int] = {}  # how many values that are still to be taken, and the output, have a label
         for labels in (*self.operands, self.output):
             for label in {*labels}:
@@ -97,7 +98,14 @@ class ContractionIR:
         return tuple(found)
 
     def resized(self, dtype: np.dtype[Any], extents: tuple[int, ...]) -> ContractionIR:
-        """The same steps for another dtype, and other extents of the same labels; nothing is checked again.
+        """The same steps for another dtype, and other extents of the same labels, without new checks.
+
+        Args:
+            dtype: new dtype.
+            extents: new extents.
+
+        Returns:
+            The contraction.
 
         >>> ir = ContractionIR(np.dtype("float64"), ((0, 1), (1, 2)), (1, 1, 1), (0, 2), ((0, 1),))
         >>> large = ir.resized(np.dtype("float32"), (2, 3, 4))
@@ -113,7 +121,7 @@ class ContractionIR:
 
     @cached_property
     def graph(self) -> ContractionGraph:
-        """The same as a graph; its outputs are the result and the values that are kept."""
+        """The same as a graph; its outputs are the result and the kept values."""
         count = len(self.operands)
         steps = tuple([(labels, (step,)) for labels, step in zip(self.values[count:], self.steps, strict=True)])
         last = count + max(len(steps), 1) - 1
@@ -126,13 +134,20 @@ class ContractionIR:
 
     @cached_property
     def flops(self) -> int:
-        """Multiplications and additions of all steps, counted as real ones."""
+        """Real multiplications and additions of all steps."""
         factor = 8 if self.dtype.kind == "c" else 2
         spaces = [{label for v in step for label in self.values[v]} for step in self.steps]
         return sum(factor * prod(self.extents[label] for label in space) for space in spaces)
 
     def shape(self, value: int) -> tuple[int, ...]:
-        """Shape of a value whose axes are its labels."""
+        """Shape of a value, one axis for each label.
+
+        Args:
+            value: number of the value.
+
+        Returns:
+            The shape.
+        """
         return tuple([self.extents[label] for label in self.values[value]])
 
 
@@ -142,11 +157,11 @@ class StepReport:
 
     Attributes:
         step: its number in the IR.
-        kernel: what computes it, as in ``"gemm"``, ``"gemm direct"`` or ``"elementwise"``.
+        kernel: the kernel, as in ``"gemm"``, ``"gemm direct"`` or ``"elementwise"``.
         sizes: batch, rows, columns and summed size of the product.
-        layout: labels of the result, outermost first, as they lie in memory.
+        layout: labels of the result in memory order, outermost first.
         flops: multiplications and additions.
-        bytes: of its operands and result.
+        bytes: bytes of its operands and result.
     """
 
     step: int
@@ -158,46 +173,56 @@ class StepReport:
 
 
 class ContractionKernel(ABC):
-    """A contraction, or a graph of them, as a backend runs it.
+    """A compiled contraction, or a graph of contractions.
 
     Attributes:
-        ir: what it computes.
+        ir: the contraction.
     """
 
     ir: ContractionIR | ContractionGraph
 
     @abstractmethod
     def __call__(self, *raws: Any, out: Any = None) -> Any:
-        """The result for raw arrays with the shapes of the IR and any strides; a view of one that lies otherwise, as
-        a transposed matrix does, where that is much cheaper and no `out` is given.
+        """Compute the result for raw arrays with the shapes of the IR and any strides.
 
-        Where the IR keeps values, a tuple: the result, then these, their axes as `ContractionIR.values` orders them.
-        For a graph, a tuple of its outputs.
+        Without `out`, the result may be a view of an array with another layout, such as a transposed matrix, if that is
+        much cheaper. If the IR keeps values, the result is a tuple: the result, then these, with axes in the order of
+        `ContractionIR.values`. For a graph, it is the tuple of outputs.
 
         Args:
             raws: one for each operand.
-            out: a raw array that gets the result, or a graph's first output, and is returned; it shares no memory with
-                an operand.
+            out: raw array for the result, or for a graph's first output, which is returned; it shares no memory with an
+                operand.
+
+        Returns:
+            The result.
         """
 
     def direct(self) -> Callable[..., Any]:
-        """What gives the result for raw arrays of the right shapes with the least overhead; it takes no `out`."""
+        """A callable with the least overhead, for raw arrays of the right shapes; it takes no `out`."""
         return self
 
     @property
     @abstractmethod
     def peak_bytes(self) -> int:
-        """Bytes that a call has allocated at most at once, its results included, its operands not."""
+        """Largest number of bytes that a call has allocated at once, including results, excluding operands."""
 
     def peak_bytes_at(self, strides: Sequence[tuple[int, ...]]) -> int:
-        """`peak_bytes` for operands with these strides in bytes, as parts of larger arrays have them."""
+        """`peak_bytes` for operands with given strides, such as parts of larger arrays.
+
+        Args:
+            strides: strides of each operand in bytes.
+
+        Returns:
+            Bytes.
+        """
         return self.peak_bytes
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions of all steps, counted as real ones."""
+        """Real multiplications and additions of all steps."""
         return self.ir.flops
 
     @abstractmethod
     def report(self) -> tuple[StepReport, ...]:
-        """How each step runs, for operands whose axes lie in order."""
+        """How each step runs, for operands in row-major order."""

@@ -21,23 +21,23 @@ GraphStep = tuple[Labels, tuple[Term, ...]]
 
 @dataclass(frozen=True)
 class ContractionGraph:
-    """Values made one after the other, each the sum of contractions of one or two values before it.
+    """Values computed one after the other, each a sum of contractions of one or two earlier values.
 
-    Values are numbered: the operands first, then the result of each step. A step sums, for each of its terms, the
-    labels that its own value lacks. A label that the value has and a term lacks is one that the term is repeated along.
-    A value that has a label twice is zero where the two indices differ. Values may be taken any number of times; so a
-    derivative of a graph is a graph.
+    Values are numbered: the operands first, then the result of each step. For each of its terms, a step sums the labels
+    that its own value lacks. A label that the value has and a term lacks repeats the term. A value with a repeated
+    label is zero where the two indices differ. Values may be used any number of times, so that the derivative of a
+    graph is a graph.
 
     Attributes:
-        dtype: of every operand and value.
-        operands: the labels of each operand; a label that it has twice means its diagonal.
-        extents: size of each label, by label.
-        steps: labels and terms of each value that is made.
-        outputs: numbers of steps' values, at least one and all different, that are wanted.
-        conjugated: where it is not 0, so many operands, the first ones, are conjugated before, and all outputs after.
+        dtype: dtype of every operand and value.
+        operands: labels of each operand; a repeated label denotes its diagonal.
+        extents: extent of each label, by label.
+        steps: labels and terms of each computed value.
+        outputs: numbers of computed values, at least one and all different.
+        conjugated: if not 0, this number of leading operands is conjugated before, and all outputs after.
 
     Raises:
-        ArgumentError: labels, terms or outputs do not fit together.
+        ArgumentError: labels, terms or outputs are inconsistent.
 
     >>> product_and_gradient = ContractionGraph(
     ...     np.dtype("float64"), ((0,), (0,), ()), (5,), (((), ((0, 1),)), ((0,), ((2, 1),))), (3, 4)
@@ -80,11 +80,18 @@ class ContractionGraph:
 
     @cached_property
     def flops(self) -> int:
-        """Multiplications and additions of all terms, counted as real ones."""
+        """Real multiplications and additions of all terms."""
         factor = 8 if self.dtype.kind == "c" else 2
         spaces = [{x for v in term for x in self.values[v]} for _, terms in self.steps for term in terms]
         return sum(factor * prod(self.extents[label] for label in space) for space in spaces)
 
     def shape(self, value: int) -> tuple[int, ...]:
-        """Shape of a value whose axes are its labels."""
+        """Shape of a value, one axis for each label.
+
+        Args:
+            value: number of the value.
+
+        Returns:
+            The shape.
+        """
         return tuple([self.extents[label] for label in self.values[value]])

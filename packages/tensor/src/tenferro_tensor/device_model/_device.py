@@ -15,32 +15,50 @@ from tenferro_tensor_core import ArgumentError, UnsupportedError
 
 
 class Renderer(ABC):
-    """Writes kernels in one language for one kind of device."""
+    """Writes kernels as source code in one language for one kind of device."""
 
     @property
     @abstractmethod
     def device(self) -> str:
-        """The kind of device that it writes for, as in `Device.kind`."""
+        """The kind of device, as in `Device.kind`."""
 
     @abstractmethod
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
-        """Whether `render` takes an application of the primitive to operands of these dtypes."""
+        """Whether `render` accepts an application of a primitive.
+
+        Args:
+            primitive: the primitive.
+            dtypes: dtypes of its operands.
+
+        Returns:
+            True if it does.
+        """
 
     @abstractmethod
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
-        """The kernel's source, its entry point called `name`; the text may be written when it is first read.
+        """Render a kernel; the text may be written when it is first read.
+
+        Args:
+            kernel: the kernel.
+            name: name of the entry point.
+
+        Returns:
+            The program spec.
 
         Raises:
-            UnsupportedError: a primitive or dtype cannot be rendered; `supports` and `decompose` tell beforehand.
+            UnsupportedError: a primitive or dtype cannot be rendered; check with `supports` and `decompose`.
         """
 
     def decompose(self, op: Op, *operands: Any) -> KernelIR | None:
-        """An equal kernel of supported primitives for an op that is not, where there is one.
+        """An equal kernel of supported primitives for an unsupported op, if there is one.
 
         Args:
-            op: what is applied.
-            operands: the dtype of each operand, or a `Literal` where it is a number that the kernel knows. They are
-                the inputs of the kernel, in order; it has one output.
+            op: the op.
+            operands: dtype of each operand, or a `Literal` if the kernel knows its value. They are the inputs of the
+                kernel, in order; it has one output.
+
+        Returns:
+            The kernel, or None.
         """
         dtypes = [o.dtype if isinstance(o, Literal) else o for o in operands]
         found = None if self.supports(op.primitive, *dtypes) else expansion(op, *operands)
@@ -52,53 +70,78 @@ class Renderer(ABC):
 
 
 class Compiler(ABC):
-    """Turns source into code for one kind of device; equal sources are compiled once."""
+    """Compiles source code for one kind of device; equal sources are compiled once."""
 
     @abstractmethod
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
-        """The compiled kernel.
+        """Compile a program.
 
-        A compiler that keeps code on disk finds it by `ProgramSpec.identity`, without reading the source.
+        A compiler that caches code on disk finds it by `ProgramSpec.identity`, without reading the source.
+
+        Args:
+            spec: the program.
+
+        Returns:
+            The compiled kernel.
 
         Raises:
-            CompileError: the compiler refuses the source.
+            CompileError: the compiler rejects the source.
         """
 
     def at_hand(self, spec: ProgramSpec) -> bool:
-        """Whether `compile` only has to load code that was compiled before."""
+        """Whether `compile` only loads code that was compiled before.
+
+        Args:
+            spec: the program.
+
+        Returns:
+            True if the code is cached.
+        """
         return False
 
 
 class Program(ABC):
-    """A kernel that is ready to run.
+    """A loaded kernel.
 
     Attributes:
-        compiled: what it runs.
+        compiled: the compiled kernel.
     """
 
     compiled: CompiledSpec
 
     def __call__(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
-        """Run on buffers, with one integer per variable.
+        """Run on buffers, with one integer for each variable.
 
         Raises:
-            ArgumentError: a wrong number of buffers or values.
-            ShapeError: a value is out of its bounds, or a buffer is too small for the values.
+            ArgumentError: the number of buffers or values is wrong.
+            ShapeError: a value is out of bounds, or a buffer is too small.
         """
         self.compiled.spec.check(buffers, values)
         self.execute(buffers, values)
 
     @abstractmethod
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
-        """Run on buffers and values whose number and bounds were checked; what they may touch is checked here."""
+        """Run on buffers and values whose number and bounds are checked; implementations check buffer sizes.
+
+        Args:
+            buffers: the buffers.
+            values: values of the variables.
+        """
 
 
 class Allocator(ABC):
-    """Hands out memory of one memory space and takes it back when nothing refers to it."""
+    """Allocates memory of one memory space, and frees it when nothing refers to it."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Any:
-        """A block of at least `nbytes`; freed when the last reference goes, views included."""
+        """Allocate a block, which is freed with its last reference, views included.
+
+        Args:
+            nbytes: smallest size in bytes.
+
+        Returns:
+            The block.
+        """
 
     @abstractmethod
     def stats(self) -> dict[str, int]:
@@ -106,26 +149,26 @@ class Allocator(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Give unused blocks back to the system."""
+        """Return unused blocks to the system."""
 
     def serving(self) -> AbstractContextManager[Any]:
-        """A context manager: results of operations come from here, as in ``compute_context`` of a context that has this
-        allocator.
+        """A context manager inside which results of operations are allocated here, as with a `compute_context` that has
+        this allocator.
 
         Raises:
-            UnsupportedError: it hands out blocks to those who ask for them, and serves no operations.
+            UnsupportedError: it serves no operations.
         """
         raise UnsupportedError(f"{type(self).__name__} serves no operations; call its allocate(nbytes)")
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """One way from a kernel to a program.
+    """A way to compile a kernel to a program.
 
     Attributes:
         renderer: kernel to source.
         compiler: source to code.
-        program: code to something that runs.
+        program: code to a loaded kernel.
     """
 
     renderer: Renderer
@@ -133,27 +176,51 @@ class Toolchain:
     program: Callable[[CompiledSpec], Program]
 
     def compiled(self, kernel: KernelIR, name: str = "kernel") -> CompiledSpec:
-        """Render and compile."""
+        """Render and compile.
+
+        Args:
+            kernel: the kernel.
+            name: name of the entry point.
+
+        Returns:
+            The compiled kernel.
+        """
         return self.compiler.compile(self.renderer.render(kernel, name))
 
     def at_hand(self, kernel: KernelIR, name: str = "kernel") -> bool:
-        """Whether `compiled` takes a moment only, because the code was compiled before."""
+        """Whether `compiled` only loads code that was compiled before.
+
+        Args:
+            kernel: the kernel.
+            name: name of the entry point.
+
+        Returns:
+            True if the code is cached.
+        """
         return self.compiler.at_hand(self.renderer.render(kernel, name))
 
     def build(self, kernel: KernelIR, name: str = "kernel") -> Program:
-        """Render, compile and load."""
+        """Render, compile and load.
+
+        Args:
+            kernel: the kernel.
+            name: name of the entry point.
+
+        Returns:
+            The program.
+        """
         return self.program(self.compiled(kernel, name))
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What computes: where memory comes from, and how a kernel becomes a program.
+    """A kind of device: its memory, and the toolchains that compile kernels for it.
 
     Attributes:
         kind: kind of device; compiled kernels are shared by all devices of one kind.
-        allocator: memory, where no open context has an allocator of its own.
-        toolchains: functions that give the toolchains, by name, each called when it is asked for; the first is the
-            default. They raise `BackendUnavailableError` where something is not installed.
+        allocator: memory, unless the open context has its own allocator.
+        toolchains: functions that return the toolchains, by name; the first is the default. They raise
+            `BackendUnavailableError` if something is not installed.
 
     >>> class Nothing(Allocator):
     ...     def allocate(self, nbytes): return bytearray(nbytes)
@@ -172,11 +239,17 @@ class Device:
     toolchains: Mapping[str, Callable[[], Toolchain]]
 
     def toolchain(self, using: str | None = None) -> Toolchain:
-        """The toolchain of a name, the default one without.
+        """Return a toolchain.
+
+        Args:
+            using: its name; by default the first one.
+
+        Returns:
+            The toolchain.
 
         Raises:
             ArgumentError: there is none of that name.
-            BackendUnavailableError: it needs what is not installed; the text says what to do.
+            BackendUnavailableError: it needs something that is not installed; the text says what to do.
         """
         name = next(iter(self.toolchains)) if using is None else using
         if name not in self.toolchains:
@@ -187,28 +260,37 @@ class Device:
 
     @property
     def renderer(self) -> Renderer:
-        """Kernel to source, of the default toolchain."""
+        """The renderer of the default toolchain."""
         return self.toolchain().renderer
 
     @property
     def compiler(self) -> Compiler:
-        """Source to code, of the default toolchain."""
+        """The compiler of the default toolchain."""
         return self.toolchain().compiler
 
     @property
     def memory(self) -> Allocator:
-        """The allocator of the open `compute_context`, where that is one of this kind of device and has one; else
-        `allocator`."""
+        """The allocator of the open `compute_context` if that is one of this kind of device and has one; else
+        `allocator`.
+        """
         context = dispatch.scoped_context()
         chosen: Allocator | None = getattr(context, "allocator", None)
         return self.allocator if chosen is None or context.device.kind != self.kind else chosen  # type: ignore[union-attr]
 
     def build(self, kernel: KernelIR, name: str = "kernel", using: str | None = None) -> Program:
-        """Render, compile and load by the toolchain of a name.
+        """Render, compile and load a kernel.
+
+        Args:
+            kernel: the kernel.
+            name: name of the entry point.
+            using: name of the toolchain; by default the first one.
+
+        Returns:
+            The program.
 
         Raises:
             ArgumentError: there is no toolchain of that name.
-            BackendUnavailableError: it needs what is not installed.
-            UnsupportedError: its renderer does not take the kernel.
+            BackendUnavailableError: it needs something that is not installed.
+            UnsupportedError: its renderer does not support the kernel.
         """
         return self.toolchain(using).build(kernel, name)

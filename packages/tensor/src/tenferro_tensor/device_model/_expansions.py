@@ -19,10 +19,10 @@ from tenferro_tensor.catalog import analytic, arithmetic
 from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal
 from tenferro_tensor.device_model._lines import Lines, Term
 
-SQUARINGS: Final = 64
+MAX_EXPONENT: Final = 64
 """Largest exponent of integers that is written out."""
 
-ORDERS: Final = 8
+MAX_ORDER: Final = 8
 """Largest order of polygamma that is written out: its series ends early enough for them."""
 
 _BERNOULLI: Final = [
@@ -49,15 +49,18 @@ _HALF_LOG_TWO_PI: Final = 0.9189385332046728
 
 
 def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> KernelIR | None:
-    """An equal kernel of simpler element-wise primitives, or None where none is known.
+    """An equal kernel of simpler element-wise primitives for an op, if one is known.
 
-    Its inputs are the operands of the op; those that are known as numbers are there too, unread. Results agree with
-    SciPy to a few units in the last place, and to a few units of rounding of 1 near the zeros of `lgamma` on the
-    negative axis, of `digamma` and of `polygamma`.
+    Its inputs are the operands of the op; literals are unused inputs. Results agree with SciPy to a few units in the
+    last place, and to a few units of rounding of 1 near the zeros of `lgamma` on the negative axis, of `digamma` and of
+    `polygamma`.
 
     Args:
-        op: what is applied.
-        operands: the dtype of each operand, or its value where that is a literal.
+        op: the op.
+        operands: dtype of each operand, or its literal.
+
+    Returns:
+        The kernel, or None.
 
     >>> print(expansion(arithmetic.pow.op(), np.dtype("int64"), Literal(3, np.dtype("int64"))))
     kernel(v0: int64 unit, v1: int64 unit)
@@ -69,20 +72,21 @@ def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> KernelIR | None:
     lines = Lines(dtypes[0], len(dtypes))
     if op.primitive is arithmetic.pow:
         exponent = operands[1].value if isinstance(operands[1], Literal) else None
-        if dtypes[0].kind not in "iu" or not isinstance(exponent, int) or not 0 <= exponent <= SQUARINGS:
+        if dtypes[0].kind not in "iu" or not isinstance(exponent, int) or not 0 <= exponent <= MAX_EXPONENT:
             return None
         x = lines.input()
         return lines.kernel(x.power(exponent) if exponent else lines.literal(1))
-    write = _WRITTEN.get(op.primitive)
-    if write is None or dtypes[0].kind != "f":
+    formula = _FORMULAS.get(op.primitive)
+    if formula is None or dtypes[0].kind != "f":
         return None
-    result = write(lines, lines.input(), **op.params)
+    result = formula(lines, lines.input(), **op.params)
     return None if result is None else lines.kernel(result)
 
 
 def _erfinv(b: Lines, x: Term) -> Term:
-    """A start of three digits (S. Winitzki, A handy approximation for the error function and its inverse, 2008) and
-    two steps of Halley's method, which triples them; the tails go by the complement, where 1 - |x| is exact."""
+    """An initial value of three digits (S. Winitzki, A handy approximation for the error function and its inverse,
+    2008) and two steps of Halley's method, which triples them; the tails use the complement, where 1 - |x| is exact.
+    """
     log, log1p, sqrt = b.function(analytic.log), b.function(analytic.log1p), b.function(analytic.sqrt)
     erf, erfc, exp = b.function(analytic.erf), b.function(analytic.erfc), b.function(analytic.exp)
     a = b.apply(arithmetic.abs, x)
@@ -100,8 +104,9 @@ def _erfinv(b: Lines, x: Term) -> Term:
 
 
 def _lgamma(b: Lines, x: Term) -> Term:
-    """From 8 on Stirling's series; below it the Taylor series around 2, reached by the recurrence in one logarithm;
-    below -1/2 the reflection log |Gamma(x) Gamma(-x)| = log pi - log |x sin(pi x)|."""
+    """Stirling's series from 8 on; below, the Taylor series around 2, reached by the recurrence in one logarithm; below
+    -1/2, the reflection log |Gamma(x) Gamma(-x)| = log pi - log |x sin(pi x)|.
+    """
     log, magnitude = b.function(analytic.log), b.function(arithmetic.abs)
     mirrored, a = x < -0.5, magnitude(x)
     v = a.where(mirrored, x)
@@ -126,8 +131,9 @@ def _lgamma(b: Lines, x: Term) -> Term:
 
 
 def _digamma(b: Lines, x: Term) -> Term:
-    """The asymptotic series from 8 on, reached by the recurrence as one quotient; below -1/2 the reflection
-    psi(x) = psi(-x) - 1 / x - pi cot(pi x)."""
+    """The asymptotic series from 8 on, reached by the recurrence as one quotient; below -1/2, the reflection psi(x) =
+    psi(-x) - 1 / x - pi cot(pi x).
+    """
     log = b.function(analytic.log)
     mirrored, a = x < -0.5, b.apply(arithmetic.abs, x)
     v = a.where(mirrored, x)
@@ -146,11 +152,12 @@ def _digamma(b: Lines, x: Term) -> Term:
 
 
 def _polygamma(b: Lines, x: Term, *, order: int) -> Term | None:
-    """Euler's and Maclaurin's sum of 1 / (x + k)^(order + 1); below -1/2 the derivatives of the reflection
-    psi(1 - x) - psi(x) = pi cot(pi x), which are polynomials in the cotangent."""
+    """The Euler-Maclaurin sum of 1 / (x + k)^(order + 1); below -1/2, the derivatives of the reflection psi(1 - x) -
+    psi(x) = pi cot(pi x), which are polynomials in the cotangent.
+    """
     if order == 0:
         return _digamma(b, x)
-    if order > ORDERS:
+    if order > MAX_ORDER:
         return None
     power, mirrored = order + 1, x < -0.5
     v = (1 - x).where(mirrored, x)
@@ -182,7 +189,7 @@ def _turn(b: Lines, x: Term) -> tuple[Term, Term, Term]:
 
 
 def _cotangent_derivative(c: Term, order: int) -> Term:
-    """The derivative of pi cot(pi x) of some order at the cotangent `c`: pi^(order + 1) times a polynomial in it."""
+    """The derivative of pi cot(pi x) of a given order, as pi^(order + 1) times a polynomial in the cotangent `c`."""
     coefficients = [0, 1]
     for _ in range(order):
         slope = [k * a for k, a in enumerate(coefficients)][1:]
@@ -192,7 +199,7 @@ def _cotangent_derivative(c: Term, order: int) -> Term:
     return c * even if odd else even
 
 
-_WRITTEN: Final[dict[Primitive, Callable[..., Term | None]]] = {
+_FORMULAS: Final[dict[Primitive, Callable[..., Term | None]]] = {
     analytic.erfinv: _erfinv,
     analytic.lgamma: _lgamma,
     analytic.digamma: _digamma,
@@ -201,12 +208,15 @@ _WRITTEN: Final[dict[Primitive, Callable[..., Term | None]]] = {
 
 
 def expanded(kernel: KernelIR, decompose: Callable[..., KernelIR | None]) -> KernelIR:
-    """The kernel with the lines for which `decompose` has an expansion written out.
+    """Replace the lines of a kernel for which there is an expansion.
 
     Args:
         kernel: any kernel.
-        decompose: gives the expansion of an op with operands of some dtypes or literals, or None; as
+        decompose: returns the expansion of an op with operands of some dtypes or literals, or None; as
             `Renderer.decompose`.
+
+    Returns:
+        The kernel.
     """
     count = len(kernel.inputs)
     lines: list[Literal | Apply] = []

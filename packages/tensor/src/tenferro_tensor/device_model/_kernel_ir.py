@@ -27,7 +27,7 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An array that a kernel reads or writes: its dtype and its access. Outer strides are data, not kernel."""
+    """An array that a kernel reads or writes: its dtype and access. Outer strides are arguments of the call."""
 
     dtype: np.dtype[Any]
     access: Access = Access.UNIT
@@ -35,7 +35,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number written into the kernel."""
+    """A constant number of a kernel."""
 
     value: bool | int | float | complex
     dtype: np.dtype[Any]
@@ -50,14 +50,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """One element-wise op applied to earlier values, named by their numbers."""
+    """An element-wise op applied to earlier values, given by their numbers."""
 
     op: Op
     args: tuple[int, ...]
 
 
 class Over(Enum):
-    """Which axes of the iteration space a reduction removes."""
+    """The axes of the iteration space that a reduction removes."""
 
     TRAILING = "trailing"
     """The innermost one: every row becomes one element."""
@@ -70,9 +70,9 @@ class Reduction:
     """A reduction of every output of a kernel.
 
     Attributes:
-        kind: ``"sum"``, ``"prod"``, ``"max"``, ``"min"``, ``"argmax"`` or ``"argmin"``; of booleans ``"max"`` is any
-            and ``"min"`` all. NaN wins; of equal extremes the first.
-        over: the axes that go.
+        kind: ``"sum"``, ``"prod"``, ``"max"``, ``"min"``, ``"argmax"`` or ``"argmin"``; for booleans ``"max"`` is any
+            and ``"min"`` is all. NaN wins; of equal extremes the first.
+        over: the axes to remove.
     """
 
     kind: str
@@ -87,21 +87,21 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class KernelIR:
-    """A fused kernel: operands, one equation per line, outputs, and a reduction of them where there is one.
+    """A fused kernel: operands, one equation per line, outputs, and an optional reduction of them.
 
-    Values are numbered: first the inputs, then the lines. Every line is element-wise; broadcasting is a matter of
-    strides. Equal descriptions are equal kernels, whatever the sizes.
+    Values are numbered: first the inputs, then the lines. Every line is element-wise; strides implement broadcasting.
+    Equal descriptions are equal kernels, whatever the sizes.
 
     Attributes:
-        inputs: the arrays read.
+        inputs: the arrays to read.
         lines: literals and applications, in order.
-        outputs: numbers of the values written.
-        writes: access of each output; unit strides where it is left out.
-        reduction: how the outputs are reduced before they are written.
+        outputs: numbers of the values to write.
+        writes: access of each output; unit strides by default.
+        reduction: reduction of the outputs before they are written.
 
     Raises:
-        ArgumentError: a line names a value that is not defined before it.
-        DTypeError: a primitive does not take the dtypes it is given.
+        ArgumentError: a line uses a value that is not defined before it.
+        DTypeError: a primitive is not defined for the dtypes.
 
     >>> from tenferro_tensor.catalog.arithmetic import add, mul
     >>> f8 = Operand(np.dtype("float64"))
@@ -172,11 +172,14 @@ class KernelIR:
         return tuple(line.op for line in self.lines if isinstance(line, Apply))
 
     def interpret(self, kernel: Callable[[Op, tuple[Spec, ...], Spec], Callable[..., Any]], *arrays: Any) -> list[Any]:
-        """The values of the outputs before reduction, op by op: what the kernel means, and what tests compare with.
+        """Evaluate the outputs before reduction, op by op: the meaning of the kernel, against which it is tested.
 
         Args:
-            kernel: gives a callable on raw arrays for an op with operand and result specs.
+            kernel: returns a callable on raw arrays for an op with operand and result specs.
             arrays: the inputs, of shapes that broadcast.
+
+        Returns:
+            The values of the outputs.
         """
         values: list[Any] = list(arrays)
         for line, dtype in zip(self.lines, self.dtypes[len(self.inputs) :]):

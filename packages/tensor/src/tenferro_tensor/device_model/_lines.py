@@ -13,7 +13,7 @@ from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal, Op
 
 
 class Term:
-    """A value of a kernel that is being written; numbers beside it become literals of its dtype."""
+    """A value of a kernel under construction; number operands become literals of its dtype."""
 
     __slots__ = ("_lines", "number")
 
@@ -48,15 +48,15 @@ class Term:
         return self._lines.apply(comparison.ge, self, other)
 
     def equals(self, other: float) -> Term:
-        """Where the value is that number."""
+        """Whether the value equals a number."""
         return self._lines.apply(comparison.eq, self, other)
 
     def where(self, condition: Term, other: Term | float) -> Term:
-        """This where the condition holds, the other elsewhere."""
+        """This value where the condition holds, the other elsewhere."""
         return self._lines.apply(comparison.select, condition, self, other)
 
     def power(self, exponent: int) -> Term:
-        """The power by a whole positive number, by squaring."""
+        """The power with a positive integer exponent, by repeated squaring."""
         found: Term | None = None
         square, left = self, exponent
         while True:
@@ -69,7 +69,7 @@ class Term:
             square = square * square
 
     def polynomial(self, *coefficients: float) -> Term:
-        """The polynomial in this value, lowest power first."""
+        """The polynomial in this value, lowest power first, by Horner's rule."""
         *rest, last = coefficients
         first, *others = reversed(rest)
         total = self * last + first
@@ -82,8 +82,8 @@ class Lines:
     """The lines of a kernel of one real dtype.
 
     Args:
-        dtype: of the inputs and of all literals.
-        inputs: how many there are.
+        dtype: dtype of the inputs and of all literals.
+        inputs: number of inputs.
     """
 
     def __init__(self, dtype: np.dtype[Any], inputs: int = 1) -> None:
@@ -97,11 +97,11 @@ class Lines:
         return Term(self, number)
 
     def literal(self, value: float) -> Term:
-        """A number of the dtype."""
+        """A constant of the dtype."""
         return self._line(Literal(self.dtype.type(value).item(), self.dtype))
 
     def apply(self, primitive: Primitive, *args: Term | float) -> Term:
-        """An op of values and numbers; an equal line is written once."""
+        """Apply an op to values and numbers; an equal line is added once."""
         terms = [a if isinstance(a, Term) else self.literal(a) for a in args]
         return self._line(Apply(primitive.op(), tuple([t.number for t in terms])))
 
@@ -110,7 +110,7 @@ class Lines:
         return lambda *args: self.apply(primitive, *args)
 
     def kernel(self, result: Term) -> KernelIR:
-        """What was written, with one result."""
+        """The finished kernel, with one result."""
         return KernelIR(self._inputs, tuple(self._lines), (result.number,))
 
     def _line(self, line: Literal | Apply) -> Term:

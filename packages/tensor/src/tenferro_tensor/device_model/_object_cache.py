@@ -17,13 +17,13 @@ from typing import IO
 
 from tenferro_tensor.device_model._trust import distrust, private_folder, trusted_bytes
 
-BOUND = 256 << 20
+MAX_BYTES = 256 << 20
 """Bytes that the folder may hold; the entries used longest ago go first."""
 
-PATIENCE = 10.0
+LOCK_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for another process that compiles the same kernel; then both do."""
 
-REST = 86400.0
+PRUNE_INTERVAL_SECONDS = 86400.0
 """Seconds for which new processes do not look at the size of the folder until they have written much themselves."""
 
 _PRUNED = "pruned"
@@ -33,7 +33,11 @@ _KEY = re.compile(r"[\w-]+")  # a name of a file in this folder and of no other
 
 
 class ObjectCache:
-    """Bytes by key in one folder: atomic writes, checked reads, bounded size, one writer per key.
+    """Bytes by key in one folder: atomic writes, verified reads, bounded size, one writer per key.
+
+    Args:
+        folder: the folder.
+        bound: largest total size in bytes.
 
     >>> import tempfile
     >>> cache = ObjectCache(Path(tempfile.mkdtemp()) / "objects")
@@ -42,7 +46,7 @@ class ObjectCache:
     (b'code', None)
     """
 
-    def __init__(self, folder: Path, bound: int = BOUND) -> None:
+    def __init__(self, folder: Path, bound: int = MAX_BYTES) -> None:
         self.folder, self.bound = folder, bound
         self.refused: str | None = None
         """Why nothing is kept here, or None."""
@@ -58,7 +62,14 @@ class ObjectCache:
         return self.folder / f"{key}.obj"
 
     def get(self, key: str) -> bytes | None:
-        """The bytes stored under `key`; None where there are none, or damaged ones, or others could have made them."""
+        """Read an entry.
+
+        Args:
+            key: the key.
+
+        Returns:
+            The bytes; None if there are none, they are damaged, or others could have written them.
+        """
         if self.refused is not None or not _KEY.fullmatch(key) or distrust(self.folder) is not None:
             return None
         data = trusted_bytes(self._path(key))
@@ -68,17 +79,29 @@ class ObjectCache:
         return payload if data == self._entry(key, payload) else None
 
     def has(self, key: str) -> bool:
-        """Whether something is stored under `key`; what it is worth, `get` will tell."""
+        """Whether there is an entry, which `get` may still reject.
+
+        Args:
+            key: the key.
+
+        Returns:
+            True if there is a file.
+        """
         return self.refused is None and self._path(key).exists()
 
     @staticmethod
     def _entry(key: str, payload: bytes) -> bytes:
-        """What a file holds: a mark, the key, a checksum of both key and payload, the payload."""
+        """The contents of a file: a magic text, the key, a checksum of key and payload, the payload."""
         checksum = hashlib.sha256(key.encode() + payload).hexdigest()
         return b"\n".join((_MAGIC, key.encode(), checksum.encode(), payload))
 
     def put(self, key: str, payload: bytes) -> None:
-        """Store `payload`; a full disk or a folder gone read-only costs the entry, never the program."""
+        """Write an entry; on a full disk or in a read-only folder nothing is written.
+
+        Args:
+            key: the key.
+            payload: the bytes.
+        """
         if self.refused is not None:
             return
         try:
@@ -103,12 +126,12 @@ class ObjectCache:
 
     def _is_due(self) -> bool:
         try:
-            return (self.folder / _PRUNED).stat().st_mtime < time.time() - REST
+            return (self.folder / _PRUNED).stat().st_mtime < time.time() - PRUNE_INTERVAL_SECONDS
         except OSError:
             return True
 
     def prune(self) -> None:
-        """Delete the entries used longest ago until the folder keeps its bound, and what dead writers left."""
+        """Delete the least recently used entries until the bound holds, and files of crashed writers."""
         entries = []
         with contextlib.suppress(OSError):
             (self.folder / _PRUNED).touch()
@@ -136,7 +159,14 @@ class ObjectCache:
 
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[None]:
-        """Hold off other processes that would make the same entry; gives up after `PATIENCE` seconds."""
+        """Lock a key against other processes that would create the same entry; gives up after `LOCK_TIMEOUT_SECONDS`.
+
+        Args:
+            key: the key.
+
+        Returns:
+            A context manager.
+        """
         if self.refused is not None:
             yield
             return
@@ -147,7 +177,7 @@ class ObjectCache:
             yield
             return
         with file:
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(0.002)
             yield  # closing the file frees the lock, a crash too

@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_tensor.device_model._kernel_ir import KernelIR, Operand
 from tenferro_tensor_core import ArgumentError, ShapeError
 
-LARGEST = 2**62
+MAX_EXTENT = 2**62
 """Largest extent that a variable may have where nothing narrower is known."""
 
 
@@ -26,14 +26,20 @@ class Variable:
 
     name: str
     min: int = 0
-    max: int = LARGEST
+    max: int = MAX_EXTENT
 
     def __post_init__(self) -> None:
         if not 0 <= self.min <= self.max:
             raise ArgumentError(f"variable {self.name} needs 0 <= min <= max, got {self.min} and {self.max}")
 
     def check(self, value: int) -> int:
-        """The value itself.
+        """Check a value.
+
+        Args:
+            value: the value.
+
+        Returns:
+            The value.
 
         Raises:
             ArgumentError: it is not an integer.
@@ -53,7 +59,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How many work groups of what size an accelerator starts; one group of one on a CPU.
+    """Number and size of the work groups that an accelerator starts; one group of one item on a CPU.
 
     Attributes:
         grid: elements of the iteration space that one group covers, per axis; the number of groups is the extent
@@ -67,19 +73,19 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSpec:
-    """A kernel as source text.
+    """A kernel as source code.
 
     Attributes:
-        text: text in the language of the compiler, or a function that writes it.
+        text: source code, or a function that writes it.
         entry: name of the function to call.
         variables: integer arguments in positional order.
         buffers: number of buffer arguments, in positional order.
         reads: numbers of the buffers that are read.
         writes: numbers of the buffers that are written.
         launch: work groups.
-        operands: dtype and access of every buffer, for programs that check what they are given.
-        identity: tells the text apart from every other one of its renderer; the text itself where nothing is given.
-        kernel: what was rendered; None for source that was written by hand.
+        operands: dtype and access of every buffer, for programs that check their arguments.
+        identity: distinguishes the text from every other one of its renderer; by default the text itself.
+        kernel: the rendered kernel; None for source written by hand.
 
     >>> spec = ProgramSpec(lambda: "written now", "f", (), 0, (), (), identity="f of nothing")
     >>> spec.identity, spec.source
@@ -103,15 +109,19 @@ class ProgramSpec:
 
     @property
     def source(self) -> str:
-        """The text; written now where that was put off."""
+        """The source code, written on first use."""
         return self.text if isinstance(self.text, str) else self.text()
 
     def check(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
-        """Refuse a call whose buffers or values do not fit.
+        """Check the buffers and values of a call.
+
+        Args:
+            buffers: the buffers.
+            values: values of the variables.
 
         Raises:
-            ArgumentError: a wrong number of buffers or values, or a value that is no integer.
-            ShapeError: a value is out of its bounds.
+            ArgumentError: the number of buffers or values is wrong, or a value is not an integer.
+            ShapeError: a value is out of bounds.
         """
         if len(buffers) != self.buffers or len(values) != len(self.variables):
             raise ArgumentError(
@@ -124,12 +134,12 @@ class ProgramSpec:
 
 @dataclass(frozen=True, slots=True)
 class CompiledSpec:
-    """A compiled kernel: its spec, the code, and the key that tells it from every other.
+    """A compiled kernel: its spec, the code, and the key that identifies it.
 
     Attributes:
-        spec: what was compiled.
-        code: source for a run-time compiler, an object, or the handle of loaded code.
-        cache_key: content, compiler, processor and flags.
+        spec: the source.
+        code: source for a run-time compiler, an object file, or the handle of loaded code.
+        cache_key: contents, compiler, processor and flags.
     """
 
     spec: ProgramSpec

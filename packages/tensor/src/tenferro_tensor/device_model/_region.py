@@ -14,21 +14,21 @@ from tenferro_tensor_core import ArgumentError, DimLike
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A kernel over an iteration space of some rank, whatever its extents.
+    """A fused kernel over an iteration space of a given rank, for all extents.
 
-    The accesses that the kernel names are placeholders: a backend chooses them by how the arrays lie in memory.
+    The accesses of the kernel are placeholders: a backend chooses them by the layout of the arrays.
 
     Attributes:
-        kernel: what is computed for each element of the space.
+        kernel: the computation for each element of the space.
         rank: number of axes of the space.
-        axes: for each input, the axes of the space that its own axes lie along, ascending; along the others it is
-            repeated. Together the inputs have every axis.
+        axes: for each input, the axes of the space that its own axes run along, ascending; it is repeated along the
+            others. Together the inputs have every axis.
         reduced: the axes that the kernel's reduction removes.
-        ordered: whether results lie in memory as those of single steps, which follow the order of their operands. A
-            kernel that writes rows leaves operands that do not lie `in_rows` to its fallback.
+        ordered: whether results have the layout of single operations, which follow the order of their operands. A
+            kernel that writes rows leaves operands that are not `in_rows` to its fallback.
 
     Raises:
-        ArgumentError: the axes do not fit the kernel or the rank.
+        ArgumentError: the axes do not match the kernel or the rank.
 
     >>> import numpy as np
     >>> from tenferro_tensor.catalog import mul
@@ -58,7 +58,14 @@ class Region:
             raise ArgumentError("a region has axes to reduce exactly where its kernel has a reduction")
 
     def extents(self, *specs: Spec) -> tuple[DimLike, ...]:
-        """The iteration space for inputs of these specs."""
+        """The iteration space for given inputs.
+
+        Args:
+            specs: specs of the inputs.
+
+        Returns:
+            Its extents.
+        """
         found: list[DimLike] = [0] * self.rank
         for spec, axes in zip(specs, self.axes, strict=True):
             for axis, extent in zip(axes, spec.shape, strict=True):
@@ -66,13 +73,21 @@ class Region:
         return tuple(found)
 
     def outputs(self, *specs: Spec) -> tuple[Spec, ...]:
-        """Specs of the outputs for inputs of these specs."""
+        """Specs of the outputs for given inputs.
+
+        Args:
+            specs: specs of the inputs.
+
+        Returns:
+            The specs.
+        """
         shape = tuple([d for k, d in enumerate(self.extents(*specs)) if k not in self.reduced])
         return tuple([specs[0].with_(shape=shape, dtype=o.dtype) for o in self.kernel.written])
 
     def expansions(self) -> tuple[Any, ...]:
-        """For each input the index that gives it an axis of extent 1 where it is repeated before one of its own axes,
-        or None where it broadcasts as it is."""
+        """For each input the index that inserts axes of extent 1 where it is repeated before one of its own axes; None
+        if it broadcasts without.
+        """
         found: list[Any] = []
         for axes in self.axes:
             if axes and axes != tuple(range(self.rank - len(axes), self.rank)):
@@ -83,7 +98,13 @@ class Region:
 
 
 def in_rows(raw: Any) -> bool:
-    """Whether the axes of an array lie in memory in their order, the last one with the nearest elements.
+    """Whether an array is laid out in axis order, with neighbours of the last axis closest.
+
+    Args:
+        raw: array.
+
+    Returns:
+        True for row-major arrays and their slices.
 
     >>> import numpy as np
     >>> x = np.zeros((4, 6))

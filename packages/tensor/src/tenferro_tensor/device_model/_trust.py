@@ -18,7 +18,7 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 
 
 def distrust(folder: Path) -> str | None:
-    """Why files in `folder`, an absolute path without links, may not be loaded; None where they may."""
+    """Why files in `folder`, an absolute path without links, may not be loaded; None if they may."""
     if not POSIX:
         return None
     try:
@@ -37,10 +37,10 @@ def distrust(folder: Path) -> str | None:
 
 
 def private_folder(folder: Path) -> Path:
-    """Make `folder` and the missing ones above it, for this user only, and give it as a path without links.
+    """Create `folder` and its missing parents, for this user only, and return its path without links.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     folder = folder.absolute()
     for part in reversed((folder, *folder.parents)):
@@ -50,7 +50,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def trusted_bytes(path: Path) -> bytes | None:
-    """What a trusted file holds, marked as used now; None where there is none. Its folder is the caller's concern."""
+    """Contents of a trusted file, whose access time is updated; None if there is none. The caller checks its folder."""
     try:
         with open(os.open(path, _OPEN), "rb") as file:
             seen = os.fstat(file.fileno())

@@ -12,7 +12,7 @@ FOLDER = "TENFERRO_CACHE_DIR"
 
 
 def user_folder(kind: str) -> Path:
-    """Where this user's compiled kernels for a kind of device are kept; the variable `FOLDER` names another place.
+    """The folder of this user's compiled kernels for a kind of device; the variable `FOLDER` overrides it.
 
     Raises:
         ModuleNotFoundError: the variable is not set, and platformdirs is not installed.
@@ -26,7 +26,15 @@ def user_folder(kind: str) -> Path:
 
 @cache
 def user_cache(kind: str, part: str = "") -> ObjectCache | None:
-    """The compiled kernels of a kind of device on disk; None, with one line in the log, where none can be kept."""
+    """The cache of compiled kernels of a kind of device on disk.
+
+    Args:
+        kind: kind of device.
+        part: subfolder.
+
+    Returns:
+        The cache; None, with one line in the log, if nothing can be stored.
+    """
     try:
         found = ObjectCache(user_folder(kind) / part)
         why = found.refused

@@ -75,7 +75,7 @@ class DeviceRuntimes:
                 )
             if known is not None and known != offer and not force:
                 raise AcceleratorMismatchError(
-                    f"a device runtime for {kind!r} is registered already; pass force=True to take its place",
+                    f"a device runtime for {kind!r} is registered already; pass force=True to replace it",
                     kind=kind,
                 )
             self._offers[kind] = offer

@@ -14,7 +14,7 @@ from tenferro_tensor.tables import Table
 
 Raw = Any
 _ALL: Final = slice(None)
-_TURNED: Final = slice(None, None, -1)
+_REVERSED: Final = slice(None, None, -1)
 
 
 def _are_indices(given: Any) -> bool:
@@ -98,10 +98,10 @@ def flip(x: Raw, /, axis: Any = None) -> Raw:
     if 1 in x.shape or not x.ndim:  # kernels round one number at a negative distance otherwise
         return None
     if axis is None:
-        return x[(_TURNED,) * x.ndim]
+        return x[(_REVERSED,) * x.ndim]
     if axis.__class__ is not int or not -x.ndim <= axis < x.ndim:
         return None
-    return x[(*(_ALL,) * (axis % x.ndim), _TURNED)]
+    return x[(*(_ALL,) * (axis % x.ndim), _REVERSED)]
 
 
 def roll(x: Raw, shift: Any, axis: Any = None) -> Raw:

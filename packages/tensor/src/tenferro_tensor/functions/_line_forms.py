@@ -13,13 +13,13 @@ Raw = Any
 _ALL: Final = slice(None)
 _UPPER, _LOWER = slice(1, None), slice(None, -1)
 
-PAIRS: Final = 4096
+COMPARISONS_MAX_SIZE: Final = 4096
 """Pairs of elements that are compared at once."""
 
-FEW: Final = 8
+SMALL_SET_MAX_SIZE: Final = 8
 """Elements each of which is compared with all others."""
 
-TABLE: Final = 6
+TABLE_MAX_RATIO: Final = 6
 """Entries of a table of integers for each element, as in NumPy."""
 
 
@@ -124,16 +124,16 @@ def unique_values(x: Raw, /) -> Raw:
 def isin(x1: Raw, x2: Raw, /, *, invert: bool = False) -> Raw:
     if x1.dtype != x2.dtype or invert.__class__ is not bool:
         return None
-    if x1.size * x2.size <= PAIRS:
+    if x1.size * x2.size <= COMPARISONS_MAX_SIZE:
         among = (x1[..., None] == x2.reshape(-1)).any(-1)
-    elif x2.size <= FEW:
+    elif x2.size <= SMALL_SET_MAX_SIZE:
         first, *others = x2.reshape(-1)
         among = x1 == first
         for x in others:
             among |= x1 == x
     elif x1.dtype.kind in "iu":
         least, most = int(x2.min()), int(x2.max())
-        if most - least > TABLE * (x1.size + x2.size) or most > 2**62 or least < -(2**62):
+        if most - least > TABLE_MAX_RATIO * (x1.size + x2.size) or most > 2**62 or least < -(2**62):
             return None
         known = np.zeros(most - least + 1, bool)
         known[np.subtract(x2.reshape(-1), least, dtype=np.int64)] = True

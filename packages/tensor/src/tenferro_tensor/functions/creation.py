@@ -485,7 +485,7 @@ def linspace(
     if ask(num, "<", 0):
         raise ArgumentError(f"linspace makes num numbers, at least 0, got {num}", num=num)
     if isinstance(num, int) and num > sys.maxsize // 16:
-        raise ShapeError(f"linspace cannot make {num} numbers, more than memory can be addressed for", num=num)
+        raise ShapeError(f"linspace cannot create {num} numbers, more than the address space", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
         if device is None:
             device = _device_of(start, stop)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
 
-LONG: Final = 1 << 21
+DIFF_MAX_BYTES: Final = 1 << 21
 """Bytes up to which differences are NumPy's."""
 
-SHORT: Final = 1 << 14
+SCAN_MAX_BYTES: Final = 1 << 14
 """Bytes up to which NumPy scans behind an initial element."""
 
 _SUMS: Final = AlongOps("cumulative_sum", catalog.cumsum, reverse=False)
@@ -50,7 +50,7 @@ def _cumulative(ops: AlongOps, start: int, x: Any, axis: Any, dtype: Any, includ
     return catalog.concatenate(full_like(edge, start, dtype=out.spec.dtype), out, axis=axis)
 
 
-@direct(_line_forms.cumulative_sum, SHORT)
+@direct(_line_forms.cumulative_sum, SCAN_MAX_BYTES)
 def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
     """Cumulative sum along an axis.
 
@@ -76,7 +76,7 @@ def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_in
     return _cumulative(_SUMS, 0, x, axis, dtype, include_initial)
 
 
-@direct(_line_forms.cumulative_prod, SHORT)
+@direct(_line_forms.cumulative_prod, SCAN_MAX_BYTES)
 def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
     """Cumulative product along an axis.
 
@@ -102,7 +102,7 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
     return _cumulative(_PRODUCTS, 1, x, axis, dtype, include_initial)
 
 
-@direct(_line_forms.diff, LONG)
+@direct(_line_forms.diff, DIFF_MAX_BYTES)
 def diff(x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Array:
     """Differences of neighbouring elements along an axis; for booleans, whether they differ.
 

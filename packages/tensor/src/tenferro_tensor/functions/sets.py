@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
-SHORT: Final = 1 << 11
+SORT_MAX_BYTES: Final = 1 << 11
 """Bytes up to which NumPy's own stable sort of positions is used."""
 
-FEW: Final = 16
+COMPARED_MAX_SIZE: Final = 16
 """Elements of a set with each of which elements are compared; larger sets are sorted and searched."""
 
 _ARGSORT: Final = AlongOps("argsort", catalog.argsort, descending=False)
@@ -83,7 +83,7 @@ def _inverse_form(x: np.ndarray[Any, Any], /) -> UniqueInverse:
     return UniqueInverse(s[first], inverse_of(x, order, first))
 
 
-@direct(_all_form, SHORT)
+@direct(_all_form, SORT_MAX_BYTES)
 def unique_all(x: Any, /) -> UniqueAll:
     """Distinct elements in ascending order, with indices, inverse and counts.
 
@@ -153,7 +153,7 @@ def unique_counts(x: Any, /) -> UniqueCounts:
     return UniqueCounts(found.values, found.counts)
 
 
-@direct(_inverse_form, SHORT)
+@direct(_inverse_form, SORT_MAX_BYTES)
 def unique_inverse(x: Any, /) -> UniqueInverse:
     """Distinct elements in ascending order, with the inverse.
 
@@ -210,7 +210,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     x1, x2 = alike(x1, np.asarray(x2) if isinstance(x2, (list, tuple)) else x2)
     known = ravel(x2)
     n = known.spec.size
-    if isinstance(n, int) and n > FEW and not x1.spec.cplx:
+    if isinstance(n, int) and n > COMPARED_MAX_SIZE and not x1.spec.cplx:
         x1, known = catalog.stop_gradient(x1), catalog.sort(catalog.stop_gradient(known), axis=0, descending=False)
         at = catalog.minimum(catalog.searchsorted(known, x1, side="left"), n - 1)
         among = catalog.eq(getitem(known, at), x1)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convolve", "correlate"]
 
-OPEN_BLOCK: Final = 32
+SYMBOLIC_BLOCK_SIZE: Final = 32
 """Extent of a block where extents are symbolic."""
 
 
@@ -126,7 +126,7 @@ def _part(full: Any, x: Any, v: Any, mode: str) -> Any:
 def _full(x: Any, v: Any) -> Any:
     """All ``n + k - 1`` results, for ``n >= k``."""
     n, k = x.spec.shape[0], v.spec.shape[0]
-    b = min(k, max(16, isqrt(n))) if isinstance(n, int) and isinstance(k, int) else _open_block(k)
+    b = min(k, max(16, isqrt(n))) if isinstance(n, int) and isinstance(k, int) else _symbolic_block(k)
     blocks, bands = floordiv(n + b - 1, b), floordiv(k + b - 1, b)
     rows = catalog.reshape(_padded(x, blocks * b), shape=(blocks, b))
     taps = catalog.reshape(_padded(v, bands * b), shape=(bands, b))
@@ -143,8 +143,14 @@ def _full(x: Any, v: Any) -> Any:
     return span(catalog.reshape(total, shape=((blocks + bands) * b,)), 0, 0, n + k - 1)
 
 
-def _open_block(k: DimLike) -> int:
-    return 1 if isinstance(k, Dim) and likely(k, "==", 1) else OPEN_BLOCK if isinstance(k, Dim) else min(k, OPEN_BLOCK)
+def _symbolic_block(k: DimLike) -> int:
+    return (
+        1
+        if isinstance(k, Dim) and likely(k, "==", 1)
+        else SYMBOLIC_BLOCK_SIZE
+        if isinstance(k, Dim)
+        else min(k, SYMBOLIC_BLOCK_SIZE)
+    )
 
 
 def _padded(x: Any, extent: DimLike) -> Any:

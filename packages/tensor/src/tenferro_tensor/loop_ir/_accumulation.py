@@ -44,24 +44,40 @@ ASSOCIATIVE: Final = frozenset(
 
 
 def accumulates(carry: Carried, body: Sequence[Statement]) -> bool:
-    """Whether ``following = op(inside, term)``, where nothing else reads `inside` or what becomes of it.
+    """Whether a carry only accumulates: ``following = op(inside, term)``, with no other use of `inside` or of
+    intermediate results.
 
-    There may be several terms, or none. An inner loop of the same law may accumulate further: its carry starts from
-    `inside`, and its result goes on.
+    There may be several terms, or none. An inner loop of the same form may accumulate further: its carry starts from
+    `inside`, and its result continues.
+
+    Args:
+        carry: the carry.
+        body: body of its loop.
+
+    Returns:
+        True if it accumulates by one associative op.
     """
     ops = _ops(carry, body)
     return ops is not None and len(ops) <= 1
 
 
 def accumulation(carry: Carried, body: Sequence[Statement]) -> Op | None:
-    """The op by which a carry of a grouped loop accumulates; None where it stays as it is."""
+    """The op by which a carry of a grouped loop accumulates.
+
+    Args:
+        carry: the carry.
+        body: body of its loop.
+
+    Returns:
+        The op; None if the carry is constant.
+    """
     ops = _ops(carry, body)
     assert ops is not None, "the carries of a grouped loop accumulate"
     return next(iter(ops), None)
 
 
 def _ops(carry: Carried, body: Sequence[Statement]) -> set[Op] | None:
-    """The ops by which a carry accumulates; None where it does something else."""
+    """The ops by which a carry accumulates; None if it does anything else."""
     value, found = carry.inside, set[Op]()
     while True:
         readers = [s for s in everything(body) for read in reads(s) if read == value]
@@ -88,7 +104,14 @@ def _ops(carry: Carried, body: Sequence[Statement]) -> set[Op] | None:
 
 
 def reads(s: Statement) -> Iterator[Reg]:
-    """The registers that a statement itself reads, each as often as it does."""
+    """The registers that a statement itself reads, with repetitions.
+
+    Args:
+        s: the statement.
+
+    Returns:
+        An iterator of registers.
+    """
     values: Sequence[Value] = ()
     match s:
         case Let(args=args):

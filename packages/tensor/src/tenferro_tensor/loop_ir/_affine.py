@@ -16,7 +16,7 @@ INDEX = np.dtype("int64")
 
 @dataclass(frozen=True, slots=True)
 class Reg:
-    """A number that is set once; in the body of a loop, once in each iteration."""
+    """A register, assigned once; in the body of a loop, once in each iteration."""
 
     number: int
     dtype: np.dtype[Any]
@@ -29,11 +29,11 @@ class Reg:
 class Affine:
     """``constant + sum(register * coefficient)``; coefficients are known when the function is called.
 
-    It is computed in integers of 64 bits, which wrap.
+    It is evaluated in 64-bit integers, which wrap around.
 
     Attributes:
-        constant: what does not depend on registers.
-        terms: integer registers with their coefficients, ascending by number; no coefficient is 0.
+        constant: the part without registers.
+        terms: integer registers with their nonzero coefficients, ascending by number.
 
     >>> import numpy as np
     >>> from tenferro_tensor.loop_ir import Reg
@@ -47,7 +47,14 @@ class Affine:
 
     @staticmethod
     def of(value: Affine | Reg | DimLike) -> Affine:
-        """A register or an extent as an index."""
+        """Convert a register or an extent to an index.
+
+        Args:
+            value: register, extent or index.
+
+        Returns:
+            The index.
+        """
         if isinstance(value, Affine):
             return value
         if isinstance(value, int | Dim):
@@ -76,11 +83,26 @@ class Affine:
         return self + -Affine.of(other)
 
     def coefficient(self, reg: Reg) -> DimLike:
-        """How far the place moves when a register grows by one."""
+        """The coefficient of a register.
+
+        Args:
+            reg: the register.
+
+        Returns:
+            The coefficient, 0 if the register does not occur.
+        """
         return next((by for r, by in self.terms if r.number == reg.number), 0)
 
     def evaluate(self, registers: Mapping[int, int], sizes: Mapping[str, int]) -> int:
-        """The place for values of the registers, by number, and of the symbolic sizes, by name."""
+        """The value of the index.
+
+        Args:
+            registers: values by number of the register.
+            sizes: values of the symbolic sizes by name.
+
+        Returns:
+            An integer.
+        """
         return evaluate(self.constant, sizes) + sum([registers[r.number] * evaluate(by, sizes) for r, by in self.terms])
 
     def __str__(self) -> str:

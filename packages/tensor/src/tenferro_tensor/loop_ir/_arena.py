@@ -24,11 +24,11 @@ Lifetime = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ArenaPlan:
-    """Where temporaries are.
+    """Memory of the temporaries.
 
     Attributes:
-        slots: bytes of each piece of memory.
-        slot_of: index of the piece, by number of the buffer.
+        slots: size of each slot in bytes.
+        slot_of: index of the slot, by number of the buffer.
     """
 
     slots: tuple[DimLike, ...]
@@ -36,10 +36,15 @@ class ArenaPlan:
 
 
 def plan_arena(function: LoopFunction) -> ArenaPlan:
-    """Memory for the temporaries of a function: those that never live at the same time share it.
+    """Assign memory to the temporaries of a function; those that are never live together share it.
 
-    Those of symbolic sizes share with those of equal sizes; of the others, a smaller one also takes the memory of a
-    larger one.
+    Temporaries of symbolic sizes share with those of equal size; others also reuse larger slots.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The plan.
     """
     lives = lifetimes(function)
     slots: list[DimLike] = []
@@ -66,13 +71,13 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
 
 
 def _is_free(used: Sequence[Lifetime], first: int, last: int) -> bool:
-    """Whether a lifetime overlaps none of those in order."""
+    """Whether a lifetime overlaps none of a sorted list."""
     k = bisect_right(used, (first, last))
     return (k == 0 or used[k - 1][1] < first) and (k == len(used) or last < used[k][0])
 
 
 def lifetimes(function: LoopFunction) -> dict[int, Lifetime]:
-    """When each temporary is in use, by its number."""
+    """Lifetime of each temporary, by its number."""
     together = _swapped_together(function)
     members: dict[int, set[int]] = defaultdict(set)
     for number, group in together.items():
@@ -88,7 +93,7 @@ def lifetimes(function: LoopFunction) -> dict[int, Lifetime]:
 
 
 def _swapped_together(function: LoopFunction) -> dict[int, int]:
-    """A number for each group of buffers that trade memory, by number of the buffer."""
+    """A group number for each buffer that swaps memory with others, by number of the buffer."""
     group: dict[int, int] = {}
     for _, (a, b) in swapped(function.body):
         old, new = group.get(a.number, a.number), group.get(b.number, b.number)
@@ -98,7 +103,7 @@ def _swapped_together(function: LoopFunction) -> dict[int, int]:
 
 
 class _Tree:
-    """Where the statements of a function stand, and which statements of a block mention a buffer."""
+    """The order of the statements of a function, and the statements of each block that use a buffer."""
 
     def __init__(self, body: Sequence[Statement]) -> None:
         self.body = body
@@ -126,7 +131,7 @@ class _Tree:
         return inside
 
     def lifetime(self, numbers: set[int], alone: Buffer | None) -> Lifetime:
-        """When buffers are in use; `alone` is the only one of them."""
+        """The lifetime of buffers; `alone` if there is only one."""
         block, loop = self.body, None
         while True:
             users = self._users_of(block, numbers)
@@ -143,7 +148,7 @@ class _Tree:
         return self.first[id(users[0])], self.last[id(users[-1])]
 
     def _users_of(self, block: Sequence[Statement], numbers: set[int]) -> list[Statement]:
-        """The statements of a block that mention buffers, in order."""
+        """The statements of a block that use buffers, in order."""
         users = self._users[id(block)]
         if len(numbers) == 1:
             return users.get(next(iter(numbers)), [])
@@ -151,7 +156,7 @@ class _Tree:
         return sorted(found.values(), key=lambda s: self.first[id(s)])
 
     def _only_block(self, s: Statement, numbers: set[int]) -> Sequence[Statement] | None:
-        """The block inside of a statement with all its uses of buffers."""
+        """The block inside a statement that contains all its uses of buffers."""
         if isinstance(s, For | While) and any(b.number in numbers for pair in s.swaps for b in pair):
             return None
         if isinstance(s, For) and s.order is not Order.GIVEN:
@@ -161,7 +166,7 @@ class _Tree:
 
 
 def _written_whole(s: Statement, buffer: Buffer) -> bool:
-    """Whether a statement, in every case, writes all elements of a buffer and reads none."""
+    """Whether a statement always writes all elements of a buffer and reads none."""
     used = [t for t in touches([s]) if t.buffer.number == buffer.number]
     if len(used) != 1 or not used[0].writes:
         return False
@@ -177,7 +182,7 @@ def _written_whole(s: Statement, buffer: Buffer) -> bool:
 
 
 def _covers(axes: Sequence[tuple[DimLike, DimLike | None]], size: DimLike) -> bool:
-    """Whether steps and extents reach each of `size` places from the first one on."""
+    """Whether strides and extents cover each of `size` consecutive positions from the first one."""
     left = [(by, extent) for by, extent in axes if extent != 1]
     reached: DimLike = 1
     while left:

@@ -19,7 +19,7 @@ MAX_LEAST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """``step * d`` with ``low <= d <= high``; `step` is not negative."""
+    """``step * d`` with ``low <= d <= high`` and a nonnegative `step`."""
 
     step: DimLike
     low: DimLike
@@ -27,14 +27,14 @@ class Digit:
 
     @staticmethod
     def of(step: DimLike, low: DimLike, high: DimLike) -> Digit | None:
-        """A digit of a step of any sign; None where the sign depends on sizes."""
+        """A digit with a step of any sign; None if the sign depends on sizes."""
         if decide(step, ">=", 0):
             return Digit(step, low, high)
         return Digit(-step, -high, -low) if decide(step, "<=", 0) else None
 
 
 def never_zero(constant: DimLike, digits: Iterable[Digit], chosen: Digit | None = None) -> bool:
-    """Whether ``constant + sum(digits)`` is provably not zero; `chosen`, one digit more, is itself not zero."""
+    """Whether ``constant + sum(digits)`` is provably nonzero, with a further digit `chosen` that is itself nonzero."""
     left = list(digits)
     while True:
         low, high = _range(constant, left)
@@ -54,7 +54,7 @@ def never_zero(constant: DimLike, digits: Iterable[Digit], chosen: Digit | None 
 
 
 def never_multiple(by: int, constant: DimLike, digits: Iterable[Digit], chosen: Digit) -> bool:
-    """Whether ``constant + sum(digits) + chosen`` is provably no multiple of a number, `chosen` not being zero."""
+    """Whether ``constant + sum(digits) + chosen`` is provably not a multiple of `by`, for nonzero `chosen`."""
     rest = [d for d in digits if not (isinstance(d.step, int) and d.step % by == 0)]
     if not isinstance(constant, int):
         return False
@@ -66,7 +66,7 @@ def never_multiple(by: int, constant: DimLike, digits: Iterable[Digit], chosen: 
 
 
 def _forced(constant: DimLike, digits: list[Digit], chosen: Digit | None) -> int | None:
-    """Index of a digit that is zero wherever the sum is."""
+    """Index of a digit that is zero whenever the sum is."""
     for k, digit in enumerate(digits):
         others = [*digits[:k], *digits[k + 1 :], *(() if chosen is None else (chosen,))]
         low, high = _range(constant, others)
@@ -83,7 +83,7 @@ def _range(constant: DimLike, digits: Iterable[Digit]) -> tuple[DimLike, DimLike
 
 
 def positive(extents: Iterable[DimLike]) -> dict[str, DimLike]:
-    """Sizes with the bounds that follow where all of some extents are at least 1, by name."""
+    """Tightened sizes, by name, that follow from some extents being at least 1."""
     found: dict[str, DimLike] = {}
     for extent in extents:
         if not isinstance(extent, Dim):
@@ -102,10 +102,10 @@ def _lower(d: DimLike) -> int:
 
 
 def _empty(extent: Dim, name: str, most: int) -> bool:
-    """Whether an extent is never positive where a size is at most a number."""
+    """Whether an extent is never positive while a size is at most `most`."""
     return bool(decide(extent.substitute({name: dim(name, 0, most)}), "<=", 0))
 
 
 def within(d: DimLike, sizes: dict[str, DimLike]) -> DimLike:
-    """An extent under bounds of its sizes."""
+    """An extent with tightened sizes."""
     return d.substitute(sizes) if sizes and isinstance(d, Dim) else d

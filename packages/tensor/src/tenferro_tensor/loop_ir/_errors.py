@@ -4,7 +4,8 @@ from tenferro_tensor_core import TenferroError
 
 
 class LoopIRError(TenferroError, ValueError):
-    """A function of loop nests breaks the law of its form, or leaves its memory when it is interpreted.
+    """A function of loop nests violates the specification of the IR, or accesses memory out of bounds when interpreted.
 
-    The message names the statement. Whoever wrote the function is at fault, not the user's program: report it.
+    The message names the statement. The error is in the code that wrote the function, not in the user's program: report
+    it.
     """

@@ -16,7 +16,13 @@ from tenferro_tensor_core import UnsupportedError
 
 @cache
 def fortran_address(symbol: str) -> int:
-    """The address of a subroutine whose integers have 32 bits.
+    """The address of a BLAS or LAPACK subroutine with 32-bit integers, from SciPy.
+
+    Args:
+        symbol: name of the subroutine.
+
+    Returns:
+        The address.
 
     Raises:
         UnsupportedError: SciPy has none of this name.
@@ -32,18 +38,21 @@ def fortran_address(symbol: str) -> int:
 
 
 def call_fortran(symbol: str, arguments: Sequence[Any], informs: bool) -> int:
-    """Call a subroutine, and give what the last argument, an integer that is added, holds afterwards.
+    """Call a subroutine; returns the value of an appended last integer argument.
 
     Args:
         symbol: its name.
-        arguments: letters, numbers, and arrays that are passed by the address of their first element.
-        informs: whether there is such an integer.
+        arguments: letters, numbers, and arrays, passed by the address of their first element.
+        informs: whether to append such an integer.
+
+    Returns:
+        The value; 0 without the argument.
     """
     return _call(fortran_address(symbol), arguments, np.dtype(np.int32), informs)
 
 
 def call_routine(symbol: str, arguments: Sequence[Any]) -> int:
-    """The report of a routine of the CPU backend, -1 where it has none of this name; see `Foreign`."""
+    """Call a routine of the CPU backend; returns its status, -1 if there is none of this name. See `Foreign`."""
     address = get_backend("cpu").routine_address(symbol)
     return -1 if address is None else _call(address, arguments, np.dtype(np.int64), True)
 

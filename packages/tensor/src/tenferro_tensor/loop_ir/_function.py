@@ -18,11 +18,11 @@ class LoopFunction:
     """A whole program as loop nests.
 
     Attributes:
-        sizes: names of the symbolic sizes, in the order in which the caller gives their values.
-        inputs: in order.
-        outputs: in order; an input among them was given away by the caller, and the output lies in its memory.
-        constants: with their contents.
-        temporaries: memory of the arena.
+        sizes: names of the symbolic sizes, in the order of their values in a call.
+        inputs: inputs in order.
+        outputs: outputs in order; an input among them was donated by the caller, and the output reuses its memory.
+        constants: constants with their contents.
+        temporaries: buffers of the arena.
         body: statements.
 
     >>> from tenferro_tensor.catalog import mul
@@ -58,9 +58,12 @@ def show(function: LoopFunction, *, where: bool = True, note: Note | None = None
     """The complete text of a function: equal functions have equal text in every process.
 
     Args:
-        function: what to write.
-        where: whether calls show the user's lines, which do not change what is computed.
-        note: what to write beside each statement instead of these lines.
+        function: the function.
+        where: show the user's source lines of calls, which do not affect the computation.
+        note: returns a note for each statement, instead of these lines.
+
+    Returns:
+        The text.
     """
     return "\n".join(_lines(function, note or (_where if where else _nothing)))
 

@@ -16,11 +16,11 @@ from tenferro_tensor_core import DimLike, decide
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known of the registers of a function.
+    """Facts about the registers of a function.
 
     Attributes:
-        extents: of the indices of counted loops, by number.
-        positions: what the results of `Position` stand for, by number.
+        extents: extents of the indices of counted loops, by number.
+        positions: definitions of the results of `Position`, by number.
     """
 
     extents: Mapping[int, DimLike]
@@ -28,6 +28,14 @@ class Bounds:
 
     @staticmethod
     def of(statements: Iterable[Statement]) -> Bounds:
+        """Collect the facts of statements.
+
+        Args:
+            statements: all statements of a function.
+
+        Returns:
+            The facts.
+        """
         found = list(statements)
         return Bounds(
             {s.index.number: s.extent for s in found if isinstance(s, For)},
@@ -35,7 +43,14 @@ class Bounds:
         )
 
     def expanded(self, index: Affine) -> Affine:
-        """An index without registers that stand for another one."""
+        """Substitute the definitions of `Position` registers in an index.
+
+        Args:
+            index: the index.
+
+        Returns:
+            The index.
+        """
         for reg, by in index.terms:
             behind = self.positions.get(reg.number)
             if behind is not None:
@@ -44,7 +59,15 @@ class Bounds:
 
 
 def dependent(loop: For, bounds: Bounds) -> tuple[Touch, Touch] | None:
-    """Two accesses of which different iterations may meet, the first one a write; None where that is impossible."""
+    """Two accesses that may conflict between iterations, the first one a write.
+
+    Args:
+        loop: the loop.
+        bounds: facts about registers.
+
+    Returns:
+        The accesses; None if no conflict is possible.
+    """
     if decide(loop.extent, "<=", 1):
         return None
     inside = {reg.number for s in everything(loop.body) for reg in registers(s)}
@@ -60,7 +83,7 @@ def dependent(loop: For, bounds: Bounds) -> tuple[Touch, Touch] | None:
 
 
 def overlapping(a: Touch, b: Touch, bounds: Bounds) -> bool:
-    """Whether two accesses may meet while all registers have the same values for both."""
+    """Whether two accesses may overlap if all registers have the same values for both."""
     if a.buffer.number != b.buffer.number:
         return False
     pair = _Pair(None, set(), bounds, (bounds.expanded(a.at), a), (bounds.expanded(b.at), b))
@@ -71,11 +94,11 @@ class _Pair:
     """Two accesses to one buffer, in different iterations of a loop.
 
     Args:
-        index: the index of the loop.
+        index: index of the loop.
         inside: numbers of registers that differ between iterations.
-        bounds: what is known of registers.
-        first: place and access.
-        second: place and access.
+        bounds: facts about registers.
+        first: position and access.
+        second: position and access.
     """
 
     def __init__(
@@ -90,7 +113,7 @@ class _Pair:
         self.first, self.second = first, second
 
     def apart(self, extent: DimLike) -> bool:
-        """Whether they provably never meet; `extent` is that of the loop."""
+        """Whether they provably never overlap; `extent` is that of the loop."""
         boxes = [self._box(at, touch) for at, touch in (self.first, self.second)]
         if boxes[0] is None or boxes[1] is None:
             return False
@@ -128,7 +151,9 @@ class _Pair:
         return never_zero(constant, known, chosen)
 
     def _box(self, at: Affine, touch: Touch) -> list[tuple[DimLike, DimLike]] | None:
-        """The steps and extents of what varies on its own in an access; None where a computed index does."""
+        """Strides and extents of the registers that vary independently in an access; None if a computed index
+        varies.
+        """
         box = [(by, extent) for extent, by in touch.axes]
         for reg, by in at.terms:
             if reg.number in self.inside:
@@ -140,7 +165,7 @@ class _Pair:
     def _digits(
         self, first: list[tuple[DimLike, DimLike]], second: list[tuple[DimLike, DimLike]], sizes: dict[str, DimLike]
     ) -> list[Digit | None]:
-        """The digits of the difference: equal steps of both together, and each that is left."""
+        """The digits of the difference: terms with equal strides are combined."""
         digits = []
         left = [(within(by, sizes), within(extent, sizes)) for by, extent in second]
         for by, extent in first:
@@ -150,6 +175,6 @@ class _Pair:
         return digits + [Digit.of(-step, 0, extent - 1) for step, extent in left]
 
     def _fixed(self, difference: Affine) -> list[tuple[Reg, DimLike]]:
-        """Registers from outside, equal for both accesses, that do not cancel."""
+        """Registers from outside the loop, equal for both accesses, that do not cancel."""
         own = self.inside if self.index is None else {*self.inside, self.index.number}
         return [(reg, by) for reg, by in difference.terms if reg.number not in own]

@@ -51,16 +51,20 @@ POISON: Final = 0x5EAD
 def interpret(
     function: LoopFunction, inputs: Sequence[Any], sizes: Sequence[int] = (), arena: ArenaPlan | None = None
 ) -> list[np.ndarray[Any, Any]]:
-    """The outputs of a function, in order.
+    """Run a function in Python and return its outputs.
 
     Args:
-        function: what to run.
-        inputs: arrays, one for each input; they are not written to.
+        function: the function.
+        inputs: one array for each input; they are not modified.
         sizes: values of ``function.sizes``.
-        arena: which temporaries share memory; without it, each has its own.
+        arena: memory plan of the temporaries; by default each has its own memory.
+
+    Returns:
+        The outputs in order.
 
     Raises:
-        LoopIRError: an argument does not fit, an index leaves its buffer, or an op gives another dtype than recorded.
+        LoopIRError: an argument does not match, an index is out of bounds, or an op returns another dtype than
+            recorded.
         UnsupportedError: an op has no kernel in main memory.
     """
     if len(inputs) != len(function.inputs) or len(sizes) != len(function.sizes):
@@ -89,7 +93,7 @@ class _Interpreter:
 
     Attributes:
         sizes: values of the symbolic sizes.
-        memory: by the number of a buffer, the memory that it stands for now.
+        memory: current memory of each buffer, by number.
         registers: values by number.
     """
 
@@ -184,7 +188,7 @@ class _Interpreter:
         self.assign([(c.result.number, c.inside) for c in carries])
 
     def assign(self, pairs: Sequence[tuple[int, Value]]) -> None:
-        """Set registers at the same time: all values are read before the first one is set."""
+        """Assign registers simultaneously: all values are read before the first assignment."""
         self.registers.update([(number, self.value(value)) for number, value in pairs])
 
     def value(self, value: Value) -> Any:

@@ -36,7 +36,7 @@ _kept: list[tuple[Any, int]] = []
 
 
 def extent(d: DimLike) -> str:
-    """An extent in full; `Dim` itself shortens long ones."""
+    """An extent in full; `str` of a `Dim` elides long ones."""
     return d.source({}) if isinstance(d, Dim) else str(d)
 
 
@@ -46,7 +46,7 @@ def extents(shape: tuple[DimLike, ...]) -> str:
 
 
 def number(value: bool | int | float | complex) -> str:
-    """A number with all its bits: ``repr``, but for a NaN of unusual bits."""
+    """A number with all its bits: ``repr``, except for NaN with unusual bits."""
     if value.__class__ is complex:
         return f"complex({number(value.real)}, {number(value.imag)})"
     if value.__class__ is float and value != value and struct.pack("<d", value) != NAN:

@@ -24,7 +24,7 @@ Value: TypeAlias = Reg | Literal
 
 
 class Role(Enum):
-    """Whose memory a buffer is."""
+    """The owner of a buffer's memory."""
 
     INPUT = "input"
     """The caller's, read only."""
@@ -38,7 +38,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Elements in memory, row-major and without gaps."""
+    """A contiguous array in memory, in row-major order."""
 
     number: int
     dtype: np.dtype[Any]
@@ -51,7 +51,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """``result = op(args)``, an element-wise op on numbers."""
+    """``result = op(args)``, an element-wise op on scalars."""
 
     result: Reg
     op: Op
@@ -60,7 +60,7 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """``result = index``: an index, a counter or an extent as a number of dtype `INDEX`."""
+    """``result = index``: an index, a counter or an extent as a value of dtype `INDEX`."""
 
     result: Reg
     index: Affine
@@ -86,13 +86,13 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A number that a loop hands from one iteration to the next.
+    """A value carried from one loop iteration to the next.
 
     Attributes:
-        inside: what the body reads.
-        first: its value in the first iteration.
-        following: what the body computed for the next iteration.
-        result: the last value; `first` where there was no iteration.
+        inside: register that the body reads.
+        first: initial value.
+        following: value for the next iteration.
+        result: register of the final value, `first` if there is no iteration.
     """
 
     inside: Reg
@@ -102,7 +102,7 @@ class Carried:
 
 
 class Order(Enum):
-    """What may be done to the iterations of a counted loop."""
+    """Permitted orders of the iterations of a counted loop."""
 
     ANY = "parallel"
     """Independent of each other: no iteration reads or writes what another one writes. There are no carries."""
@@ -118,8 +118,8 @@ class For:
     """A counted loop: `index` is 0, 1, ..., ``extent - 1``.
 
     Attributes:
-        swaps: pairs of buffers of one dtype and number of elements, none in two pairs, that trade their memory at the
-            end of each iteration, and stay traded.
+        swaps: disjoint pairs of buffers of one dtype and number of elements that swap their memory at the end of each
+            iteration, permanently.
     """
 
     index: Reg
@@ -132,13 +132,13 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """A loop as long as a condition holds, which is computed before each iteration.
+    """A loop that runs while a condition holds, which is evaluated before each iteration.
 
     Attributes:
-        test: computes `condition` from the carries; stores nothing that the body or what follows reads.
+        test: computes `condition` from the carries; writes nothing that the body or later statements read.
         condition: a boolean.
         index: number of the iteration.
-        most: iterations after which the loop ends in any case.
+        most: largest number of iterations.
         swaps: as of `For`.
     """
 
@@ -153,7 +153,7 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One branch of a `Switch`, and the values that it gives."""
+    """One branch of a `Switch`, and its values."""
 
     body: tuple[Statement, ...]
     values: tuple[Value, ...] = ()
@@ -161,7 +161,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The case ``cases[index]``; an index outside means the nearest one."""
+    """The branch ``cases[index]``; the index is clamped."""
 
     index: Value
     cases: tuple[Case, ...]
@@ -170,13 +170,13 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Part of a buffer as an array: what a `Call` reads or writes.
+    """A strided part of a buffer, which a `Call` reads or writes.
 
     Attributes:
-        buffer: where.
-        at: the first element.
+        buffer: the buffer.
+        at: position of the first element.
         shape: extents.
-        strides: distances of neighbours along each axis, in elements.
+        strides: strides in elements.
     """
 
     buffer: Buffer
@@ -187,18 +187,18 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``results = op(operands)`` by a kernel for whole arrays: a product, a decomposition, a third party's code.
+    """``results = op(operands)`` by a kernel on whole arrays: a product, a decomposition, third-party code.
 
     Results are written to memory that no operand shares.
 
     Attributes:
-        op: what is done.
+        op: the op.
         operands: arrays.
-        results: arrays without gaps.
-        ins: specs of the operands; weak Python numbers among the operands of the equation are arrays here.
-        where: the line of user code.
-        recourse: whether this is the second attempt after a subroutine that did not succeed, which mostly raises, or
-            serves extents that the loops in its place do not.
+        results: contiguous arrays.
+        ins: specs of the operands; weakly typed Python numbers of the equation are arrays here.
+        where: the user's source line.
+        recourse: whether this is the fallback after a subroutine that failed, which usually raises, or handles extents
+            that the loops in its place do not.
     """
 
     op: Op
@@ -211,15 +211,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A subroutine of BLAS or LAPACK, called as Fortran does: every argument is an address.
+    """A BLAS or LAPACK subroutine, called as from Fortran: every argument is an address.
 
     Attributes:
-        symbol: its name in small letters, as in ``"dgemm"``. One with a point, as in ``"small.svd.d"``, is a
-            `Backend.routine`, which takes integers of 64 bits. A backend may lack it: then `info` holds -1.
-        arguments: letters, numbers (integers in the width of the library), and views, of which the address of the first
-            element is passed.
-        written: positions of the views that are written to.
-        info: what the last argument, an integer that is added to `arguments`, holds afterwards.
+        symbol: its lower-case name, as in ``"dgemm"``. With a dot, as in ``"small.svd.d"``, it is a `Backend.routine`,
+            which takes 64-bit integers. If a backend lacks it, `info` is -1.
+        arguments: letters, numbers (integers in the width of the library), and views, passed by the address of the
+            first element.
+        written: indices of the views that are written to.
+        info: value of the last argument, an integer appended to `arguments`.
     """
 
     symbol: str

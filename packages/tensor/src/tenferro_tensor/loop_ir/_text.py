@@ -34,12 +34,12 @@ Note = Callable[[Statement], str]
 
 
 def declared(buffer: Buffer) -> str:
-    """A buffer where it is declared, ``output b2: float64[n, 3]``."""
+    """The declaration of a buffer, ``output b2: float64[n, 3]``."""
     return f"{buffer.role.value} {buffer}: {buffer.dtype.name}{extents(buffer.shape)}"
 
 
 def head(statement: Statement) -> str:
-    """The first line of a statement, without the user's line."""
+    """The first line of a statement, without the user's source line."""
     match statement:
         case Let(result, op, args):
             return f"{_new(result)} = {op_text(op)}({', '.join(map(_value, args))})"
@@ -71,7 +71,7 @@ def _argument(argument: str | Value | View) -> str:
 
 
 def lines(statements: Sequence[Statement], note: Note, indent: str = INDENT) -> Iterator[str]:
-    """The lines of statements, each with what `note` says of it."""
+    """The lines of statements, each followed by its note."""
     for s in statements:
         said = note(s)
         yield f"{indent}{head(s)}{f'  # {said}' if said else ''}"

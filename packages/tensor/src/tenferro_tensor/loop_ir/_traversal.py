@@ -25,13 +25,13 @@ from tenferro_tensor_core import DimLike
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A statement reads or writes places of a buffer: ``at`` plus an element of the box of the axes.
+    """An access of a statement to a buffer: positions ``at`` plus the box of the axes.
 
     Attributes:
-        statement: which one.
-        buffer: where.
-        at: the first place.
-        axes: extents and distances of a view; none for a load or a store.
+        statement: the statement.
+        buffer: the buffer.
+        at: the first position.
+        axes: extents and strides of a view; none for a load or a store.
         writes: whether it writes.
     """
 
@@ -43,7 +43,14 @@ class Touch:
 
 
 def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """The statements right inside of a statement, in order of execution."""
+    """The blocks of statements directly inside a statement, in order of execution.
+
+    Args:
+        s: the statement.
+
+    Returns:
+        A tuple of blocks.
+    """
     match s:
         case For(body=body):
             return (body,)
@@ -55,7 +62,14 @@ def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
 
 
 def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """All statements, a compound one before those inside of it."""
+    """All statements, nested ones included, a compound one before its blocks.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        An iterator.
+    """
     for s in statements:
         yield s
         for block in blocks(s):
@@ -63,7 +77,14 @@ def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def registers(s: Statement) -> tuple[Reg, ...]:
-    """The registers that a statement sets, without those set by statements inside of it."""
+    """The registers that a statement assigns, without nested statements.
+
+    Args:
+        s: the statement.
+
+    Returns:
+        The registers.
+    """
     match s:
         case Let(result=result) | Position(result=result) | Load(result=result):
             return (result,)
@@ -77,7 +98,14 @@ def registers(s: Statement) -> tuple[Reg, ...]:
 
 
 def touches(statements: Sequence[Statement]) -> Iterator[Touch]:
-    """The accesses to buffers of statements and of those inside, in order."""
+    """The accesses to buffers of statements, nested ones included, in order.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        An iterator.
+    """
     for s in everything(statements):
         match s:
             case Load(buffer=buffer, at=at):
@@ -97,12 +125,26 @@ def touch(s: Statement, view: View, writes: bool) -> Touch:
 
 
 def swapped(statements: Sequence[Statement]) -> Iterator[tuple[For | While, tuple[Buffer, Buffer]]]:
-    """The loops that swap buffers, with each pair."""
+    """The loops that swap buffers, with each pair.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        An iterator.
+    """
     for s in everything(statements):
         if isinstance(s, For | While):
             yield from [(s, pair) for pair in s.swaps]
 
 
 def recourses(statements: Sequence[Statement]) -> Iterator[Call]:
-    """All calls in statements, in order, that are made only where something else did not succeed."""
+    """All fallback calls in statements, in order.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        An iterator.
+    """
     yield from [s for s in everything(statements) if isinstance(s, Call) and s.recourse]

@@ -51,10 +51,16 @@ WRITABLE = (Role.OUTPUT, Role.TEMPORARY)
 
 
 def verify(function: LoopFunction) -> LoopFunction:
-    """Raise unless a function obeys the law; returns it.
+    """Check a function against the specification of the IR.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function.
 
     Raises:
-        LoopIRError: it does not; the text names the statement and says why.
+        LoopIRError: it violates the specification; the text names the statement and the reason.
     """
     checker = _Checker(function)
     checker.declarations()
@@ -67,8 +73,8 @@ class _Checker:
 
     Attributes:
         declared: buffers by number.
-        given: numbers of the inputs in whose memory outputs lie.
-        set: the registers that any statement has set so far.
+        given: numbers of the donated inputs, which are outputs as well.
+        set: the registers assigned by any statement so far.
     """
 
     def __init__(self, function: LoopFunction) -> None:
@@ -103,7 +109,7 @@ class _Checker:
         return not isinstance(d, Dim) or d.variables <= set(self.function.sizes)
 
     def block(self, statements: Sequence[Statement], scope: dict[int, Reg]) -> dict[int, Reg]:
-        """Check statements in a scope of registers by number; the scope after them."""
+        """Check statements in a scope of registers by number; returns the scope after them."""
         scope = dict(scope)
         for s in statements:
             try:
@@ -152,7 +158,7 @@ class _Checker:
         scope[reg.number] = reg
 
     def read(self, s: Statement, value: Value, scope: dict[int, Reg]) -> np.dtype[Any]:
-        """The dtype of a value that is defined where it is read."""
+        """The dtype of a value, which must be defined where it is read."""
         if isinstance(value, Literal):
             if not _fits(value):
                 self.broken(s, f"{value.value!r} is no {value.dtype.name}")

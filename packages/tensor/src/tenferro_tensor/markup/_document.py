@@ -1,4 +1,4 @@
-"""Cards for notebooks and pages for browsers: a head, tables, and parts that open when they are clicked."""
+"""Cards for notebooks and pages for browsers: headings, tables, and parts that open when they are clicked."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ STYLE: Final = Markup(
     ".tenferro svg .q{opacity:.7}"
     ".tenferro svg g:hover>rect{stroke-width:2.5}"
 )
-"""Rules for everything below `card`; they touch nothing else on the page."""
+"""Rules for the contents of a `card`; they do not affect the rest of the page."""
 
 
 def card(head: object, *parts: object) -> Markup:
-    """A value as a notebook shows it: a line that names it, and what else there is.
+    """A value as a notebook shows it: a heading and further parts.
 
     Args:
-        head: the line.
-        parts: markup, or text.
+        head: the heading.
+        parts: markup or text.
 
     Returns:
-        A division with the rules for all that is in it.
+        An element that includes its style rules.
     """
     return element("div", element("style", STYLE), element("div", head), *parts, class_="tenferro")
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], right: Collection[int] = ()) -> Markup:
-    """Rows below their titles; columns in `right` hold numbers, which end at the same place.
+    """A table with column titles.
 
     Args:
-        head: titles; none for a table without them.
-        rows: cells, as many as there are titles.
-        right: positions of columns.
+        head: titles; empty for a table without titles.
+        rows: cells of each row.
+        right: indices of right-aligned columns.
 
     Returns:
         The table.
@@ -62,9 +62,9 @@ def details(summary: object, *parts: object, open_: bool = False) -> Markup:
     """Parts that are shown when their summary is clicked.
 
     Args:
-        summary: what is shown always.
-        parts: markup, or text.
-        open_: show them from the start.
+        summary: the part that is always shown.
+        parts: markup or text.
+        open_: show the parts initially.
 
     Returns:
         The element.
@@ -85,15 +85,15 @@ def preformatted(text: str) -> Markup:
 
 
 def page(title: str, *parts: object, script: str = "") -> str:
-    """A whole page that needs no other file, light or dark as the reader's system is.
+    """A self-contained page, light or dark by the reader's preference.
 
     Args:
-        title: name of the page.
-        parts: what is on it.
-        script: statements of JavaScript that run at the end; they must be constant.
+        title: title of the page.
+        parts: contents.
+        script: JavaScript that runs at the end; it is not escaped, so it must be constant.
 
     Returns:
-        The text of the file.
+        The text of an HTML file.
     """
     head = [
         element("meta", charset="utf-8"),

@@ -1,4 +1,4 @@
-"""`element`: the one place that writes tags, and escapes whatever is not markup already."""
+"""`element`: the only function that writes tags; it escapes text that is not markup."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
     Args:
         tag: name of the tag.
-        children: `Markup`, or anything else as text.
+        children: `Markup`, or other values as text.
         attributes: a trailing underscore is dropped, others become hyphens; ``None`` leaves the attribute out.
 
     Returns:
-        The element as text that is not escaped again.
+        The element, which is not escaped again.
 
     >>> element("b", "1 < 2", class_="x", stroke_width=2)
     '<b class="x" stroke-width="2">1 &lt; 2</b>'
@@ -42,13 +42,13 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
 
 def joined(children: Iterable[object]) -> Markup:
-    """Children one after the other, escaped unless they are markup.
+    """Concatenated children, escaped unless they are markup.
 
     Args:
-        children: markup, or anything else as text.
+        children: `Markup`, or other values as text.
 
     Returns:
-        All of them as markup.
+        The markup.
     """
     return Markup("".join([child if isinstance(child, Markup) else escape(str(child)) for child in children]))
 

@@ -1,4 +1,4 @@
-"""Pictures in SVG: inside of a card they take the colour of its text, as files they bring their own."""
+"""Pictures in SVG: inside a card they take the colour of its text, files have their own style."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ FILE_STYLE: Final = Markup(
     "svg{color:#808488}text{fill:currentColor;font:11px system-ui,sans-serif}"
     ".q{opacity:.9}g:hover>rect{stroke-width:2.5}"
 )
-"""For files: a grey that is read on white and on black, since an image does not see the page around it."""
+"""Style of files: a grey that is readable on white and on black, as an image does not know the page around it."""
 
 
 def picture(width: float, height: float, *children: object, label: str = "") -> Markup:
-    """A drawing of this size in pixels.
+    """An SVG drawing.
 
     Args:
-        width: extent to the right.
-        height: extent downwards.
-        children: elements of SVG.
-        label: what it shows, in words.
+        width: width in pixels.
+        height: height in pixels.
+        children: SVG elements.
+        label: description of the drawing.
 
     Returns:
         The element.
@@ -38,25 +38,25 @@ def picture(width: float, height: float, *children: object, label: str = "") -> 
 
 
 def standalone(drawing: str) -> str:
-    """A drawing as the text of a file.
+    """A drawing as the contents of an SVG file.
 
     Args:
-        drawing: an element that `picture` has made.
+        drawing: result of `picture`.
 
     Returns:
-        The same with rules of its own.
+        The drawing with its style rules.
     """
     head, sign, rest = drawing.partition(">")
     return f"{head}{sign}{element('style', FILE_STYLE)}{rest}\n"
 
 
 def bar(share: float, colour: str = "blue", width: int = 80) -> Markup:
-    """A share of a whole as the length of a bar in a line of text.
+    """A share of a whole as a bar in a line of text.
 
     Args:
-        share: between 0 and 1.
-        colour: a name in `COLOURS`.
-        width: pixels of the whole.
+        share: number between 0 and 1.
+        colour: key of `COLOURS`.
+        width: width of the whole in pixels.
 
     Returns:
         The element.

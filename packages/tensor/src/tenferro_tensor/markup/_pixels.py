@@ -1,4 +1,4 @@
-"""`pixels`: a matrix as a small image, one pixel for an element or for several."""
+"""`pixels`: a matrix as a small image, one pixel for one or several elements."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from tenferro_tensor.markup._elements import Markup, element
 
 SIDE: Final = 60
-"""Pixels along the longer axis, at most."""
+"""Maximum number of pixels along the longer axis."""
 
 NEGATIVE, POSITIVE, UNDEFINED = (0, 114, 178), (230, 159, 0), (213, 94, 0)
-"""Hues of elements by sign, and of NaN; their opacity is the absolute value."""
+"""Colours of elements by sign, and of NaN; the opacity is the absolute value."""
 
 
 def pixels(matrix: np.ndarray[Any, Any], side: int = 120) -> Markup:
-    """A matrix as an image that notebooks show enlarged: blue below zero, orange above, clear where it is zero.
+    """A matrix as an enlarged image: blue below zero, orange above, transparent at zero.
 
     Args:
-        matrix: elements of two axes; complex ones are shown by their absolute values.
-        side: pixels of the longer axis on the screen.
+        matrix: array of two axes; complex elements are shown by their absolute values.
+        side: size of the longer axis on the screen, in pixels.
 
     Returns:
-        An image that holds its own data.
+        An image with embedded data.
     """
     a = _sampled(matrix)
     a = np.abs(a) if a.dtype.kind == "c" else a.astype(np.float64)
@@ -45,16 +45,16 @@ def pixels(matrix: np.ndarray[Any, Any], side: int = 120) -> Markup:
 def pattern(
     rows: np.ndarray[Any, Any], columns: np.ndarray[Any, Any], shape: tuple[int, int], side: int = 120
 ) -> Markup:
-    """The entries of a sparse matrix as an image: the more entries a pixel stands for, the darker.
+    """The entries of a sparse matrix as an image; pixels are darker the more entries they represent.
 
     Args:
-        rows: row of each entry.
-        columns: column of each entry.
+        rows: row index of each entry.
+        columns: column index of each entry.
         shape: extents of the matrix.
-        side: pixels of the longer axis on the screen.
+        side: size of the longer axis on the screen, in pixels.
 
     Returns:
-        An image that holds its own data.
+        An image with embedded data.
     """
     step = max(1, -(-max(shape) // SIDE))
     height, width = (max(1, -(-n // step)) for n in shape)
@@ -75,11 +75,11 @@ def _image(rgba: np.ndarray[Any, Any], side: int) -> Markup:
 
 
 def _sampled(matrix: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The element of largest absolute value of each block, so that a diagonal stays visible; of few elements."""
+    """The element of largest absolute value of each block, among a sample, so that a diagonal stays visible."""
     step = -(-max(matrix.shape) // SIDE)
     if step == 1:
         return matrix
-    a = matrix[:: max(1, step // 4), :: max(1, step // 4)]  # a look at every fourth element of a block
+    a = matrix[:: max(1, step // 4), :: max(1, step // 4)]  # about four samples of a block along each axis
     step = -(-max(a.shape) // SIDE)
     padded = np.zeros([-(-n // step) * step for n in a.shape], a.dtype)
     padded[: a.shape[0], : a.shape[1]] = a
@@ -92,7 +92,7 @@ def _sampled(matrix: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _png(rgba: np.ndarray[Any, Any]) -> bytes:
-    """The bytes of a PNG file (ISO/IEC 15948): 8 bits, red green blue and opacity, no filter."""
+    """The bytes of a PNG file (ISO/IEC 15948): 8 bits, RGBA, no filter."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,4 +1,4 @@
-"""Values in notebooks: class, dtype, shape and device, elements as a table, and large matrices as an image too."""
+"""Values in notebooks: class, dtype, shape and device, elements as a table, and large matrices also as an image."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tenferro_tensor.markup._pixels import pixels
 
 ROWS: Final = 12
 COLUMNS: Final = 8
-"""Rows and columns that are shown at most; more are cut in the middle."""
+"""Maximum numbers of rows and columns shown; the middle of larger arrays is left out."""
 
 FEW: Final = 60
-"""Elements of an array of many axes that are all shown."""
+"""Maximum size of an array of more than two axes whose elements are all shown."""
 
 
 def html_of(x: Any) -> Markup:
@@ -25,11 +25,11 @@ def html_of(x: Any) -> Markup:
         x: a tensor of any level.
 
     Returns:
-        A card with its elements, the first and last of them where there are many.
+        A card with the elements, or the first and last ones of a large value.
     """
     if x.opaque or x.spec.symbolic:
-        said = "no elements while a program is recorded or lanes are mapped"
-        return card(_head(x), element("div", said, class_="q"))
+        note = "no elements while a program is recorded or lanes are mapped"
+        return card(_head(x), element("div", note, class_="q"))
     elements = x._concrete()
     if not 1 <= elements.ndim <= 2 or not elements.size:
         text = np.array2string(elements, precision=6, max_line_width=100, threshold=FEW, edgeitems=2)
@@ -47,7 +47,7 @@ def _head(x: Any) -> Markup:
 
 
 def _more(x: Any) -> list[str]:
-    """Bytes where there are many, and that operations on it are recorded where they are."""
+    """The size of a large value in bytes, and whether operations on it are recorded."""
     size = x.spec.size
     count = size * x.spec.dtype.itemsize if isinstance(size, int) else 0
     return [
@@ -57,7 +57,7 @@ def _more(x: Any) -> list[str]:
 
 
 def _cut(items: Any, most: int) -> list[Any]:
-    """The items, ``None`` standing for those in the middle where there are too many."""
+    """The items, with ``None`` in place of the middle of a long sequence."""
     return list(items) if len(items) <= most else [*items[: most // 2], None, *items[-(most // 2) :]]
 
 

@@ -32,14 +32,17 @@ _MODULES = (
 
 
 def kernels(xp: Any, special: Special) -> Table:
-    """Makers of the kernels of all core primitives.
+    """Kernel makers of all core primitives.
 
-    A kernel takes raw arrays of any strides, or NumPy scalars for arrays without axes. Element-wise kernels broadcast,
-    and accept a Python scalar as an operand. Results may be views, as values are immutable.
+    A kernel takes raw arrays with any strides, or NumPy scalars for arrays without axes. Element-wise kernels
+    broadcast, and accept Python scalars as operands. Results may be views, since values are immutable.
 
     Args:
         xp: array module with NumPy's interface: NumPy or CuPy.
         special: loads the module of special functions on first call: ``scipy.special`` or ``cupyx.scipy.special``.
+
+    Returns:
+        The makers by primitive.
 
     >>> import numpy as np
     >>> from tenferro_tensor import Spec, catalog

@@ -12,7 +12,7 @@ from tenferro_tensor.catalog import analytic as ops
 from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size
 from tenferro_tensor_core import UnsupportedError
 
-LARGEST_ORDER = 170
+MAX_ORDER = 170
 """The factorial of a larger order of `polygamma` overflows float64."""
 
 
@@ -57,9 +57,9 @@ def kernels(xp: Any, special: Special) -> Table:
 
     @any_size
     def polygamma(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, order: int) -> Kernel:
-        if order > LARGEST_ORDER:
+        if order > MAX_ORDER:
             raise UnsupportedError(
-                f"polygamma of order {order} leaves the range of float64; use an order of at most {LARGEST_ORDER}",
+                f"polygamma of order {order} leaves the range of float64; use an order of at most {MAX_ORDER}",
                 order=order,
             )
         if order == 0:

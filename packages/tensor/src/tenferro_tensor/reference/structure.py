@@ -19,7 +19,7 @@ from tenferro_tensor.reference._table import (
 )
 from tenferro_tensor_core import DimLike
 
-COPIED: Final = 2048
+COPY_MAX_SIZE: Final = 2048
 """Broadcasts up to so many elements are copied: for them a view costs more than the elements."""
 
 
@@ -52,7 +52,7 @@ def kernels(xp: Any, special: Special) -> Table:
         x = x.reshape(aligned)
         if aligned == shape:
             return x
-        if math.prod(shape) > COPIED:
+        if math.prod(shape) > COPY_MAX_SIZE:
             return xp.broadcast_to(x, shape)
         out = xp.empty(shape, x.dtype)
         out[...] = x
