@@ -113,9 +113,9 @@ MISTAKES = [
     (lambda: tf.fftn(np.ones(4), axes=0), ArgumentError, "fftn takes integers as axes, got 0"),  # type: ignore[arg-type]
     (lambda: tf.fftn(np.ones(4), s=3), ArgumentError, "fftn takes integers as s, got 3"),  # type: ignore[arg-type]
     (lambda: tf.fft(np.ones(4), n=2**63), ShapeError, "more than the address space"),
-    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm is 'backward', 'ortho' or 'forward', not arr"),  # type: ignore[arg-type]
-    (lambda: tf.fftfreq(4, d=0), ArgumentError, "a sample spacing d other than 0"),
-    (lambda: tf.rfftfreq(4, d="x"), ArgumentError, "a number as sample spacing d, got 'x'"),  # type: ignore[arg-type]
+    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm must be 'backward', 'ortho' or 'forward', "),  # type: ignore[arg-type]
+    (lambda: tf.fftfreq(4, d=0), ArgumentError, "the sample spacing d must not be 0"),
+    (lambda: tf.rfftfreq(4, d="x"), ArgumentError, "the sample spacing d must be a number, got 'x'"),  # type: ignore[arg-type]
     (lambda: tf.fftfreq(2**70), ArgumentError, "positive number of points"),
     (lambda: tf.fftshift(np.ones(3), axes=0.5), ArgumentError, "fftshift takes integers as axes, got 0.5"),  # type: ignore[arg-type]
     (lambda: tf.fftshift(np.ones(3), axes=2), AxisError, "axis 2 does not exist in shape (3,)"),

@@ -1,4 +1,4 @@
-"""Transforms made of Fourier transforms: chirp z-transforms, zooms into a band, and analytic signals."""
+"""Transforms built from Fourier transforms: chirp z-transforms, zoom transforms and analytic signals."""
 
 from __future__ import annotations
 
@@ -17,17 +17,25 @@ from tenferro_tensor_core import ArgumentError, Dim, DTypeError, TenferroError, 
 def czt(x: Any, /, *, m: int | None = None, w: complex | None = None, a: complex = 1.0 + 0.0j, axis: int = -1) -> Array:
     """Chirp z-transform ``X[k] = sum_j x[j] z[k]^(-j)`` at the points ``z[k] = a w^(-k)`` of a spiral.
 
-    Computed by Bluestein's algorithm, as one convolution.
+    Computed as one convolution (Bluestein, 1970; Rabiner, Schafer and Rader, 1969).
 
     Args:
         x: real or complex array.
         m: number of points; by default the extent.
-        w: ratio of neighbouring points; by default ``exp(-2 pi i / m)``, for points all around the unit circle.
+        w: ratio of consecutive points; by default ``exp(-2 pi i / m)``, for points around the unit circle.
         a: the first point.
-        axis: the axis.
+        axis: axis to transform.
+
+    Returns:
+        Complex array of the precision of `x`, with extent `m` along `axis`.
 
     Raises:
-        ArgumentError: `m` is not positive, or `w` or `a` is no number or 0.
+        ArgumentError: `m` is not positive, or `w` or `a` is not a finite nonzero number.
+        AxisError: the axis does not exist.
+        UnsupportedError: the extent is symbolic.
+
+    See also:
+        zoom_fft: points on an arc of the unit circle.
 
     >>> czt([1.0, 2.0], m=2).numpy().round(12) + 0
     array([ 3.+0.j, -1.+0.j])
@@ -48,17 +56,26 @@ def zoom_fft(
     x: Any, fn: float | tuple[float, float], /, *, m: int | None = None, fs: float = 2.0, endpoint: bool = False,
     axis: int = -1,
 ) -> Array:  # fmt: skip
-    """Fourier transform at `m` frequencies spaced evenly from ``fn[0]`` up to ``fn[1]``.
-
-    Computed as `czt` is, for frequencies of any spacing.
+    """Fourier transform at `m` evenly spaced frequencies from ``fn[0]`` to ``fn[1]``, by a chirp z-transform.
 
     Args:
         x: real or complex array.
-        fn: the band, or its upper end where it starts at 0.
+        fn: the band, or its upper end if it starts at 0, in the unit of `fs`.
         m: number of frequencies; by default the extent.
-        fs: sampling frequency; by default frequencies are in units of the highest that is resolved.
+        fs: sampling frequency; by default 2, so that 1 is the Nyquist frequency.
         endpoint: whether ``fn[1]`` is the last frequency.
-        axis: the axis.
+        axis: axis to transform.
+
+    Returns:
+        Complex array of the precision of `x`, with extent `m` along `axis`.
+
+    Raises:
+        ArgumentError: `m` is not positive, or `fn` or `fs` is not a finite number.
+        AxisError: the axis does not exist.
+        UnsupportedError: the extent is symbolic.
+
+    See also:
+        czt: other points of the z-plane.
 
     >>> zoom_fft([1.0, 1.0], 1.0, m=2).numpy().round(12) + 0
     array([2.+0.j, 1.-1.j])
@@ -75,14 +92,21 @@ def zoom_fft(
 
 
 def hilbert(x: Any, /, *, n: int | None = None, axis: int = -1) -> Array:
-    """Analytic signal of a real one: its imaginary part is the Hilbert transform.
+    """Analytic signal of a real signal: its imaginary part is the Hilbert transform.
+
+    By the discrete Fourier transform (Marple, IEEE Trans. Signal Processing 47, 2600, 1999).
 
     Args:
         x: real array.
-        n: number of points; by default the extent.
-        axis: the axis.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+
+    Returns:
+        Complex array of the precision of `x`, with extent `n` along `axis`.
 
     Raises:
+        ArgumentError: `n` is not positive.
+        AxisError: the axis does not exist.
         DTypeError: `x` is complex.
 
     >>> hilbert([1.0, 0.0, -1.0, 0.0])
@@ -116,12 +140,12 @@ def _number(name: str, value: Any) -> complex:
 
 
 def _geometry(what: str, x: Any, m: Any, axis: int) -> tuple[tuple[int], tuple[int]]:
-    """The axis and the number of points of the result, both known."""
+    """The axis and the number of points of the result."""
     axes, points = geometry(what, x, None if m is None else (m,), (axis,))
     if any(isinstance(n, Dim) for n in (*points, x.spec.shape[axes[0]])):
         raise UnsupportedError(
-            f"{what} makes factors for a known number of points, but the shape is {x.spec.shape}; trace the function "
-            "for a fixed extent"
+            f"{what} computes factors for a known number of points, but the shape is {x.spec.shape}; trace the "
+            "function for a fixed extent"
         )
     if x.spec.shape[axes[0]] < 1:
         raise ArgumentError(f"{what} needs at least one point along axis {axes[0]}, got shape {x.spec.shape}")
@@ -136,8 +160,8 @@ def _chirped(x: Any, axis: int, m: int, start: complex, growth: float, turns: An
         axis: the axis.
         m: number of results.
         start: the first point.
-        growth: logarithm of the size of w.
-        turns: phases of ``w^(k^2 / 2)``, in turns.
+        growth: logarithm of the modulus of w.
+        turns: phases of ``w^(k^2 / 2)``, in turns (multiples of 2 pi).
     """
     n, k = x.spec.shape[axis], np.arange(len(turns))
     half = np.exp(growth * k * (k / 2.0) + 2j * math.pi * np.remainder(turns, 1.0))
@@ -151,6 +175,6 @@ def _chirped(x: Any, axis: int, m: int, start: complex, growth: float, turns: An
 
 
 def _factors(numbers: Any, x: Any, axis: int) -> Any:
-    """Numbers along one axis, with the dtype of `x`, where `x` is."""
+    """Numbers along one axis, with the dtype and device of `x`."""
     v = tensor(numbers.astype(x.dtype), device=x.spec.place.device)
     return catalog.reshape(v, shape=tuple(len(numbers) if a == axis else 1 for a in range(x.ndim)))

@@ -1,4 +1,4 @@
-"""Convolution over several axes as a product of spectra, at once or block by block."""
+"""Convolution over several axes as a product of spectra, in one piece or in blocks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ Mode = Literal["full", "valid", "same"]
 def fftconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[int] | None = None) -> Array:
     """Convolution ``z[i] = sum_j x[j] y[i - j]`` over several axes, by Fourier transforms.
 
-    Rounding errors are relative to the largest results, not to each one.
+    Rounding errors are relative to the largest result, not to each result.
 
     Args:
-        x: array.
-        y: array with as many axes.
-        mode: ``"full"`` for all results, ``extent + extent - 1`` along each axis; ``"same"`` for those in the middle,
-            as many as `x` has; ``"valid"`` for those that every element of one operand takes part in, which must have
-            no smaller extent than the other along any axis.
-        axes: the axes, by default all; along the others, extents are broadcast.
+        x: real or complex array.
+        y: array with the same number of axes.
+        mode: ``"full"`` for all results, ``extent + extent - 1`` along each axis; ``"same"`` for the central part, with
+            the
+            extents of `x`; ``"valid"`` for the part without implicit zeros, for which one operand must be at least as
+            large as
+            the other along every axis.
+        axes: axes to convolve; by default all. Extents along the others are broadcast.
 
     Returns:
         Array of the floating dtype that the operands promote to.
@@ -34,7 +36,10 @@ def fftconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[
     Raises:
         ShapeError: the operands do not fit each other.
         ArgumentError: `mode` is unknown.
-        AxisError: an axis does not exist, or appears twice.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        oaconvolve: for operands of very different extents.
 
     >>> fftconvolve([1.0, 2.0, 3.0], [1.0, 1.0])
     Tensor([1., 3., 5., 3.])
@@ -45,9 +50,30 @@ def fftconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[
 
 
 def oaconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[int] | None = None) -> Array:
-    """`fftconvolve` for operands of very different extents: the longer one is cut into blocks whose shares are added.
+    """Convolution as `fftconvolve`, by the overlap-add method: the longer operand is split into blocks.
 
-    Arguments and results are those of `fftconvolve`. Along axes with symbolic extents there is one block.
+    Faster for operands of very different extents (Stockham, 1966). Axes with symbolic extents are one block.
+
+    Args:
+        x: real or complex array.
+        y: array with the same number of axes.
+        mode: ``"full"`` for all results, ``extent + extent - 1`` along each axis; ``"same"`` for the central part, with
+            the
+            extents of `x`; ``"valid"`` for the part without implicit zeros, for which one operand must be at least as
+            large as
+            the other along every axis.
+        axes: axes to convolve; by default all. Extents along the others are broadcast.
+
+    Returns:
+        Array of the floating dtype that the operands promote to.
+
+    Raises:
+        ShapeError: the operands do not fit each other.
+        ArgumentError: `mode` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        fftconvolve: a single block.
 
     >>> oaconvolve([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 1.0], mode="valid")
     Tensor([3., 5., 7., 9.])
@@ -62,7 +88,7 @@ def oaconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[i
 
 
 def _operands(what: str, x: Any, y: Any, mode: Any, axes: Any) -> tuple[Any, Any, tuple[int, ...], bool]:
-    """Operands of one dtype, non-negative axes, and whether `y` is the larger one in the mode ``"valid"``."""
+    """Operands of one dtype, non-negative axes, and whether `y` is the larger operand in the mode ``"valid"``."""
     if not isinstance(mode, str) or mode not in ("full", "valid", "same"):
         raise ArgumentError(f"{what} takes mode 'full', 'valid' or 'same', got {mode!r}", mode=mode)
     x, y = floating(x), floating(y)
@@ -98,7 +124,6 @@ def _operands(what: str, x: Any, y: Any, mode: Any, axes: Any) -> tuple[Any, Any
                 f"{x.spec.shape} and {y.spec.shape}",
                 shapes=(x.spec.shape, y.spec.shape),
             )
-    # Without elements along the others, the libraries have nothing to transform; the product has the right shape.
     return x, y, found, swap
 
 
@@ -119,13 +144,13 @@ def _fast(n: DimLike, real: bool) -> DimLike:
 
 
 def _step(m: DimLike, n: DimLike) -> int | None:
-    """New elements of each block, or ``None`` where one block is as good."""
+    """New elements per block, or ``None`` if a single block is at least as fast."""
     if isinstance(m, Dim) or isinstance(n, Dim):
         return None
     long, short = max(m, n), min(m, n)
     if short == 1 or long < 2 * short:
         return None
-    # The cheapest length L: about log2(L) L / (L - short + 1) operations for each element.
+    # Minimize the cost per element of blocks of length L: about log2(L) L / (L - short + 1).
     best = min(
         (next_fast_len(short << k) for k in range(1, 24)),
         key=lambda size: size * math.log2(size) * -(-long // (size - short + 1)),
@@ -137,7 +162,7 @@ def _step(m: DimLike, n: DimLike) -> int | None:
 
 
 def _by_blocks(x: Any, y: Any, axes: tuple[int, ...], steps: dict[int, int | None]) -> Any:
-    """Every axis with blocks becomes two, of blocks and of elements in a block."""
+    """Convolve with every blocked axis split into two: blocks, and elements of a block."""
     full = _full(x, y, axes)
     parts: list[list[DimLike]] = [[], []]
     sizes, inner = [], []  # lengths of the transforms, and their axes among those of the blocks
@@ -167,7 +192,7 @@ def _by_blocks(x: Any, y: Any, axes: tuple[int, ...], steps: dict[int, int | Non
 
 
 def _cut(x: Any, shape: list[DimLike], steps: dict[int, int | None]) -> Any:
-    """Zeros at the end of axes up to whole blocks, and those axes in two."""
+    """Zero-pad axes to whole blocks, and split them."""
     grow, at = [], 0
     for a in range(x.ndim):
         if steps.get(a) is None:
@@ -181,7 +206,7 @@ def _cut(x: Any, shape: list[DimLike], steps: dict[int, int | None]) -> Any:
 
 
 def _overlapped(z: Any, at: int, step: int) -> Any:
-    """Blocks (axis ``at - 1``) of elements (axis `at`), each `step` after the one before, added to one axis."""
+    """Overlap-add: merge blocks (axis ``at - 1``) of elements (axis `at`) with starts `step` apart into one axis."""
     blocks, size = z.spec.shape[at - 1], z.spec.shape[at]
     pieces = -(-size // step)
     none = [0] * z.ndim

@@ -26,16 +26,17 @@ def dct(
 
     Type 1 is ``x[0] + (-1)^k x[n - 1] + 2 sum_j x[j] cos(pi k j / (n - 1))`` with j from 1 to n - 2, type 3
     ``x[0] + 2 sum_j x[j] cos(pi (2 k + 1) j / (2 n))`` with j from 1, type 4
-    ``2 sum_j x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n))``.
+    ``2 sum_j x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n))``. The four types and their symmetries: Strang, SIAM Review 41,
+    135 (1999).
 
     Args:
-        x: real or complex array; of complex ones, both parts are transformed.
+        x: real or complex array; real and imaginary parts are transformed separately.
         type: 1 to 4.
-        n: number of points; `x` is cut or padded with zeros at the end. By default its extent.
-        axis: the axis.
-        norm: where the factor ``1 / m`` goes, as for `fft`; `m` is ``2 (n - 1)`` for type 1, else ``2 n``.
-        orthogonalize: whether the first and last elements are weighted by roots of 2 so that with ``norm="ortho"`` the
-            matrix is orthogonal; by default with that norm only.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: as in `fft`, with the factor ``1 / m``; m is ``2 (n - 1)`` for type 1, else ``2 n``.
+        orthogonalize: scale first and last elements by roots of 2, so that with ``norm="ortho"`` the matrix is
+            orthogonal. By default only with that norm.
 
     Returns:
         Array of the dtype of `x`, with extent `n` along `axis`.
@@ -43,6 +44,9 @@ def dct(
     Raises:
         ArgumentError: `type` or `norm` is unknown, or there are too few points.
         AxisError: the axis does not exist.
+
+    See also:
+        dst: sine transforms.
 
     >>> dct([1.0, 2.0, 3.0], type=1)
     Tensor([ 8., -2.,  0.])
@@ -60,7 +64,23 @@ def idct(
     norm: Norm = "backward",
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Inverse of `dct` of the same type; arguments as there.
+    """Inverse of `dct` of the same type.
+
+    Args:
+        x: real or complex array; real and imaginary parts are transformed separately.
+        type: 1 to 4.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: as in `fft`, with the factor ``1 / m``; m is ``2 (n - 1)`` for type 1, else ``2 n``.
+        orthogonalize: scale first and last elements by roots of 2, so that with ``norm="ortho"`` the matrix is
+            orthogonal. By default only with that norm.
+
+    Returns:
+        Array of the dtype of `x`, with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: the axis does not exist.
 
     >>> idct(dct([1.0, 2.0, 4.0]))
     Tensor([1., 2., 4.])
@@ -82,8 +102,26 @@ def dst(
 
     Type 1 is ``2 sum_j x[j] sin(pi (k + 1) (j + 1) / (n + 1))``, type 3
     ``(-1)^k x[n - 1] + 2 sum_j x[j] sin(pi (2 k + 1) (j + 1) / (2 n))`` with j up to n - 2, type 4
-    ``2 sum_j x[j] sin(pi (2 k + 1) (2 j + 1) / (4 n))``. Arguments are those of `dct`; for type 1, the factor of
-    `norm` is ``1 / (2 (n + 1))``.
+    ``2 sum_j x[j] sin(pi (2 k + 1) (2 j + 1) / (4 n))``.
+
+    Args:
+        x: real or complex array; real and imaginary parts are transformed separately.
+        type: 1 to 4.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: as in `fft`, with the factor ``1 / m``; m is ``2 (n + 1)`` for type 1, else ``2 n``.
+        orthogonalize: scale first and last elements by roots of 2, so that with ``norm="ortho"`` the matrix is
+            orthogonal. By default only with that norm.
+
+    Returns:
+        Array of the dtype of `x`, with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: the axis does not exist.
+
+    See also:
+        dct: cosine transforms.
 
     >>> dst([1.0, 0.0, 0.0], type=3)
     Tensor([1., 2., 1.])
@@ -101,7 +139,27 @@ def idst(
     norm: Norm = "backward",
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Inverse of `dst` of the same type; arguments as for `dct`."""
+    """Inverse of `dst` of the same type.
+
+    Args:
+        x: real or complex array; real and imaginary parts are transformed separately.
+        type: 1 to 4.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: as in `fft`, with the factor ``1 / m``; m is ``2 (n + 1)`` for type 1, else ``2 n``.
+        orthogonalize: scale first and last elements by roots of 2, so that with ``norm="ortho"`` the matrix is
+            orthogonal. By default only with that norm.
+
+    Returns:
+        Array of the dtype of `x`, with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: the axis does not exist.
+
+    >>> idst(dst([1.0, 2.0, 4.0], type=4), type=4)
+    Tensor([1., 2., 4.])
+    """
     return _transformed("idst", "sine", x, type, None if n is None else (n,), (axis,), norm, orthogonalize, True)
 
 
@@ -118,12 +176,25 @@ def dctn(
     """Discrete cosine transform over several axes.
 
     Args:
-        x: real or complex array.
+        x: real or complex array; real and imaginary parts are transformed separately.
         type: 1 to 4.
-        s: numbers of points along `axes`; by default their extents.
-        axes: the axes; by default the last ``len(s)``, or all.
-        norm: as for `dct`, for each axis.
-        orthogonalize: as for `dct`.
+        s: numbers of points along `axes`, as `n` in `dct`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `dct`, for each axis.
+        orthogonalize: as in `dct`.
+
+    Returns:
+        Array of the dtype of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        dct: one axis, with the formulas.
+
+    >>> dctn([[1.0, 0.0], [0.0, 0.0]], type=2).shape
+    (2, 2)
     """
     return _transformed("dctn", "cosine", x, type, s, axes, norm, orthogonalize)
 
@@ -138,7 +209,26 @@ def idctn(
     norm: Norm = "backward",
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Inverse of `dctn` of the same type; arguments as there."""
+    """Inverse of `dctn` of the same type.
+
+    Args:
+        x: real or complex array; real and imaginary parts are transformed separately.
+        type: 1 to 4.
+        s: numbers of points along `axes`, as `n` in `dct`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `dct`, for each axis.
+        orthogonalize: as in `dct`.
+
+    Returns:
+        Array of the dtype of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> idctn(dctn([[1.0, 2.0]], type=4), type=4)
+    Tensor([[1., 2.]])
+    """
     return _transformed("idctn", "cosine", x, type, s, axes, norm, orthogonalize, True)
 
 
@@ -152,7 +242,29 @@ def dstn(
     norm: Norm = "backward",
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Discrete sine transform over several axes; arguments are those of `dctn`."""
+    """Discrete sine transform over several axes.
+
+    Args:
+        x: real or complex array; real and imaginary parts are transformed separately.
+        type: 1 to 4.
+        s: numbers of points along `axes`, as `n` in `dct`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `dst`, for each axis.
+        orthogonalize: as in `dst`.
+
+    Returns:
+        Array of the dtype of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        dst: one axis, with the formulas.
+
+    >>> dstn([[1.0, 0.0], [0.0, 0.0]], type=2).shape
+    (2, 2)
+    """
     return _transformed("dstn", "sine", x, type, s, axes, norm, orthogonalize)
 
 
@@ -166,7 +278,26 @@ def idstn(
     norm: Norm = "backward",
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Inverse of `dstn` of the same type; arguments as for `dctn`."""
+    """Inverse of `dstn` of the same type.
+
+    Args:
+        x: real or complex array; real and imaginary parts are transformed separately.
+        type: 1 to 4.
+        s: numbers of points along `axes`, as `n` in `dct`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `dst`, for each axis.
+        orthogonalize: as in `dst`.
+
+    Returns:
+        Array of the dtype of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: `type` or `norm` is unknown, or there are too few points.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> idstn(dstn([[1.0, 2.0]], type=4), type=4)
+    Tensor([[1., 2.]])
+    """
     return _transformed("idstn", "sine", x, type, s, axes, norm, orthogonalize, True)
 
 

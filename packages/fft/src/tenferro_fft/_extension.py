@@ -9,7 +9,7 @@ from tenferro_tensor_core.forks import importing
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules and lowerings."""
+    """Register kernels, rules and lowerings."""
     _primitives.register(registry)
     _trigonometric.register(registry)
     _stablehlo.register(registry)

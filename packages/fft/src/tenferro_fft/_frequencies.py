@@ -1,4 +1,4 @@
-"""Sample frequencies, and moving the zero frequency to the middle and back."""
+"""Sample frequencies, and shifts of the zero frequency."""
 
 from __future__ import annotations
 
@@ -20,9 +20,18 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
 
     Args:
         n: number of points.
-        d: sample spacing; the frequencies are in its inverse unit.
-        dtype: floating dtype, float64 by default.
-        device: where the result goes.
+        d: sample spacing; frequencies have its inverse unit.
+        dtype: floating dtype; float64 by default.
+        device: device of the result.
+
+    Returns:
+        Array of shape (n,).
+
+    Raises:
+        ArgumentError: `n` is not a positive integer, or `d` is not a nonzero number.
+
+    See also:
+        fftshift: sorts them.
 
     >>> fftfreq(4, d=0.5)
     Tensor([ 0. ,  0.5, -1. , -0.5])
@@ -36,7 +45,23 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
-    """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``; arguments as for `fftfreq`."""
+    """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``, in cycles per unit of the sample spacing.
+
+    Args:
+        n: number of points.
+        d: sample spacing; frequencies have its inverse unit.
+        dtype: floating dtype; float64 by default.
+        device: device of the result.
+
+    Returns:
+        Array of shape (n // 2 + 1,).
+
+    Raises:
+        ArgumentError: `n` is not a positive integer, or `d` is not a nonzero number.
+
+    >>> rfftfreq(4, d=0.5)
+    Tensor([0. , 0.5, 1. ])
+    """
     points = _points(n)
     if isinstance(points, int):
         return tensor(np.fft.rfftfreq(points, _spacing(d)), dtype=dtype, device=device)
@@ -44,18 +69,49 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Comp
 
 
 def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
-    """Frequencies in units of the lowest one, times it; for an open number of points."""
+    """Frequencies for a symbolic number of points, from multiples of the lowest one."""
     out = at * (1.0 / (dim_value(size=points, place=at.spec.place) * _spacing(d)))
     return out if dtype is None else astype(out, dtype, copy=False)
 
 
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Move the zero frequency to the middle of `axes`, by default of all."""
+    """Move the zero frequency to the middle.
+
+    Args:
+        x: array of any dtype.
+        axes: axes to shift; by default all.
+
+    Returns:
+        Array with the shape and dtype of `x`.
+
+    Raises:
+        AxisError: an axis does not exist.
+
+    See also:
+        ifftshift: the inverse.
+
+    >>> fftshift(fftfreq(4))
+    Tensor([-0.5 , -0.25,  0.  ,  0.25])
+    """
     return _rolled(x, axes, lambda n: n - n // 2)
 
 
 def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Inverse of `fftshift`."""
+    """Inverse of `fftshift`: move the zero frequency from the middle to the front.
+
+    Args:
+        x: array of any dtype.
+        axes: axes to shift; by default all.
+
+    Returns:
+        Array with the shape and dtype of `x`.
+
+    Raises:
+        AxisError: an axis does not exist.
+
+    >>> ifftshift([-0.5, -0.25, 0.0, 0.25])
+    Tensor([ 0.  ,  0.25, -0.5 , -0.25])
+    """
     return _rolled(x, axes, lambda n: n // 2)
 
 
@@ -74,9 +130,9 @@ def _spacing(d: Any) -> float:
     except (TypeError, ValueError) as cause:
         if isinstance(cause, TenferroError):
             raise
-        raise ArgumentError(f"frequencies need a number as sample spacing d, got {d!r}", d=repr(d)) from None
+        raise ArgumentError(f"the sample spacing d must be a number, got {d!r}", d=repr(d)) from None
     if not found:
-        raise ArgumentError("frequencies need a sample spacing d other than 0", d=found)
+        raise ArgumentError("the sample spacing d must not be 0", d=found)
     return found
 
 

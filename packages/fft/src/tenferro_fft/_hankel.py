@@ -15,20 +15,26 @@ from tenferro_tensor_core import ArgumentError, AxisError, Dim, DTypeError, Tenf
 def fht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
     """Hankel transform ``A(k) = integral a(r) J_mu(k r) k dr`` along the last axis, of samples spaced evenly in log r.
 
+    The FFTLog algorithm (Hamilton, MNRAS 312, 257, 2000).
+
     Args:
-        x: real array of samples ``a[j]`` at ``r[j] = r_c exp((j - (n - 1) / 2) dln)``.
-        dln: spacing of the logarithms.
+        x: real array of samples ``a[j]`` at ``r[j] = r_c exp((j - (n - 1) / 2) dln)`` along the last axis.
+        dln: spacing of the samples in log r.
         mu: order of the Bessel function.
-        offset: logarithm of ``k_c r_c``, the product of the centres; `fhtoffset` finds one without ringing.
-        bias: exponent of the power law that is divided out first, which may make the samples closer to periodic.
+        offset: logarithm of ``k_c r_c``, the product of the centers; `fhtoffset` finds one without ringing.
+        bias: exponent of a power law that is divided out first, to make the samples closer to periodic.
 
     Returns:
-        Samples at ``k[j] = k_c exp((j - (n - 1) / 2) dln)``.
+        Samples at ``k[j] = k_c exp((j - (n - 1) / 2) dln)``; a real array with the shape and dtype of `x`.
 
     Raises:
-        ArgumentError: the transform is singular for these orders and biases, or an argument is no number.
+        ArgumentError: the transform is singular for this order and bias, or an argument is not a finite number.
+        AxisError: `x` is a number.
         DTypeError: `x` is complex.
-        UnsupportedError: the extent is symbolic: the coefficients are made for a known number of samples.
+        UnsupportedError: the extent is symbolic; the coefficients are computed for a known number of samples.
+
+    See also:
+        ifht: the inverse.
 
     >>> fht([1.0, 2.0, 1.0], dln=0.5, mu=1.0)
     Tensor([1.75452301, 0.67520886, 1.57026813])
@@ -42,7 +48,27 @@ def fht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0
 
 
 def ifht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
-    """Inverse of `fht`; arguments as there."""
+    """Inverse of `fht`.
+
+    Args:
+        x: real array of samples ``A[j]`` at ``k[j] = k_c exp((j - (n - 1) / 2) dln)`` along the last axis.
+        dln: spacing of the samples in log k.
+        mu: order of the Bessel function.
+        offset: logarithm of ``k_c r_c``, the product of the centers; `fhtoffset` finds one without ringing.
+        bias: exponent of a power law that is divided out first, to make the samples closer to periodic.
+
+    Returns:
+        Samples at ``r[j] = r_c exp((j - (n - 1) / 2) dln)``; a real array with the shape and dtype of `x`.
+
+    Raises:
+        ArgumentError: the transform is singular for this order and bias, or an argument is not a finite number.
+        AxisError: `x` is a number.
+        DTypeError: `x` is complex.
+        UnsupportedError: the extent is symbolic; the coefficients are computed for a known number of samples.
+
+    >>> ifht(fht([1.0, 2.0, 1.0], dln=0.5, mu=1.0), dln=0.5, mu=1.0)
+    Tensor([1., 2., 1.])
+    """
     x, dln, mu, offset, bias = _arguments("ifht", x, dln, mu, offset, bias)
     n = x.spec.shape[-1]
     if bias:
@@ -53,7 +79,21 @@ def ifht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.
 
 
 def fhtoffset(dln: float, mu: float, initial: float = 0.0, bias: float = 0.0) -> float:
-    """The offset nearest to `initial` for which the kernel of `fht` is smooth where it wraps around.
+    """The offset nearest to `initial` for which the periodic kernel of `fht` is smooth, which avoids ringing.
+
+    The low-ringing condition of Hamilton, MNRAS 312, 257 (2000).
+
+    Args:
+        dln: spacing of the samples in log r.
+        mu: order of the Bessel function.
+        initial: desired offset.
+        bias: exponent of the power law, as in `fht`.
+
+    Returns:
+        The offset, a Python float.
+
+    Raises:
+        ArgumentError: an argument is not a finite number, or `dln` is 0.
 
     >>> round(fhtoffset(0.1, 1.0), 6)
     -0.003023
@@ -75,7 +115,7 @@ def _arguments(what: str, x: Any, *numbers: Any) -> tuple[Any, float, float, flo
         raise AxisError(f"{what} takes samples along the last axis, got a number")
     if isinstance(x.spec.shape[-1], Dim):
         raise UnsupportedError(
-            f"{what} makes coefficients for a known number of samples, but the shape is {x.spec.shape}; trace the "
+            f"{what} computes coefficients for a known number of samples, but the shape is {x.spec.shape}; trace the "
             "function for a fixed extent"
         )
     if x.spec.shape[-1] < 1:
@@ -92,7 +132,7 @@ def _numbers(what: str, *numbers: Any) -> list[float]:
             raise
         raise ArgumentError(f"{what} takes numbers as dln, mu, offset and bias, got {numbers!r:.80}") from None
     if not found[0] or not all(map(math.isfinite, found)):
-        raise ArgumentError(f"{what} takes finite numbers and dln other than 0, got {tuple(found)}")
+        raise ArgumentError(f"{what} needs finite numbers and a nonzero dln, got {tuple(found)}")
     return found
 
 

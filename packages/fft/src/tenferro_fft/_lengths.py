@@ -1,4 +1,4 @@
-"""Lengths whose transforms are fast: products of small primes."""
+"""Lengths with fast transforms: products of small primes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ from tenferro_tensor_core import ArgumentError, TenferroError, as_size
 
 REAL_PRIMES: Final = (2, 3, 5)
 COMPLEX_PRIMES: Final = (2, 3, 5, 7, 11)
-"""Primes that transforms by SciPy have passes of their own for."""
+"""Primes with dedicated passes in SciPy's transforms."""
 
 
 def next_fast_len(target: int, /, *, real: bool = False) -> int:
-    """The smallest length of at least `target` points whose transform is fast: a product of small primes.
+    """The smallest number of points, at least `target`, whose transform is fast: a product of small primes.
 
     Args:
         target: a positive number of points.
-        real: whether for transforms of real input, which are fast for products of 2, 3 and 5; complex ones are for 7
-            and 11, too.
+        real: for real transforms, which are fast for products of 2, 3 and 5; complex ones are also fast for 7 and 11.
+
+    Returns:
+        The number of points.
 
     Raises:
         ArgumentError: `target` is not a positive integer.
+
+    See also:
+        prev_fast_len: the largest one, at most `target`.
 
     >>> next_fast_len(1021), next_fast_len(1021, real=True)
     (1024, 1024)
@@ -34,7 +39,17 @@ def next_fast_len(target: int, /, *, real: bool = False) -> int:
 
 
 def prev_fast_len(target: int, /, *, real: bool = False) -> int:
-    """The largest length of at most `target` points whose transform is fast; see `next_fast_len`.
+    """The largest number of points, at most `target`, whose transform is fast: a product of small primes.
+
+    Args:
+        target: a positive number of points.
+        real: for real transforms, as in `next_fast_len`.
+
+    Returns:
+        The number of points.
+
+    Raises:
+        ArgumentError: `target` is not a positive integer.
 
     >>> prev_fast_len(1021), prev_fast_len(1021, real=True)
     (1008, 1000)
@@ -58,7 +73,7 @@ def _positive(what: str, target: Any) -> int:
 
 @cache
 def _smooth(bits: int, real: bool) -> list[int]:
-    """The products of the primes up to ``2**bits`` and from half the numbers of so many bits on."""
+    """The products of the primes up to ``2**bits``, from half the smallest number of that many bits."""
     low, high = (1 << bits - 1) // 2, 1 << bits
     found = [1]
     for prime in (REAL_PRIMES if real else COMPLEX_PRIMES)[1:]:

@@ -1,20 +1,36 @@
-"""Transforms over two axes, and those of Hermitian-symmetric arrays over several."""
+"""Transforms over two axes, and transforms of Hermitian-symmetric arrays over several axes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tenferro_fft._transforms import Norm, as_complex, fftn, ifftn, irfftn, rfftn, swapped
 from tenferro_tensor import Array, catalog
 
-LAST_TWO = (-2, -1)
+LAST_TWO: Final = (-2, -1)
 
 
 def fft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
-    """Discrete Fourier transform over two axes, by default the last ones; arguments are those of `fftn`.
+    """Discrete Fourier transform over two axes, by default the last two.
+
+    Args:
+        x: real or complex array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last two.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        fftn: any number of axes.
 
     >>> fft2([[1.0, 1j], [0.0, 0.0]])
     Tensor([[1.+1.j, 1.-1.j],
@@ -26,34 +42,102 @@ def fft2(
 def ifft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
-    """Inverse of `fft2`; arguments as there."""
+    """Inverse of `fft2`.
+
+    Args:
+        x: real or complex array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last two.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> ifft2(fft2([[1.0, 2.0]]))
+    Tensor([[1.+0.j, 2.+0.j]])
+    """
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
 def rfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
-    """Transform of a real array over two axes, by default the last ones; see `rfftn`."""
+    """Fourier transform of a real array over two axes; along the second one only the first half is computed.
+
+    Args:
+        x: real array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last two.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`, the last one ``n // 2 + 1``.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+        DTypeError: `x` is complex.
+
+    See also:
+        rfftn: any number of axes.
+
+    >>> rfft2([[1.0, 0.0, 0.0, 0.0]]).shape
+    (1, 3)
+    """
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
 def irfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
-    """Inverse of `rfft2`; the last entry of `s` defaults to ``2 * (extent - 1)``."""
+    """Inverse of `rfft2`: the real array of a half spectrum.
+
+    Args:
+        x: half spectrum.
+        s: numbers of points of the result along `axes`; by default the extents, the last one ``2 * (extent - 1)``.
+        axes: axes to transform; by default the last two.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Real array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> irfft2(rfft2([[1.0, 2.0]]))
+    Tensor([[1., 2.]])
+    """
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
 def hfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
-    """Real spectrum of an array with Hermitian symmetry whose first half along the last of the axes is `x`.
+    """Real spectrum of a Hermitian-symmetric array whose first half along the last of the axes is `x`.
 
     Args:
-        x: real or complex array.
-        s: numbers of points of the result along `axes`; the last one defaults to ``2 * (extent - 1)``.
-        axes: the axes; by default the last ``len(s)``, or all.
-        norm: as for `fft`.
+        x: first half of the array, real or complex.
+        s: numbers of points of the result along `axes`; by default the extents, the last one ``2 * (extent - 1)``.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Real array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        hfft: one axis.
+
+    >>> hfftn([[1.0, 2.0, 1.0]])
+    Tensor([[ 6.,  0., -2.,  0.]])
     """
     return irfftn(catalog.conj(as_complex(x)), s=s, axes=axes, norm=swapped(norm))
 
@@ -61,19 +145,72 @@ def hfftn(
 def ihfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
-    """Inverse of `hfftn`: first half of the array whose spectrum is the real array `x`."""
+    """Inverse of `hfftn`: the first half of the array whose spectrum is the real array `x`.
+
+    Args:
+        x: real array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`, the last one ``n // 2 + 1``.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+        DTypeError: `x` is complex.
+
+    >>> ihfftn(hfftn([[1.0, 2.0, 1.0]])) + 0
+    Tensor([[1.+0.j, 2.+0.j, 1.+0.j]])
+    """
     return catalog.conj(rfftn(x, s=s, axes=axes, norm=swapped(norm)))
 
 
 def hfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
-    """`hfftn` over two axes, by default the last ones."""
+    """`hfftn` over two axes, by default the last two.
+
+    Args:
+        x: first half of the array, real or complex.
+        s: numbers of points of the result along `axes`; by default the extents, the last one ``2 * (extent - 1)``.
+        axes: axes to transform; by default the last two.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Real array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> hfft2([[1.0, 2.0, 1.0]])
+    Tensor([[ 6.,  0., -2.,  0.]])
+    """
     return hfftn(x, s=s, axes=axes, norm=norm)
 
 
 def ihfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
-    """`ihfftn` over two axes, by default the last ones."""
+    """`ihfftn` over two axes, by default the last two.
+
+    Args:
+        x: real array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last two.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`, the last one ``n // 2 + 1``.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+        DTypeError: `x` is complex.
+
+    >>> ihfft2(hfft2([[1.0, 2.0, 1.0]])) + 0
+    Tensor([[1.+0.j, 2.+0.j, 1.+0.j]])
+    """
     return ihfftn(x, s=s, axes=axes, norm=norm)

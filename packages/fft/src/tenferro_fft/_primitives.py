@@ -1,8 +1,8 @@
-"""Three linear primitives carry the whole family: complex to complex, real to half spectrum, half spectrum to real.
+"""The three linear primitives of the family: complex to complex, real to half spectrum, half spectrum to real.
 
-None of them scales. With the pairing Re(conj(a) b), the transpose of a transform is its conjugate transform:
-``c2c`` with the other sign, and for the half spectra the other half transform with weights, because each coefficient
-between the first and the last stands for its mirror image too.
+None of them scales. Under the pairing Re(conj(a) b), the transpose of a transform is its conjugate transform: ``c2c``
+with the other sign, and for half spectra the opposite half transform with weights, because each coefficient between
+the first and the last also represents its mirror image.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tenferro_tensor_core import (
     require_equal,
 )
 
-FORWARD, BACKWARD = -1, +1
+FORWARD: Final = -1
+BACKWARD: Final = +1
 """Sign of the exponent."""
 
 
@@ -38,7 +39,7 @@ def _checked(what: str, x: Spec, axes: tuple[int, ...]) -> None:
 
 
 def require_points(what: str, x: Spec, a: int, n: DimLike) -> None:
-    """Refuse an axis without points."""
+    """Raise unless an axis has points."""
     if ask(n, "<", 1):
         raise ArgumentError(
             f"{what} needs at least one point along axis {a}, but the shape is {x.shape}; pass n to pad it", axis=a
@@ -49,7 +50,7 @@ def require_points(what: str, x: Spec, a: int, n: DimLike) -> None:
 def c2c(x: Spec, *, axes: tuple[int, ...], sign: int) -> Spec:
     """Discrete Fourier transform over `axes`, ``sum_j x[j] exp(sign * 2 pi i j k / n)``, unscaled.
 
-    Real input is taken as complex, and half the work is saved.
+    Real input costs half the work.
     """
     if not x.inexact or x.narrow:
         raise DTypeError(f"c2c needs complex or real floating-point input, got {x!r}", dtype=str(x.dtype))
@@ -72,7 +73,7 @@ def r2c(x: Spec, *, axis: int) -> Spec:
 def c2r(x: Spec, *, axis: int, n: DimLike) -> Spec:
     """Real signal of `n` points whose half spectrum along `axis` is `x`, unscaled; inverse of `r2c` up to ``1 / n``.
 
-    The imaginary parts of the first coefficient and, for even `n`, of the last have no meaning and are ignored.
+    The imaginary parts of the first coefficient and, for even `n`, of the last are ignored.
     """
     if not x.cplx:
         raise DTypeError(f"c2r needs complex input, got {x!r}; convert it first", dtype=str(x.dtype))
@@ -92,7 +93,7 @@ def _resized(x: Spec, axis: int, n: DimLike) -> tuple[DimLike, ...]:
 
 
 def _mirror_weights(spec: Spec, axis: int, n: DimLike) -> Any:
-    """How many coefficients of the full spectrum of `n` points each one of the half spectrum stands for: 1 or 2."""
+    """The number of coefficients of the full spectrum that each coefficient of the half spectrum represents: 1 or 2."""
     dtype = real_of(spec.dtype)
     k = catalog.iota(shape=spec.shape, dtype=dtype, axis=axis, place=spec.place)
     # k = 0 and, for even n, k = n / 2 are their own mirror images.
@@ -121,7 +122,7 @@ def _told_shape(ins: Any, outs: Any, **_: Any) -> tuple[Any, ...]:
 
 
 def _make_c2c(lib: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[..., Any]:
-    if len(axes) == 1:  # these functions look at their arguments for a shorter time
+    if len(axes) == 1:  # the one-dimensional functions have less overhead
         (axis,) = axes
         if sign == FORWARD:
             return _nonempty(lambda x, shape: lib.fft(x, axis=axis), outs[0])
@@ -140,7 +141,7 @@ def _make_c2r(lib: Any, ins: Any, outs: Any, *, axis: int, n: DimLike) -> Callab
 
 
 def _nonempty(run: Callable[..., Any], out: Spec) -> Callable[..., Any]:
-    """The libraries refuse batches of extent 0."""
+    """Handle empty batches, which the libraries refuse."""
     dtype = out.dtype
 
     def guarded(x: Any, shape: tuple[int, ...]) -> Any:
@@ -154,7 +155,7 @@ def _library(backend: str) -> Any:
 
 
 class _Copying:
-    """ROCm's transforms: hipFFT clears imaginary parts of its operand in place."""
+    """ROCm's transforms, with a copy for `irfft`, because hipFFT clears imaginary parts of its operand in place."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_library("rocm"), name)
@@ -166,11 +167,11 @@ class _Copying:
 PROVIDERS: Final = Providers(
     "fft", {"cpu": partial(_library, "cpu"), "cuda": partial(_library, "cuda"), "rocm": _Copying}
 )
-"""By backend, the functions with the interface of ``scipy.fft``; norms are chosen so that nothing is scaled."""
+"""Functions with the interface of ``scipy.fft``, by backend; kernels choose norms that do not scale."""
 
 
 def register(registry: Registry) -> None:
-    """Kernels by SciPy and CuPy, and the rules."""
+    """Register kernels by SciPy and CuPy, and the rules."""
     PROVIDERS.kernels(registry, c2c, _make_c2c, sizes=_told_shape)
     PROVIDERS.kernels(registry, r2c, _make_r2c, sizes=_told_shape)
     PROVIDERS.kernels(registry, c2r, _make_c2r, sizes=_told_shape)

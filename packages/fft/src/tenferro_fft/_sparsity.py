@@ -1,4 +1,4 @@
-"""Which elements transforms depend on: all along the axes that are transformed."""
+"""Sparsity rules of the transforms: each element depends on all elements along the transformed axes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The primitives as StableHLO's ``fft``, which works on the last axes and scales its inverse transforms."""
+"""Lowerings to StableHLO's ``fft``, which transforms the last axes and scales inverse transforms."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def _transformed(e: Any, x: Any, kind: str, points: tuple[int, ...], out: Any) -
     return e.op("multiply", (y, e.constant(math.prod(points), out)), out) if kind.startswith("I") else y
 
 
-MOST_AXES: Final = 3
-"""Axes that one ``fft`` of StableHLO transforms."""
+AXES_MAX: Final = 3
+"""Maximum number of axes of one StableHLO ``fft``."""
 
 
 def _last(ndim: int, axes: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The order of axes that brings some to the end, and the order that brings them back."""
+    """The permutation that moves some axes to the end, and its inverse."""
     there = [a for a in range(ndim) if a not in axes] + sorted(axes)
     return there, [there.index(a) for a in range(ndim)]
 
@@ -38,8 +38,8 @@ def _over(e: Any, x: Any, axes: Sequence[int], kind: str, points: tuple[int, ...
 def _lower_c2c(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Any:
     x = e.convert(xs[0], outs[0].dtype)
     left = sorted(axes)
-    while left:  # the last ones first: they lie at the end
-        group, left = left[-MOST_AXES:], left[:-MOST_AXES]
+    while left:  # trailing axes first, which need no transpose
+        group, left = left[-AXES_MAX:], left[:-AXES_MAX]
         points = tuple([x.spec.shape[a] for a in group])
         x = _over(e, x, group, "FFT" if sign == FORWARD else "IFFT", points, x.spec)
     return x
@@ -54,7 +54,7 @@ def _lower_c2r(e: Any, xs: Any, outs: Any, *, axis: int, n: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """The lowerings, read by ``tenferro_xla``."""
+    """Register the lowerings for ``tenferro_xla``."""
     registry.lowering(c2c, _lower_c2c)
     registry.lowering(r2c, _lower_r2c)
     registry.lowering(c2r, _lower_c2r)

@@ -1,4 +1,4 @@
-"""The transforms of the Array API standard, one- and n-dimensional, in terms of three primitives."""
+"""The Fourier transforms of the Array API standard, in terms of three primitives."""
 
 from __future__ import annotations
 
@@ -32,18 +32,22 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     """Discrete Fourier transform ``X[k] = sum_j x[j] exp(-2 pi i j k / n)`` along one axis.
 
     Args:
-        x: real or complex array; real input is taken as complex.
-        n: number of points; `x` is cut or padded with zeros at the end. By default its extent.
-        axis: the axis.
-        norm: where the factor ``1 / n`` goes: to the ``"backward"`` transform, to the ``"forward"`` one, or its square
-            root to both (``"ortho"``).
+        x: real or complex array. Real input is converted to complex.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: which transform has the factor ``1 / n``: ``"backward"``, ``"forward"``, or its square root on both,
+            ``"ortho"``.
 
     Returns:
-        Complex array with extent `n` along `axis`.
+        Complex array of the precision of `x`, with extent `n` along `axis`.
 
     Raises:
-        ArgumentError: `n` is not positive or `norm` is unknown.
+        ArgumentError: `n` is not positive, or `norm` is unknown.
         AxisError: the axis does not exist.
+
+    See also:
+        rfft: half the work for real input.
+        czt: any points of the z-plane.
 
     >>> fft([1.0, 0.0, 1j, 0.0])
     Tensor([1.+1.j, 1.-1.j, 1.+1.j, 1.-1.j])
@@ -52,7 +56,25 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``; arguments as there."""
+    """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``.
+
+    Args:
+        x: real or complex array.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: which transform has the factor ``1 / n``: ``"backward"``, ``"forward"``, or its square root on both,
+            ``"ortho"``.
+
+    Returns:
+        Complex array of the precision of `x`, with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `n` is not positive, or `norm` is unknown.
+        AxisError: the axis does not exist.
+
+    >>> ifft([2.0, 0.0])
+    Tensor([1.+0.j, 1.+0.j])
+    """
     return _complex("ifft", x, None if n is None else (n,), (axis,), norm, BACKWARD)
 
 
@@ -63,9 +85,23 @@ def fftn(
 
     Args:
         x: real or complex array.
-        s: numbers of points along `axes`; by default their extents.
-        axes: the axes; by default the last ``len(s)``, or all.
-        norm: as for `fft`.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    See also:
+        rfftn: half the work for real input.
+
+    >>> fftn([[1.0, 0.0], [0.0, 0.0]]) + 0
+    Tensor([[1.+0.j, 1.+0.j],
+            [1.+0.j, 1.+0.j]])
     """
     return _complex("fftn", x, s, axes, norm, FORWARD)
 
@@ -73,21 +109,51 @@ def fftn(
 def ifftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
-    """Inverse of `fftn`; arguments as there."""
+    """Inverse of `fftn`.
+
+    Args:
+        x: real or complex array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> ifftn(fftn([[1.0, 2.0]]))
+    Tensor([[1.+0.j, 2.+0.j]])
+    """
     return _complex("ifftn", x, s, axes, norm, BACKWARD)
 
 
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """First half, ``n // 2 + 1`` coefficients, of the transform of a real signal; the rest mirrors it.
+    """First half, ``n // 2 + 1`` coefficients, of the Fourier transform of a real signal; symmetry determines the rest.
 
     Args:
         x: real array.
-        n: number of points; by default the extent.
-        axis: the axis.
-        norm: as for `fft`.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: which transform has the factor ``1 / n``: ``"backward"``, ``"forward"``, or its square root on both,
+            ``"ortho"``.
+
+    Returns:
+        Complex array of the precision of `x`, with extent ``n // 2 + 1`` along `axis`.
 
     Raises:
+        ArgumentError: `n` is not positive, or `norm` is unknown.
+        AxisError: the axis does not exist.
         DTypeError: `x` is complex.
+
+    See also:
+        irfft: the inverse.
+        hfft: the transform of a Hermitian-symmetric signal.
+
+    >>> rfft([1.0, 0.0, -1.0, 0.0])
+    Tensor([0.+0.j, 2.+0.j, 0.+0.j])
     """
     return rfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
@@ -98,8 +164,19 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     Args:
         x: half spectrum; the imaginary parts of the first and, for even `n`, of the last coefficient are ignored.
         n: number of points of the result; by default ``2 * (extent - 1)``.
-        axis: the axis.
-        norm: as for `fft`.
+        axis: axis to transform.
+        norm: which transform has the factor ``1 / n``: ``"backward"``, ``"forward"``, or its square root on both,
+            ``"ortho"``.
+
+    Returns:
+        Real array of the precision of `x`, with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `n` is not positive, or `norm` is unknown.
+        AxisError: the axis does not exist.
+
+    >>> irfft(rfft([1.0, 2.0, 3.0]), n=3)
+    Tensor([1., 2., 3.])
     """
     return irfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
@@ -107,7 +184,28 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 def rfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
-    """Transform of a real array over several axes; along the last of them only the first half is kept."""
+    """Fourier transform of a real array over several axes; along the last of them only the first half is computed.
+
+    Args:
+        x: real array.
+        s: numbers of points along `axes`, as `n` in `fft`; by default the extents.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Complex array of the precision of `x`, with extents `s` along `axes`, the last one ``n // 2 + 1``.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+        DTypeError: `x` is complex.
+
+    See also:
+        irfftn: the inverse.
+
+    >>> rfftn([[1.0, 0.0], [0.0, 0.0]]).shape
+    (2, 2)
+    """
     x = floating(x)
     if x.spec.cplx:
         raise DTypeError("rfftn and rfft take real input, got complex numbers; use fftn or fft", dtype=str(x.dtype))
@@ -122,7 +220,24 @@ def rfftn(
 def irfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
-    """Inverse of `rfftn`; the last entry of `s` defaults to ``2 * (extent - 1)``."""
+    """Inverse of `rfftn`: the real array of a half spectrum.
+
+    Args:
+        x: half spectrum.
+        s: numbers of points of the result along `axes`; by default the extents, the last one ``2 * (extent - 1)``.
+        axes: axes to transform; by default the last ``len(s)``, or all.
+        norm: as in `fft`; the factor is that of the product of all numbers of points.
+
+    Returns:
+        Real array of the precision of `x`, with extents `s` along `axes`.
+
+    Raises:
+        ArgumentError: a number of points is not positive, or `norm` is unknown.
+        AxisError: an axis does not exist or appears twice.
+
+    >>> irfftn(rfftn([[1.0, 2.0]]))
+    Tensor([[1., 2.]])
+    """
     x = as_complex(x)
     axes, points = geometry("irfftn", x, s, axes, halved=True)
     x = resized(x, axes, (*points[:-1], half(points[-1])))
@@ -132,12 +247,52 @@ def irfftn(
 
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Real spectrum of a signal with Hermitian symmetry whose first half is `x`."""
+    """Real spectrum of a Hermitian-symmetric signal whose first half is `x`.
+
+    Args:
+        x: first half of the signal, real or complex.
+        n: number of points of the result; by default ``2 * (extent - 1)``.
+        axis: axis to transform.
+        norm: which transform has the factor ``1 / n``: ``"backward"``, ``"forward"``, or its square root on both,
+            ``"ortho"``.
+
+    Returns:
+        Real array of the precision of `x`, with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `n` is not positive, or `norm` is unknown.
+        AxisError: the axis does not exist.
+
+    See also:
+        irfft: the inverse transform of the same symmetry.
+
+    >>> hfft([1.0, 2.0, 1.0])
+    Tensor([ 6.,  0., -2.,  0.])
+    """
     return irfft(catalog.conj(as_complex(x)), n=n, axis=axis, norm=swapped(norm))
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of `hfft`: first half of the signal whose spectrum is the real array `x`."""
+    """Inverse of `hfft`: the first half of the signal whose spectrum is the real array `x`.
+
+    Args:
+        x: real array.
+        n: number of points; `x` is truncated or zero-padded at the end. By default the extent of `axis`.
+        axis: axis to transform.
+        norm: which transform has the factor ``1 / n``: ``"backward"``, ``"forward"``, or its square root on both,
+            ``"ortho"``.
+
+    Returns:
+        Complex array of the precision of `x`, with extent ``n // 2 + 1`` along `axis`.
+
+    Raises:
+        ArgumentError: `n` is not positive, or `norm` is unknown.
+        AxisError: the axis does not exist.
+        DTypeError: `x` is complex.
+
+    >>> ihfft(hfft([1.0, 2.0, 1.0])) + 0
+    Tensor([1.+0.j, 2.+0.j, 1.+0.j])
+    """
     return catalog.conj(rfft(x, n=n, axis=axis, norm=swapped(norm)))
 
 
@@ -150,7 +305,7 @@ def _complex(what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | N
 
 
 def floating(x: Any) -> Any:
-    """An array of real or complex floating-point numbers."""
+    """Convert to an array of real or complex floating-point numbers."""
     if not isinstance(x, Array):
         if not isinstance(x, (np.ndarray, np.generic, list, tuple)) and x.__class__ not in SCALARS:
             raise ArgumentError(f"a Fourier transform takes an array, got a {type(x).__name__}")
@@ -164,7 +319,7 @@ def floating(x: Any) -> Any:
 
 
 def as_complex(x: Any) -> Any:
-    """An array, real ones as complex ones."""
+    """Convert to a complex array."""
     x = floating(x)
     return x if x.spec.cplx else catalog.convert(x, dtype=complex_of(x.dtype))
 
@@ -174,7 +329,7 @@ def geometry(
 ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Non-negative axes, and the number of points along each."""
     if s is None and not halved and axes.__class__ is tuple and len(axes) == 1 and axes[0].__class__ is int:
-        shape = x.spec.shape  # the usual call, without the tests of the others
+        shape = x.spec.shape  # fast path for one axis
         if -len(shape) <= axes[0] < len(shape) and shape[axes[0]] != 0:
             return (axes[0] % len(shape),), (shape[axes[0]],)
     axes = None if axes is None else integers(what, "axes", axes)
@@ -212,13 +367,13 @@ def integers(what: str, name: str, given: Any) -> tuple[Any, ...]:
         found = map(as_size, given)
         return tuple([n if (n is None and name == "s") or isinstance(n, Dim) else operator.index(n) for n in found])
     except TypeError as cause:
-        if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
+        if isinstance(cause, TenferroError):  # a traced integer raises its own error
             raise
         raise ArgumentError(f"{what} takes integers as {name}, got {given!r}", function=what) from None
 
 
 def resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
-    """`x` cut or zero-padded at the end, so that `x` has the given numbers of points along `axes`."""
+    """`x` truncated or zero-padded at the end to the given numbers of points along `axes`."""
     if all(x.spec.shape[a] is n or x.spec.shape[a] == n for a, n in zip(axes, points, strict=True)):
         return x
     grow = [0] * x.ndim
@@ -236,13 +391,13 @@ def _scaled(y: Any, points: tuple[Any, ...], norm: Norm, sign: int) -> Any:
 
 
 def require_norm(norm: Any) -> None:
-    """Refuse what is no norm."""
+    """Raise unless `norm` is valid."""
     if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
-        raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}", norm=norm)
+        raise ArgumentError(f"norm must be 'backward', 'ortho' or 'forward', got {norm!r}", norm=norm)
 
 
 def _power(n: DimLike, exponent: float, y: Any) -> Any:
-    """``1 / n`` or ``1 / sqrt(n)``: a number, for a symbolic size a value; rounded to the dtype of `y` last in both."""
+    """``1 / n`` or ``1 / sqrt(n)``: a number, or a value for a symbolic size; both round to the dtype of `y` last."""
     if isinstance(n, int):
         return 1.0 / (n if exponent == -1 else math.sqrt(n))
     at = catalog.convert(catalog.dim_value(size=n, place=y.spec.place), dtype=np.dtype("float64"))
@@ -250,7 +405,7 @@ def _power(n: DimLike, exponent: float, y: Any) -> Any:
 
 
 def swapped(norm: Norm) -> Norm:
-    """Where the factor goes if forward and backward change places."""
+    """The norm with forward and backward exchanged."""
     if norm == "ortho":
         return norm
     return "forward" if norm == "backward" else "backward"

@@ -1,8 +1,8 @@
 """One linear primitive for the cosine and sine transforms of types 1 to 4.
 
-The matrices of types 1 and 4 are symmetric, and type 3 is the transpose of type 2, up to the first row or column (for
-sines the last one), and for cosines of type 1 the first and the last, which count half. An orthogonal transform has
-these weights built in, so that its transpose is exact.
+The matrices of types 1 and 4 are symmetric, and type 3 is the transpose of type 2, except that the first row or column
+(for sines the last, for cosines of type 1 both) has weight one half. An orthogonal transform includes these weights, so
+its transpose is exact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TRANSPOSED: Final = {1: 1, 2: 3, 3: 2, 4: 4}
 
 @primitive(family="tenferro-fft.trigonometric.v1", extension="fft")
 def trigonometric(x: Spec, *, kind: Kind, type: int, axes: tuple[int, ...], scale: Scale, orthogonal: bool) -> Spec:
-    """Cosine or sine transform over `axes`, of real and imaginary parts each.
+    """Cosine or sine transform over `axes`, of real and imaginary parts separately.
 
     Args:
         x: floating-point array.
@@ -55,7 +55,7 @@ def trigonometric(x: Spec, *, kind: Kind, type: int, axes: tuple[int, ...], scal
 
 
 def logical(n: DimLike, kind: Kind, type: int) -> DimLike:
-    """Number of points of the Fourier transform that a transform of `n` points stands for."""
+    """Number of points of the Fourier transform equivalent to a transform of `n` points."""
     return 2 * n if type != 1 else 2 * (n - 1) if kind == "cosine" else 2 * (n + 1)
 
 
@@ -96,7 +96,7 @@ def _like(v: Any, x: Any, axis: int) -> Any:
 
 
 def _expanded(x: Any, *, kind: Kind, type: int, axes: tuple[int, ...], scale: Scale, orthogonal: bool) -> Any:
-    """By Fourier transforms of the arrays continued with the symmetries of the cosines or sines."""
+    """The expansion: Fourier transforms of the arrays extended by the symmetries of cosines or sines."""
     for axis in axes:
         n = x.spec.shape[axis]
         if orthogonal:
@@ -169,7 +169,7 @@ def _parts(x: Any, y: Any, axis: int, n: DimLike) -> Any:
 
 
 def _turned(x: Any, axis: int, n: DimLike, sign: float, shift: float) -> Any:
-    """Element k times ``exp(-sign pi i (k + shift) / (2 n))``; its angle is exact to the last digit but one."""
+    """Element k times ``exp(-sign pi i (k + shift) / (2 n))``, with angles accurate to about one rounding error."""
     float64 = np.dtype(np.float64)
     k = catalog.convert(_index(x, axis), dtype=float64) + shift
     points = catalog.convert(catalog.dim_value(size=2 * n, place=x.spec.place), dtype=float64)
@@ -212,7 +212,7 @@ def _make(
     def real(x: Any) -> Any:
         return run(x, **told) if x.size else x.copy()
 
-    def parts(x: Any) -> Any:  # SciPy's own way for complex numbers forgets `orthogonalize`
+    def parts(x: Any) -> Any:  # SciPy ignores `orthogonalize` for complex arrays
         out = np.empty(x.shape, x.dtype)
         out.real, out.imag = real(x.real), real(x.imag)
         return out
@@ -221,7 +221,7 @@ def _make(
 
 
 def register(registry: Registry) -> None:
-    """The kernel of the CPU; other backends, and XLA, use Fourier transforms."""
+    """Register the CPU kernel; other backends, and XLA, use the expansion to Fourier transforms."""
     registry.kernel(trigonometric, "cpu", sized(lambda ins, outs, **_: ())(_make))
     registry.expansion(trigonometric, _expanded, keep=True)
     registry.rule(trigonometric, Linear(x=_transpose))

@@ -1,4 +1,4 @@
-"""How many threads transforms of several lines on the CPU may use."""
+"""The number of threads for transforms of several lines on the CPU."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from tenferro_tensor_core import ArgumentError
 
 @contextmanager
 def set_workers(workers: int, /) -> Iterator[None]:
-    """A scope in which transforms on the CPU, called in this thread, share their lines among so many threads.
+    """Context manager: transforms on the CPU, called in this thread, share their lines among several threads.
 
-    Outside of such scopes they use one. Transforms on other devices are not concerned.
+    Outside such scopes they use one thread. Transforms on other devices are not affected.
 
     Args:
-        workers: number of threads; negative ones count from the number of processors, -1 for all.
+        workers: number of threads; negative numbers count from the number of processors, -1 for all.
+
+    Returns:
+        A context manager.
 
     Raises:
-        ArgumentError: it is 0, no integer, or less than minus the number of processors.
+        ArgumentError: `workers` is 0, not an integer, or less than minus the number of processors.
 
     >>> with set_workers(2):
     ...     print(get_workers())
@@ -38,7 +41,17 @@ def set_workers(workers: int, /) -> Iterator[None]:
 
 
 def get_workers() -> int:
-    """The number of threads that transforms on the CPU, called in this thread, may use."""
+    """The number of threads for transforms on the CPU that this thread calls.
+
+    Returns:
+        The number of threads.
+
+    See also:
+        set_workers: changes it.
+
+    >>> get_workers()
+    1
+    """
     from scipy import fft
 
     return int(fft.get_workers())

@@ -1,4 +1,4 @@
-"""Fourier transforms on a device of your own."""
+"""Fourier transforms for third-party backends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,17 +10,20 @@ __all__ = ["register"]
 
 
 def register(backend: str, make: Callable[[], Any]) -> ProviderRegistration:
-    """Bring the provider of a backend: functions on its raw arrays with the interface of ``scipy.fft``.
+    """Register the provider of a backend: functions on its raw arrays with the interface of ``scipy.fft``.
 
     It has ``fft, ifft, fftn, ifftn, rfft`` and ``irfft``, which take ``axis`` or ``axes``, ``n`` and ``norm``; other
-    transforms are made of these. What it lacks falls back to the CPU where `tenferro_runtime.host_fallback` allows it.
+    transforms use these. Missing functions fall back to the CPU if `tenferro_runtime.host_fallback` allows it.
 
     Args:
         backend: backend name.
-        make: makes the provider when a kernel first needs it; a module will do.
+        make: returns the provider, which may be a module; called when a kernel first needs it.
+
+    Returns:
+        The registration, a context manager that removes the provider on exit.
 
     Raises:
-        RegistryError: the backend has a provider.
+        RegistryError: the backend already has a provider.
 
     >>> import scipy.fft
     >>> with register("abacus", lambda: scipy.fft):

@@ -1,9 +1,9 @@
-"""`LineTransforms`: the transform of one line after the other, as passes of short transforms.
+"""`LineTransforms`: transforms of lines, as passes of short transforms (Stockham's algorithm).
 
-After some passes `s` coefficients are done, and those of ``n / s`` points are left: element
-``p * s + q`` is point `p` of the transform with number `q`. A pass of radix r reads the points ``p + j * n / (r * s)``
-and leaves r shorter ones, ``r * p + k``, multiplied by roots of unity: so the coefficients end in their order. All
-passes but the first have `s` divisible by four, and work on four neighbours at once.
+After some passes, transforms of length `s` are done and ``n / s`` points are left: element ``p * s + q`` is point `p`
+of the transform with number `q`. A pass of radix r reads the points ``p + j * n / (r * s)`` and writes r shorter
+transforms, ``r * p + k``, multiplied by roots of unity, so that the coefficients end in order. In all passes but the
+first, `s` is divisible by four, and the pass works on four neighbours at once.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Carried, Case, Order, Reg, Switch, Value, While
 from tenferro_tensor_core import DimLike, floordiv
 
-TOGETHER: Final = 4
-"""Neighbours that a pass works on at once."""
+VECTOR_WIDTH: Final = 4
+"""Number of neighbours that a pass works on at once."""
 
 RADICES: Final = (4, 2, 3, 5)
-"""Of the passes after the first, in the order in which they are tried."""
+"""Radices of the passes after the first, in the order in which they are tried."""
 
 
 ZERO: Final = Affine()
 
 
 class LineTransforms:
-    """Memory for the transforms of lines.
+    """The transforms of lines, with their memory.
 
     Args:
-        w: where they are written.
-        length: of a line.
-        roots: those of unity.
-        times: the roots are of the order ``times * length``.
-        lines: how many are transformed at once: 1, or a multiple of `TOGETHER`, whose points are neighbours then.
+        w: writer of the loop nests.
+        length: length of a line.
+        roots: roots of unity.
+        times: the roots have order ``times * length``.
+        lines: number of lines transformed at once: 1, or a multiple of `VECTOR_WIDTH` of lines with adjacent
+            points.
 
     Attributes:
-        parts: real and imaginary parts of the lines that were transformed last, a row for each coefficient.
+        parts: real and imaginary parts of the last transformed lines, one row per coefficient.
     """
 
     def __init__(self, w: LoopWriter, length: DimLike, roots: Roots, times: int = 1, lines: int = 1) -> None:
@@ -63,7 +64,7 @@ class LineTransforms:
         return re, im
 
     def transform(self, point: Callable[[Affine, Affine], Pair]) -> None:
-        """Transform the lines of which `point` gives an element, by its number and by that of the line."""
+        """Transform lines; ``point(j, line)`` returns element j of a line."""
         w, first = self.w, FIRST if self.lines == 1 else 1
         stretch = floordiv(self.length, first)
 
@@ -87,7 +88,7 @@ class LineTransforms:
         w.written(*[buffer for pair in swaps for buffer in pair])
 
     def _pass(self, left: Reg, done: Reg) -> list[Value]:
-        """One pass of the radix that comes next: the length of the transforms that are left, and how many are done."""
+        """One pass of the next radix: the remaining length, and the length that is done."""
         w, cases = self.w, []
         for radix in RADICES:
             with w.block() as body:
@@ -106,23 +107,24 @@ class LineTransforms:
         return list(results)
 
     def _of_radix(self, radix: int, done: Reg) -> None:
-        """A pass from `parts` to the spare memory; one loop around it makes it a nest of its own."""
+        """A pass from `parts` to the spare memory; the outer loop of one step makes it a separate nest."""
         w, zero = self.w, Literal(0, INDEX)
         size = self.length * self.lines
-        groups, stretch = floordiv(size, radix * TOGETHER), floordiv(size, radix)
-        # In units of TOGETHER, so that neighbours provably never meet elsewhere.
+        groups, stretch = floordiv(size, radix * VECTOR_WIDTH), floordiv(size, radix)
+        # In units of VECTOR_WIDTH, so that neighbours provably never alias.
         s, turn = (
-            w.index(w.let(catalog.floor_divide.op(), INDEX, done, Literal(by, INDEX))) for by in (TOGETHER, self.lines)
+            w.index(w.let(catalog.floor_divide.op(), INDEX, done, Literal(by, INDEX)))
+            for by in (VECTOR_WIDTH, self.lines)
         )
         with w.loop(1, order=Order.ANY), w.loop(groups, [zero, zero, zero]) as group:
             q, before, turned = map(Affine.of, group.inside)
             turns = [self.root(turned * k) for k in range(1, radix)]
-            with w.loop(TOGETHER, order=Order.ANY) as lane:
-                i, at = Affine.of(lane.index), Affine.of(group.index) * TOGETHER + lane.index
+            with w.loop(VECTOR_WIDTH, order=Order.ANY) as lane:
+                i, at = Affine.of(lane.index), Affine.of(group.index) * VECTOR_WIDTH + lane.index
                 points = [self._point(at + j * stretch) for j in range(radix)]
                 for k, x in enumerate(self.pairs.transform(points)):
                     value = self.pairs.mul(x, turns[k - 1]) if k else x
-                    _store(w, self._spare, (q + before * radix + s * k) * TOGETHER + i, value)
+                    _store(w, self._spare, (q + before * radix + s * k) * VECTOR_WIDTH + i, value)
             further = w.position(q + 1)
             ends = w.let(catalog.eq.op(), BOOL, further, w.position(s))
             steps = (

@@ -1,4 +1,4 @@
-"""Roots of unity, and which lengths are transformed in loops: both are found once for a run, before all else."""
+"""Roots of unity, and the test which lengths use loops; both run once, at the start of a program."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BOOL: Final = np.dtype(np.bool_)
 FLOAT64: Final = np.dtype(np.float64)
 
 MAX_LENGTH: Final = 1 << 16
-"""Longest transform in loops: a line and its roots stay in the cache of the second level, or nearly."""
+"""Maximum length of a transform in loops: a line and its roots nearly fit into the L2 cache."""
 
 FIRST: Final = 4
-"""The radix of the first pass, which divides every length that is transformed in loops."""
+"""The radix of the first pass, which divides every length that uses loops."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Roots:
 
 
 def fits(n: int) -> bool:
-    """Whether a length is transformed in loops."""
+    """Whether transforms of a length use loops."""
     if not 0 < n <= MAX_LENGTH or n % FIRST:
         return False
     for prime in (2, 3, 5):
@@ -50,7 +50,7 @@ def fits(n: int) -> bool:
 
 
 def roots(w: LoopWriter, length: DimLike, times: int, dtype: np.dtype[Any]) -> Roots:
-    """The roots for transforms of a length, those of order ``times * length``."""
+    """The roots of order ``times * length`` for transforms of a length."""
     return w.once(("roots", length, times, dtype), lambda: _roots(w, length, times * length, dtype))
 
 
@@ -65,7 +65,7 @@ def _roots(w: LoopWriter, length: DimLike, order: DimLike, dtype: np.dtype[Any])
 
 
 def _fits(w: LoopWriter, length: DimLike) -> Value:
-    """What `fits` says, as a number."""
+    """The result of `fits` as a number."""
     if isinstance(length, int):
         return Literal(int(fits(length)), INDEX)
     left = n = w.position(Affine(length))
@@ -83,7 +83,7 @@ def _divides(w: LoopWriter, value: Value, by: int) -> Value:
 
 
 def _without(w: LoopWriter, value: Value, prime: int) -> Value:
-    """A number without its factors of a prime, as far as those of `MAX_LENGTH` could go."""
+    """A number divided by its factors of a prime, for numbers up to `MAX_LENGTH`."""
     index, inside, result = (w.reg(INDEX) for _ in range(3))
     with w.block() as test:
         condition = _divides(w, inside, prime)
@@ -96,7 +96,7 @@ def _without(w: LoopWriter, value: Value, prime: int) -> Value:
 
 
 def _fill(w: LoopWriter, to: Roots, order: DimLike) -> None:
-    """An eighth of the circle by functions, the rest by its symmetries, so that no angle is above ``pi / 4``."""
+    """Compute an eighth of the circle, and the rest by symmetry, so that no angle exceeds ``pi / 4``."""
     quarter, eighth = floordiv(order, 4), floordiv(order, 8) + 1
     parts = [Stored.whole_of(w.buffer(FLOAT64, (eighth,))) for _ in range(2)]
 

@@ -1,4 +1,4 @@
-"""The rules of the three primitives: lines are read, transformed and written one after the other."""
+"""The loop nests of the three primitives: read, transform and write line by line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ from tenferro_tensor_core import DimLike, floordiv, real_of
 FORWARD = -1
 
 COLUMNS: Final = 16
-"""Lines along other axes than the last one that are transformed at once: rows far apart are read in large parts."""
+"""Number of lines transformed at once along axes other than the last, so that distant rows are read in longer runs."""
 
 Index = tuple[Affine, ...]
 
 
 def complex_to_complex(step: Step) -> Lowered:
-    """Transforms over several axes, one axis after the other; an inverse one swaps real and imaginary parts twice."""
+    """Loop nests of `c2c`, axis by axis; the inverse swaps real and imaginary parts before and after.
+
+    Args:
+        step: the step to write.
+
+    Returns:
+        The stored result.
+    """
     x, out = _operand(step), _result(step)
     w, axes, forward = step.w, step.params["axes"], step.params["sign"] == FORWARD
 
@@ -44,10 +51,10 @@ def complex_to_complex(step: Step) -> Lowered:
 
 
 def _along(w: LoopWriter, x: Stored, out: Stored, axis: int, found: Roots, order: Callable[[Pair], Pair]) -> None:
-    """Transforms along one axis, which may be done in place; several at once where their points are neighbours."""
+    """Transforms along one axis, possibly in place; several lines at once if their points are adjacent."""
 
     def lines(number: int, shape: Sequence[DimLike], start: DimLike = 0) -> None:
-        """For `shape` groups of so many lines, along the last axis from a place on."""
+        """Transform groups of `lines` lines, from an offset along the last axis."""
         line = LineTransforms(w, out.shape[axis], found, lines=number)
 
         def one(place: Callable[[Affine], Index]) -> None:
@@ -70,7 +77,14 @@ def _along(w: LoopWriter, x: Stored, out: Stored, axis: int, found: Roots, order
 
 
 def real_to_half(step: Step) -> Lowered:
-    """Half the spectrum of ``2 h`` points by a transform of h: those of even number, and ``i`` times the others."""
+    """Loop nests of `r2c`: the half spectrum of ``2 h`` points by a transform of h points, even plus ``i`` times odd.
+
+    Args:
+        step: the step to write.
+
+    Returns:
+        The stored result.
+    """
     x, out, axis = _operand(step), _result(step), step.params["axis"]
     n = x.shape[axis]
     w, h = step.w, floordiv(n, 2)
@@ -101,13 +115,20 @@ def real_to_half(step: Step) -> Lowered:
 
 
 def half_to_real(step: Step) -> Lowered:
-    """The inverse of `real_to_half`, twice as large, as all transforms without scale are."""
+    """Loop nests of `c2r`: the inverse of `real_to_half`, unscaled.
+
+    Args:
+        step: the step to write.
+
+    Returns:
+        The stored result.
+    """
     x, out, axis = _operand(step), _result(step), step.params["axis"]
     n = out.shape[axis]
     w, h = step.w, floordiv(n, 2)
     line = _lines(w, h, x.dtype, times=2)
     pairs, dtype = line.pairs, line.dtype
-    whole = Stored.whole_of(w.buffer(dtype, (2, h)))  # of which the inverse transform is taken
+    whole = Stored.whole_of(w.buffer(dtype, (2, h)))  # operand of the inverse transform
 
     def one(place: Callable[[Affine], Index]) -> None:
         first, last = (_parts(w, x.at(w, place(at)))[0] for at in (Affine(), Affine(h)))
@@ -151,7 +172,7 @@ def _lines(w: LoopWriter, length: DimLike, dtype: np.dtype[Any], times: int = 1)
 
 
 def _even(w: LoopWriter, n: DimLike) -> Value:
-    """1 where a length is even, else 0."""
+    """1 if a length is even, else 0."""
     rest = w.let(catalog.remainder.op(), INDEX, w.position(Affine(n)), Literal(2, INDEX))
     return w.let(catalog.sub.op(), INDEX, Literal(1, INDEX), rest)
 
@@ -167,7 +188,7 @@ def _result(step: Step) -> Stored:
 
 
 def _over(w: LoopWriter, shape: Sequence[DimLike], axis: int, one: Callable[[Callable[[Affine], Index]], None]) -> None:
-    """Write `one` for all lines along an axis; it is given where an element of the line is."""
+    """Write `one` for all lines along an axis; its argument maps a position on the line to an index."""
 
     def level(k: int, index: Index) -> None:
         if k == len(shape):
@@ -193,7 +214,7 @@ def _store(w: LoopWriter, out: Stored, index: Index, value: Pair) -> None:
 
 
 def _lowered(step: Step, x: Stored, out: Stored, conditions: Sequence[Value], transform: Callable[[], None]) -> Stored:
-    """The result by loops where all conditions are 1, else by the kernel."""
+    """The result by loops if all conditions are 1, else by the kernel."""
     w = step.w
     fits = conditions[0]
     for each in conditions[1:]:
