@@ -7,7 +7,6 @@ from workspace import PROJECTS, import_name
 
 INCOMPLETE = {
     "cpu": 99,
-    "einsum": 8,
     "gpu": 62,
     "runtime": 147,
     "xla": 63,

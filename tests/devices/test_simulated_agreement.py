@@ -214,7 +214,7 @@ def test_programs_keep_no_memory(sim):
 
 def test_contractions_in_slices_need_arrays_of_numpy_or_cupy():
     chain = [tr.asarray(RNG.standard_normal((6, 6, 6)), device="sim:0") for _ in range(3)]
-    with pytest.raises(UnsupportedError, match="in slices have no kernel for sim devices; leave out memory"):
+    with pytest.raises(UnsupportedError, match="sliced contractions have no kernel for sim devices; leave out memory"):
         einsum("iab,jbc,kca->ijk", *chain, memory_budget=16000)
 
 

@@ -177,7 +177,7 @@ def test_paths_are_found_by_structure_and_saved(tmp_path):
     held = json.loads(file.read_text())
     for spoilt in ("[]", "no json", json.dumps({**held, "format": "other"}), json.dumps({**held, "paths": [[1, 2]]})):
         file.write_text(spoilt)
-        with pytest.raises(ArgumentError, match="holds no paths of einsum"):
+        with pytest.raises(ArgumentError, match="is not a file of einsum paths"):
             load_paths(file)
     held["paths"][0][-1] = [[0, 9], [0, 1], [0, 1]]
     file.write_text(json.dumps(held))

@@ -79,7 +79,7 @@ def test_cancelled_tasks_are_sent_again():
         run_on(Held(6, cancels=100), tasks=2, retries=1),
         pytest.raises(
             WorkerError,
-            match=r"task 0 of 2, slices 0 to 2 of 6, failed 2 time\(s\), at last with CancelledError: somebody "
+            match=r"task 0 of 2, slices 0 to 2 of 6, failed 2 time\(s\), most recently with CancelledError: somebody "
             r"cancelled it; failed before: slices 3 to 5 of 6 1 time\(s\); see the worker's log",
         ) as caught,
     ):
@@ -89,7 +89,7 @@ def test_cancelled_tasks_are_sent_again():
 
 @pytest.mark.parametrize("part", [0.5, 0.003], ids=["in one wait", "in several"])
 def test_a_silent_executor_is_given_up_or_replaced(monkeypatch, part):
-    monkeypatch.setattr(workers, "_PART", part)
+    monkeypatch.setattr(workers, "_POLL_INTERVAL", part)
     silent = Silent()
     with (
         run_on(silent, tasks=6, timeout=0.01),
@@ -114,7 +114,7 @@ def test_a_silent_executor_is_given_up_or_replaced(monkeypatch, part):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"timeout": 0}, "timeout as a positive number of seconds, got 0; None waits for any time"),
+        ({"timeout": 0}, "timeout as a positive number of seconds, got 0; None sets no limit"),
         ({"timeout": "5"}, "timeout as a positive number of seconds, got '5'"),
         ({"timeout": float("nan")}, "timeout as a positive number of seconds, got nan"),
         ({"tasks": 2.5}, "whole numbers, tasks of at least 1 and retries of at least 0, got 2.5 and 2"),
@@ -143,7 +143,7 @@ def test_an_executor_that_gives_one_future_for_two_tasks_is_told():
         def submit(self, fn, /, *args, **options):
             return self.futures[0] if self.futures else super().submit(fn, *args)
 
-    text = "one future for two tasks, slices 0 to 1 of 6 and slices 2 to 3 of 6; its submit must make one for each"
+    text = "the same future for two tasks, slices 0 to 1 of 6 and slices 2 to 3 of 6"
     with run_on(Same(), tasks=3), pytest.raises(WorkerError, match=text):
         CUT(*XS)
 
@@ -151,7 +151,7 @@ def test_an_executor_that_gives_one_future_for_two_tasks_is_told():
 def test_an_executor_that_is_shut_down_is_told():
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    text = "does not take task 0 of 2, slices 0 to 2 of 6: cannot schedule new futures after shutdown; let run_on end"
+    text = "refused task 0 of 2, slices 0 to 2 of 6: cannot schedule new futures after shutdown; leave the block of"
     with run_on(pool, tasks=2), pytest.raises(WorkerError, match=text):
         CUT(*XS)
     pool = ThreadPoolExecutor(1)

@@ -103,7 +103,7 @@ MISTAKES = [
     (lambda: tf.fft(np.ones(4), axis=1), AxisError, "axes must be distinct and exist in shape (4,), got (1,)"),
     (lambda: tf.fftn(np.ones((4, 4)), axes=(0, -2)), AxisError, "axes must be distinct"),
     (lambda: tf.fftn(np.ones((4, 4)), s=(2,), axes=(0, 1)), ArgumentError, "s has 1 entries for 2 axes"),
-    (lambda: tf.fft(np.ones(4), norm="unitary"), ArgumentError, "not 'unitary'"),  # type: ignore[arg-type]
+    (lambda: tf.fft(np.ones(4), norm="unitary"), ArgumentError, "got 'unitary'"),  # type: ignore[arg-type]
     (lambda: tf.rfft(np.ones(4, complex)), DTypeError, "use fftn or fft"),
     (lambda: tf.fft(np.float64(1.0)), AxisError, "exist in shape ()"),
     (lambda: tf.fft("signal"), ArgumentError, "takes an array, got a str"),
@@ -113,7 +113,7 @@ MISTAKES = [
     (lambda: tf.fftn(np.ones(4), axes=0), ArgumentError, "fftn takes integers as axes, got 0"),  # type: ignore[arg-type]
     (lambda: tf.fftn(np.ones(4), s=3), ArgumentError, "fftn takes integers as s, got 3"),  # type: ignore[arg-type]
     (lambda: tf.fft(np.ones(4), n=2**63), ShapeError, "more than the address space"),
-    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm must be 'backward', 'ortho' or 'forward', "),  # type: ignore[arg-type]
+    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm must be 'backward', 'ortho' or 'forward'"),  # type: ignore[arg-type]
     (lambda: tf.fftfreq(4, d=0), ArgumentError, "the sample spacing d must not be 0"),
     (lambda: tf.rfftfreq(4, d="x"), ArgumentError, "the sample spacing d must be a number, got 'x'"),  # type: ignore[arg-type]
     (lambda: tf.fftfreq(2**70), ArgumentError, "positive number of points"),

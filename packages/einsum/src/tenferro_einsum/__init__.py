@@ -1,4 +1,4 @@
-"""Differentiable einsum: sums of products over labelled axes, for any number of operands and labels."""
+"""Differentiable einsum: sums of products over labeled axes, for any number of operands and labels."""
 
 from tenferro_einsum._einsum import contract_path, einsum, plan
 from tenferro_einsum._memory import MemoryBudgetError, Slicing

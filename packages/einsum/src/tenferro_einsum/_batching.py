@@ -1,6 +1,6 @@
-"""Batching: contractions get one more label, which the operands and values have that differ between lanes.
+"""Batching rules: contractions get one more label, on the operands and values that differ between lanes.
 
-Contractions in slices have no rule: one lane after the other, each takes the memory that it takes alone.
+Sliced contractions have no rule: they run lane by lane, so that each needs no more memory than alone.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def _contractions(
 def labelled_graph(
     inputs: Steps, steps: GraphSteps, batched: Flags, lane: int
 ) -> tuple[Steps, GraphSteps, list[int], list[bool]]:
-    """A graph in which the values that depend on some operands have one more label, in front.
+    """The graph with one more leading label on all values that depend on batched operands.
 
     Returns:
-        Labels of operands, steps, the new number of each old value, and whether it has the label.
+        Labels of operands, steps, the new number of each old value, and whether each value has the label.
 
     >>> labelled_graph(((0, 1), (1,)), (((0,), ((0, 1),)),), (False, True), 2)
     (((0, 1), (2, 1)), (((2, 0), ((0, 1),)),), [0, 1, 2], [False, True, True])
@@ -70,7 +70,7 @@ def labelled_graph(
         for term in terms:
             part = tuple([number[v] for v in term])
             if there and len(term) == 2 and not any(flags[v] for v in term):
-                # The product is the same for all lanes: it is made once, and repeated.
+                # All lanes share the product: compute it once, and broadcast it.
                 have = {x for v in term for x in old[v]}
                 made.append((tuple([x for x in dict.fromkeys(labels) if x in have]), (part,)))
                 part = (len(inputs) + len(made) - 1,)

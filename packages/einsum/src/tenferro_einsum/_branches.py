@@ -1,6 +1,6 @@
-"""Branches of a contraction: parts of its tree without a value in common, which workers do at the same time.
+"""Branches of a contraction: disjoint parts of its tree, which workers run concurrently.
 
-A contraction in slices has such parts too: what no sliced label is below of is the same in every slice, and made once.
+In a sliced contraction, a subtree without sliced labels is the same in every slice, and is computed once.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final
 from tenferro_einsum._tree import Numbers, Steps, structure
 
 BRANCH_MIN_MULTIPLICATIONS: Final = 5_000_000
-"""Multiplications of a branch that are worth sending it to a worker."""
+"""Minimum number of multiplications of a branch that is sent to a worker."""
 
 BRANCH_MAX_REMAINING: Final = 0.8
-"""Part of the operations, one after the other, that branches have to leave."""
+"""Use branches only if the critical path has at most this share of all operations."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A contraction that is a part of another one, with the same labels.
+    """A subtree of a contraction, as a contraction with the same labels.
 
     Attributes:
-        operands: numbers of its operands among the values of the whole.
+        operands: indices of its operands among the values of the whole.
         inputs: their labels.
-        output: labels of what it makes.
-        steps: values joined by each step, its own numbers.
+        output: labels of its result.
+        steps: values contracted by each step, in its own numbering.
     """
 
     operands: Numbers
@@ -38,11 +38,11 @@ class Part:
 
 @dataclass(frozen=True)
 class BranchPlan:
-    """Branches, and the trunk that takes what they make: its operands are their values, then operands of the whole.
+    """Branches, and the trunk, whose operands are the branches' results, then operands of the whole.
 
     Attributes:
         branches: the branches.
-        trunk: the rest; its first operands are the values that the branches make.
+        trunk: the rest of the contraction.
     """
 
     branches: tuple[Part, ...]
@@ -50,7 +50,7 @@ class BranchPlan:
 
 
 def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], workers: int) -> BranchPlan | None:
-    """Branches that so many workers can do at the same time, ``None`` where that would not gain much.
+    """Branches for a number of workers to run concurrently, or ``None`` if that would gain little.
 
     >>> pairs = ((0, 1), (2, 3), (4, 5))
     >>> found = split(((0, 1), (1, 2), (2, 3), (3, 0)), (), pairs, [300] * 4, 2)
@@ -70,14 +70,14 @@ def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], wo
 
 
 def split_at(inputs: Steps, output: Numbers, steps: Steps, roots: Numbers) -> BranchPlan:
-    """The branches that end in the values `roots`, which do not depend on each other, and the trunk."""
+    """The branches that end in the independent values `roots`, and the trunk."""
     count, values = len(inputs), structure(inputs, output, steps).values
     branches = [_part(count, steps, values, (), root) for root in roots]
     return BranchPlan(tuple(branches), _part(count, steps, values, roots, count + len(steps) - 1))
 
 
 def constant(inputs: Steps, steps: Steps, sliced: Collection[int]) -> Numbers:
-    """Values that steps make without the sliced labels, and that no later such value is made of.
+    """The last values of all subtrees without sliced labels.
 
     >>> constant(((0, 1), (1, 2), (2, 3), (3, 4)), ((0, 1), (2, 3), (4, 5)), {3})
     (4,)
@@ -93,7 +93,7 @@ def constant(inputs: Steps, steps: Steps, sliced: Collection[int]) -> Numbers:
 
 
 def _roots(count: int, steps: Steps, own: list[float], below: list[float], workers: int) -> Numbers:
-    """The tree is opened from the root on, its largest part first; the cut with the shortest time is taken."""
+    """The cut with the shortest critical path, found by opening the tree from the root, largest part first."""
     last = count + len(steps) - 1
     front, trunk = [last], 0.0
     best = BRANCH_MAX_REMAINING * below[last]
@@ -112,7 +112,7 @@ def _roots(count: int, steps: Steps, own: list[float], below: list[float], worke
 
 
 def _part(count: int, steps: Steps, values: Sequence[Numbers], ends: Numbers, root: int) -> Part:
-    """The steps below a value, down to operands and the values `ends`."""
+    """The steps below a value, down to the operands and the values `ends`."""
     taken: set[int] = set()
     stack = [root]
     while stack:

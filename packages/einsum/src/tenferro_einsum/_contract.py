@@ -1,7 +1,7 @@
 """`contract`: a contraction of any number of operands along a tree, as one primitive.
 
-Where the backend has an engine for whole contractions (`Backend.contraction`) it computes all steps in one call; else
-they are done pair by pair with the backend's own kernels.
+If the backend has an engine for whole contractions (`Backend.contraction`), one call computes all steps; otherwise the
+backend's kernels contract pair by pair.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ from tenferro_tensor.device_model import ContractionKernel
 
 @primitive(family="tenferro-einsum.contract.v1", extension="einsum", widens=True)
 def contract(*xs: Spec, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
-    """Sum of products over numbered labels: operand ``i`` has the labels ``inputs[i]``, the result those of `output`.
+    """Sum of products over numbered labels: operand ``i`` has labels ``inputs[i]``, the result has labels `output`.
 
-    Labels are 0, 1, ...; one may stand on any number of operands, and several times on one (its diagonal), but only
-    once in the output. Values are numbered, operands first; each of `steps` takes one or two values and gives the next.
-    The numbers of steps in `kept` say which values are outputs besides the result, so that derivatives can use them;
-    their axes have the order in which the operands of their step bring the labels. Products of integers wrap, booleans
-    are combined by and, then or.
+    Labels are 0, 1, ...; a label may occur on any number of operands, and several times on one (its diagonal), but only
+    once in the output. Values are numbered, operands first; each of `steps` takes one or two values and produces the
+    next. The values in `kept` are further outputs, for use by derivatives; their axes are in the order in which the
+    operands of their step have the labels. Products of integers wrap; booleans combine by and, then or.
     """
     sizes = checked_extents("contract", xs, inputs)
     tree = structure(inputs, output, steps, kept)
@@ -45,11 +44,9 @@ def contract(*xs: Spec, inputs: Steps, output: Numbers, steps: Steps, kept: Numb
 
 
 def checked_extents(what: str, xs: tuple[Spec, ...], inputs: Steps) -> list[DimLike]:
-    """The extent of each label, after the check that operands fit their labels and each other."""
+    """The extent of each label, after checking that operands fit their labels and each other."""
     if len(xs) != len(inputs) or any(s.ndim != len(labels) for s, labels in zip(xs, inputs)):
-        raise ArgumentError(
-            f"{what}: the operands {', '.join(map(repr, xs))} do not have the axes that inputs={inputs} name"
-        )
+        raise ArgumentError(f"{what}: the operands {', '.join(map(repr, xs))} do not have the axes of inputs={inputs}")
     if any(s.dtype != xs[0].dtype for s in xs):
         raise DTypeError(f"{what} needs operands of one dtype, got {', '.join(map(repr, xs))}; convert them first")
     sizes = extents_by_label(inputs, [s.shape for s in xs])
@@ -72,7 +69,7 @@ def engine(ins: tuple[Spec, ...], inputs: Steps, output: Numbers, steps: Steps, 
 def kernel(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()
 ) -> Callable[..., Any]:
-    """The engine of the backend, or the pairwise way on tensors."""
+    """The engine of the backend, or the pairwise steps on tensors."""
     found = engine(ins, inputs, output, steps, kept)
     if found is not None:
         return found.direct()
@@ -89,14 +86,14 @@ def kernel(
 def cost(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()
 ) -> Cost:
-    """Operations of all steps."""
+    """The operation counts of all steps."""
     sizes = extents_by_label(inputs, [s.shape for s in ins])
     ir = with_extents(structure(inputs, output, steps, kept), ins[0].dtype, sizes)
     return Cost(ir.flops)
 
 
 def prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
-    """Values that nothing uses are not kept."""
+    """Drop unused kept values."""
     kept = op.params["kept"]
     left = tuple([v for v, u in zip(kept, used[1:]) if u])
     if left == kept:
@@ -106,7 +103,7 @@ def prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] |
 
 
 def by_pairs(*xs: Any, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
-    """The contraction by the pairwise steps: what loops get."""
+    """The expansion of a contraction into pairwise steps, for loop nests."""
     results = Pairwise(inputs, output, steps, kept, extents_by_label(inputs, [x.spec.shape for x in xs]))(*xs)
     return tuple(results) if kept else results[0]
 
@@ -114,7 +111,7 @@ def by_pairs(*xs: Any, inputs: Steps, output: Numbers, steps: Steps, kept: Numbe
 def lower(
     e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()
 ) -> Sequence[Any]:
-    """The lowering to StableHLO: the pairwise steps, with operands in the order that XLA multiplies matrices in."""
+    """The lowering to StableHLO: pairwise steps, with operands in the order that XLA's matrix products prefer."""
     extents = extents_by_label(inputs, [x.spec.shape for x in xs])
     way = Pairwise(inputs, output, steps, kept, extents, turned=True)
     builder = Builder()

@@ -1,6 +1,7 @@
-"""`contractions`: a graph of contractions as one primitive, which derivatives of contractions are made of.
+"""`contractions`: a graph of contractions as one primitive, used by derivatives of contractions.
 
-Where the backend has an engine, all steps are one call; else each is done by ops. Derivatives of graphs are graphs.
+If the backend has an engine, one call computes all steps; otherwise each step runs as ops. Derivatives of graphs are
+graphs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tenferro_tensor.device_model import ContractionGraph, ContractionKernel
 Maybe = Any | None
 
 OPS: BoundedCache[Any, tuple[Op | None, Numbers]] = BoundedCache("tenferro_einsum: derivatives", 256)
-"""Derivatives of graphs, and which of the operands or outputs they are there for."""
+"""Derivatives of graphs, with the indices of the operands or outputs that they belong to."""
 
 
 @primitive(family="tenferro-einsum.contractions.v1", extension="einsum", widens=True)
@@ -41,9 +42,9 @@ def contractions(
 ) -> tuple[Spec, ...]:
     """Values that are sums of contractions of one or two earlier values; see `ContractionGraph`.
 
-    Operand ``i`` has the labels ``inputs[i]``; each of `steps` has the labels of its value and its terms, numbers of
-    one or two values; `outputs` are numbers of steps' values. With `conjugated`, so many operands, the first ones, are
-    conjugated before, and all outputs after.
+    Operand ``i`` has labels ``inputs[i]``; each of `steps` holds the labels of its value and its terms, each of one or
+    two values; `outputs` are the numbers of the output values. The first `conjugated` operands are conjugated before,
+    and, if there are any, all outputs after.
     """
     sizes, count = checked_extents("contractions", xs, inputs), len(inputs)
     have = {x for labels in inputs for x in labels}
@@ -55,7 +56,7 @@ def contractions(
 def graph_of(
     ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
 ) -> ContractionGraph:
-    """The graph for operands with these specs (symbolic sizes where only counting is asked for)."""
+    """The graph for operands with these specs (symbolic sizes only for counting operations)."""
     sizes: Any = tuple(extents_by_label(inputs, [s.shape for s in ins]))
     return ContractionGraph(ins[0].dtype, inputs, sizes, steps, outputs, conjugated)
 
@@ -69,7 +70,7 @@ def graph_engine(
 
 
 def by_ops(values: Sequence[Any], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int) -> list[Any]:
-    """The outputs, step by step."""
+    """Compute the outputs step by step."""
     sizes = extents_by_label(inputs, [x.spec.shape for x in values])
     live: list[Any] = [_conj(x) if n < conjugated else x for n, x in enumerate(values)]
     labels_of = [*inputs, *[labels for labels, _ in steps]]
@@ -91,7 +92,7 @@ def by_ops(values: Sequence[Any], inputs: Steps, steps: GraphSteps, outputs: Num
         live.append(total)
         for u in {u for term in terms for u in term}:
             if last[u] == v and u not in outputs:
-                live[u] = None  # given up as soon as nothing needs it
+                live[u] = None  # free it as soon as nothing needs it
     return [_conj(live[v]) if conjugated else live[v] for v in outputs]
 
 
@@ -100,7 +101,7 @@ def _conj(x: Any) -> Any:
 
 
 def _spread(g: Any, have: Numbers, want: Numbers, shape: tuple[DimLike, ...]) -> Any:
-    """Repeated along labels that `have` lacks; zeros off diagonals where `want` repeats one."""
+    """Broadcast along labels that `have` lacks, and embed into the diagonals of labels that `want` repeats."""
     distinct = tuple(dict.fromkeys(want))
     if len(have) < len(distinct):
         g = catalog.broadcast_in_dim(
@@ -143,7 +144,7 @@ def graph_vjp(
     outputs: Numbers,
     of_known: Numbers = (),
 ) -> list[Maybe]:
-    """Cotangents of the operands of a graph, from those of its outputs; `known` are values with numbers `of_known`."""
+    """Cotangents of a graph's operands from those of its outputs; `known` are the values with numbers `of_known`."""
     given = tuple([v for v, g in zip(outputs, cotangents, strict=True) if g is not None])
     key = ("vjp", inputs, steps, given, of_known, primals[0].spec.cplx)
     found = OPS.table.get(key)
@@ -165,7 +166,7 @@ def graph_jvp(
     outputs: Numbers,
     of_known: Numbers = (),
 ) -> list[Maybe]:
-    """Tangents of the outputs of a graph from those of its operands; `known` are values with numbers `of_known`."""
+    """Tangents of a graph's outputs from those of its operands; `known` are the values with numbers `of_known`."""
     given = tuple([n for n, t in enumerate(tangents) if t is not None])
     key = ("jvp", inputs, steps, outputs, given, of_known)
     found = OPS.table.get(key)
@@ -236,7 +237,7 @@ def _expansion(*xs: Any, inputs: Steps, steps: GraphSteps, outputs: Numbers, con
 
 
 def register(registry: Registry) -> None:
-    """Kernel, rule, expansion, pruning, cost."""
+    """Register kernel, rule, expansion, pruning and cost."""
     registry.kernel(contractions, "*", kernel)
     registry.rule(contractions, General(jvp=_jvp, vjp=_vjp))
     registry.expansion(contractions, _expansion, keep=True)

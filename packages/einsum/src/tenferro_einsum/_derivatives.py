@@ -1,7 +1,7 @@
-"""Derivatives of contractions: environments are shared along the tree, and all cotangents are one graph.
+"""Derivatives of contractions: environments are shared along the tree, and all cotangents form one graph.
 
-All gradients together cost twice the operations of the contraction, and once more where its intermediates were not
-kept, for any number of operands; tangents cost the same on the way up.
+For any number of operands, all gradients together cost twice the operations of the contraction, and once more if its
+intermediates were not kept; tangents cost the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def vjp(
     steps: Steps,
     kept: Numbers = (),
 ) -> tuple[Maybe, ...]:
-    """Cotangents of all operands from those of the result and of the values that were kept."""
+    """Cotangents of all operands, from those of the result and of the kept values."""
     graph, last = of_tree(inputs, output, steps)
     return tuple(graph_vjp(primals, outs[1:] if kept else (), cotangents, inputs, graph, (last, *kept), kept))
 
@@ -39,6 +39,6 @@ def jvp(
     steps: Steps,
     kept: Numbers = (),
 ) -> tuple[Maybe, ...]:
-    """Tangents of the result and of the values that were kept."""
+    """Tangents of the result and of the kept values."""
     graph, last = of_tree(inputs, output, steps)
     return tuple(graph_jvp(primals, outs[1:] if kept else (), tangents, inputs, graph, (last, *kept), kept))

@@ -16,9 +16,9 @@ from tenferro_tensor_core import AxisError, require_equal
 
 @primitive(family="tenferro-einsum.take_diagonal.v1", extension="einsum")
 def take_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """The elements of `x` whose indices along all of `axes` are equal; the joint axis stands at the first of them.
+    """The elements of `x` with equal indices along all of `axes`; the joint axis is at the first of them.
 
-    `axes` ascend and have one extent.
+    `axes` must ascend and have equal extents.
     """
     first, *rest = _ascending("take_diagonal", axes, x.ndim)
     for a in rest:
@@ -28,7 +28,7 @@ def take_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
 
 @primitive(family="tenferro-einsum.embed_diagonal.v1", extension="einsum")
 def embed_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """`x` on the joint diagonal of `axes` of the result, zeros elsewhere; transpose of `take_diagonal`."""
+    """`x` on the joint diagonal of `axes` of the result, zeros elsewhere; the transpose of `take_diagonal`."""
     first, *rest = _ascending("embed_diagonal", axes, x.ndim + len(axes) - 1)
     shape = list(x.shape)
     for a in rest:
@@ -118,7 +118,7 @@ def _scattered(x: Any, *, axes: tuple[int, ...]) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels for arrays with NumPy's interface, lowerings, and the rules: each is the transpose of the other."""
+    """Register kernels for arrays with NumPy's interface, lowerings, and rules: each is the other's transpose."""
     for backend in ("cpu", "cuda", "rocm"):
         take, embed = _kernels(backend)
         registry.kernel(take_diagonal, backend, take)

@@ -20,8 +20,8 @@ from tenferro_tensor_core import key_of, promote, result_type, weak
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy; once more by subscripts with canonical labels."""
 
-PAIRS: BoundedCache[Any, Op | ContractionPlan] = BoundedCache("tenferro_einsum: short ways", 1024, recency=False)
-"""Contractions of two operands by subscripts and specs: those that are one op as they stand, and plans."""
+PAIRS: BoundedCache[Any, Op | ContractionPlan] = BoundedCache("tenferro_einsum: fast paths", 1024, recency=False)
+"""Contractions of two operands, by subscripts and specs: a single op, or a plan."""
 
 
 def einsum(
@@ -31,35 +31,39 @@ def einsum(
     progress: bool | Progress = False,
     memory_budget: int | None = None,
 ) -> Array:
-    """Sum of products over labelled axes.
+    """Sum of products over labeled axes, in any number of operands (Einstein, 1916).
 
-    Every label names an axis; axes of one label run together, labels that the output lacks are summed. A label may
-    repeat in an operand (its diagonal), in the output (the result is spread on that diagonal), and over any number of
-    operands. Axes under an ellipsis broadcast, and so does an extent of 1.
+    Each label names an axis. Axes with the same label share an index, and labels missing in the output are summed. A
+    label may repeat within an operand (its diagonal), in the output (the result is embedded in that diagonal), and in
+    any number of operands. Axes under an ellipsis broadcast, and so do extents of 1.
 
     Args:
         args: a subscripts string and operands, ``einsum("ij,jk->ik", x, y)``; or operands each followed by a list of
             hashable labels and, last, the output's labels, ``einsum(x, ["a", "b"], y, ["b", "c"], ["a", "c"])``.
-            Without an output, the result has the labels that occur once, sorted. Parentheses in a string say what is
-            contracted first: ``"(ij,jk),kl->il"``. Python's scalars are operands that take the dtype of the others.
-        optimize: how the order of pairwise contractions is found: a strategy of opt_einsum, ``"cotengra"``, ``False``
-            for left to right, an optimizer of either library, or an explicit order, as a path ``[(i, j), ...]`` or as
-            a tree ``((0, 1), (2, 3))`` of operand numbers.
-        time_limit: seconds that the search of an order may take; it goes on while there is time for one more order.
-        progress: ``True`` for progress bars of the search and of the slices, or a function that is called during the
-            search with the part of the time that is over and the multiplications of the best order so far.
-        memory_budget: bytes that the call may allocate at once, its result included; with operands that are
-            differentiated, its gradient included too. Where the contraction needs more it is done in slices, one part
-            of some axes at a time, with the same result and gradient; `run_on` spreads slices over workers.
+            Without an output, the result has the labels that occur once, sorted. Parentheses in a string set the
+            contraction order: ``"(ij,jk),kl->il"``. Python scalars take the dtype of the other operands.
+        optimize: the contraction order: a strategy of opt_einsum, ``"cotengra"``, ``False`` for left to right, an
+            optimizer of either library, or an explicit order, as a path ``[(i, j), ...]`` or as a tree
+            ``((0, 1), (2, 3))`` of operand numbers.
+        time_limit: seconds for the search of an order, which tries random orders until the time is over.
+        progress: ``True`` for progress bars of the search and of the slices, or a function called during the search
+            with the elapsed fraction of the time and the multiplications of the best order so far.
+        memory_budget: limit, in bytes, on the memory allocated at once, including the result and, for differentiated
+            operands, the gradient. A contraction that needs more runs in slices of some axes, with the same result
+            and gradient; `run_on` distributes slices over workers.
 
     Returns:
         Array with one axis per output label, of the promoted dtype of the operands.
 
     Raises:
-        ArgumentError: malformed subscripts or path.
+        ArgumentError: the subscripts or the path are malformed.
         ShapeError: the operands do not fit the subscripts or each other.
-        UnsupportedError: the result has more axes than arrays can have, or `optimize` names a missing library.
+        UnsupportedError: the result has too many axes, or `optimize` needs a library that is not installed.
         MemoryBudgetError: even one slice needs more memory than the budget.
+
+    See also:
+        plan: the same contraction for many operands.
+        contract_path: the order and its cost.
 
     >>> import numpy as np
     >>> einsum("ij,jk->ik", np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -72,7 +76,7 @@ def einsum(
     if usual and len(args) == 3:
         try:
             op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
-        except (AttributeError, TypeError):  # no tensors, or labels in lists
+        except (AttributeError, TypeError):  # operands that are not tensors, or labels in lists
             op = None
         if op is not None:
             return op(args[1], args[2]) if isinstance(op, Op) else op.run(args[1], args[2])
@@ -95,19 +99,22 @@ def plan(
     progress: bool | Progress = False,
     memory_budget: int | None = None,
 ) -> ContractionPlan:
-    """Prepare a contraction once, to run it many times with new data of the same specs.
+    """Prepare a contraction once, to run it many times on operands with the same specs.
 
     Args:
-        args: as for `einsum`; in place of an operand a `Spec` will do.
-        optimize: as for `einsum`.
-        time_limit: as for `einsum`.
-        progress: as for `einsum`.
-        memory_budget: as for `einsum`.
+        args: as in `einsum`; a `Spec` may stand for an operand.
+        optimize: as in `einsum`.
+        time_limit: as in `einsum`.
+        progress: as in `einsum`.
+        memory_budget: as in `einsum`.
+
+    Returns:
+        The plan, a function of the operands.
 
     Raises:
-        ArgumentError: malformed subscripts or path.
+        ArgumentError: the subscripts or the path are malformed.
         ShapeError: the operands do not fit the subscripts or each other.
-        UnsupportedError: the result has more axes than arrays can have, or `optimize` names a missing library.
+        UnsupportedError: the result has too many axes, or `optimize` needs a library that is not installed.
         MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> import numpy as np
@@ -127,22 +134,22 @@ def contract_path(
     progress: bool | Progress = False,
     memory_budget: int | None = None,
 ) -> tuple[list[tuple[int, ...]], PathReport]:
-    """The order of pairwise contractions that `einsum` would use, and the report on its cost.
+    """Find the order of pairwise contractions that `einsum` would use, and its cost.
 
     Args:
-        args: as for `einsum`; in place of an operand a `Spec` will do.
-        optimize: as for `einsum`.
-        time_limit: as for `einsum`.
-        progress: as for `einsum`.
-        memory_budget: as for `einsum`.
+        args: as in `einsum`; a `Spec` may stand for an operand.
+        optimize: as in `einsum`.
+        time_limit: as in `einsum`.
+        progress: as in `einsum`.
+        memory_budget: as in `einsum`.
 
     Returns:
-        The path, in the convention of NumPy and opt_einsum, and a report, which prints as a table.
+        The path, in the convention of NumPy and opt_einsum, and a report that prints as a table.
 
     Raises:
-        ArgumentError: malformed subscripts or path.
+        ArgumentError: the subscripts or the path are malformed.
         ShapeError: the operands do not fit the subscripts or each other.
-        UnsupportedError: the result has more axes than arrays can have, or `optimize` names a missing library.
+        UnsupportedError: the result has too many axes, or `optimize` needs a library that is not installed.
         MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> from tenferro_tensor import Spec
@@ -178,12 +185,12 @@ def _split(args: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
 def _prepared(
     subscripts: Any, specs: tuple[Spec, ...], optimize: Any, time_limit: float | None, progress: Any, budget: int | None
 ) -> ContractionPlan:
-    # Labels and explicit orders count by equality, as they do in the contraction; they may nest deeper than the stack.
+    # Labels and explicit orders compare by equality, as in the contraction; they may nest deeper than the stack.
     limits = None if time_limit is None and budget is None else key_of((time_limit, budget))
     key = (subscripts, specs, optimize if isinstance(optimize, (tuple, list)) else key_of(optimize), limits)
     try:
         found = PLANS.table.get(key)
-    except TypeError:  # lists in an explicit order, or an optimizer without a hash
+    except TypeError:  # lists in an explicit order, or an unhashable optimizer
         if isinstance(optimize, (tuple, list)):
             optimize = folded(optimize, tuple)
             key = (subscripts, specs, optimize, limits)
@@ -198,7 +205,7 @@ def _prepared(
         return ContractionPlan(read(), specs, Search(optimize, time_limit, progress), budget)
 
     if any(s.symbolic for s in specs) or not _hashable(key):
-        return make()  # not remembered: the questions about sizes belong to the trace
+        return make()  # not cached: the decisions about sizes belong to the trace
     alike = canonical(subscripts)
     if alike is None or alike == subscripts:
         return PLANS.get_or_make(key, make)
@@ -224,7 +231,7 @@ def _contraction(subscripts: Any, ndims: list[int]) -> Contraction:
 
 
 def _values(operands: Sequence[Any], *, specs: bool = False) -> list[Any]:
-    """Operands as tensors; Python's scalars adapt to the dtype and the place of the others."""
+    """Operands as tensors; Python scalars take the dtype and the device of the others."""
     values = [x if specs and isinstance(x, Spec) else _value(n, x) for n, x in enumerate(operands)]
     if any(x.__class__ in SCALARS for x in values):
         known = [x if isinstance(x, Spec) else x.spec for x in values if x.__class__ not in SCALARS]
@@ -242,5 +249,5 @@ def _value(n: int, x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         return tensor(x)
     raise ArgumentError(
-        f"einsum: operand {n} is a {type(x).__name__}, not a tensor; make it one with asarray()", operand=n
+        f"einsum: operand {n} is a {type(x).__name__}, not a tensor; convert it with asarray()", operand=n
     )

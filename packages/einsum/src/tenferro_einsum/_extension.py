@@ -8,7 +8,7 @@ __all__ = ["register"]
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules, lowerings, prunings, costs, batching and sparsity rules of the primitives of einsum."""
+    """Register kernels, lowerings, prunings, costs, and derivative, batching and sparsity rules."""
     _diagonal.register(registry)
     registry.kernel(contract, "*", _contract.kernel)
     registry.rule(contract, General(jvp=_derivatives.jvp, vjp=_derivatives.vjp))

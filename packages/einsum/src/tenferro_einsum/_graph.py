@@ -1,8 +1,8 @@
-"""Derivatives of graphs of contractions as graphs: what shares intermediate values, in either direction.
+"""Derivatives of contraction graphs, as graphs that share intermediate values in either direction.
 
-A term ``z += sum x y`` hands the cotangent g of z on as ``sum g y`` to x and ``sum g x`` to y: two contractions of its
-own size. So all cotangents of a graph cost twice its operations, for any number of operands, and once more where its
-values have to be made anew; tangents cost as much. Numbers here are those of complex analysis, without conjugates.
+A term ``z += sum x y`` passes the cotangent g of z as ``sum g y`` to x and ``sum g x`` to y: two contractions of its
+own size. So all cotangents of a graph cost twice its operations, for any number of operands, and once more if its
+values are recomputed; tangents cost as much. Derivatives here are holomorphic, without conjugates.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tenferro_tensor.device_model import GraphStep
 
 GraphSteps = tuple[GraphStep, ...]
 Ref = tuple[str, int]
-"""A value of the old graph, ``("value", v)``, or one of the new: ``("seed", n)`` an operand, ``("made", n)`` a step."""
+"""A value of the old graph, ``("value", v)``, or of the new one: operand ``("seed", n)`` or step ``("made", n)``."""
 
 
 def of_tree(inputs: Steps, output: Numbers, steps: Steps) -> tuple[GraphSteps, int]:
-    """The steps of a tree as those of a graph, and the number of the result."""
+    """The steps of a tree as graph steps, and the number of the result."""
     graph = structure(inputs, output, steps).graph
     return graph.steps, graph.outputs[0]
 
 
 class GraphWriter:
-    """Writes a new graph, whose operands are seeds, the operands of an old graph, and values of it that are known."""
+    """Builds a graph whose operands are seeds, then the operands and the known values of an old graph."""
 
     def __init__(self, inputs: Steps, steps: GraphSteps, known: Numbers) -> None:
         self.inputs, self.steps, self.known = inputs, steps, known
@@ -43,7 +43,7 @@ class GraphWriter:
         return self.labels[n] if kind == "value" else self.seeds[n] if kind == "seed" else self.made[n][0]
 
     def make(self, labels: Numbers, terms: list[tuple[Ref, ...]]) -> Ref:
-        """A new value; what a product is repeated along is done after it."""
+        """A new value; a product is broadcast along labels that its operands lack in a separate step."""
         spread = []
         for term in terms:
             have = {x for ref in term for x in self.labels_of(ref)}
@@ -55,7 +55,7 @@ class GraphWriter:
         return "made", len(self.made) - 1
 
     def written(self, outputs: Sequence[Ref]) -> tuple[Steps, GraphSteps, Numbers]:
-        """Operands' labels, steps and outputs; old values are made before the first step that needs them."""
+        """Operands' labels, steps and outputs; old values are recomputed before the first step that needs them."""
         count = len(self.inputs)
         operands = (*self.seeds, *self.inputs, *[self.labels[v] for v in self.known])
         place: dict[Ref, int] = {("seed", n): n for n in range(len(self.seeds))}
@@ -84,11 +84,11 @@ class GraphWriter:
 def transposed(
     inputs: Steps, steps: GraphSteps, seeds: Numbers, wanted: Numbers, known: Numbers
 ) -> tuple[Steps, GraphSteps, Numbers, Numbers]:
-    """The graph of cotangents: its operands are those of the values `seeds`, the operands, and the values `known`.
+    """The graph of cotangents; its operands are cotangents of the values `seeds`, the operands, and the values `known`.
 
     Returns:
-        Its operands' labels, steps and outputs, and the numbers of the operands whose cotangents these are; those of
-        others are zero.
+        Its operands' labels, steps and outputs, and the indices of the operands whose cotangents these are; the others
+        are zero.
     """
     count, writer = len(inputs), GraphWriter(inputs, steps, known)
     active = {*wanted}
@@ -138,11 +138,11 @@ def transposed(
 def pushed(
     inputs: Steps, steps: GraphSteps, outputs: Numbers, given: Numbers, known: Numbers
 ) -> tuple[Steps, GraphSteps, Numbers, Numbers]:
-    """The graph of tangents: its operands are those of the operands `given`, the operands, and the values `known`.
+    """The graph of tangents; its operands are tangents of the operands `given`, the operands, and the values `known`.
 
     Returns:
-        Its operands' labels, steps and outputs, and the positions of the outputs whose tangents these are; those of
-        others are zero.
+        Its operands' labels, steps and outputs, and the indices of the outputs whose tangents these are; the others
+        are zero.
     """
     count, writer = len(inputs), GraphWriter(inputs, steps, known)
     found: dict[int, Ref] = {v: writer.seed(v) for v in given}
@@ -159,7 +159,7 @@ def pushed(
 
 
 def without_dead(inputs: Steps, steps: GraphSteps, outputs: Numbers) -> tuple[GraphSteps, Numbers]:
-    """Steps that the outputs need, renumbered."""
+    """The steps that the outputs need, renumbered."""
     count, live = len(inputs), {*outputs}
     for v in reversed(range(count, count + len(steps))):
         if v in live:
@@ -174,7 +174,7 @@ def without_dead(inputs: Steps, steps: GraphSteps, outputs: Numbers) -> tuple[Gr
 
 
 def placed(found: Sequence[Any], where: Numbers, count: int) -> list[Any]:
-    """Values at their positions among `count`, ``None`` at all others."""
+    """Values at their positions among `count`, ``None`` at the others."""
     result: list[Any] = [None] * count
     for n, x in zip(where, found, strict=True):
         result[n] = x

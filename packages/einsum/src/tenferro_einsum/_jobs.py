@@ -1,4 +1,4 @@
-"""Jobs: what is done for each slice of a contraction, and how all slices, and what is done once for them, are run."""
+"""Jobs: the work of one slice of a contraction, and the execution of all slices and of their common part."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from tenferro_tensor.device_model import ContractionGraph
 from tenferro_tensor_core.forks import cached_property
 
 Result = tuple[int, tuple[Any, ...], Any]
-"""Number of an output, index into it, and what is added there."""
+"""Index of an output, a region of it, and the array to add there."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The work of each slice; it can be sent to another process.
+    """The work of each slice; picklable.
 
     Attributes:
         inputs: labels of the operands.
         output: labels of the result.
-        steps: values joined by each step.
-        sliced: labels, each with the number of parts into which its extent is cut.
+        steps: values contracted by each step.
+        sliced: sliced labels, each with its number of parts.
         specs: specs of the operands.
-        wanted: operands whose cotangents are computed, or ``None`` for the contraction itself; the cotangent of the
-            result is then the first array.
-        once: values that are made before the slices.
-        branches: whether workers do branches of what is one slice.
-        begins: labels that are sliced in the operands, each with the index at which its part begins.
+        wanted: operands whose cotangents are computed, from the cotangent of the result as first array; ``None`` for
+            the contraction itself.
+        once: values that are computed before the slices.
+        branches: whether workers run branches of a single slice.
+        begins: labels that are sliced in the operands, each with the start of its part.
     """
 
     inputs: Steps
@@ -56,7 +56,7 @@ class Job:
     begins: Sliced = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Caches are not sent along: kernels are made where they run.
+        # Caches are not pickled: kernels are compiled where they run.
         return Job, tuple([getattr(self, field.name) for field in fields(self)])
 
     @cached_property
@@ -70,7 +70,7 @@ class Job:
         return prod([parts for _, parts in self.sliced])
 
     def bounds(self, number: int) -> dict[int, slice]:
-        """The part of each sliced label in a slice; the first label varies slowest."""
+        """The range of each sliced label in a slice; the first label varies slowest."""
         found = {}
         for label, parts in reversed(self.sliced):
             number, part = divmod(number, parts)
@@ -84,7 +84,7 @@ class Job:
         return [tuple([self.extents[x] for x in t]) for t in self.results]
 
     def split(self, workers: int) -> BranchPlan | None:
-        """The work before the slices, or branches for so many workers to do at the same time, if there are any."""
+        """The work before the slices, or branches for a number of workers, or ``None``."""
         if self.once:
             return self._before
         return split(self.inputs, self.output, self.steps, self.extents, workers) if self.branches and workers else None
@@ -107,7 +107,7 @@ class Job:
         return {}
 
     def box(self, numbers: range) -> dict[int, slice]:
-        """The part of each sliced label that slices with consecutive numbers lie in, where it is not all of it."""
+        """The range of each sliced label that consecutive slices cover, where it is not the whole extent."""
         found, apart = {}, 1
         for label, parts in reversed(self.sliced):
             first, last, n = numbers[0] // apart, numbers[-1] // apart, self.extents[label]
@@ -117,7 +117,7 @@ class Job:
         return found
 
     def sent(self, numbers: range, arrays: Sequence[Any]) -> tuple[Job, list[Any]]:
-        """The job for slices with consecutive numbers, and the parts of the arrays that these take."""
+        """The job for consecutive slices, and the parts of the arrays that they read."""
         box = self.box(numbers)
         parts_of = [x[_index(t, box)] if t else x for t, x in zip(self.operands, arrays, strict=True)]
         mine = replace(self, begins=tuple([(x, part.start) for x, part in box.items()]))
@@ -135,7 +135,7 @@ class Job:
         return (self.output,) if self.wanted is None else tuple([self.inputs[i] for i in self.wanted])
 
     def task(self, numbers: range, arrays: Sequence[Any]) -> SliceTask:
-        """The work for slices with consecutive numbers as a program, and the parts of the arrays that it takes."""
+        """The work for consecutive slices as a program, and the parts of the arrays that it reads."""
         _, parts = self.sent(numbers, arrays)
         box = {x: slice(0, n) for x, n in enumerate(self.extents)} | self.box(numbers)
         tables: dict[tuple[int, ...], list[list[int]]] = {}
@@ -160,14 +160,14 @@ class Job:
         return SliceLoop(self._by_ops, self.specs[0], self.operands, self.results, labels)
 
     def _by_ops(self, parts: Sequence[Any]) -> Sequence[Any]:
-        """The outputs of a slice by ops, which programs are traced from."""
+        """The outputs of a slice by ops, for tracing."""
         if self.wanted is None:
             return [by_pairs(*parts, inputs=self.inputs, output=self.output, steps=self.steps)]
         steps, outputs = self.graph
         return by_ops(parts, self.operands, steps, outputs, 1 if self.specs[0].cplx else 0)
 
     def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
-        """The sum of the slices with the given numbers, for each output."""
+        """The sum of the given slices, for each output."""
         for number in numbers:
             bounds = self.bounds(number)
             there = bounds if not self.begins else self._moved(bounds)
@@ -175,7 +175,7 @@ class Job:
             results = self._compute(bounds)(*parts)
             for k, labels in enumerate(self.results):
                 yield k, _index(labels, bounds), results[k]
-                results[k] = None  # added up before the next slice begins
+                results[k] = None  # added before the next slice starts
 
     def _moved(self, bounds: dict[int, slice]) -> dict[int, slice]:
         begin = dict(self.begins)
@@ -186,7 +186,7 @@ class Job:
         return {}
 
     def _compute(self, bounds: dict[int, slice]) -> Callable[..., list[Any]]:
-        """The function that computes the outputs of a slice; parts of a label have at most two sizes."""
+        """The function that computes the outputs of a slice; the parts of a label have at most two sizes."""
         sizes = list(self.extents)
         for label, part in bounds.items():
             sizes[label] = part.stop - part.start
@@ -207,7 +207,7 @@ class Job:
 
     @cached_property
     def graph(self) -> tuple[GraphSteps, Numbers]:
-        """A slice as a graph on `operands`: its steps, and the numbers of its outputs."""
+        """A slice as a graph on `operands`: its steps, and the indices of its outputs."""
         steps, last = of_tree(self.inputs, self.output, self.steps)
         if self.wanted is None:
             return steps, (last,)
@@ -217,7 +217,7 @@ class Job:
 
     @property
     def flops(self) -> int:
-        """Operations of all slices, each as large as the largest."""
+        """Operations of all slices, each counted like the largest."""
         parts = dict(self.sliced)
         sizes = tuple([-(-n // parts.get(x, 1)) for x, n in enumerate(self.extents)])
         return self.count * ContractionGraph(self.specs[0].dtype, self.operands, sizes, *self.graph).flops
@@ -228,7 +228,7 @@ def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:
 
 
 def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Result]:
-    """The part of a job that one worker does; what belongs to one place is added up before it is sent back."""
+    """The part of a job for one worker; results for the same region are summed before they are returned."""
     found: dict[tuple[int, str], Result] = {}
     for k, index, part in job.run(numbers, arrays):
         key = (k, repr(index))  # slices cannot be hashed before Python 3.12
@@ -238,7 +238,7 @@ def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Result
 
 
 def run(job: Job, arrays: Sequence[Any]) -> list[Any]:
-    """The outputs: slices one by one, or on workers; what is done once and branches beside them."""
+    """Compute the outputs, slice by slice or on workers, after the common part and branches."""
     workers = active()
     found = job.split(0 if workers is None else workers.tasks)
     if found is not None:
@@ -251,13 +251,13 @@ def run(job: Job, arrays: Sequence[Any]) -> list[Any]:
     with counting("einsum slices", parts) as done, closing(each_task(work, job, job.count, arrays)) as results:
         for k, index, part in results:
             outs[k][index] += part
-            del part  # gone before the next slice begins
+            del part  # free it before the next slice starts
             done()
     return outs
 
 
 def _run_parts(job: Job, split: BranchPlan, arrays: Sequence[Any], workers: Workers | None) -> list[Any]:
-    """Branches, on workers where there are any, then the trunk; for gradients the branches a second time, from the
+    """Run the branches, on workers if there are any, then the trunk; for gradients, run the branches again from the
     cotangents of their values."""
     given, xs = (arrays[:1], arrays[1:]) if job.wanted is not None else ((), arrays)
     own = [[xs[i] for i in branch.operands] for branch in split.branches]
@@ -283,26 +283,26 @@ def _run_parts(job: Job, split: BranchPlan, arrays: Sequence[Any], workers: Work
 
 
 def _each(workers: Workers | None, tasks: Sequence[tuple[Job, Sequence[Any]]]) -> Iterator[list[Any]]:
-    """The outputs of jobs in one slice, in their order."""
+    """The outputs of single-slice jobs, in order."""
     if workers is None:
         return (run(job, arrays) for job, arrays in tasks)
     return iter([[x for _, _, x in found] for found in each_job(work, workers, tasks)])
 
 
 def _array_module(spec: Spec) -> Any:
-    """NumPy, or what the backend of the operands has in its place."""
+    """NumPy, or the array library of the operands' backend."""
     kind = spec.place.device.kind
     try:
         return get_backend(kind).library("numpy")
     except UnsupportedError as cause:
         raise UnsupportedError(
-            f"contractions in slices have no kernel for {kind} devices; leave out memory_budget, or move the operands "
+            f"sliced contractions have no kernel for {kind} devices; leave out memory_budget, or move the operands "
             "to the CPU"
         ) from cause
 
 
 def flops_of(job: Job) -> int:
-    """Operations of all slices, and of what is done once."""
+    """Operations of all slices, and of their common part."""
     found = job.split(0)
     if found is None:
         return job.flops

@@ -1,6 +1,6 @@
-"""How much memory a contraction and its gradient need at once, and which labels to slice to need less.
+"""Peak memory of a contraction and its gradient, and the choice of labels to slice to reduce it.
 
-Bytes count what a call allocates, its results included, its operands not.
+Bytes count the allocations of a call, including its results but not its operands.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ from tenferro_runtime.extension import Spec, TenferroError
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel
 
 RECORD_MIN_OPERATIONS: Final = 200_000
-"""Multiplications and additions that take longer than to record one value more."""
+"""Minimum number of operations of a step for its value to be kept for the gradient."""
 
 ENGINE_MIN_MULTIPLICATIONS: Final = 1_000_000
-"""Fewest multiplications of a product that an engine may take; a quarter of it for complex numbers."""
+"""Minimum number of multiplications of a product for an engine; a quarter of it for complex numbers."""
 
 MAX_SLICES: Final = 1 << 20
-"""Slices that a contraction is done in at most: where values that have no label in common all have to become smaller,
-their numbers of parts multiply."""
+"""Maximum number of slices. If several values without common labels must shrink, their numbers of parts multiply."""
 
 
 class MemoryBudgetError(TenferroError, MemoryError):
-    """A contraction cannot be done within the memory that it was allowed to use."""
+    """A contraction does not fit into its memory budget."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A contraction with numbers for all extents.
+    """A contraction with numeric extents.
 
     Attributes:
         inputs: labels of the operands.
         output: labels of the result.
-        steps: values joined by each step.
+        steps: values contracted by each step.
         sizes: extent of each label.
-        like: a spec with the dtype and the place of the operands.
-        around: extents of the arrays that the operands are parts of, where these are larger.
+        like: a spec with the dtype and device of the operands.
+        around: extents of the arrays that the operands are parts of, if these are larger.
     """
 
     inputs: Steps
@@ -55,17 +54,17 @@ class Network:
     around: tuple[int, ...] = ()
 
     def forward(self, kept: Numbers = ()) -> int:
-        """Peak of the contraction; values with the numbers `kept` are results too."""
+        """Peak memory of the contraction; the values `kept` are further results."""
         found = self._engine(kept)
         return self.stepwise(kept) if found is None else self._peak(found, self.inputs)
 
     def backward(self, kept: Numbers = ()) -> int:
-        """Peak of the contraction and of the gradients of all its operands, where values `kept` are kept for these."""
+        """Peak memory of the contraction and of the gradients of all operands, with the values `kept` saved."""
         held = self.bytes(self.output) + sum([self.bytes(self.values[v]) for v in kept])
         return max(self.forward(kept), held + self.gradients(kept))
 
     def gradients(self, kept: Numbers = ()) -> int:
-        """Peak of the gradients of all operands."""
+        """Peak memory of the gradients of all operands."""
         graph, last = of_tree(self.inputs, self.output, self.steps)
         inputs, steps, outputs, _ = transposed(self.inputs, graph, (last,), tuple(range(len(self.inputs))), kept)
         specs = [self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in inputs]
@@ -75,23 +74,23 @@ class Network:
         return self._by_ops(inputs, steps, outputs) + (self.bytes(self.output) if self.like.cplx else 0)
 
     def backward_by_ops(self) -> int:
-        """Peak of a contraction of two, and of the gradients of both, where ops of the core do them one by one."""
+        """Peak memory of a contraction of two operands and both gradients, as separate core ops."""
         graph, last = of_tree(self.inputs, self.output, self.steps)
         inputs, steps, outputs, _ = transposed(self.inputs, graph, (last,), (0, 1), ())
         conj = max([self.bytes(t) for t in self.inputs]) if self.like.cplx else 0
         return max(self.stepwise(), self.bytes(self.output) + conj + self._by_ops(inputs, steps, outputs))
 
     def bytes(self, labels: Numbers) -> int:
-        """Of an array with these labels."""
+        """Bytes of an array with these labels."""
         return self.like.dtype.itemsize * prod([self.sizes[x] for x in labels])
 
     def kernels(self) -> dict[int, str]:
-        """The engine's name for what computes each step, by number; empty without an engine."""
+        """The engine's name of the kernel of each step, by number; empty without an engine."""
         found = self._engine()
         return {} if found is None else {row.step: row.kernel for row in found.report()}
 
     def worth_keeping(self) -> Numbers:
-        """Values that take longer to make anew for a gradient than it takes to hand them on."""
+        """Values that are cheaper to keep for a gradient than to recompute."""
         values, factor = self.values, 8 if self.like.cplx else 2
         found = []
         for v, step in enumerate(self.steps[:-1], len(self.inputs)):
@@ -101,12 +100,12 @@ class Network:
         return tuple(found)
 
     def cut(self, parts: Mapping[int, int]) -> Network:
-        """The largest slice, where labels are cut into numbers of parts."""
+        """The largest slice, for given numbers of parts by label."""
         sizes = tuple([-(-d // parts.get(x, 1)) for x, d in enumerate(self.sizes)])
         return replace(self, sizes=sizes, around=self.sizes)
 
     def parted(self, roots: Numbers) -> tuple[list[Network], Network]:
-        """The networks that make the values with these numbers, and the one that takes them."""
+        """The networks that compute the values `roots`, and the network that uses them."""
         if not roots:
             return [], self
         found = split_at(self.inputs, self.output, self.steps, roots)
@@ -123,7 +122,7 @@ class Network:
         return structure(self.inputs, self.output, self.steps)
 
     def _peak(self, kernel: ContractionKernel, operands: Steps) -> int:
-        """The engine's answer for operands with these labels."""
+        """The engine's peak memory for operands with these labels."""
         if not self.around:
             return kernel.peak_bytes
         item, strides = self.like.dtype.itemsize, []
@@ -136,7 +135,7 @@ class Network:
         return engine(specs, self.inputs, self.output, self.steps, kept)
 
     def _by_ops(self, inputs: Steps, steps: GraphSteps, outputs: Numbers) -> int:
-        """Peak of a graph that is done step by step: what is alive, and what a step copies."""
+        """Peak memory of a graph that runs step by step: live values, and the copies of a step."""
         labels_of = [*inputs, *[labels for labels, _ in steps]]
         last = {u: v for v, (_, terms) in enumerate(steps, len(inputs)) for term in terms for u in term}
         used = peak = 0
@@ -154,7 +153,7 @@ class Network:
         return peak
 
     def _packed(self, x: Numbers, y: Numbers, wanted: Numbers) -> int:
-        """Bytes that an engine packs for products from the core: large stacks, and products by transposed matrices."""
+        """Bytes that an engine packs for core products: large stacks, and products with transposed matrices."""
         turned = y[-1:] and y[-1] in x and y[-1] not in wanted
         stacked = any(label in y and label in wanted for label in x)
         space = prod([self.sizes[label] for label in {*x, *y}])
@@ -170,12 +169,12 @@ class Network:
         return 0 if found is None else found.peak_bytes - self.bytes(wanted)
 
     def stepwise(self, kept: Numbers = ()) -> int:
-        """Peak where steps are done one by one."""
+        """Peak memory of separate steps."""
         return max([*self.alive(kept), self.bytes(self.output)])
 
     def alive(self, kept: Numbers = ()) -> list[int]:
-        """Bytes alive at each step where they are done one by one: results, and what a step copies to bring it into a
-        matrix. Values with the numbers `kept` stay alive."""
+        """Live bytes at each of separate steps: results, and copies that rearrange operands to matrices. The values
+        `kept` stay alive."""
         count = len(self.inputs)
         live = [tuple(dict.fromkeys(labels)) for labels in self.inputs]
         used, found = 0, []
@@ -196,7 +195,7 @@ class Network:
 
 
 def _is_copied(labels: Labels, other: Labels, wanted: Labels) -> bool:
-    """Whether an operand of a matrix product is copied: its axes do not lie as those of a stack of matrices."""
+    """Whether an operand of a matrix product is copied, because its axes are not laid out as a stack of matrices."""
     batch = [x for x in other if x in labels and x in wanted]
     summed = [x for x in labels if x in other and x not in wanted]
     free = [x for x in labels if x not in other]
@@ -207,15 +206,15 @@ def _is_copied(labels: Labels, other: Labels, wanted: Labels) -> bool:
 
 @dataclass(frozen=True)
 class Slicing:
-    """Labels that are sliced, and what that takes.
+    """The sliced labels of a contraction, and their cost.
 
     Attributes:
-        sliced: the labels by number, each with the number of parts into which its extent is cut.
-        once: values by number that are the same in every slice, and are made before the slices.
+        sliced: the labels by number, each with its number of parts.
+        once: numbers of the values that are the same in every slice, and are computed before the slices.
         count: number of slices.
-        peak: bytes at once.
-        flops: operations of the contraction in all slices together.
-        once_flops: those among them that make the values `once`.
+        peak: peak memory in bytes.
+        flops: operations of all slices.
+        once_flops: operations of the values `once`, which are part of these.
     """
 
     sliced: Sliced
@@ -227,13 +226,13 @@ class Slicing:
 
 
 def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
-    """How to slice so that the contraction, or it and its gradient, stays within a budget of bytes.
+    """Choose slices that keep the contraction, or the contraction and its gradient, within a memory budget.
 
-    One halving after the other: of the labels of the largest value, the one that adds the fewest operations. What is
-    the same in every slice is made once, where there is room for it.
+    A greedy search that repeatedly halves one label of the largest value, the one that adds the fewest operations.
+    Values that are the same in every slice are computed once, if they fit.
 
     Raises:
-        MemoryBudgetError: nothing that is left to halve makes it fit, or there are too many slices.
+        MemoryBudgetError: no further halving makes it fit, or there are too many slices.
     """
     parts: dict[int, int] = {}
     once: Numbers = ()
@@ -245,7 +244,7 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
             what = "the contraction and its gradient" if gradient else "the contraction"
             how = f"in up to {MAX_SLICES} slices" if more else "in slices"
             raise MemoryBudgetError(
-                f"einsum: {what} cannot be done within memory_budget={budget} bytes: {how}, with its results, it "
+                f"einsum: {what} does not fit into memory_budget={budget} bytes: {how}, with its results, it "
                 f"takes {least} bytes; allow at least that much",
                 budget=budget,
                 needed=least,
@@ -257,15 +256,15 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
             least = min(least, needed)
             if needed <= budget:
                 break
-    # Labels of the output vary slowest, so that neighbouring slices add to one place.
+    # Labels of the output vary slowest, so that consecutive slices add to one region.
     order = sorted(parts, key=lambda x: (x not in network.output, x))
     made, rest = _flops(network, parts, once)
     return Slicing(tuple([(x, parts[x]) for x in order]), once, prod(parts.values()), needed, made + rest, made)
 
 
 def _affordable(network: Network, parts: Mapping[int, int]) -> Iterator[Numbers]:
-    """Values that are the same in every slice, for as far as there is room: all whose making takes longer than to hand
-    them on, then the half of them that saves most operations for its bytes, and so on."""
+    """Candidate sets of values to compute once: all worth keeping, then the half of them that saves the most
+    operations per byte, and so on."""
     alike = constant(network.inputs, network.steps, parts)
     saved = {v: _flops(network, parts, (v,))[0] * (prod(parts.values()) - 1) for v in alike}
     left = [v for v in alike if saved[v] >= RECORD_MIN_OPERATIONS]
@@ -277,7 +276,7 @@ def _affordable(network: Network, parts: Mapping[int, int]) -> Iterator[Numbers]
 
 
 def _peak(network: Network, parts: Mapping[int, int], once: Numbers, *, gradient: bool) -> int:
-    """Bytes at once: values that are made once, one after the other, then slices; for a gradient back through them."""
+    """Peak memory of computing the values `once`, then the slices, and for a gradient the reverse."""
     branches, trunk = network.parted(once)
     small, result = trunk.cut(parts), network.bytes(network.output)
     held = making = 0
@@ -296,7 +295,7 @@ def _peak(network: Network, parts: Mapping[int, int], once: Numbers, *, gradient
 
 
 def _flops(network: Network, parts: Mapping[int, int], once: Numbers) -> tuple[int, int]:
-    """Operations that make the values `once`, and those of all slices."""
+    """Operations of the values `once`, and of all slices."""
     sizes, count, first = network.cut(parts).sizes, prod(parts.values()), len(network.inputs)
     factor, values, below = 8 if network.like.cplx else 2, network.values, {*once}
     total = [0, 0]
@@ -312,7 +311,7 @@ def _flops(network: Network, parts: Mapping[int, int], once: Numbers) -> tuple[i
 
 
 def _candidates(network: Network) -> Sequence[int]:
-    """Labels of the largest value that can still be sliced; of any value, where that one has none."""
+    """Labels of the largest value that can still be sliced, or of any value if that one has none."""
     values = network.values
     for v in sorted(range(len(values)), key=lambda v: -network.bytes(values[v])):
         found = [x for x in dict.fromkeys(values[v]) if network.sizes[x] > 1]

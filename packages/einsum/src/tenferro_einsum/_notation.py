@@ -1,9 +1,8 @@
 """Einsum notation, parsed into labels.
 
-Three spellings mean the same: a string with or without ``->``, and operands interleaved with label lists. A label is
-any hashable object; in a string it is one character. Parentheses around terms say what is contracted first. The dots
-of an ellipsis become labels of their own, numbered from the right, so that everything after this module sees plain
-labels.
+There are three notations: a string with or without ``->``, and operands interleaved with label lists. A label is any
+hashable object; in a string it is one character. Parentheses around terms set the contraction order. The axes of an
+ellipsis become labels numbered from the right, so that other modules see plain labels only.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ _MARKS: Final = frozenset(",.->() \t\n\r")
 """Characters of a string that are not labels."""
 
 _FIRST: Final = 0x10000
-"""Where labels begin that stand for others: none of `_MARKS` comes after it."""
+"""Code point of the first canonical label, after all `_MARKS`."""
 
 _BLANKS: Final = dict.fromkeys(map(ord, "\t\n\r"), " ")
-"""Long subscripts are broken into lines. Other spaces of Unicode are labels: counting symbols reaches them."""
+"""Whitespace, for long subscripts over several lines. Unicode's other spaces are labels, since enumerated symbols
+include them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """The label of one axis that an ellipsis stands for; the last such axis is number 0."""
+    """The label of one axis of an ellipsis; the last such axis has number 0."""
 
     number: int
 
@@ -39,16 +39,15 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """Labels of the operands' axes and of the result's axes.
+    """The labels of the operands' axes and of the result's axes.
 
-    A label that is missing in the output is summed over. A label may occur several times in one operand (a diagonal),
-    in any number of operands (a hyper-edge), and several times in the output (an embedded diagonal).
+    Labels missing in the output are summed. A label may occur several times in one operand (a diagonal), in any number
+    of operands (a hyperedge), and several times in the output (an embedded diagonal).
 
     Attributes:
         inputs: labels of each operand.
         output: labels of the result.
-        groups: numbers of operands in nested tuples, what stands together being contracted first; ``None`` leaves the
-            order open.
+        groups: operand numbers in nested tuples, where inner groups are contracted first; ``None`` for any order.
     """
 
     inputs: tuple[Labels, ...]
@@ -63,7 +62,7 @@ class Contraction:
 
 
 def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
-    """Read a subscripts string for operands of the given numbers of axes.
+    """Parse a subscripts string for operands with given numbers of axes.
 
     Raises:
         ArgumentError: the string is malformed, or does not fit the operands.
@@ -72,7 +71,7 @@ def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
     i j, j k -> i k
     """
     if not isinstance(subscripts, str):
-        raise ArgumentError(f"einsum takes a string of subscripts first, got a {type(subscripts).__name__}")
+        raise ArgumentError(f"einsum takes a subscripts string first, got a {type(subscripts).__name__}")
     left, arrow, right = subscripts.translate(_BLANKS).partition("->")
     if any(c in "->()" for c in right) or "-" in left or ">" in left:
         raise ArgumentError(
@@ -90,11 +89,11 @@ def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
 
 
 def grouped(left: str, subscripts: str) -> tuple[str, Any]:
-    """Terms without their parentheses, and the nesting of their numbers that these say."""
+    """Terms without their parentheses, and the nesting of operand numbers that these define."""
     open_: list[list[Any]] = [[]]
     starts: list[int] = []
     terms: list[str] = [""]
-    closed = False  # whether a group has just ended, after which only ',' or ')' may come
+    closed = False  # whether a group has just ended, so that only ',' or ')' may follow
     for at, c in enumerate(left):
         wrong = ""
         if c == "(":
@@ -151,7 +150,7 @@ def _characters(term: str, subscripts: str) -> list[Any]:
 def build(
     terms: Sequence[Sequence[Any]], output: Sequence[Any] | None, ndims: Sequence[int], groups: Any = None
 ) -> Contraction:
-    """Fit label lists, `Ellipsis` among them, to operands of the given numbers of axes."""
+    """Fit label lists, which may contain `Ellipsis`, to operands with given numbers of axes."""
     if len(terms) != len(ndims):
         raise ArgumentError(
             f"einsum has {len(terms)} term(s) for {len(ndims)} operand(s); give one term per operand",
@@ -206,13 +205,13 @@ def _ordered(labels: list[Any]) -> Labels:
     try:
         return tuple(sorted(labels))
     except TypeError:
-        return tuple(labels)  # labels without an order keep that of their first appearance
+        return tuple(labels)  # unorderable labels stay in order of first occurrence
 
 
 def canonical(subscripts: Any) -> Any:
-    """The same with labels numbered as they occur; ``None`` where it counts which labels they are.
+    """The subscripts with labels renumbered by occurrence; ``None`` if the labels themselves matter.
 
-    That is so without an output, since labels are sorted then.
+    They do without an output, because then labels are sorted.
 
     >>> canonical("kj,ji->ki") == canonical("ab,bc->ac"), canonical("kj,ji")
     (True, None)
@@ -235,7 +234,7 @@ def interleaved(args: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[A
     if len(args) % 2 and (len(args) == 1 or not isinstance(args[-1], (list, tuple))):
         raise ArgumentError(
             'einsum takes subscripts as a string, einsum("ij,jk->ik", x, y), or each operand followed by a list of its '
-            f"labels and at last those of the output; got {len(args)} arguments, the last of type "
+            f"labels and finally those of the output; got {len(args)} arguments, the last of type "
             f"{type(args[-1]).__name__}"
         )
     output = list(args[-1]) if len(args) % 2 else None
@@ -251,10 +250,10 @@ def interleaved(args: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[A
 
 
 def extents(c: Contraction, shapes: Sequence[tuple[DimLike, ...]]) -> dict[Hashable, DimLike]:
-    """The extent of each label; 1 stretches to what the other operands say.
+    """The extent of each label; extents of 1 broadcast.
 
     Raises:
-        ShapeError: two operands disagree; names the label and where each extent was seen.
+        ShapeError: two operands disagree; the message names the label and both axes.
     """
     known: dict[Hashable, DimLike] = {}
     seen: dict[Hashable, tuple[int, int]] = {}

@@ -1,7 +1,7 @@
-"""The contraction of two operands: by the simplest primitive that does it as it stands.
+"""Contraction of two operands by the simplest single primitive.
 
-Element-wise products and matrix products are primitives of the core, which every pass and rule knows. What would need
-more than one of these (transpositions, diagonals, sums, scattered axes) is one `contract`, and so is a batch of inner
+Elementwise products and matrix products are core primitives, which every pass and rule knows. A contraction that needs
+more than one of these (transposes, diagonals, sums, scattered axes) is one `contract`, and so is a batch of inner
 products, for which the engine has a kernel.
 """
 
@@ -21,9 +21,9 @@ PAIRS: BoundedCache[Any, Any] = BoundedCache("tenferro_einsum: contractions of t
 
 
 def pair(x: Any, lx: Labels, y: Any, ly: Labels, out: Labels) -> Any:
-    """The contraction of two values; labels that `out` lacks are summed, and it has each of its own once.
+    """Contract two values; labels missing in `out` are summed, and `out` has each label once.
 
-    Values of many axes may lie in any order, so that a matrix product would begin with copies.
+    Values with many axes may have any memory layout, so a matrix product would start with copies.
     """
     found = PAIRS.table.get((lx, ly, out))
     if found is None:
@@ -33,10 +33,10 @@ def pair(x: Any, lx: Labels, y: Any, ly: Labels, out: Labels) -> Any:
 
 
 def core_pair(lx: Labels, ly: Labels, out: Labels, extents: Extents) -> Binary | None:
-    """Ops of the core that contract two operands whose labels have `extents`, or None where more is needed."""
+    """Core ops that contract two operands whose labels have `extents`, or ``None`` if more is needed."""
     found: Binary | None = _product(lx, ly, out)
     if found is not None:
-        # Engines sum several axes to a number faster, and programs have the bits of concrete calls.
+        # Engines are faster at sums over several axes to a number, and programs must match concrete calls bitwise.
         return found if out or len(lx) < 2 else None
     if {*out} == {*lx, *ly} and len(out) == len({*out}) and all(len({*t}) == len(t) for t in (lx, ly)):
         run, made = aligned_product(lx, ly, extents)
@@ -55,7 +55,7 @@ def _keeps_order(labels: Labels, out: Labels) -> bool:
 
 
 def _product(lx: Labels, ly: Labels, out: Labels) -> Any:
-    """The op of a core primitive, or ``None`` where more than one would be needed."""
+    """The op of a core primitive, or ``None`` if one does not suffice."""
     if lx == ly == out and len({*out}) == len(out):
         return catalog.mul.op()
     if len({*lx}) < len(lx) or len({*ly}) < len(ly) or any((x not in ly) and (x not in out) for x in lx):
@@ -67,7 +67,7 @@ def _product(lx: Labels, ly: Labels, out: Labels) -> Any:
     batch = [x for x in shared if x in out]
     free_x, free_y = [x for x in lx if x not in ly], [x for x in ly if x not in lx]
     if not summed or (*batch, *free_x, *free_y) != out or (batch and out == tuple(batch)):
-        return None  # rows times rows, one by one, are no matrix product
+        return None  # a batch of inner products is not a matrix product
     if not (_is_matrix(lx, batch, free_x, summed) and _is_matrix(ly, batch, free_y, summed)):
         return None
     return catalog.dot_general.op(
@@ -77,5 +77,5 @@ def _product(lx: Labels, ly: Labels, out: Labels) -> Any:
 
 
 def _is_matrix(labels: Labels, batch: Sequence[Any], free: Sequence[Any], summed: Sequence[Any]) -> bool:
-    """Whether axes are a stack of matrices, or of transposed ones, as they lie."""
+    """Whether axes are laid out as a stack of matrices, possibly transposed."""
     return [*batch, *free, *summed] == list(labels) or [*batch, *summed, *free] == list(labels)

@@ -1,7 +1,7 @@
-"""The reference way of a contraction: operands are simplified and joined one pair after the other, by core ops.
+"""The reference implementation of a contraction: simplify operands and contract them pair by pair, with core ops.
 
-Everything is built of ops, so it runs on concrete and traced values alike. It is what a backend without an engine for
-whole contractions does, what XLA gets, and what the engine is tested against.
+It runs on concrete and traced values alike. Backends without an engine for whole contractions and XLA use it, and the
+engine is tested against it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Pairwise:
     Args:
         inputs: numbered labels of the operands.
         output: labels of the result, each once.
-        steps: values joined by each step.
-        kept: numbers of the values wanted besides the result.
-        extents: by label, integers or symbolic.
-        turned: whether operands are exchanged where that saves a transposition, for products that take what is summed
-            last in the first operand and first in the second; all extents are integers then.
+        steps: values contracted by each step.
+        kept: numbers of the values returned besides the result.
+        extents: extents by label, integers or symbolic.
+        turned: swap operands if that saves a transpose, for products whose summed axes are last in the first operand
+            and first in the second; all extents must be integers.
     """
 
     __slots__ = ("_before", "_finish", "_kept", "_steps")
@@ -66,7 +66,7 @@ class Pairwise:
         self._finish = ordered(live[-1], output)
 
     def __call__(self, *operands: Any) -> list[Any]:
-        """The result, then the values that are kept."""
+        """The result, then the kept values."""
         keep = {number for number, _ in self._kept}
         live: list[Any] = [x if f is None else f(x) for f, x in zip(self._before, operands, strict=True)]
         kept: dict[int, Any] = {}
@@ -77,13 +77,13 @@ class Pairwise:
             for v in step:
                 if v in keep:
                     kept[v] = live[v]
-                live[v] = None  # intermediates are dropped as soon as they are used
+                live[v] = None  # free intermediates as soon as they are used
         result = live[-1] if self._finish is None else self._finish(live[-1])
         return [result, *[kept[v] if f is None else f(kept[v]) for v, f in self._kept]]
 
 
 def chain(ops: list[Any]) -> Unary | None:
-    """The composition of ops of one operand, or ``None`` where there is nothing to do."""
+    """The composition of unary ops, or ``None`` if there are none."""
     if not ops:
         return None
     if len(ops) == 1:
@@ -114,7 +114,7 @@ def simplify(labels: Labels, needed: Collection[Hashable]) -> tuple[list[Any], L
 def _cheaper(
     step: Numbers, live: Sequence[Labels], extents: Extents, needed: Collection[Hashable]
 ) -> tuple[Numbers, SumOrder]:
-    """The order of two operands, and of the labels that are summed, for which least is transposed."""
+    """The order of two operands, and of the summed labels, that needs the fewest transposes."""
     choices: list[tuple[int, Numbers, SumOrder]] = []
     for pair in (step, step[::-1]):
         lx, ly = (live[v] for v in pair)
@@ -136,10 +136,10 @@ def _cheaper(
 def join(
     lx: Labels, ly: Labels, extents: Extents, needed: Collection[Hashable], order: SumOrder = "first"
 ) -> tuple[Binary, Labels]:
-    """Multiply two simplified operands and sum the labels that are not needed any more.
+    """Multiply two simplified operands and sum the labels that are no longer needed.
 
-    With labels to sum that both have it is one ``dot_general``; else the product is element-wise over aligned axes.
-    The labels that are summed are named in the order of one operand.
+    If both share labels to sum, this is one ``dot_general``, which names them in the order of one operand; otherwise
+    the product is elementwise over aligned axes.
     """
     before = [simplify(labels, {*needed, *other}) for labels, other in ((lx, ly), (ly, lx))]
     (ops_x, lx), (ops_y, ly) = before
@@ -164,7 +164,7 @@ def join(
 
 
 def aligned_product(lx: Labels, ly: Labels, extents: Extents) -> tuple[Binary, Labels]:
-    """The element-wise product over the labels of both, those of `lx` first."""
+    """The elementwise product over the labels of both, those of `lx` first."""
     out = lx + tuple(x for x in ly if x not in lx)
     left, right = _aligned(lx, out, extents), _aligned(ly, out, extents)
     mul = catalog.mul.op()
@@ -178,7 +178,7 @@ def aligned_product(lx: Labels, ly: Labels, extents: Extents) -> tuple[Binary, L
 
 
 def _aligned(labels: Labels, out: Labels, extents: Extents) -> Unary | None:
-    """Axes brought into the order of `out`, with extent 1 where `out` has a label more."""
+    """Transpose axes to the order of `out`, with extent 1 for missing labels."""
     ops: list[Any] = []
     order = tuple(labels.index(x) for x in out if x in labels)
     if order != tuple(range(len(labels))):
@@ -191,13 +191,13 @@ def _aligned(labels: Labels, out: Labels, extents: Extents) -> Unary | None:
 
 
 def ordered(labels: Labels, output: Labels) -> Unary | None:
-    """Axes brought into the order of `output`, which has the same labels."""
+    """Transpose axes to the order of `output`, which has the same labels."""
     order = tuple(labels.index(x) for x in output)
     return None if order == tuple(range(len(order))) else catalog.transpose.op(permutation=order)
 
 
 def spread_diagonals(output: Labels) -> Unary | None:
-    """Expands a result that has each label of `output` once to `output`, in which some occur several times."""
+    """Embed a result, which has each label of `output` once, into the diagonals of labels that `output` repeats."""
     ops: list[Any] = []
     done: set[Hashable] = set()
     for x, n in Counter(output).items():
@@ -209,7 +209,7 @@ def spread_diagonals(output: Labels) -> Unary | None:
 
 
 def _first_occurrences(output: Labels, repeated: Collection[Hashable]) -> list[Hashable]:
-    """The output with labels left out where they occur again, but for those of `repeated`."""
+    """The output without repeated occurrences of labels, except for those in `repeated`."""
     kept: list[Hashable] = []
     for x in output:
         if x in repeated or x not in kept:

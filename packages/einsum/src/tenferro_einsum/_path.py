@@ -1,11 +1,11 @@
-"""In which order operands are joined: explicit paths and trees, strategies of opt_einsum, optimizers of cotengra."""
+"""Contraction orders: explicit paths and trees, strategies of opt_einsum, optimizers of cotengra."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 from tenferro_einsum._notation import Contraction
 from tenferro_einsum._search import Search
@@ -13,20 +13,20 @@ from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, folded, jo
 from tenferro_runtime.extension import ArgumentError, DimLike
 from tenferro_tensor_core import example_of
 
-NOMINAL_EXTENT = 16
-"""Value assumed for a symbolic extent without an example in the path search; every path is right for all extents."""
+NOMINAL_EXTENT: Final = 16
+"""Value of a symbolic extent without an example in the path search; any path is valid for all extents."""
 
 
 def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tuple[Steps, Path]:
-    """The joins of two operands by number, and the same as a path of positions.
+    """The contraction order as pairs of value numbers, and as a path of positions.
 
     Args:
         c: the contraction.
-        sizes: extent of each label, in the order in which labels first occur.
-        search: how to find an order where `c` leaves it open.
+        sizes: extent of each label, in order of first occurrence.
+        search: finds the order where `c` does not define it.
 
     Raises:
-        ArgumentError: an explicit path or tree does not fit the operands, or names no strategy.
+        ArgumentError: an explicit path or tree does not fit the operands, or the strategy is unknown.
     """
     count = len(c.inputs)
     order = search.optimize
@@ -38,7 +38,7 @@ def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tupl
     if c.groups is not None:
         if not isinstance(order, (bool, str)) and not callable(order):
             raise ArgumentError(
-                "einsum: the order is given twice, by parentheses in the subscripts and by optimize=; leave one out"
+                "einsum: the order is defined twice, by parentheses in the subscripts and by optimize=; leave one out"
             )
         tree = c.groups
     elif isinstance(order, (bool, str)) or callable(order):
@@ -58,7 +58,7 @@ def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tupl
 
 
 def _joined(tree: Any, inputs: Steps, output: Numbers, sizes: list[int], search: Search) -> Steps:
-    """Pairs for nested groups: each group by itself, then its result as one operand of what surrounds it."""
+    """Pairs for nested groups: each group alone, then its result as an operand of the enclosing group."""
     count, pairs = len(inputs), []
     holders = Counter(x for labels in (*inputs, output) for x in {*labels})
 
@@ -66,7 +66,7 @@ def _joined(tree: Any, inputs: Steps, output: Numbers, sizes: list[int], search:
         return index(n), inputs[n], Counter({*inputs[n]})
 
     def group(members: list[Any]) -> tuple[int, Numbers, Counter[int]]:
-        """The value that a group becomes, its labels, and how many operands inside have each label."""
+        """The value of a group, its labels, and how many operands inside have each label."""
         found = [m if isinstance(m, tuple) else operand(m) for m in members]
         if len(found) == 1:
             return found[0]
@@ -92,7 +92,7 @@ def _counted(d: DimLike) -> int:
 
 
 def is_tree(order: Any, operands: int) -> bool:
-    """Whether nested sequences name each operand once; no path of more than one step does."""
+    """Whether nested sequences name each operand once, as a tree does, but no path of several steps."""
     if not isinstance(order, (tuple, list)) or len(order) == 1:
         return False
     leaves: list[Any] = []

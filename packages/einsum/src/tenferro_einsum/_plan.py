@@ -1,4 +1,4 @@
-"""A contraction prepared for operands of given specs: path chosen, everything an op, run as often as wanted."""
+"""A contraction prepared for operands of given specs, with its path and its ops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tenferro_einsum._path import find_pairs
 from tenferro_einsum._report import PathReport, report
 from tenferro_einsum._search import Search
 from tenferro_einsum._slices import contract_slices
-from tenferro_einsum._tree import Path, numbered, reduced_first, structure
+from tenferro_einsum._tree import Path, Steps, numbered, reduced_first, structure
 from tenferro_einsum._workers import active
 from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import (
@@ -42,22 +42,28 @@ from tenferro_tensor_core import example_of, weak
 from tenferro_tensor_core.forks import cached_property
 
 MAX_PLAN_AXES: Final = 60
-"""Largest number of axes that a value may have before axes of extent 1 are left out."""
+"""Maximum number of axes of a value; above it, axes of extent 1 are dropped."""
 
 NUMPY_MAX_AXES: Final = 64
-"""Axes that NumPy's arrays have at most."""
+"""Maximum number of axes of NumPy's arrays."""
 
 
 class ContractionPlan:
-    """A contraction prepared for operands of given specs; calling it contracts new data.
+    """A contraction prepared for operands of given specs, which it contracts when called; made by `plan`.
 
     Attributes:
         specs: specs of the operands that the plan accepts.
-        path: positions joined at each step, opt_einsum's convention.
+        path: positions contracted at each step, in opt_einsum's convention.
         dtype: dtype of the result.
         steps: numbers of the values that each step takes, operands first.
-        budget: bytes that a call, or a call and its gradient, may allocate at once, or ``None``.
+        budget: memory budget of a call, or of a call and its gradient, in bytes; or ``None``.
     """
+
+    specs: tuple[Spec, ...]
+    path: Path
+    dtype: np.dtype[Any]
+    steps: Steps
+    budget: int | None
 
     def __init__(
         self, contraction: Contraction, specs: Sequence[Spec], search: Search | None = None, budget: int | None = None
@@ -73,7 +79,7 @@ class ContractionPlan:
             )
         self._read: Callable[[], Contraction] = lambda: contraction
         self._first, self.specs = contraction, tuple(specs)
-        self.dtype: np.dtype[Any] = promote(*[s.dtype for s in specs])
+        self.dtype = promote(*[s.dtype for s in specs])
         sizes = self._sizes = extents(contraction, [s.shape for s in specs])
         pairs, self.path = find_pairs(contraction, list(sizes.values()), search or Search())
         terms, once = self._terms(sizes), tuple(dict.fromkeys(contraction.output))
@@ -91,7 +97,14 @@ class ContractionPlan:
         self._run = self._whole()
 
     def relabelled(self, read: Callable[[], Contraction]) -> ContractionPlan:
-        """The same plan for other labels in the same places, which are read when they are asked for."""
+        """The same plan with other labels, which are parsed on demand.
+
+        Args:
+            read: returns the contraction with the other labels.
+
+        Returns:
+            The plan.
+        """
         made = object.__new__(ContractionPlan)
         made.__dict__.update(self.__dict__, _read=read)
         for name in ("contraction", "report"):
@@ -99,7 +112,7 @@ class ContractionPlan:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Kernels are made where the plan goes to; its order is found here.
+        # Kernels are compiled where the plan is unpickled; its order is already known.
         return _planned, (replace(self.contraction, groups=None), self.specs, self.path, self.budget)
 
     @cached_property
@@ -115,7 +128,7 @@ class ContractionPlan:
         return {n: called[x] for n, x in enumerate(self._own)}
 
     def _terms(self, sizes: dict[Any, DimLike]) -> list[Labels]:
-        """Labels of the operands without axes that stretch; what brings operands to them and to the common dtype."""
+        """Labels of the operands without broadcast axes, and the ops that convert operands to them."""
         self._prepare: list[list[Any]] = []
         terms = []
         for labels, spec in zip(self._first.inputs, self.specs, strict=True):
@@ -130,7 +143,7 @@ class ContractionPlan:
         return terms
 
     def _without_ones(self, shape: list[DimLike]) -> list[Any]:
-        """Leave out labels of extent 1; the ops that put them back into the result."""
+        """Drop labels of extent 1: the ops that reinsert them into the result."""
         ones = {n for n, d in enumerate(self._extents) if d.__class__ is int and d == 1}
         for ops, labels in zip(self._prepare, self._labels, strict=True):
             if ones.intersection(labels):
@@ -159,30 +172,30 @@ class ContractionPlan:
 
     @cached_property
     def slicing(self) -> Slicing | None:
-        """How the memory budget has the contraction sliced, ``None`` where it is done as a whole."""
+        """The slices required by the memory budget, ``None`` if the contraction is not sliced."""
         found = self._sliced(gradient=False)
         return found if found is not None and found.sliced else None
 
     @cached_property
     def backward_slicing(self) -> Slicing | None:
-        """How the memory budget has the contraction sliced where a gradient is wanted, ``None`` without a budget.
+        """The slices required by the memory budget if a gradient is needed, ``None`` without a budget.
 
-        With a budget the gradient makes intermediates anew and gives each up as soon as it can, in one slice too.
+        With a budget, even for a single slice, the gradient recomputes intermediates and frees each as soon as it can.
 
         Raises:
-            MemoryBudgetError: the gradient cannot be done within the budget.
+            MemoryBudgetError: the gradient does not fit into the budget.
         """
         return self._sliced(gradient=True)
 
     @property
     def op(self) -> Op | None:
-        """The one op that contracts two operands as they are, ``None`` where more is to be done."""
+        """The single op that contracts two operands directly, or ``None`` if there is more to do."""
         plain = len(self.specs) == 2 and not self._prepares and self._finish is None and self._concrete is None
         return self._run if plain and isinstance(self._run, Op) else None
 
     @cached_property
     def _concrete(self) -> Op | None:
-        """For concrete tensors: an engine's kernel instead of several ops, with the same bits."""
+        """For concrete tensors, an engine's kernel instead of several ops, with bitwise equal results."""
         if len(self.specs) != 2 or self.slicing is not None or isinstance(self._run, Op):
             return None
         if any(s.symbolic for s in self.specs) or self._whole_engine is None:
@@ -191,14 +204,14 @@ class ContractionPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes that a call allocates at once, result included, operands excluded; symbolic extents as in examples."""
+        """Peak memory of a call in bytes, including its result but not its operands, at the examples' extents."""
         if self.slicing is not None:
             return self.slicing.peak
         return self._network.stepwise() if self._by_core else self._network.forward()
 
     @property
     def backward_peak_bytes(self) -> int:
-        """Bytes that a call and the gradients of all operands take at once, these and the result included."""
+        """Peak memory of a call and the gradients of all operands in bytes, including these and the result."""
         if self.backward_slicing is not None:
             return self.backward_slicing.peak
         if self._by_core and self._recorded is None:
@@ -210,7 +223,7 @@ class ContractionPlan:
             return None
         if any(s.symbolic for s in self.specs):
             raise ArgumentError(
-                "einsum: a memory budget needs operands whose sizes are numbers; contract outside of the trace, or "
+                "einsum: a memory budget needs operands with numeric sizes; contract outside the trace, or "
                 "compile with fixed sizes"
             )
         return choose(self._network, self.budget, gradient=gradient)
@@ -222,13 +235,13 @@ class ContractionPlan:
 
     @property
     def _by_core(self) -> bool:
-        """Whether ops of the core contract two operands, one for both or more."""
+        """Whether core ops, one or several, contract two operands."""
         run = self._run
         return len(self.specs) == 2 and not (isinstance(run, Op) and run.primitive in (contract, contract_slices))
 
     @cached_property
     def _recorded(self) -> Op | None:
-        """For recording and tracing: what keeps its intermediates, or slices so that the gradient fits the budget."""
+        """The op for recording and tracing: it keeps intermediates, or slices so that the gradient fits the budget."""
         if self.backward_slicing is not None:
             return self._in_slices(self.backward_slicing)
         if len(self.specs) < 2 or (self._by_core and isinstance(self._run, Op)):
@@ -242,18 +255,22 @@ class ContractionPlan:
 
     @cached_property
     def _branching(self) -> Op:
-        """For workers, who do branches."""
+        """The op for workers, which run branches."""
         params: dict[str, Any] = {"inputs": self._labels, "output": self._output, "steps": self.steps}
         return contract_slices.op(**params, sliced=(), branches=True)
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
-        """Contract operands with the specs that the plan was made for.
+        """Contract operands with the specs of the plan.
 
         Args:
-            operands: tensors; NumPy arrays will do.
-            out: a NumPy array that gets the result, and is returned as a tensor which shares its memory.
+            operands: tensors or NumPy arrays.
+            out: a NumPy array for the result, which is returned as a tensor that shares its memory.
+
+        Returns:
+            Array with one axis per output label, of the plan's dtype.
 
         Raises:
+            ArgumentError: `out` is not a writable array of its own.
             ShapeError: operands or `out` have other specs.
         """
         values: Sequence[Any] = operands
@@ -271,10 +288,10 @@ class ContractionPlan:
         return into(raw, self._engine, prepared, lambda: self.run(*values))
 
     def _adapted(self, values: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        """Python's scalars take the dtype that they were planned with; other operands must have their specs."""
+        """Convert Python scalars to their planned dtype, and check the specs of all other operands."""
         if len(values) != len(self.specs):
             raise ShapeError(
-                f"the plan was made for {len(self.specs)} operands, got {len(values)}; give one for each term"
+                f"the plan was made for {len(self.specs)} operands, got {len(values)}; pass one for each term"
             )
         found = []
         for n, (x, spec) in enumerate(zip(values, self.specs, strict=True)):
@@ -289,14 +306,21 @@ class ContractionPlan:
         return found
 
     def run(self, *values: Any) -> Any:
-        """Contract values whose specs are known to be right."""
+        """Contract values without checking their specs.
+
+        Args:
+            values: values of any level, with the specs of the plan.
+
+        Returns:
+            Array with one axis per output label, of the plan's dtype.
+        """
         values = self._prepared(values)
         run = self._run
         for x in values:
             if x.__class__ is not Tensor and inner_array(x).__class__ is not Tensor:
                 if not self._by_core or not any(
                     map(is_traced, map(inner_array, values))
-                ):  # programs fuse element-wise ops
+                ):  # programs fuse elementwise ops
                     run = self._recorded or run
                 break
         else:
@@ -314,10 +338,10 @@ class ContractionPlan:
         return report(self._network, self._names, self.peak_bytes, self.slicing)
 
     def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
-        """The tree of the contraction with the memory that is alive at each step; see `PathReport.draw`.
+        """Draw the contraction tree with the live memory at each step; see `PathReport.draw`.
 
         Args:
-            path: where to write; its ending chooses the format where none is given.
+            path: file to write; without `format`, its ending chooses the format.
             format: ``"text"``, ``"svg"`` or ``"html"``.
 
         Returns:
@@ -329,7 +353,7 @@ class ContractionPlan:
         return self.report._repr_html_()
 
     def _prepared(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Operands in the common dtype, without axes that stretch."""
+        """Operands in the common dtype, without broadcast axes."""
         if not self._prepares:
             return tuple(values)
         return tuple([_chained(ops, x) for ops, x in zip(self._prepare, values, strict=True)])
@@ -340,7 +364,7 @@ class ContractionPlan:
 
     @cached_property
     def _engine(self) -> ContractionKernel | None:
-        """The backend's kernel for the whole contraction, if no work remains after it."""
+        """The backend's kernel for the whole contraction, if nothing follows it."""
         return self._whole_engine if self._finish is None and self.steps and self.slicing is None else None
 
     @cached_property

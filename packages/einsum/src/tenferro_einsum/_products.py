@@ -1,4 +1,4 @@
-"""Products of two arrays that have a name of their own."""
+"""Named products of two arrays."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ __all__ = ["inner", "kron", "outer", "tensordot"]
 
 
 def inner(x: Any, y: Any, /) -> Array:
-    """Sums of products over the last axes; the result has the other axes of `x`, then those of `y`.
+    """Sum of products over the last axes.
 
-    Operands without axes multiply element-wise.
+    Operands without axes multiply elementwise.
+
+    Args:
+        x: array of shape (..., n).
+        y: array of shape (..., n).
+
+    Returns:
+        Array with the other axes of `x`, then those of `y`, of the promoted dtype.
 
     Raises:
         ShapeError: the last extents differ.

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import prod
 from os import PathLike
+from typing import Final
 
 from tenferro_einsum._memory import Network, Slicing
 from tenferro_einsum._tree import Numbers, structure, with_extents
 from tenferro_runtime.extension import library
 
-MAX_PRINTED_STEPS = 40
-"""A table of more steps is printed without those in the middle."""
+MAX_PRINTED_STEPS: Final = 40
+"""Maximum number of steps in a printed table, which omits the middle of longer ones."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,14 @@ class ContractionStep:
     """One step of a contraction.
 
     Attributes:
-        equation: labels of what it takes and gives, in einsum notation.
-        operands: numbers of the values that it takes, operands first, then the results of steps.
-        flops: multiplications and additions, complex ones counted as the real ones that they are made of.
+        equation: labels of its operands and its result, in einsum notation.
+        operands: numbers of its operands; values are numbered operands first, then results of steps.
+        flops: real multiplications and additions.
         shape: shape of its result.
         bytes: bytes of its result.
-        kernel: what the engine of the backend computes it with; where there is none, steps are done one by one.
-        alive: bytes alive while the step is done by itself, its result included, the operands of the contraction not;
-            in slices those of one slice, of values that are made once, and of the result of all slices.
+        kernel: name of the engine's kernel for the step, or of the op without an engine.
+        alive: live bytes during the step, including its result but not the operands of the contraction; for a sliced
+            contraction, those of one slice, of values computed once, and of the whole result.
     """
 
     equation: str
@@ -41,7 +42,7 @@ class ContractionStep:
 
     @property
     def result(self) -> str:
-        """Labels of what it makes."""
+        """Labels of the result."""
         return self.equation.rpartition("->")[2]
 
 
@@ -51,15 +52,15 @@ class PathReport:
 
     Attributes:
         flops: multiplications and additions of all steps.
-        naive_flops: those of one loop over all labels.
-        largest: bytes of the largest value that a step makes.
-        peak: bytes that a call allocates at once, its result included, its operands not.
-        slices: number of slices in which a memory budget has it done.
-        sliced_flops: operations of all slices, and of what is made once for all of them.
-        once_flops: operations of what is made once.
+        naive_flops: operations of one loop over all labels.
+        largest: bytes of the largest intermediate value.
+        peak: peak memory of a call in bytes, including its result but not its operands.
+        slices: number of slices required by the memory budget.
+        sliced_flops: operations of all slices, and of values computed once for all of them.
+        once_flops: operations of the values computed once.
         steps: the steps.
         operands: labels of the operands.
-        sliced: labels that are sliced, each with the number of parts into which its extent is cut.
+        sliced: sliced labels, each with its number of parts.
     """
 
     flops: int
@@ -74,17 +75,17 @@ class PathReport:
     sliced: tuple[tuple[str, int], ...] = ()
 
     def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
-        """The tree of the contraction with the memory that is alive at each step; written to a file if a path is given.
+        """Draw the contraction tree with the live memory at each step.
 
         Args:
-            path: where to write; its ending chooses the format where none is given.
-            format: ``"text"`` for a terminal, ``"svg"``, or ``"html"`` for a page.
+            path: file to write; its extension selects the format unless `format` is given.
+            format: ``"text"`` for a terminal (the default without a path), ``"svg"``, or ``"html"`` for a page.
 
         Returns:
-            The drawing as text of its format; for a terminal where neither a path nor a format is given.
+            The drawing, as text in its format.
 
         Raises:
-            ArgumentError: another format.
+            ArgumentError: the format is unknown.
         """
         drawn: str = library("tenferro_einsum._drawing").draw(self, path, format)
         return drawn
@@ -135,7 +136,7 @@ def amount(n: float) -> str:
 
 
 def scientific(n: int) -> str:
-    """An integer that may be larger than any float.
+    """Format an integer, which may exceed the range of floats, in scientific notation.
 
     >>> scientific(2500), scientific(10**400)
     ('2.500e+03', '1.000e+400')
@@ -144,7 +145,7 @@ def scientific(n: int) -> str:
 
 
 def gauge(part: float, whole: float, length: int = 10) -> str:
-    """A part of a whole as a bar of characters, in eighths of one.
+    """A fraction as a bar of characters, in eighths of a character.
 
     >>> gauge(1, 2, 4), gauge(1, 7, 4)
     ('██', '▋')
@@ -154,7 +155,7 @@ def gauge(part: float, whole: float, length: int = 10) -> str:
 
 
 def report(network: Network, names: Mapping[int, str], peak: int, slicing: Slicing | None) -> PathReport:
-    """The report on a contraction; `names` are those of its labels, `peak` the bytes that a call allocates at once."""
+    """The report of a contraction, with the names of its labels and the peak memory of a call in bytes."""
     dtype, sizes = network.like.dtype, network.sizes
     ir = with_extents(structure(network.inputs, network.output, network.steps), dtype, sizes)
     factor = 8 if dtype.kind == "c" else 2
@@ -188,7 +189,7 @@ def report(network: Network, names: Mapping[int, str], peak: int, slicing: Slici
 
 
 def _alive(network: Network, slicing: Slicing | None) -> list[int]:
-    """Bytes alive at each step."""
+    """Live bytes at each step."""
     if slicing is None:
         return network.alive()
     whole = network.bytes(network.output)

@@ -1,4 +1,4 @@
-"""Search of contraction orders, with a limit of time, a progress bar, and a cache by structure that can be saved."""
+"""Search for contraction orders, with a time limit, a progress bar, and a persistent cache by structure."""
 
 from __future__ import annotations
 
@@ -16,30 +16,29 @@ from tenferro_runtime.extension import ArgumentError, BoundedCache, UnsupportedE
 from tenferro_runtime.progress import Bar, is_shown
 
 PATHS: BoundedCache[Any, Path] = BoundedCache("tenferro_einsum: paths", 4096)
-"""Paths found, by canonical labels, extents and strategy."""
+"""Paths by canonical labels, extents and strategy."""
 
 FORMAT: Final = "tenferro-einsum paths 1"
 
 STRATEGIES: Final = frozenset({"auto", "auto-hq", "greedy", "optimal", "dp", "random-greedy"})
-"""Names that are known without a look into opt_einsum, which takes long to import."""
+"""Strategies that are valid without importing opt_einsum, which is slow to import."""
 
 CLOCK_INTERVAL: Final = 0.02
-"""Seconds of random orders between two looks at the clock; one order of a large network takes longer."""
+"""Seconds of random orders between checks of the clock; one order of a large network takes longer."""
 
 Progress = Callable[[float, float], None]
-"""Called with the part of the time that is over, and the multiplications of the best order so far."""
+"""Called with the elapsed fraction of the time, and the multiplications of the best order so far."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """How an order is searched for.
+    """The options of a search for an order.
 
     Attributes:
         optimize: ``"auto"`` or another strategy of opt_einsum, ``"cotengra"``, ``True`` for ``"auto"``, ``False`` for
             left to right, an optimizer (a function of label sets, output and extents), or an explicit path or tree.
-        time_limit: seconds that a search may take.
-        progress: ``True`` for a bar, or a function that is called with the fraction of the time that has passed and the
-            best cost.
+        time_limit: limit of the search in seconds.
+        progress: ``True`` for a bar, or a function called with the elapsed fraction of the time and the best cost.
     """
 
     optimize: Any = "auto"
@@ -62,7 +61,7 @@ class Search:
             )
 
     def __call__(self, inputs: Steps, output: Numbers, sizes: list[int]) -> Path:
-        """A path for operands with the given labels; `sizes` holds an extent for each label."""
+        """A path for operands with given labels; `sizes` holds the extent of each label."""
         if len(inputs) <= 2:
             self.require_known()
             return (tuple(range(len(inputs))),)
@@ -80,7 +79,7 @@ class Search:
         return PATHS.get_or_make(key, lambda: self._found(terms, result, extents))
 
     def require_known(self) -> None:
-        """Refuse what a search would refuse, where there is nothing to search: unknown names, missing libraries."""
+        """Raise for unknown names and missing libraries, as a search would, if there is nothing to search."""
         if isinstance(self.optimize, str) and self.optimize not in STRATEGIES:
             if self.optimize == "cotengra":
                 _cotengra()
@@ -89,7 +88,7 @@ class Search:
 
     @property
     def _strategy(self) -> Any:
-        """The search for an order: groups of an explicit tree leave the order inside of them open."""
+        """The search function; it also orders the members of an explicit tree's groups."""
         return "auto" if self.optimize is True or isinstance(self.optimize, (tuple, list)) else self.optimize
 
     def _found(self, terms: Steps, output: Numbers, sizes: list[int]) -> Path:
@@ -107,14 +106,14 @@ class Search:
         return tuple([tuple(step) for step in path])
 
     def _greedy(self, inputs: Any, output: Any, extents: Any) -> Any:
-        """Random greedy orders while there is time for one more; the search keeps the best of all its calls."""
+        """Try random greedy orders while there is time; the optimizer keeps the best one."""
         RandomGreedy = library("opt_einsum.path_random").RandomGreedy
 
         assert self.time_limit is not None
         start = time.monotonic()
         search, passed, each = RandomGreedy(max_repeats=1), 0.0, 0.0
         with reporting(self.progress) as tell:
-            while not passed or passed + each <= self.time_limit:  # the first one is the greedy order itself
+            while not passed or passed + each <= self.time_limit:  # the first order is the greedy one
                 best = search(inputs, output, extents, None)
                 before, passed = passed, time.monotonic() - start
                 each = (passed - before) / search.max_repeats
@@ -125,7 +124,7 @@ class Search:
 
     def _cotengra(self, inputs: Any, output: Any, extents: Any) -> Any:
         bar = self.progress is True or (self.progress is False and is_shown())
-        # Its own choice of methods warns where kahypar is missing.
+        # cotengra's default method list warns if kahypar is not installed.
         from importlib.util import find_spec
 
         methods = ["greedy", "kahypar" if find_spec("kahypar") else "labels"]
@@ -134,8 +133,8 @@ class Search:
 
 
 def _letter(n: int) -> str:
-    """A label as the searches of others take it."""
-    return chr(n + (192 if n < 0xD800 - 192 else 2048 + 192))  # past the surrogates, which are no characters
+    """A label as a character, for other libraries."""
+    return chr(n + (192 if n < 0xD800 - 192 else 2048 + 192))  # skip the surrogates
 
 
 def _cotengra() -> Any:
@@ -153,21 +152,21 @@ def _by_name(name: Any) -> Any:
         return paths.get_path_fn(name)
     except KeyError as cause:
         raise ArgumentError(
-            f"einsum: optimize={name!r} is no strategy; 'auto', 'greedy', 'optimal', 'dp' and, where it is installed, "
-            "'cotengra' are some",
+            f"einsum: optimize={name!r} is unknown; use for example 'auto', 'greedy', 'optimal', 'dp' or, if it is "
+            "installed, 'cotengra'",
             optimize=name,
         ) from cause
 
 
 def require_progress(what: str, progress: Any) -> None:
-    """Refuse what `reporting` could tell nothing."""
+    """Raise unless `progress` is a bool or a function."""
     if not isinstance(progress, bool) and not callable(progress):
         raise ArgumentError(f"{what} takes progress as a bool or a function, got {progress!r}")
 
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress]:
-    """The callback for progress: a function of the user, or a bar where one was asked for."""
+    """The progress callback: the user's function, or a bar if requested."""
     if callable(progress):
         yield progress
     elif not (progress or is_shown()):
@@ -189,10 +188,16 @@ def reporting(progress: bool | Progress) -> Iterator[Progress]:
 
 
 def save_paths(file: str | PathLike[str]) -> int:
-    """Write the paths that were found to a JSON file, for other processes to start from.
+    """Write all cached paths to a JSON file, for use by other processes.
+
+    Args:
+        file: path of the file.
 
     Returns:
         The number of paths written.
+
+    See also:
+        load_paths: reads the file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -209,13 +214,20 @@ def save_paths(file: str | PathLike[str]) -> int:
 
 
 def load_paths(file: str | PathLike[str]) -> int:
-    """Read paths that `save_paths` has written; searches for the same structure take them.
+    """Read a file written by `save_paths` into the cache; contractions with the same structure reuse its paths.
+
+    Args:
+        file: path of the file.
 
     Returns:
         The number of paths read.
 
     Raises:
-        ArgumentError: the file holds something else.
+        ArgumentError: the file was not written by `save_paths`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     load_paths(f"{folder}/paths.json") if save_paths(f"{folder}/paths.json") < 0 else None
     """
     import json
     from pathlib import Path
@@ -228,7 +240,7 @@ def load_paths(file: str | PathLike[str]) -> int:
         found = {(t, o, e, s, limit): checked_path(path, len(t)) for t, o, e, s, limit, path in rows}
     except (ValueError, KeyError, TypeError) as cause:
         raise ArgumentError(
-            f"{file} holds no paths of einsum ({cause}); write one with save_paths", file=str(file)
+            f"{file} is not a file of einsum paths ({cause}); write one with save_paths", file=str(file)
         ) from cause
     for key, path in found.items():
         PATHS.put(key, path)

@@ -1,11 +1,11 @@
-"""Contractions in slices: of some labels one part of the extent at a time, which makes intermediates smaller.
+"""Sliced contractions: one part of the extents of some labels at a time, so that intermediates are smaller.
 
-A slice is a contraction of parts of the operands. The results of all slices add up, or stand side by side where the
-output has the label. The gradient goes through the slices in the same way, each with its intermediates made anew, so
-that neither direction needs more memory than one slice, its operands' gradients and its result.
+A slice is a contraction of parts of the operands. Results of slices are summed, or concatenated along sliced labels of
+the output. The gradient runs over the slices too, and recomputes their intermediates, so that neither direction needs
+more memory than one slice, the operands' gradients and the result.
 
-Values that are the same in every slice may be made once, before; the gradient then collects their cotangents over the
-slices, and carries them on once, after.
+Values that are the same in every slice may be computed once, before the slices; the gradient then sums their cotangents
+over the slices, and propagates them once, after the slices.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, primit
 def contract_slices(
     *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, once: Numbers = (), branches: bool = False
 ) -> Spec:
-    """Compute `contract` slice by slice; `sliced` holds pairs of a label and the number of its parts.
+    """Compute `contract` slice by slice; `sliced` holds pairs of a label and its number of parts.
 
-    The values with the numbers `once`, which have no sliced label below them, are made before the slices. With
-    `branches`, what is one slice is done in branches where there are workers.
+    The values `once`, which do not depend on sliced labels, are computed before the slices. With `branches`, workers
+    run branches of a single slice.
     """
     return contract.infer(*xs, inputs=inputs, output=output, steps=steps, kept=())  # type: ignore[return-value]
 
@@ -45,7 +45,7 @@ def contract_slices_pull(
     once: Numbers = (),
     branches: bool = False,
 ) -> tuple[Spec, ...]:
-    """Cotangents of the operands with the numbers `wanted` from the cotangent of `contract_slices`, slice by slice."""
+    """Cotangents of the operands `wanted`, from the cotangent of `contract_slices`, slice by slice."""
     checked_extents("contract_slices_pull", (g, *xs), (output, *inputs))
     return tuple([xs[i] for i in wanted])
 
@@ -65,14 +65,14 @@ def _pull(primals: Sequence[Any], outs: Any, cotangents: Any, **params: Any) -> 
 
 
 def _push(primals: Sequence[Any], tangents: Sequence[Any], outs: Any, **params: Any) -> tuple[Any, ...]:
-    """Linear in each operand: one contraction for each tangent."""
+    """The jvp, with one contraction for each tangent, because contractions are linear in each operand."""
     return (_sum([contract_slices(*_with(primals, i, t), **params) for i, t in _given(tangents)]),)
 
 
 def _pull_pull(
     primals: Sequence[Any], outs: Any, cotangents: Any, *, wanted: Numbers, **params: Any
 ) -> tuple[Any, ...]:
-    """The pullback is the adjoint of the push: cotangents h of its outputs are tangents of the contraction."""
+    """The vjp of the vjp: cotangents of its outputs are tangents of the contraction."""
     g, *xs = primals
     given = [(wanted[k], h) for k, h in _given(cotangents)]
     back = _sum([contract_slices(*_with(xs, i, h), **params) for i, h in given])
@@ -132,7 +132,7 @@ def _pull_cost(ins: Any, outs: Any, **params: Any) -> Cost:
 def _lower(
     e: Any, xs: Any, outs: Any, *, sliced: Sliced, once: Numbers = (), branches: bool = False, **params: Any
 ) -> Any:
-    """XLA plans memory by itself: the contraction as a whole."""
+    """Lower the whole contraction, because XLA plans memory itself."""
     (result,) = e.inline(trace(lambda *values: by_pairs(*values, **params), *[x.spec for x in xs]), xs)
     return result
 
@@ -156,7 +156,7 @@ def _lower_pull(
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules, lowerings, costs, pruning."""
+    """Register kernels, rules, lowerings, costs and pruning."""
     registry.kernel(contract_slices, "*", _kernel)
     registry.kernel(contract_slices_pull, "*", _pull_kernel)
     registry.rule(contract_slices, General(jvp=_push, vjp=_pull))

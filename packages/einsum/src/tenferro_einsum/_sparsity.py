@@ -1,4 +1,4 @@
-"""Which elements contractions depend on: those that agree in the labels which are on the way from operand to value."""
+"""Sparsity rules: a value depends on the operand's elements with equal indices in all labels on the path between."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _contractions(step: SparsityStep) -> Parts:
 
 
 def _tied_labels(operand: int, inputs: Any, steps: Any) -> dict[int, set[int]]:
-    """For each value that depends on an operand, the labels that have one index on all ways between the two."""
+    """For each value that depends on an operand, the labels that occur on all paths between the two."""
     tied = {operand: {*inputs[operand]}}
     for v, (labels, terms) in enumerate(steps, len(inputs)):
         ways = [tied[u] for term in terms for u in term if u in tied]
@@ -53,7 +53,7 @@ def _embed_diagonal(step: SparsityStep) -> Parts:
 
 
 def _joint(axes: tuple[int, ...], count: int) -> list[int]:
-    """A name for each axis, the same for those of the diagonal."""
+    """A name for each axis, equal for the axes of the diagonal."""
     return [axes[0] if a in axes else a for a in range(count)]
 
 

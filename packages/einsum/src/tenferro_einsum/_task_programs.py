@@ -1,7 +1,7 @@
 """The slices of a task as one program, for executors that run programs instead of functions.
 
-The program takes the parts of the arrays that the slices need, and tables of the places where these begin; it returns
-the sums. Tasks with as many slices of the same extents share one program, and the code that a compiler makes of it.
+The program takes the parts of the arrays that the slices need, and tables of their start indices; it returns the sums.
+Tasks with equally many slices of the same extents share one program and its compiled code.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ INDEX: Final[np.dtype[Any]] = np.dtype(np.int32)
 
 @runtime_checkable
 class ProgramExecutor(Protocol):
-    """An executor that takes programs besides functions, such as one for devices that a compiler makes code for."""
+    """An executor that also runs programs, such as one for accelerators."""
 
     def submit_program(self, program: Program, arrays: Sequence[Any]) -> Future[Sequence[Any]]:
         """Schedule a program of fixed sizes.
 
         Args:
-            program: what to run; the same object whenever the same is run again.
+            program: the program; equal programs are the same object.
             arrays: host arrays with the specs of its inputs.
 
         Returns:
-            A future of its results, tensors or host arrays.
+            A future of its results, as tensors or host arrays.
         """
 
 
 @dataclass(frozen=True)
 class SliceTask:
-    """A program, the arrays that it takes, and the regions of the outputs that its results are added to."""
+    """A program, its arguments, and the regions of the outputs that its results are added to."""
 
     program: Program
     arrays: list[Any]
     regions: list[tuple[slice, ...]]
 
     def read(self, found: Sequence[Any]) -> list[tuple[int, tuple[slice, ...], Any]]:
-        """For each output its number, a region of it, and what is added there."""
+        """For each output, its index, a region of it, and the array to add there."""
         return [(k, region, np.asarray(x)) for k, (region, x) in enumerate(zip(self.regions, found, strict=True))]
 
 
@@ -59,10 +59,10 @@ class SliceLoop:
 
     Attributes:
         compute: the outputs of one slice, from its parts of the arrays.
-        like: a spec with the dtype and the place of the arrays.
+        like: a spec with the dtype and device of the arrays.
         operands: labels of the arrays.
         results: labels of the outputs.
-        labels: those that are sliced.
+        labels: the sliced labels.
     """
 
     compute: Callable[[Sequence[Any]], Sequence[Any]]
@@ -75,8 +75,8 @@ class SliceLoop:
         """The program for arrays with the given extents, by label.
 
         Args:
-            extents: those of the arrays.
-            groups: for slices with the same extents of `labels` these, and how many slices there are.
+            extents: extents of the arrays.
+            groups: for slices with the same extents of `labels`, these extents and the number of slices.
         """
 
         def run(*given: Any) -> tuple[Any, ...]:
@@ -99,7 +99,7 @@ class SliceLoop:
     def _add(
         self, arrays: Sequence[Any], table: Any, extents: Extents, small: Sequence[int], k: Any, outs: Sequence[Any]
     ) -> list[Any]:
-        """The outputs after the slice in row `k` of the table, which has the extents `small`."""
+        """The outputs after adding the slice in row `k` of the table, with the extents `small`."""
         row = catalog.convert(k, dtype=INDEX) if hasattr(k, "spec") else _index(k)
         begins = {
             x: catalog.reshape(catalog.dynamic_slice(table, row, _index(a), sizes=(1, 1)), shape=())
@@ -107,7 +107,7 @@ class SliceLoop:
         }
 
         def starts(t: Numbers) -> list[Any] | None:
-            """Where the slice begins in an array with the labels `t`, ``None`` where it is all of it."""
+            """Start indices of the slice in an array with labels `t`, ``None`` if it is the whole array."""
             return None if all(extents[x] == small[x] for x in t) else [begins.get(x, _index(0)) for x in t]
 
         def part(x: Any, t: Numbers) -> Any:

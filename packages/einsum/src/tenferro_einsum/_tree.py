@@ -1,7 +1,7 @@
-"""The structure of a contraction apart from its numbers: numbered labels, and the steps in which operands are joined.
+"""The structure of a contraction: numbered labels, and the steps that contract operands.
 
-Values are numbered as in `ContractionIR`: operands first, then the result of each step. Steps take values by number; a
-path, in the convention of NumPy and opt_einsum, takes them by their position among those that are left.
+Values are numbered as in `ContractionIR`: operands first, then the result of each step. Steps refer to values by
+number; a path, in the convention of NumPy and opt_einsum, by position among the remaining values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Path = tuple[Numbers, ...]
 Sliced = tuple[tuple[int, int], ...]
 
 TREES: BoundedCache[Any, ContractionIR] = BoundedCache("tenferro_einsum: trees", 1024, recency=False)
-"""Contractions whose extents are all 1, by labels and steps: for what does not depend on extents."""
+"""Contractions with all extents 1, by labels and steps, for properties that do not depend on extents."""
 
 _NOMINAL = np.dtype("float64")
 
@@ -39,12 +39,12 @@ def structure(inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) 
 
 
 def with_extents(tree: ContractionIR, dtype: np.dtype[Any], extents: Sequence[DimLike]) -> ContractionIR:
-    """The contraction of a structure for given numbers (for symbolic sizes, where only counting is asked for)."""
+    """The contraction of a structure with given extents (symbolic only for counting operations)."""
     return tree.resized(dtype, tuple(extents))  # type: ignore[arg-type]
 
 
 def extents_by_label(inputs: Steps, shapes: Sequence[tuple[DimLike, ...]]) -> list[DimLike]:
-    """The extent of each numbered label, as the operand says that has it first."""
+    """The extent of each numbered label, from the first operand that has it."""
     found: dict[int, DimLike] = {}
     for labels, shape in zip(inputs, shapes, strict=True):
         for label, d in zip(labels, shape, strict=True):
@@ -53,14 +53,14 @@ def extents_by_label(inputs: Steps, shapes: Sequence[tuple[DimLike, ...]]) -> li
 
 
 def numbered(inputs: Sequence[Sequence[Hashable]], output: Sequence[Hashable]) -> tuple[Steps, Numbers]:
-    """Labels replaced by numbers, in the order in which they first occur."""
+    """Labels replaced by numbers, in order of first occurrence."""
     number: dict[Hashable, int] = {}
     terms = tuple([tuple([number.setdefault(x, len(number)) for x in labels]) for labels in inputs])
     return terms, tuple([number[x] for x in output])
 
 
 def joins(path: Path, operands: int) -> Steps:
-    """A path as joins of two by number; larger steps go left to right, steps of one operand are left out."""
+    """A path as pairs of value numbers; larger steps run left to right, steps of one operand are dropped."""
     live = list(range(operands))
     pairs: list[tuple[int, int]] = []
     for step in path:
@@ -101,9 +101,9 @@ def checked_path(path: Any, operands: int) -> Path:
 
 
 def folded(tree: Any, make: Callable[[list[Any]], Any]) -> Any:
-    """Fold nested sequences: `make` is called with the leaves of each and the results of the sequences inside it.
+    """Fold nested sequences: call `make` on each with its leaves and the results of its inner sequences.
 
-    Trees over a chain of operands are deeper than Python's stack.
+    Not recursive, because trees over a chain of operands are deeper than Python's stack.
 
     >>> folded([0, [1, [2, 3]]], tuple)
     (0, (1, (2, 3)))
@@ -125,7 +125,7 @@ def folded(tree: Any, make: Callable[[list[Any]], Any]) -> Any:
 
 
 def path_of(pairs: Steps, operands: int) -> Path:
-    """Joins of two by number as a path of positions."""
+    """Pairs of value numbers as a path of positions."""
     live = list(range(operands))
     path = []
     for number, pair in enumerate(pairs):
@@ -138,7 +138,7 @@ def path_of(pairs: Steps, operands: int) -> Path:
 
 
 def reduced_first(inputs: Steps, output: Numbers, pairs: Steps) -> Steps:
-    """Steps with one of its own for each operand that has labels which nothing else needs: these are summed at once."""
+    """Steps that first sum, for each operand, the labels that nothing else needs."""
     if not pairs:
         return pairs
     need = Counter(x for labels in inputs for x in {*labels}) + Counter(output)

@@ -18,23 +18,23 @@ from tenferro_einsum._task_programs import ProgramExecutor
 from tenferro_runtime.extension import ArgumentError, TenferroError
 
 Sent = tuple[Future[Any], Callable[[Any], list[Any]]]
-"""The future of a task, and what makes the task's results of its outcome."""
+"""The future of a task, and a function that converts its outcome to the task's results."""
 
 
 class WorkerError(TenferroError, RuntimeError):
-    """A part of a contraction failed on its workers more often than was allowed."""
+    """A part of a contraction failed on its workers more often than allowed."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Where parts of contractions run.
+    """The executor of parts of contractions, and its options.
 
     Attributes:
-        make: gives the executor; called again where that one is broken.
-        own: whether `make` makes a new one each time, which is shut down in the end.
-        tasks: number of tasks that the slices or branches of one contraction are dealt to at most.
-        retries: how often a task that failed is sent again.
-        timeout: seconds without a finished task after which the executor counts as broken, ``None`` for any time.
+        make: returns the executor; called again if that one is broken.
+        own: whether `make` creates a new executor each time, which is shut down at the end.
+        tasks: maximum number of tasks for the slices or branches of one contraction.
+        retries: maximum number of retries of a failed task.
+        timeout: seconds without a finished task after which the executor counts as broken; ``None`` for no limit.
         progress: as for a search, with the number of finished tasks instead of the cost.
     """
 
@@ -58,27 +58,28 @@ def run_on(
     timeout: float | None = None,
     progress: bool | Progress = False,
 ) -> Iterator[None]:
-    """Within this block, parts of contractions and of their gradients run on an executor.
+    """Context manager: parts of contractions and of their gradients run on an executor.
 
-    A contraction with a `memory_budget` is done in slices where these are needed. One without is done in branches,
-    parts of its tree that have no value in common, where it has large ones; their results come back, and the rest is
-    done here. An exception in this process, of `progress` or by an interrupt, cancels the tasks that have not begun.
+    A contraction with a `memory_budget` runs its slices there. One without runs its large branches, disjoint parts of
+    its tree; their results are returned, and the rest runs in this process. An exception in this process, from
+    `progress` or by an interrupt, cancels the tasks that have not started.
 
     Args:
         executor: a `concurrent.futures.Executor`, such as a process pool, ``dask.distributed.Client().get_executor()``,
-            ``mpi4py.futures.MPIPoolExecutor()`` or ``tenferro_xla.XlaWorkers()``, which takes programs; or a function
-            that makes one, which is called once more where the executor is broken by a process that died, or silent.
-        tasks: number of tasks that the slices of one contraction are dealt to; each sends its operands once.
-        retries: how often a task that failed, with its worker or by itself, is sent again.
-        timeout: seconds without a finished task after which the workers count as lost. Without it a task may take any
-            time, and workers that are gone without a word are waited for.
-        progress: ``True`` for a bar, or a function of the part that is done and the number of finished tasks.
+            ``mpi4py.futures.MPIPoolExecutor()`` or ``tenferro_xla.XlaWorkers()``, which runs programs; or a function
+            that creates one, called again if the executor breaks or stops responding.
+        tasks: maximum number of tasks for one contraction; each task receives its operands once.
+        retries: maximum number of retries of a failed task.
+        timeout: seconds without a finished task after which the workers count as lost; by default no limit.
+        progress: ``True`` for a bar, or a function of the finished fraction and the number of finished tasks.
+
+    Returns:
+        A context manager.
 
     Raises:
-        ArgumentError: `executor` is none and makes none, `tasks`, `retries` or `timeout` are too small or no numbers,
-            or `progress` is neither a bool nor a function.
-        WorkerError: a contraction in the block has a task that failed more often than `retries` allows, or whose
-            executor is broken, silent or shut down and cannot be made again.
+        ArgumentError: `executor` is not an executor and does not create one, or another argument is out of range.
+        WorkerError: a task failed more often than `retries` allows, or its executor is broken, unresponsive or shut
+            down and cannot be created again; raised by the contraction.
 
     >>> import numpy as np
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -94,7 +95,7 @@ def run_on(
         )
     if timeout is not None and not (isinstance(timeout, Real) and timeout > 0):
         raise ArgumentError(
-            f"run_on takes timeout as a positive number of seconds, got {timeout!r}; None waits for any time"
+            f"run_on takes timeout as a positive number of seconds, got {timeout!r}; None sets no limit"
         )
     require_progress("run_on", progress)
     own = not hasattr(executor, "submit")
@@ -110,9 +111,9 @@ def run_on(
 
 
 def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequence[Any]) -> Generator[Any]:
-    """The results of ``work(job, numbers, arrays)`` for the numbers below `count`, in their order.
+    """The results of ``work(job, numbers, arrays)`` for the numbers below `count`, in order.
 
-    Without workers they are done here, one by one.
+    Without workers they run in this process, one by one.
     """
     workers = _ACTIVE.get()
     if workers is None or count < 2:
@@ -132,7 +133,7 @@ def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequ
 def each_job(
     work: Callable[..., list[Any]], workers: Workers, jobs: Sequence[tuple[Any, Sequence[Any]]]
 ) -> list[list[Any]]:
-    """The results of ``work(job, (0,), arrays)`` for each job and its arrays, in their order."""
+    """The results of ``work(job, (0,), arrays)`` for each job and its arrays, in order."""
     names = [f"branch {t} of {len(jobs)}" for t in range(len(jobs))]
     send = lambda executor, t: _sent(executor, work, jobs[t][0], range(1), jobs[t][1])
     with closing(_results(workers, send, names)) as results:
@@ -161,21 +162,21 @@ def _results(workers: Workers, send: Callable[[Executor, int], Sent], names: Seq
         run.close()
 
 
-_PART = 0.5
-"""Seconds of one part of a wait, after which interrupts are seen."""
+_POLL_INTERVAL = 0.5
+"""Seconds between checks for interrupts while waiting."""
 
 
 class _Silence(BrokenExecutor):
-    """No task has finished for too long."""
+    """Raised if no task has finished within the timeout."""
 
 
 class _TaskRun:
-    """The tasks of one contraction: sent, sent again where they failed, cancelled where the rest is not wanted.
+    """The tasks of one contraction: submits them, retries failures, and cancels the rest on errors.
 
     Args:
-        workers: where they run.
-        send: sends the task of a number.
-        names: what each task does, for errors.
+        workers: the executor and its options.
+        send: submits the task with a given index.
+        names: descriptions of the tasks, for errors.
     """
 
     def __init__(self, workers: Workers, send: Callable[[Executor, int], Sent], names: Sequence[str]) -> None:
@@ -197,7 +198,7 @@ class _TaskRun:
             except _Silence as silence:
                 self._again(min(self.pending.values()), silence)
                 continue
-            if future not in self.pending:  # sent again, with all others of a broken executor
+            if future not in self.pending:  # resubmitted, with all others of a broken executor
                 continue
             t = self.pending.pop(future)
             cause = CancelledError("somebody cancelled it") if future.cancelled() else future.exception()
@@ -212,19 +213,19 @@ class _TaskRun:
                 following += 1
 
     def _next(self) -> Future[Any]:
-        """The next future that has ended.
+        """The next finished future.
 
-        The wait is in short parts: an interrupt that arrives in another thread, or just before this one falls asleep,
-        does not end it.
+        Waits in short intervals, because an interrupt that arrives in another thread, or just before the wait, does
+        not end it.
         """
         timeout = self.workers.timeout
         end = inf if timeout is None else monotonic() + timeout
         while True:
             left = end - monotonic()
             try:
-                return self.ended.get(timeout=max(0.0, min(left, _PART)))
+                return self.ended.get(timeout=max(0.0, min(left, _POLL_INTERVAL)))
             except Empty:
-                if left <= _PART:
+                if left <= _POLL_INTERVAL:
                     raise _Silence(f"no task has ended for {timeout:g} seconds") from None
 
     def _submit(self, t: int) -> None:
@@ -234,22 +235,22 @@ class _TaskRun:
             self._again(t, cause)
         except RuntimeError as cause:
             raise WorkerError(
-                f"the executor does not take task {t} of {len(self.names)}, {self.names[t]}: {cause}; let run_on end "
-                "before the executor is shut down",
+                f"the executor refused task {t} of {len(self.names)}, {self.names[t]}: {cause}; leave the block of "
+                "run_on before the executor is shut down",
                 task=t,
             ) from cause
         else:
             if future in self.pending:
                 raise WorkerError(
-                    f"the executor gave one future for two tasks, {self.names[self.pending[future]]} and "
-                    f"{self.names[t]}; its submit must make one for each call",
+                    f"the executor returned the same future for two tasks, {self.names[self.pending[future]]} and "
+                    f"{self.names[t]}; its submit must return a new one for each call",
                     task=t,
                 )
             self.pending[future] = t
-            future.add_done_callback(self.ended.put)  # unlike `wait`, it is called for cancelled ones, too
+            future.add_done_callback(self.ended.put)  # unlike `wait`, also called for cancelled futures
 
     def _again(self, t: int, cause: BaseException) -> None:
-        """Send a task again; where the executor is broken, all that are not done, to a new one."""
+        """Resubmit a task; if the executor is broken, resubmit all unfinished tasks to a new one."""
         if isinstance(cause, TenferroError):
             raise cause
         self.failures[t] += 1
@@ -269,11 +270,11 @@ class _TaskRun:
     def _given_up(self, t: int, cause: BaseException) -> WorkerError:
         again = ", ".join([f"{self.names[k]} {n} time(s)" for k, n in enumerate(self.failures) if n and k != t])
         what = (
-            f"task {t} of {len(self.names)}, {self.names[t]}, failed {self.failures[t]} time(s), at last with "
+            f"task {t} of {len(self.names)}, {self.names[t]}, failed {self.failures[t]} time(s), most recently with "
             f"{type(cause).__name__.lstrip('_')}: {cause}{'; failed before: ' + again if again else ''}"
         )
         if isinstance(cause, BrokenExecutor) and not self.workers.own:
-            what += "; pass run_on a function that makes executors, so that the rest can go on in a new one"
+            what += "; pass run_on a function that creates executors, so that the rest can continue in a new one"
         else:
             what += "; see the worker's log, or allow more with retries="
         return WorkerError(what, task=t, failures=self.failures[t])
@@ -284,7 +285,7 @@ class _TaskRun:
         self.pending.clear()
 
     def close(self) -> None:
-        """Cancel what has not begun."""
+        """Cancel the tasks that have not started."""
         self._cancel()
         if self.workers.own:
             self.executor.shutdown(wait=False, cancel_futures=True)
