@@ -10,7 +10,7 @@ import tenferro_runtime as tr
 from markup_pages import alone, page
 from tenferro_ad import grad
 from tenferro_runtime.inspection import plan_memory
-from tenferro_runtime.reports import Block, MemoryTimeline
+from tenferro_runtime.reports import MemoryBlock, MemoryTimeline
 from tenferro_runtime.running._execute import lowered
 
 X = np.linspace(0.1, 1.0, 100).reshape(10, 10)
@@ -56,7 +56,7 @@ def test_the_memory_inside_of_a_loop_belongs_to_its_lines() -> None:
 
 
 def test_blocks_are_drawn_on_top_of_each_other() -> None:
-    blocks = (Block("a.py:1", 0, 2, 100), Block("b.py:2", 1, 1, 50), Block("", 2, 3, 30))
+    blocks = (MemoryBlock("a.py:1", 0, 2, 100), MemoryBlock("b.py:2", 1, 1, 50), MemoryBlock("", 2, 3, 30))
     timeline = MemoryTimeline(("p", "q", "r"), blocks)
     assert timeline.alive == (100, 150, 130) and timeline.peak_step == 1
     found = alone(timeline._repr_html_())
@@ -67,7 +67,7 @@ def test_blocks_are_drawn_on_top_of_each_other() -> None:
 
 
 def test_many_lines_share_a_colour() -> None:
-    blocks = tuple([Block(f"a.py:{i}", i, 1000, 10 + i) for i in range(300)])
+    blocks = tuple([MemoryBlock(f"a.py:{i}", i, 1000, 10 + i) for i in range(300)])
     timeline = MemoryTimeline(("p",) * 300, blocks)
     html = timeline._repr_html_()
     assert len(html) < 120_000 and sum("data-line" in a and t == "path" for t, a in alone(html).seen) == 7

@@ -7,7 +7,7 @@ from tenferro_runtime.costs._storage import nbytes
 from tenferro_runtime.inspection._bodies import programs_inside
 from tenferro_runtime.inspection._explain import name_of
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.reports import Block, MemoryTimeline
+from tenferro_runtime.reports import MemoryBlock, MemoryTimeline
 from tenferro_runtime.running._execute import lowered
 
 
@@ -16,26 +16,28 @@ def memory_timeline(program: Program, memory: MemoryPlan) -> MemoryTimeline:
     return MemoryTimeline(tuple([name_of(eq) for eq in program.equations]), tuple(_blocks(program, memory)))
 
 
-def _blocks(program: Program, memory: MemoryPlan) -> list[Block]:
+def _blocks(program: Program, memory: MemoryPlan) -> list[MemoryBlock]:
     found = []
     for i, (eq, cost) in enumerate(zip(program.equations, memory.costs, strict=True)):
         for v in eq.results:
             if v in memory.last and v not in memory.victims:  # it owns its memory
-                found.append(Block(eq.where, i, memory.last[v], _known(nbytes(program.specs[v]))))
+                found.append(MemoryBlock(eq.where, i, memory.last[v], _known(nbytes(program.specs[v]))))
         found += _workspace(eq, i, _known(cost.workspace))
     return [b for b in found if b.nbytes]
 
 
-def _workspace(eq: Equation, step: int, needed: int) -> list[Block]:
+def _workspace(eq: Equation, step: int, needed: int) -> list[MemoryBlock]:
     """What a step needs for itself: of a loop or a call, what is alive at the peak of a program inside of it."""
-    found: list[Block] = []
+    found: list[MemoryBlock] = []
     for inside in programs_inside(eq) if needed else ():
         program = lowered(inside.program)
         inner = memory_timeline(program, plan_memory(program, inside.donated))
         if sum([b.nbytes for b in found]) < max(inner.alive, default=0):
             peak = inner.peak_step
-            found = [Block(b.line or eq.where, step, step, b.nbytes) for b in inner.blocks if b.step <= peak <= b.last]
-    return [*found, Block(eq.where, step, step, max(0, needed - sum([b.nbytes for b in found])))]
+            found = [
+                MemoryBlock(b.line or eq.where, step, step, b.nbytes) for b in inner.blocks if b.step <= peak <= b.last
+            ]
+    return [*found, MemoryBlock(eq.where, step, step, max(0, needed - sum([b.nbytes for b in found])))]
 
 
 def _known(n: object) -> int:

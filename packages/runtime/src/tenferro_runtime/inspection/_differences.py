@@ -28,7 +28,7 @@ MORE: Final = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepWork:
     """A primitive of a program: a step, or a part of a fused one.
 
     Attributes:
@@ -92,16 +92,16 @@ def differences(old: Side, new: Side) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda d: -d.ms))
 
 
-def _work(steps: Sequence[StepTime], depth: int, times: int) -> Iterator[Work]:
+def _work(steps: Sequence[StepTime], depth: int, times: int) -> Iterator[StepWork]:
     for s in steps:
         names = s.cost.parts or (s.cost.primitive,)
         for name in names:
-            yield Work(name, depth, s.cost, times * s.ms / len(names), times, len(names))
+            yield StepWork(name, depth, s.cost, times * s.ms / len(names), times, len(names))
         for body in s.bodies:
             yield from _inside(body, depth + 1, times)
 
 
-def _inside(body: BodyTime, depth: int, times: int) -> Iterator[Work]:
+def _inside(body: BodyTime, depth: int, times: int) -> Iterator[StepWork]:
     yield from _work(body.steps, depth, times * body.times)
 
 
@@ -145,7 +145,7 @@ def _transfers(old: Side, new: Side) -> Iterator[Difference]:
         yield Difference("transfer", f"{moved}, of {readable(new.moved_bytes, 'B')}{at}", ms)
 
 
-def _wider(both: Sequence[tuple[Work, Work]]) -> Iterator[Difference]:
+def _wider(both: Sequence[tuple[StepWork, StepWork]]) -> Iterator[Difference]:
     """Steps whose results have another dtype, and more bytes for it."""
     changed = [(a, b) for a, b in both if a.dtypes != b.dtypes and b.bytes > a.bytes]
     if changed:
@@ -159,7 +159,7 @@ def _wider(both: Sequence[tuple[Work, Work]]) -> Iterator[Difference]:
         yield Difference("dtype", text, sum([y.ms - x.ms for x, y in changed]))
 
 
-def _contractions(theirs: Sequence[Work], ours: Sequence[Work]) -> Iterator[Difference]:
+def _contractions(theirs: Sequence[StepWork], ours: Sequence[StepWork]) -> Iterator[Difference]:
     """Contractions and other steps, where they compute more."""
     for kind, what in (("contraction", "contractions"), ("operations", "steps")):
         a, b = ([w for w in side if (w.name in CONTRACTIONS) == (kind == "contraction")] for side in (theirs, ours))
@@ -174,7 +174,7 @@ def _contractions(theirs: Sequence[Work], ours: Sequence[Work]) -> Iterator[Diff
             yield Difference(kind, text, sum([w.ms for w in b]) - sum([w.ms for w in a]))
 
 
-def _fusions(old: Side, new: Side, both: Sequence[tuple[Work, Work]]) -> Iterator[Difference]:
+def _fusions(old: Side, new: Side, both: Sequence[tuple[StepWork, StepWork]]) -> Iterator[Difference]:
     if old.nests is not None and new.nests is not None:
         if new.nests > old.nests:
             text = f"passes over memory in {new.nests} loop nests instead of {old.nests}: fewer steps are fused"
@@ -188,10 +188,10 @@ def _fusions(old: Side, new: Side, both: Sequence[tuple[Work, Work]]) -> Iterato
         yield Difference("fusion", text, sum([b.ms - a.ms for a, b in lost]))
 
 
-def _added(added: Sequence[Work], both: Sequence[tuple[Work, Work]]) -> Iterator[Difference]:
+def _added(added: Sequence[StepWork], both: Sequence[tuple[StepWork, StepWork]]) -> Iterator[Difference]:
     """Steps that only one has, by what they do."""
     copies = [b for a, b in both if b.name in MOVES and not a.bytes and b.bytes and not b.fused]
-    kinds: dict[str, list[Work]] = {"copy": copies} if copies else {}
+    kinds: dict[str, list[StepWork]] = {"copy": copies} if copies else {}
     for w in added:
         if w.name in CALLBACKS:
             kinds.setdefault("callback", []).append(w)

@@ -6,14 +6,14 @@ from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
 from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._library import LibraryFiles
 from tenferro_runtime.reports._loop_nests import LoopNests
-from tenferro_runtime.reports._memory import Block, MemoryTimeline
+from tenferro_runtime.reports._memory import MemoryBlock, MemoryTimeline
 from tenferro_runtime.reports._table import aligned, readable, text_card
 from tenferro_runtime.reports._time import BodyTime, Profile, StepTime
 from tenferro_runtime.reports._transfers import TransferRow, Transfers
 
 __all__ = [
     "BadStep",
-    "Block",
+    "MemoryBlock",
     "BodyCost",
     "BodyTime",
     "Comparison",

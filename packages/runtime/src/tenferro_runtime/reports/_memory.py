@@ -38,7 +38,7 @@ HUES: Final = ("blue", "orange", "green", "sky", "red", "purple", "grey")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     """Memory that a step allocates.
 
     Attributes:
@@ -64,7 +64,7 @@ class MemoryTimeline(Tabular):
     """
 
     steps: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[MemoryBlock, ...]
 
     @property
     def alive(self) -> tuple[int, ...]:
@@ -189,7 +189,7 @@ class MemoryTimeline(Tabular):
         return found
 
 
-def _alive(blocks: Sequence[Block], count: int) -> list[int]:
+def _alive(blocks: Sequence[MemoryBlock], count: int) -> list[int]:
     """Bytes alive at each of so many steps."""
     change = [0] * (count + 1)
     for b in blocks:
