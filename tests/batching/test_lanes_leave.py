@@ -10,7 +10,7 @@ import pytest
 
 import tenferro_ad as ad
 import tenferro_runtime as tr
-from tenferro_runtime.batching._groups import ROUNDS
+from tenferro_runtime.batching._groups import MAX_JOINT_STEPS
 
 Ways = pytest.mark.parametrize("way", [lambda f: f, tr.compile], ids=["eager", "compiled"])
 
@@ -34,7 +34,7 @@ def test_a_branch_that_never_ends_is_not_run_on_lanes_that_do_not_take_it(way: A
 
 
 @Ways
-@pytest.mark.parametrize("steps", [3, ROUNDS - 1, ROUNDS, ROUNDS + 1, 4 * ROUNDS])
+@pytest.mark.parametrize("steps", [3, MAX_JOINT_STEPS - 1, MAX_JOINT_STEPS, MAX_JOINT_STEPS + 1, 4 * MAX_JOINT_STEPS])
 def test_every_lane_makes_its_own_number_of_steps(way: Any, steps: int) -> None:
     def f(n: Any, x: Any) -> Any:
         return tr.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, tr.sin(c[1]) + x), (0, x))[1]

@@ -167,7 +167,7 @@ def test_random_plans_obey_the_law_and_every_dropped_wait_is_seen(seed):
         for flag in ("signal", "event"):
             if getattr(step, flag):
                 setattr(step, flag, False)
-                with pytest.raises(PlanError, match="gives no signal" if flag == "signal" else "records no event"):
+                with pytest.raises(PlanError, match="sends no signal" if flag == "signal" else "records no event"):
                     verify(plan)
                 setattr(step, flag, True)
         for v in step.frees:

@@ -205,7 +205,7 @@ BAD = {
     "a float index": (lambda x: tr.switch(x[0], [tr.sin, tr.cos], x), ArgumentError, "takes one integer as index"),
     "no branches": (lambda x: tr.switch(0, [], x), ArgumentError, "at least one branch"),
     "a condition of many": (
-        lambda x: tr.while_loop(lambda c: c > 0, lambda c: c - 1, x), ArgumentError, "gives a single element",
+        lambda x: tr.while_loop(lambda c: c > 0, lambda c: c - 1, x), ArgumentError, "must return a single element",
     ),
     "a bound below 0": (
         lambda x: tr.while_loop(lambda c: c > 0, lambda c: c - 1, x, max_steps=-1), ArgumentError, "at least 0",

@@ -1,7 +1,7 @@
-"""Batching: a function, an operation or a program of one lane as one of all lanes of a batch.
+"""Batching: makes a function, an operation or a program of one lane one of all lanes of a batch.
 
-`vmap` makes values whose operations act on all lanes; what they do is the batching rule of each primitive. Rules are
-registered with ``registry.batching(primitive, rule)``; `on_stacks` and `shifting` make those of common kinds.
+`vmap` creates values whose operations act on all lanes by the batching rule of each primitive. Rules are registered
+with ``registry.batching(primitive, rule)``; `on_stacks` and `shifting` return rules of common kinds.
 """
 
 from tenferro_runtime.batching._batched import Batched

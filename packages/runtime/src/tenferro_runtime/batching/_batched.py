@@ -1,7 +1,7 @@
 """`Batched`: one value for each lane of a batch, with the spec of a single lane.
 
-Inside is an array of a lower level with one more axis, the leading one, along which the lanes lie. An operation on such
-values is the batching rule of its primitive, applied to the arrays inside.
+The value inside is an array of a lower level with an additional leading axis for the lanes. An operation on such values
+applies the batching rule of its primitive to the arrays inside.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _new = object.__new__
 
 
 class Batched(LanesBase, Array):
-    """The values of all lanes of a batch, which operations see as one.
+    """The values of all lanes of a batch, which operations treat as one value.
 
     Attributes:
-        value: the array inside; its leading axis is that of the lanes.
+        value: the array inside; the leading axis enumerates the lanes.
         spec: the spec of one lane.
         level: level of the batch that it belongs to.
     """
@@ -55,13 +55,13 @@ class Batched(LanesBase, Array):
     def _refuse(self, asked: str, fix: str) -> NoReturn:
         raise TracingError(
             f"{asked}{here()}: this {self.spec!r} is one lane of a batch of {self.value.spec.shape[0]} under vmap, and "
-            f"the lanes need not agree; {fix}",
+            f"the lanes may differ; {fix}",
             spec=repr(self.spec),
         )
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         self._refuse(
-            "an extent was asked for that depends on data",
+            "a data-dependent extent was asked for",
             "keep the full extent and mask with where(), or map this step over the lanes with map()",
         )
 
@@ -72,7 +72,17 @@ class Batched(LanesBase, Array):
         self._refuse("a NumPy array was asked for", "compute with tenferro functions instead of NumPy's")
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Not available: the lanes have no array of their own."""
+        """Not available: a lane has no array of its own.
+
+        Args:
+            args: ignored.
+
+        Returns:
+            Nothing.
+
+        Raises:
+            TracingError: always.
+        """
         self._refuse("a NumPy array was asked for", "return the value and convert it outside")
 
     def __dlpack__(self, **kwargs: Any) -> Any:
@@ -81,8 +91,8 @@ class Batched(LanesBase, Array):
     def __bool__(self) -> bool:
         self._refuse(
             "a truth value was asked for (by if, while, and, or, not, assert)",
-            "use where() to choose between values, and cond() or while_loop() to branch or loop: each lane goes its "
-            "own way there",
+            "use where() to choose between values, and cond() or while_loop() to branch or loop: each lane takes its "
+            "own branch",
         )
 
     def __int__(self) -> int:
@@ -98,11 +108,11 @@ class Batched(LanesBase, Array):
         self._refuse("an integer was asked for (by range(), indexing a list, or a shape)", "index an array of tenferro")
 
     def item(self) -> Any:
-        """Not available: the lanes need not agree."""
+        """Not available: the lanes may differ."""
         self._refuse("item() was asked for", "return the value and look at it outside")
 
     def tolist(self) -> Any:
-        """Not available: the lanes need not agree."""
+        """Not available: the lanes may differ."""
         self._refuse("tolist() was asked for", "return the value and look at it outside")
 
     def __repr__(self) -> str:
@@ -113,7 +123,7 @@ class Batched(LanesBase, Array):
 
 
 def batched(value: Any, level: int) -> Batched:
-    """A value whose leading axis is that of the lanes."""
+    """A value whose leading axis enumerates the lanes."""
     z = _new(Batched)
     z.value, z.spec, z.level = value, lane_of(value.spec), level
     return z
@@ -166,6 +176,6 @@ def _wrapped(x: Any, level: int) -> Any:
 
 
 def _with_rank(value: Any, rank: int) -> Any:
-    """Lanes whose axes are aligned with those of others at the right, behind the axis of the lanes."""
+    """Insert axes of extent 1 after the lane axis, so that the remaining axes broadcast."""
     size, *shape = value.spec.shape
     return catalog.reshape(value, shape=(size, *(1,) * (rank - len(shape)), *shape))

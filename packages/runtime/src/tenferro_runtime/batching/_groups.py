@@ -1,7 +1,7 @@
-"""Lanes that go the same way, together: branches and loops on values that are known.
+"""Branches and loops on concrete lanes: lanes that take the same branch are computed together.
 
-The lanes of a branch are taken out of the batch, go through it at once, and are put back; those that have left a loop
-are in its steps no more.
+The lanes of a branch are gathered from the batch, computed at once, and scattered back; lanes that have left a loop do
+not take part in its further steps.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tenferro_tensor import Op, catalog, next_level
 from tenferro_tensor.functions import asarray, concat
 from tenferro_tensor.operands import own
 
-ROUNDS: Final = 64
-"""Steps that the lanes of a loop make together; those that go on after them do so one by one, in native code."""
+MAX_JOINT_STEPS: Final = 64
+"""Number of steps that the lanes of a loop run together; lanes that continue run one by one, in native code."""
 
 
 def by_branch(index: Any, branches: Sequence[Program], size: int, values: Values, batched: Flags) -> list[Any]:
-    """Each branch on the lanes that choose it; the results have the axis of the lanes.
+    """Run each branch on the lanes that choose it; the results have a lane axis.
 
     Args:
-        index: which branch each lane takes, known.
+        index: the branch of each lane, concrete.
         branches: programs of one lane.
         size: the number of lanes, at least 1.
         values: the operands of the branches.
-        batched: which of them have the axis of the lanes.
+        batched: which of them have a lane axis.
     """
     chosen = np.clip(_known(index).astype(np.int64), 0, len(branches) - 1)
     groups = [(branch, np.flatnonzero(chosen == k)) for k, branch in enumerate(branches)]
@@ -42,13 +42,13 @@ def by_branch(index: Any, branches: Sequence[Program], size: int, values: Values
 
 
 def by_rounds(op: Op, size: int, values: Values, batched: Flags) -> list[Any] | None:
-    """Steps of a loop on the lanes that go on, which become fewer; ``None`` where the condition is not known.
+    """Run a loop on the lanes that continue; ``None`` if the condition is not concrete.
 
     Args:
         op: the loop.
         size: the number of lanes, at least 1.
         values: the operands.
-        batched: which of them have the axis of the lanes.
+        batched: which of them have a lane axis.
     """
     cond, body, consts, max_steps = (op.params[name] for name in ("cond", "body", "consts", "max_steps"))
     flags = (*batched[:consts], *[True] * (len(values) - consts))
@@ -66,7 +66,7 @@ def by_rounds(op: Op, size: int, values: Values, batched: Flags) -> list[Any] | 
             done.append((there[~stays], _taken(state, flags, np.flatnonzero(~stays), len(there))[consts:]))
             state = tuple(_taken(state, flags, np.flatnonzero(stays), len(there)))
             there = there[stays]
-        if rounds == ROUNDS and len(there):
+        if rounds == MAX_JOINT_STEPS and len(there):
             rest = op.primitive.op(**{**op.params, "max_steps": left})
             done.append((there, list(lane_by_lane(rest, len(there), state, flags))))
             break
@@ -81,7 +81,7 @@ def _known(x: Any) -> Any:
 
 
 def _run(program: Program, size: int, values: Sequence[Any], flags: Flags) -> list[Any]:
-    """A program of one lane on a batch; all results get the axis of the lanes."""
+    """Run a program of one lane on a batch; all results have a lane axis."""
     level = next_level()
     inputs = [batched(v, level) if lanes else v for v, lanes in zip(values, flags, strict=True)]
     outs = [asarray(x) for x in interpret(program, inputs)]
@@ -95,7 +95,7 @@ def _taken(values: Sequence[Any], flags: Flags, at: Any, size: int) -> list[Any]
 
 
 def _rows(x: Any, at: Any) -> Any:
-    """The rows of an array at indices that are in range, which `take` would check for each array."""
+    """The rows of an array at indices that are known to be in range."""
     shape = x.spec.shape
     return catalog.gather(
         x,

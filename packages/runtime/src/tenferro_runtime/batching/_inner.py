@@ -1,4 +1,4 @@
-"""What a value is without its batches."""
+"""The value inside batches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from tenferro_runtime.batching._batched import Batched
 def inner_array(x: Any) -> Any:
     """The array of all lanes of all batches that a value belongs to, or the value itself.
 
-    Functions that choose by the kind of their operand, concrete or differentiated or traced, choose under `vmap` what
-    they would choose outside of it.
+    Functions that depend on the kind of their operand (concrete, differentiated or traced) use it to behave under
+    `vmap` as they do outside.
+
+    Args:
+        x: any value.
+
+    Returns:
+        The array.
     """
     while x.__class__ is Batched:
         x = x.value

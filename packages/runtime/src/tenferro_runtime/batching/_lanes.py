@@ -1,7 +1,6 @@
-"""One lane after the other: a loop over the lanes, in which each of them goes its own way.
+"""A loop over the lanes, in which each lane takes its own branches and ends loops at its own step.
 
-So a branch is computed on the lanes that take it and on no other, and a loop ends for each lane where that lane ends
-it. As a native function the loop costs the sum of what the lanes cost.
+A branch is computed only on the lanes that take it. As a native function, the loop costs the sum of the lanes' costs.
 """
 
 from __future__ import annotations
@@ -20,18 +19,27 @@ from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
 BODIES: Final[BoundedCache[Any, Program]] = BoundedCache("tenferro_runtime: operations on one lane", 1024)
-"""Programs of one op by the op, the specs of its operands, and which of them differ between lanes."""
+"""Programs of single ops, by op, specs of operands, and which operands differ between lanes."""
 
 
 def lane_by_lane(op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
     """The outputs of an op for all lanes, by a loop over them.
 
+    Args:
+        op: the op.
+        size: number of lanes.
+        values: the operands.
+        batched: which of them have a lane axis.
+
+    Returns:
+        The outputs, with lane axes.
+
     Raises:
-        UnsupportedError: the op defines a size that depends on data, which would differ between lanes.
+        UnsupportedError: the op defines a data-dependent size, which would differ between lanes.
     """
     if op.primitive is catalog.define_size:
         raise UnsupportedError(
-            f"{op.params['size']} is a size that depends on data, and under vmap it would be another one in each lane; "
+            f"{op.params['size']} is a size that depends on data, and under vmap it would differ between the lanes; "
             "keep the full extent and mask with where(), or take this step out of the mapped function"
         )
     lanes = lane_specs(values, batched)
@@ -60,7 +68,7 @@ def _scan(body: Program, size: DimLike, operands: list[Any], consts: int) -> tup
 
 
 def _body(op: Op, lanes: list[Spec], batched: Flags) -> Program:
-    """The op on one lane: of the operands that all lanes share, then of those that are a lane's own."""
+    """A program of the op on one lane: takes the shared operands, then those of the lane."""
     held = inner_programs(op.params)
     key = ("lane by lane", op, tuple(lanes), batched)
     found: Program | None = held[0].memo.get(key) if held else BODIES.get(key)
@@ -78,7 +86,7 @@ def _body(op: Op, lanes: list[Spec], batched: Flags) -> Program:
 
 
 def _program(body: Program, consts: int) -> Program:
-    """The loop over the lanes as a program for any number of them, which becomes native code."""
+    """The loop over the lanes as a program for any number of lanes, which becomes native code."""
     found: Program | None = body.memo.get("lanes")
     if found is None:
         size = open_number_of_lanes()

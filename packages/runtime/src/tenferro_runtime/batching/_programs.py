@@ -1,4 +1,4 @@
-"""Programs of one lane as programs of all lanes."""
+"""Converts programs of one lane to programs of all lanes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BatchedProgram(NamedTuple):
 
     Attributes:
         program: the program.
-        batched: which of its outputs have the axis of the lanes; the others are the same for all lanes.
+        batched: which of its outputs have a lane axis; the others are the same for all lanes.
     """
 
     program: Program
@@ -42,13 +42,16 @@ class BatchedProgram(NamedTuple):
 
 
 def batched_body(program: Program, batched: Flags, size: DimLike, outputs: Flags | None = None) -> BatchedProgram:
-    """A branch or a body for all lanes, whose sizes are those around it; kept with the program.
+    """A branch or a body for all lanes, which shares the sizes of its surroundings; cached with the program.
 
     Args:
         program: the program of one lane.
-        batched: which of its inputs have the axis of the lanes.
-        size: the number of lanes.
-        outputs: which outputs get the axis of the lanes also where they are the same for all lanes.
+        batched: which of its inputs have a lane axis.
+        size: number of lanes.
+        outputs: which outputs get a lane axis even if they are the same for all lanes.
+
+    Returns:
+        The program of all lanes.
     """
     key = ("batched", batched, key_of(size), outputs)
     found: BatchedProgram | None = program.memo.get(key)
@@ -83,7 +86,14 @@ def _batched(
 
 
 def calling(primitive: ProgramPrimitive) -> BatchingRule:
-    """The rule of a primitive that runs a program: it runs that of all lanes, one for every number of lanes."""
+    """The batching rule of a primitive that runs a program: it runs the program of all lanes.
+
+    Args:
+        primitive: the primitive.
+
+    Returns:
+        The rule.
+    """
 
     def rule(
         size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()

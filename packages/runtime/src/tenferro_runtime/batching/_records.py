@@ -1,9 +1,9 @@
-"""What batching rules are made of: the axis of the lanes in front of all others.
+"""Batching rules and their parts.
 
 A rule is a function ``rule(size, values, batched, **metadata)``. `size` is the number of lanes, `values` are the
-operands, and `batched` says which of them have the axis of the lanes, always the leading one. It returns the output, or
-the tuple of outputs, each with that axis, or wrapped in `Shared` where it is the same for all lanes. Rules are written
-with operations, so that they can be traced and differentiated.
+operands, and `batched` states which of them have a lane axis, always the leading one. It returns the output or the
+tuple of outputs, each with a lane axis, or wrapped in `Shared` if it is the same for all lanes. Rules consist of
+operations, so that they can be traced and differentiated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BatchingRule = Callable[..., Any]
 
 
 class Shared:
-    """A result of a batching rule that is the same in all lanes, hence has no axis for them.
+    """A result of a batching rule that is the same in all lanes and has no lane axis.
 
     Attributes:
         value: the result of one lane.
@@ -39,7 +39,7 @@ _count = count().__next__
 
 
 def open_number_of_lanes() -> Dim:
-    """A size that is the number of lanes of one program, and of no other: a program of lanes may get lanes itself."""
+    """A new size for the number of lanes of one program; batches may be nested."""
     return dim(f"lanes{_count()}")
 
 
@@ -56,26 +56,46 @@ def batch_of(spec: Spec, size: DimLike) -> Spec:
 
 
 def lane_specs(values: Values, batched: Flags) -> list[Spec]:
-    """The specs of operands as one lane has them."""
+    """The specs of operands in one lane."""
     return [lane_of(v.spec) if lanes else v.spec for v, lanes in zip(values, batched, strict=True)]
 
 
 def with_lanes(size: DimLike, value: Any) -> Any:
-    """A value that is the same for all lanes, repeated for each of them."""
+    """Repeat a value that is the same for all lanes.
+
+    Args:
+        size: number of lanes.
+        value: the value.
+
+    Returns:
+        The value with a lane axis.
+    """
     shape = value.spec.shape
     return catalog.broadcast_in_dim(value, shape=(size, *shape), dims=tuple(range(1, len(shape) + 1)))
 
 
 def all_with_lanes(size: DimLike, values: Values, batched: Flags) -> list[Any]:
-    """The operands, all of them with the axis of the lanes."""
+    """Give all operands a lane axis.
+
+    Args:
+        size: number of lanes.
+        values: the operands.
+        batched: which of them have a lane axis already.
+
+    Returns:
+        The operands.
+    """
     return [v if lanes else with_lanes(size, v) for v, lanes in zip(values, batched, strict=True)]
 
 
 def on_stacks(primitive: Primitive) -> BatchingRule:
-    """The rule of a primitive that maps itself over leading axes, which all its operands share, as `inv` does.
+    """The batching rule of a primitive that maps over leading axes shared by all operands, as `inv` does.
 
     Args:
         primitive: the primitive; none of its metadata counts axes from the front.
+
+    Returns:
+        The rule.
     """
 
     def rule(size: DimLike, values: Values, batched: Flags, /, **metadata: Any) -> Any:
@@ -85,11 +105,14 @@ def on_stacks(primitive: Primitive) -> BatchingRule:
 
 
 def shifting(primitive: Primitive, *names: str) -> BatchingRule:
-    """The rule of a primitive whose metadata `names` are axes, counted from the front; those move up by one.
+    """The batching rule of a primitive whose metadata `names` are axes counted from the front, which it increments.
 
     Args:
         primitive: the primitive.
         names: metadata that are an axis or a tuple of axes.
+
+    Returns:
+        The rule.
     """
 
     def rule(size: DimLike, values: Values, batched: Flags, /, **metadata: Any) -> Any:
@@ -100,5 +123,12 @@ def shifting(primitive: Primitive, *names: str) -> BatchingRule:
 
 
 def shifted(axes: Any) -> Any:
-    """An axis, or a tuple of axes, behind the one of the lanes."""
+    """An axis or a tuple of axes after insertion of a lane axis.
+
+    Args:
+        axes: the axes.
+
+    Returns:
+        The axes, incremented by 1.
+    """
     return tuple([a + 1 for a in axes]) if axes.__class__ is tuple else axes + 1

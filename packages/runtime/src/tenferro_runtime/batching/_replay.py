@@ -1,4 +1,4 @@
-"""A batching rule as the operations that it comes to for operands of given specs: written down once, then repeated."""
+"""Batching rules recorded as operations for operands of given specs, and replayed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, TenferroError
 
 TRACE_USES: Final = 3
-"""A rule is written down when it is used for so many times with operands of the same specs."""
+"""A rule is recorded after this many uses with operands of equal specs."""
 
 REPLAYS: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_runtime: batching rules for specs", 4096, recency=False)
-"""By rule, op, flags and specs: the number of uses, then the replay, or the rule where it cannot be written down."""
+"""By rule, op, flags and specs: the number of uses, then the replay, or the rule if it cannot be recorded."""
 
 
 class Replay:
@@ -60,7 +60,7 @@ class Replay:
 
 
 def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
-    """What a rule gives, by the operations that it came to before where the specs are known."""
+    """Apply a rule, by replay if it was recorded for these specs."""
     key = (rule, op, batched, *[v.spec for v in values])
     found = REPLAYS.table.get(key, 0)
     if found.__class__ is Replay:

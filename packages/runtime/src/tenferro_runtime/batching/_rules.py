@@ -1,4 +1,4 @@
-"""Which batching rule serves a primitive."""
+"""Finds the batching rule of a primitive."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def batching_rule(primitive: Primitive) -> BatchingRule | None:
 
 
 def by_expansion(primitive: Primitive) -> bool:
-    """Whether a primitive without a rule is batched by its expansion: not where it has derivatives of its own."""
+    """Whether a primitive without a rule is batched by its expansion, which excludes those with derivative rules."""
     return has_expansion(primitive) and REGISTRY.find("rule", primitive) is None

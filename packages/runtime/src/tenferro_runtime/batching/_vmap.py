@@ -24,27 +24,25 @@ Axis = int | None
 def vmap(
     f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None
 ) -> Callable[P, Any]:
-    """Make a function that applies `f` to every lane of a batch at once.
+    """Vectorize a function: apply it to all lanes of a batch at once.
 
-    Inside of `f` an array has the shape of one lane. What is computed is what a loop over the lanes computes, also
-    where they branch or loop on values of their own: `cond` evaluates a branch on the lanes that take it, and
-    `while_loop` ends for each lane where that lane ends it. It may be put around, and into, every other transform.
+    Inside `f`, an array has the shape of one lane. The result equals that of a loop over the lanes, even if they branch
+    or loop on their own values: `cond` evaluates a branch on the lanes that take it, and `while_loop` ends for each
+    lane at its own step. `vmap` composes with every other transform, inside and outside.
 
     Args:
-        f: a function of arrays in any containers to arrays in any containers.
-        in_axes: the axis of the lanes in each positional argument: an integer for all of them, or a tuple with an
-            entry for each, which is an integer, ``None`` for what is the same in all lanes, or a container of these
-            that stands above the leaves. Keyword arguments have their lanes along axis 0; those without axes are the
-            same in all lanes.
-        out_axes: where the axis of the lanes goes in the results, in the same way; ``None`` for a result that is the
-            same in all lanes.
-        axis_size: the number of lanes, where no argument tells it.
+        f: a function from arrays to arrays, in any containers.
+        in_axes: the lane axis of each positional argument: an integer for all of them, or a tuple with an entry for
+            each, which is an integer, ``None`` for an argument without lanes, or a container of these that matches the
+            upper levels of the argument. The lane axis of keyword arguments is 0; 0-d arrays have no lanes.
+        out_axes: the lane axis of the results, in the same form; ``None`` for a result that is the same in all lanes.
+        axis_size: number of lanes, if it does not follow from an argument.
 
     Returns:
-        A function of the same arguments, each with its axis of lanes.
+        A function of the same arguments, each with its lane axis.
 
     Raises:
-        ArgumentError: the containers do not fit, nothing has lanes, or `out_axes` is ``None`` for a result that
+        ArgumentError: the containers do not match, no argument has lanes, or `out_axes` is ``None`` for a result that
             differs between lanes.
         AxisError: an argument does not have the axis.
         ShapeError: the numbers of lanes differ.
@@ -89,16 +87,16 @@ def vmap(
 
 
 def spread(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Axis]:
-    """An axis for each leaf of a tree, from a tree of axes that may end above its leaves.
+    """An axis for each leaf of a tree, from a prefix tree of axes.
 
     Args:
-        prefix: the axes; ``None`` stands for no axis.
+        prefix: the axes; ``None`` for no axis.
         tree: the structure.
         name: the argument that holds the axes, for errors.
-        what: what has the structure, for errors.
+        what: the object with this structure, for errors.
 
     Raises:
-        ArgumentError: the containers do not fit, or an axis is no integer.
+        ArgumentError: the containers do not match, or an axis is not an integer.
     """
     if prefix is None:
         return [None] * tree.size
@@ -178,7 +176,7 @@ def _result(x: Any, axis: Axis, level: int, size: DimLike) -> Any:
 
 
 def _placed(value: Any, axis: int) -> Any:
-    """An array with the axis of the lanes brought from the front to where `out_axes` says."""
+    """Move the lane axis of an array from the front to the position in `out_axes`."""
     if not axis:
         return value
     if not -value.spec.ndim <= axis < value.spec.ndim:

@@ -1,4 +1,4 @@
-"""Callbacks into Python: `debug_callback`, `debug_print` and `pure_callback`."""
+"""Calls from programs back into Python: `debug_callback`, `debug_print` and `pure_callback`."""
 
 from tenferro_runtime.callbacks._debug import debug_callback, debug_print
 from tenferro_runtime.callbacks._pure import pure_callback

@@ -14,20 +14,19 @@ from tenferro_tensor_core import ArgumentError
 
 
 def debug_callback(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Call a Python function with the values that its arguments have while the program runs.
+    """Call a Python function with the values of its arguments while the program runs.
 
-    In a compiled function, a loop or a branch the call is a step of the program: it takes place each time the program
-    gets there, in the order of the source, whether anything is computed from the values or not. Differentiated values
-    are seen as they are without derivatives, once, in the forward pass. Under `vmap` the function is called for each
-    lane in turn.
+    In a compiled function, a loop or a branch, the call is a step of the program: it takes place each time the program
+    reaches it, in source order, even if its arguments are not used otherwise. Differentiated values are passed without
+    derivatives, once, in the forward pass. Under `vmap` the function is called for each lane in turn.
 
     Args:
-        f: the function; what it returns is dropped. It gets NumPy arrays of its own in the containers of the arguments.
-        args: arrays in any containers; numbers and other leaves are passed on as they are.
-        kwargs: the same by name.
+        f: the function, which receives copies of the arrays as NumPy arrays; its result is ignored.
+        args: arrays in any containers; other leaves are passed unchanged.
+        kwargs: keyword arguments.
 
     Raises:
-        ArgumentError: `f` is no function.
+        ArgumentError: `f` is not a function.
 
     >>> import tenferro_runtime as tr
     >>> seen = []
@@ -46,16 +45,16 @@ def debug_callback(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
 
 
 def debug_print(text: str, *args: Any, **kwargs: Any) -> None:
-    """Print text with the values that its arguments have while the program runs; see `debug_callback`.
+    """Print text with the values of its arguments while the program runs; see `debug_callback`.
 
     Args:
-        text: a format string, as for `str.format`: ``"step {} of {name}: {x:.3f}"``. An array of one element takes
-            the format of its number.
-        args: arrays and numbers in any containers, and anything else that can be formatted.
-        kwargs: the same by name.
+        text: a format string, as for `str.format`: ``"step {} of {name}: {x:.3f}"``. An array with one element is
+            formatted as a number.
+        args: arrays and numbers in any containers, and any other objects.
+        kwargs: keyword arguments.
 
     Raises:
-        ArgumentError: the text names an argument that is not given, or leaves one out.
+        ArgumentError: the text names an argument that is not given, or omits one.
 
     >>> import tenferro_runtime as tr
     >>> @tr.compile
@@ -100,7 +99,7 @@ def _require_fit(text: str, count: int, names: set[str]) -> None:
 
 
 def _fields_in(text: str) -> Iterator[str]:
-    """The fields of a format, each before those of its own specification."""
+    """The fields of a format, including those in format specifications."""
     for _, name, spec, _ in string.Formatter().parse(text):
         if name is not None:
             yield name
@@ -108,5 +107,5 @@ def _fields_in(text: str) -> Iterator[str]:
 
 
 def _plain(x: Any) -> Any:
-    """A value for formatting: an array of one element is its number."""
+    """A value for formatting: an array with one element becomes a number."""
     return x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x

@@ -1,4 +1,4 @@
-"""`pure_callback`: a Python function on arrays of the host, as an operation."""
+"""`pure_callback`: a Python function on host arrays as an operation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ METHODS: Final = ("sequential", "broadcast_all")
 
 
 class HostFunction:
-    """A function on trees of NumPy arrays, as one on their leaves.
+    """A function on trees of NumPy arrays as a function on their leaves.
 
     Attributes:
         f: the function.
         arguments: structure of its arguments.
-        result: structure of what it returns.
-        method: how it takes a batch.
+        result: structure of its result.
+        method: how it handles a batch.
     """
 
     __slots__ = ("arguments", "f", "method", "result")
@@ -34,7 +34,7 @@ class HostFunction:
         self.f, self.arguments, self.result, self.method = f, arguments, result, method
 
     def __call__(self, outs: Sequence[Spec], *raws: Any) -> tuple[Any, ...]:
-        """The leaves of the result, in memory of their own."""
+        """Call the function; returns the leaves of the result, copied."""
         given = [_read_only(raw) for raw in raws]
         args, kwargs = unflatten(self.arguments, given)
         leaves = flatten_like(self.result, self.f(*args, **kwargs), f"the result of {self!r}")
@@ -43,8 +43,8 @@ class HostFunction:
             fits = x.shape == spec.shape and np.can_cast(x.dtype, spec.dtype, "same_kind")
             if not fits:
                 raise ArgumentError(
-                    f"{self!r} returned {x.dtype.name}{list(x.shape)}{path and f' at {path}'} to pure_callback, which "
-                    f"was told {spec!r}; correct the result, or the shapes given to pure_callback",
+                    f"{self!r} returned {x.dtype.name}{list(x.shape)}{path and f' at {path}'} to pure_callback, but "
+                    f"{spec!r} was declared; correct the result, or the shapes given to pure_callback",
                     returned=str(x.dtype),
                 )
         return tuple([np.array(x, dtype=s.dtype, order="C") for x, s in zip(found, outs, strict=True)])
@@ -71,7 +71,7 @@ def _read_only(raw: Any) -> Any:
 def _pure_callback(
     *xs: Spec, function: HostFunction, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
 ) -> Spec | tuple[Spec, ...]:
-    """Apply a Python function on NumPy arrays to the operands; it has no effects, and no derivative."""
+    """Apply a pure Python function on NumPy arrays to the operands; it has no derivative."""
     place = xs[0].place if xs else HOST
     outs = tuple([Spec(shape, d, place) for shape, d in zip(shapes, dtypes, strict=True)])
     return outs[0] if len(outs) == 1 else outs
@@ -116,24 +116,28 @@ REGISTRY.batching(pure_primitive, _batched)
 def pure_callback(
     f: Callable[..., Any], result: Any, *args: Any, vmap_method: str = "sequential", **kwargs: Any
 ) -> Any:
-    """Call a Python function on NumPy arrays as an operation of a program, with SciPy or anything else inside.
+    """Call a Python function on NumPy arrays as an operation of a program.
 
-    The function must be pure: it may be called any number of times, also not at all where its result is not needed.
-    It has no derivative; wrap the call with `tenferro_ad.custom_rule` to give it one.
+    The function must be pure: it may be called any number of times, or not at all if its result is not needed. It has
+    no derivative; wrap the call with `tenferro_ad.custom_rule` to define one.
 
     Args:
-        f: a function of NumPy arrays in the containers of the arguments, which it must not write to, to arrays in the
-            containers of `result`.
-        result: shapes and dtypes of what it returns: in any containers, `Spec`s or anything else with ``shape`` and
-            ``dtype``, such as an array like the result.
+        f: a function of NumPy arrays in the containers of the arguments, which it must not modify, that returns arrays
+            in the containers of `result`.
+        result: shapes and dtypes of the result: in any containers, `Spec`s or other objects with ``shape`` and
+            ``dtype``, such as arrays.
         args: arrays and numbers in any containers.
-        vmap_method: under `vmap` the function is called for each lane in turn (``"sequential"``), or once with one more
+        vmap_method: how `vmap` calls the function: for each lane in turn (``"sequential"``), or once with an additional
             leading axis on all arguments and results (``"broadcast_all"``).
-        kwargs: arguments by name.
+        kwargs: keyword arguments.
+
+    Returns:
+        Arrays in the containers, shapes and dtypes of `result`.
 
     Raises:
-        ArgumentError: `f` is no function, `result` has leaves without shape and dtype, or `f` returned another result.
-        MissingRuleError: the result was to be differentiated.
+        ArgumentError: `f` is not a function, `result` has leaves without shape and dtype, or `f` returned another
+            result.
+        MissingRuleError: the result was differentiated.
 
     >>> import numpy as np
     >>> import tenferro_runtime as tr

@@ -1,7 +1,7 @@
 """Branches and loops: `cond`, `switch`, `while_loop`, `scan`.
 
-Where everything that decides is concrete they are Python's own control flow; on traced values they are recorded, as
-primitives whose metadata holds the branch or the body as a program.
+If all deciding values are concrete, they run as Python's own control flow; on traced values they are recorded as
+primitives whose metadata hold the branch or the body as a program.
 """
 
 from tenferro_runtime.control_flow import _kernels as _kernels

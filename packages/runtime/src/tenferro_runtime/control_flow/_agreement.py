@@ -1,4 +1,4 @@
-"""The law of carries and branches: what comes out has the structure, shape and dtype of what went in beside it."""
+"""The law of carries and branches: a body preserves the structure, shapes and dtypes of its carry."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tenferro_tensor_core import TenferroError, ask, weak
 
 
 class StructureError(TenferroError, TypeError):
-    """Two branches give different things, or a carry changes its structure, shape or dtype in the body of a loop.
+    """Two branches return different specs, or a carry changes its structure, shape or dtype in the body of a loop.
 
-    The message names the leaf, what it is on either side, and the lines of the call and of the function. Pad or slice
-    to one shape, convert with ``astype``, or start the loop with an array of the shape and dtype that the body returns.
+    The message names the leaf, both specs, and the lines of the call and of the function. Pad or slice to one shape,
+    convert with ``astype``, or start the loop with an array of the shape and dtype that the body returns.
     """
 
 
 def require_tree(what: str, expected: TreeDef, whose: str, seen: TreeDef, f: Any) -> None:
-    """Raise unless two trees have one structure."""
+    """Check that two trees have equal structures."""
     if expected is not seen:
         raise StructureError(
             f"{what}{here()}: {name_of(f)} returned the structure {seen.show()}, but {whose} has {expected.show()}; "
@@ -32,12 +32,12 @@ def require_tree(what: str, expected: TreeDef, whose: str, seen: TreeDef, f: Any
 
 
 def fits_number(cls: type, kind: LeafKind) -> bool:
-    """Whether a Python number of a class may stand where an array of this kind stands."""
+    """Whether a Python number of a class converts to an array of this kind."""
     return kind.spec.shape == () and weak(cls, kind.spec.dtype) == kind.spec.dtype
 
 
 def next_kind(entry: LeafKind, out: Any) -> LeafKind:
-    """The kind of a carry on entry, given the body's result for it: a number adapts, an array stays."""
+    """The kind of a carry for the next trace: a number takes the kind of the body's result, an array keeps its own."""
     if entry.weak is None:
         return entry
     cls = weak_class(out)
@@ -49,10 +49,10 @@ def next_kind(entry: LeafKind, out: Any) -> LeafKind:
 
 
 def same_carry(what: str, paths: Sequence[str], entry: Sequence[LeafKind], outs: Sequence[Any], f: Any) -> list[Any]:
-    """The leaves that a body returned, each brought to the kind that it had on entry.
+    """The leaves that a body returned, each converted to the kind that it had on entry.
 
     Raises:
-        StructureError: an array has come back with another shape or dtype.
+        StructureError: an array was returned with another shape or dtype.
     """
     return [
         out if out.__class__ not in SCALARS and out.spec is kind.spec else _same_leaf(what, path, kind, out, f)
@@ -83,7 +83,7 @@ def _same_leaf(what: str, path: str, kind: LeafKind, out: Any, f: Any) -> Any:
 def joined_kinds(
     what: str, paths: Sequence[str], outs: Sequence[Sequence[Any]], functions: Sequence[Callable[..., Any]]
 ) -> list[LeafKind]:
-    """The kind of each output that all branches agree on; numbers adapt to the arrays of the other branches.
+    """The common kind of each output of all branches; numbers take the kind of the arrays of other branches.
 
     Raises:
         StructureError: two branches differ.

@@ -1,7 +1,7 @@
-"""`associative_scan`: all running results of an associative function in a number of rounds that grows as a logarithm.
+"""`associative_scan`: all prefix results of an associative function in a logarithmic number of rounds.
 
-Neighbours are combined in pairs, the results of the pairs are scanned in the same way, and the places between are
-filled in: G. E. Blelloch, Prefix sums and their applications, CMU-CS-90-190 (1990).
+Neighbours are combined in pairs, the results of the pairs are scanned recursively, and the other prefixes are computed
+from them: G. E. Blelloch, Prefix sums and their applications, CMU-CS-90-190 (1990).
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ Combine = Callable[[Leaves, Leaves], Leaves]
 
 
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = False, axis: int = 0) -> Any:
-    """The results of ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, many at a time.
+    """Prefix results ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, computed in parallel.
 
-    The calls of `f` are about twice the binary logarithm of the extent, each on slices with many entries along the
-    axis. As it is free to put the brackets elsewhere, results may be rounded otherwise than those of a loop.
+    `f` is called about twice the binary logarithm of the extent, each time on many entries. The grouping of operands
+    differs from that of a loop, so results may be rounded differently.
 
     Args:
-        f: an associative function of two stacks of entries to one, entry by entry: ``f(f(a, b), c) == f(a, f(b, c))``.
-        xs: arrays of one extent along the axis, in any containers.
-        reverse: start from the last entry; `f` still gets what it has met first as its first argument.
-        axis: the axis of every array along which entries follow each other.
+        f: an associative function of two stacks of entries, applied entry by entry: ``f(f(a, b), c) == f(a, f(b, c))``.
+        xs: arrays of equal extent along the axis, in any containers.
+        reverse: start from the last entry; the first argument of `f` is then the result of the later entries.
+        axis: the axis of every array to scan along.
+
+    Returns:
+        Arrays of the shapes of `xs`, in the same containers.
 
     Raises:
         ArgumentError: `f` is no function, or `xs` holds no array.

@@ -1,4 +1,4 @@
-"""`scan` in blocks: a recorded loop whose body is several steps, one after the other."""
+"""`scan` in blocks: a recorded loop whose body consists of several steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def steps_of(unroll: Any, what: str = "scan") -> int | None:
-    """How many steps are written out one after the other: ``None`` for all of them.
+    """Number of steps that are unrolled: ``None`` for all of them.
 
     Raises:
         ArgumentError: `unroll` is neither a boolean nor a positive integer.
@@ -32,14 +32,14 @@ def steps_of(unroll: Any, what: str = "scan") -> int | None:
         count = 0
     if count < 1:
         raise ArgumentError(
-            f"{what} writes out all steps (unroll=True) or a positive number of them in each round, "
+            f"{what} unrolls all steps (unroll=True) or a positive number of them in each iteration, "
             f"got {unroll=}{here()}; leave it out for none"
         )
     return count
 
 
 def keep_written_out(values: Iterable[Any]) -> None:
-    """Say to those who record values that what is written out is not to be recorded as a loop."""
+    """Tell the builders that record values not to roll the unrolled steps into a loop."""
     for value in values:
         builder = recording(value)
         if builder is not None:
@@ -47,7 +47,7 @@ def keep_written_out(values: Iterable[Any]) -> None:
 
 
 def in_blocks(scan: Scan, f: Step, init: Any, xs: Any, n: Any, count: int, reverse: bool) -> tuple[Any, Any]:
-    """The loop over blocks of `count` steps, and another one over the steps that are left.
+    """A loop over blocks of `count` steps, and another one over the remaining steps.
 
     Args:
         scan: the loop, without blocks.

@@ -1,4 +1,4 @@
-"""From user functions to closed programs: run on traced inputs, brought to one form, closed over what they captured."""
+"""From user functions to closed programs: traced, brought to a common form, and closed over captured values."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tenferro_tensor_core import TenferroError, UnsupportedError
 
 
 class Run:
-    """A function that has been run on traced inputs, its program still open.
+    """A function that has been run on traced inputs, while its program is still being recorded.
 
     Attributes:
         builder: records the program.
-        leaves: leaves of what it returned.
+        leaves: leaves of the result.
         tree: their structure.
     """
 
@@ -40,35 +40,35 @@ class Run:
             raise
 
     def drop(self) -> None:
-        """Give the program up."""
+        """Discard the program."""
         self.builder.closed = True
 
 
 def settled(
     what: str, f: Callable[[list[Any]], Any], entry: Sequence[LeafKind], others: Sequence[LeafKind]
 ) -> tuple[Run, list[LeafKind]]:
-    """Run a body until the kinds of its carry hold: a Python number that meets arrays takes their dtype.
+    """Trace a body until the kinds of its carry are stable: a Python number combined with arrays takes their dtype.
 
     Args:
-        what: the name of the loop.
-        f: the body, of the leaves of carry and slices; its first results are the leaves of the carry.
+        what: name of the loop.
+        f: the body, a function of the leaves of carry and slices; its first results are the leaves of the carry.
         entry: kinds of the carry.
-        others: kinds of what else it takes.
+        others: kinds of the other inputs.
     """
     kinds = list(entry)
     while True:
         run = Run(what, f, [*kinds, *others])
         now = [next_kind(kind, leaf) for kind, leaf in zip(kinds, run.leaves)]
-        if now == kinds or len(now) < len(kinds):  # the structure is for the caller to judge
+        if now == kinds or len(now) < len(kinds):  # the caller checks the structure
             return run, kinds
-        kinds = now  # each step widens a number or makes it an array, so there are few
+        kinds = now  # each iteration widens a number or makes it an array, so there are few
         run.drop()
 
 
 def closed(runs: Sequence[Run], outputs: Sequence[Sequence[Any]]) -> tuple[list[Program], list[Any]]:
-    """The programs of runs that take the same operands, and the values that they use from outside.
+    """The programs of runs that take the same operands, and the values that they capture.
 
-    These become leading inputs of all of them.
+    Captured values become leading inputs of all programs.
     """
     try:
         programs = [run.builder.close(outs) for run, outs in zip(runs, outputs, strict=True)]
@@ -86,7 +86,7 @@ def closed(runs: Sequence[Run], outputs: Sequence[Sequence[Any]]) -> tuple[list[
 
 
 def _require_known_sizes(program: Program) -> None:
-    """A size that depends on data is defined before the loop or the branch that it is used in."""
+    """Check that no data-dependent size is defined inside the loop or branch."""
     for eq in program.equations:
         if eq.op.primitive is catalog.define_size:
             raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Programs that are run as parts of a kernel: rendered once for all sizes, bound to those of a call."""
+"""Programs that run as parts of a kernel: rendered once for all sizes, bound to those of a call."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tenferro_tensor_core import DimLike
 Steps = tuple[Callable[..., Any], ...]
 
 MAX_BOUND_SIZES: Final = 64
-"""Number of sizes for which one kernel keeps its bound programs."""
+"""Number of combinations of sizes for which a kernel caches its bound programs."""
 
 
 def sizes_in(programs: tuple[Program, ...]) -> tuple[DimLike, ...]:
-    """The symbolic sizes of programs, in the order in which a kernel made of them takes their values."""
+    """The symbolic sizes of programs, in the order in which a kernel takes their values."""
     return tuple(occurring(*programs).values()) if any(p.symbolic for p in programs) else ()
 
 
 def bound_steps(
     programs: tuple[Program, ...], donated: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 ) -> Callable[[tuple[int, ...]], Steps]:
-    """The function of the values of `sizes_in` that gives the programs as functions of raw arrays.
+    """A function from the values of `sizes_in` to the programs as functions of raw arrays.
 
     Args:
         programs: the programs.
-        donated: by position of a program the positions of inputs that it may write over.
+        donated: positions of inputs that each program may overwrite, by position of the program.
     """
     given = [donated.get(k, ()) for k in range(len(programs))]
     if not any(p.symbolic for p in programs):

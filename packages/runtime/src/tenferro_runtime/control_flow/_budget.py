@@ -1,4 +1,4 @@
-"""`memory_budget`: how many bytes the reverse mode of a loop may store."""
+"""`memory_budget`: the number of bytes that the reverse mode of a loop may store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenferro_tensor_core import ArgumentError
 
 
 def budget_of(what: str, memory_budget: Any) -> int | None:
-    """The argument `memory_budget` of a loop.
+    """Check the argument `memory_budget` of a loop.
 
     Raises:
         ArgumentError: it is neither ``None`` nor a positive integer.
@@ -34,7 +34,16 @@ def budget_of(what: str, memory_budget: Any) -> int | None:
 
 
 def within_budget(op: Op, operands: Sequence[Any], memory_budget: int | None) -> tuple[Any, ...]:
-    """The results of a loop, whose reverse mode stores no more than the budget allows."""
+    """The results of a loop whose reverse mode stores at most a given number of bytes.
+
+    Args:
+        op: the op of the loop.
+        operands: its operands.
+        memory_budget: number of bytes, or ``None``.
+
+    Returns:
+        The results.
+    """
     if memory_budget is None:
         return apply_here(op, operands)  # type: ignore[no-any-return]
     builder = Builder()

@@ -1,4 +1,4 @@
-"""`Carry`: what a Python loop passes from step to step, under the same law as a recorded one."""
+"""`Carry`: the carry of a loop that runs in Python, under the same law as a recorded one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Carry:
     """The carry of a loop that runs in Python.
 
     Attributes:
-        leaves: its leaves now; Python numbers stay numbers as long as the body makes numbers of them.
+        leaves: its present leaves; Python numbers stay numbers while the body returns numbers.
     """
 
     def __init__(self, what: str, init: Any, f: Any) -> None:
@@ -29,23 +29,23 @@ class Carry:
 
     @property
     def tree_of_leaves(self) -> Any:
-        """The carry as the body takes it."""
+        """The carry as an argument of the body."""
         return unflatten(self.tree, self.leaves)
 
     @property
     def traced(self) -> bool:
-        """Whether the elements of some leaf are not known."""
+        """Whether some leaf is traced."""
         return any(map(is_traced, self.leaves))
 
     def arrays(self) -> Any:
-        """The carry with arrays instead of numbers."""
+        """The carry with numbers converted to arrays."""
         return unflatten(self.tree, [asarray(leaf) for leaf in self.leaves])
 
     def step(self, body: Callable[[Any], tuple[Any, Any]], *, unroll: bool = False) -> tuple[Any, ...] | None:
-        """Run the body once, keep the carry that it returns, and return what it gives beside it, in a tuple.
+        """Run the body once, store the new carry, and return the other results in a tuple.
 
-        A number that the body turns into an array becomes one, and the step is made again with it. Where the carry
-        turns out to be traced, nothing is kept and the result is ``None``, unless the loop is unrolled.
+        If the body returns an array for a number, the number becomes an array and the step is repeated. If the carry
+        turns out to be traced, the old carry is kept and the result is ``None``, unless the loop is unrolled.
         """
         if any(leaf.__class__ is not Tensor and weak_class(leaf) is not None for leaf in self.leaves):
             with Attempt() as attempt:
@@ -57,7 +57,7 @@ class Carry:
         return self.step(body, unroll=unroll) if made == () else made
 
     def _step(self, body: Callable[[Any], tuple[Any, Any]], unroll: bool) -> tuple[Any, ...] | None:
-        """As `step`, but an empty tuple where the step is to be made again."""
+        """As `step`, but returns an empty tuple if the step must be repeated."""
         carry, beside = body(self.tree_of_leaves)
         leaves, tree = flatten(carry)
         if unroll:
@@ -79,7 +79,7 @@ class Carry:
         if arrays:
             for i in arrays:
                 x = in_kind(self.leaves[i], kinds[i])
-                # A traced value that stands for a number stays one unless it is said to be an array.
+                # A traced value that represents a number stays weak unless it is converted to an array.
                 self.leaves[i] = x if weak_class(x) is None else catalog.convert(x, dtype=kinds[i].spec.dtype)
             return ()
         brought = same_carry(self.what, list(self.tree.paths()), kinds, outs, self.f)

@@ -19,20 +19,23 @@ from tenferro_tensor_core import ArgumentError
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """``true_fun(*operands)`` where `pred` holds, else ``false_fun(*operands)``.
+    """Return ``true_fun(*operands)`` if `pred` holds, else ``false_fun(*operands)``.
 
-    A concrete predicate chooses at once, as ``if`` does, and only that function is called: nothing compares it with the
-    other one. A traced predicate is recorded: both functions are traced and have to agree, and when the program runs
-    only the chosen one is computed. They may use values from outside.
+    With a concrete predicate, only the chosen function is called, as with ``if``. With a traced predicate, both
+    functions are traced and must return equal structures; the program computes only the chosen one. Both may use values
+    from outside.
 
     Args:
-        pred: one boolean, or one number, which counts as true where it is not 0.
-        true_fun: a function of the operands to arrays in any containers.
-        false_fun: one that returns the same containers, shapes and dtypes.
+        pred: one boolean, or one number, which is true unless it is 0.
+        true_fun: a function of the operands that returns arrays in any containers.
+        false_fun: a function that returns the same containers, shapes and dtypes.
         operands: arrays and numbers in any containers.
 
+    Returns:
+        The result of the chosen function.
+
     Raises:
-        ArgumentError: `pred` is not a single element, or a branch is no function.
+        ArgumentError: `pred` is not a single element, or a branch is not a function.
         StructureError: the functions, both traced, return different structures, shapes or dtypes.
 
     >>> f = tr.compile(lambda x: tr.cond(tr.sum(x) > 0, tr.sqrt, tr.zeros_like, x))
@@ -49,17 +52,20 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``, where an index out of range means the nearest branch.
+    """Return ``branches[index](*operands)``; an index out of range chooses the nearest branch.
 
-    As `cond`, for any number of functions: negative indices choose the first, too large ones the last.
+    The extension of `cond` to any number of functions.
 
     Args:
         index: one integer.
         branches: functions of the operands; all return the same containers, shapes and dtypes.
         operands: arrays and numbers in any containers.
 
+    Returns:
+        The result of the chosen function.
+
     Raises:
-        ArgumentError: `index` is not a single integer, there are no branches, or one is no function.
+        ArgumentError: `index` is not a single integer, there are no branches, or one is not a function.
         StructureError: the functions return different structures, shapes or dtypes.
 
     >>> tr.switch(1, [lambda x: x, lambda x: -x, lambda x: x * x], tr.asarray(3.0))
@@ -90,7 +96,7 @@ def _single(x: Any, name: str) -> Any:
 
 
 def _taken(name: str, branch: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
-    """The result of a branch that is known to be the one."""
+    """The result of the branch that a concrete predicate chooses."""
     leaves, tree = flatten(branch(*map_tree(lend, operands)))
     return unflatten(tree, [asarray(x) for x in leaf_values(leaves, tree, f"the result of a function given to {name}")])
 
@@ -105,7 +111,7 @@ def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], op
         require_tree(name, runs[0].tree, "another branch", runs[-1].tree, f)
     goals = joined_kinds(name, list(runs[0].tree.paths()), [run.leaves for run in runs], functions)
     outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]
-    if not goals:  # branches that are there for their effects
+    if not goals:  # branches without results, for their effects
         outputs = [[tensor(False)] for _ in runs]
     programs, captured = closed(runs, outputs)
     arrays = [in_kind(v, kind) for v, kind in zip(values, kinds, strict=True)]

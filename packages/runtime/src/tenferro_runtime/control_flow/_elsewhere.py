@@ -1,6 +1,6 @@
-"""Branches and loops over values in the memory of accelerators, whose raw arrays have no methods of NumPy.
+"""Branches and loops over values in the memory of accelerators, whose raw arrays lack NumPy's methods.
 
-Which branch is taken, and whether a loop goes on, is asked of the device at every step: the host waits there.
+The host waits for the device at every decision: which branch to take, and whether a loop continues.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Kernel = Callable[..., Any]
 
 
 def reader(spec: Spec, number: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Makes a function that turns a raw 0-d array into a Python number, as `number` does in main memory."""
+    """A function that converts a raw 0-d array to a Python number, as `number` does in main memory."""
     if spec.place.on_host:
         return number
     download = get_backend(spec.place.device.kind).download

@@ -42,31 +42,32 @@ def fori_loop(
     max_steps: Any = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """``for i in range(lo, hi): carry = body(i, carry)``; the last carry.
+    """Run ``for i in range(lo, hi): carry = body(i, carry)`` and return the last carry.
 
-    The body is traced once, whatever the number of steps and whether the operands are concrete or not; it may use
-    values from outside. The index is an integer that adapts to the dtype beside it, as Python's own does, and is known
-    to lie between the bounds: what it reads and writes inside of an array needs no step that looks after negative
-    indices. Where `lo` is not less than `hi`, the carry is what it was.
+    The body is traced once, for concrete and traced operands alike; it may use values from outside. The index is a weak
+    integer, which takes the dtype of other operands, and its bounds are known, so that indexing with it needs no steps
+    for negative indices. If `lo` is not less than `hi`, the carry does not change.
 
-    With bounds that are integers or sizes the loop is a `scan`. With bounds that are traced it is a `while_loop`, whose
-    reverse mode stores the values of all steps where their greatest number is known: from `max_steps`, or from bounds
-    that are bounded themselves, as in ``fori_loop(0, i, ...)`` for the index ``i`` of a loop around it.
+    With bounds that are integers or sizes, the loop is a `scan`. With traced bounds, it is a `while_loop`; its reverse
+    mode stores the values of all steps if their largest number is known: from `max_steps`, or from bounds that are
+    themselves bounded, as in ``fori_loop(0, i, ...)`` for the index ``i`` of an enclosing loop.
 
     Args:
-        lo: the first index: an integer, a size, or a 0-d integer array, which may be traced.
-        hi: the index at which the loop ends, not included.
-        body: a function of index and carry to a carry of the same containers, shapes and dtypes.
-        init: the first carry: arrays and numbers in any containers. A Python number takes the dtype that the body
-            gives it.
-        unroll: write out all steps one after the other, or so many of them in each round. With ``True``, a loop over
-            concrete values is Python's own, where a body can be debugged. Needs bounds that are not traced.
-        max_steps: stop after that many steps, whatever traced bounds say: an integer or a size.
+        lo: first index: an integer, a size, or a 0-d integer array, which may be traced.
+        hi: end of the loop, excluded.
+        body: a function of index and carry that returns a carry of the same containers, shapes and dtypes.
+        init: initial carry: arrays and numbers in any containers. A Python number takes the dtype of the body's result.
+        unroll: ``True`` to unroll all steps, or the number of steps to unroll in each iteration. With ``True``, a loop
+            over concrete values is Python's own, so that its body can be debugged. Bounds must not be traced.
+        max_steps: largest number of steps with traced bounds: an integer or a size.
         memory_budget: bytes that reverse mode may store; see `scan` and `while_loop`.
 
+    Returns:
+        The last carry.
+
     Raises:
-        ArgumentError: a bound is no integer, `unroll` comes with traced bounds or a `memory_budget`, `max_steps` is
-            negative, `memory_budget` no positive integer, or `body` is no function.
+        ArgumentError: a bound is not an integer, `unroll` is combined with traced bounds or a `memory_budget`,
+            `max_steps` is negative, `memory_budget` is not a positive integer, or `body` is not a function.
         StructureError: the carry changes its structure, shape or dtype.
 
     >>> tr.fori_loop(0, 4, lambda i, x: x.at[i].add(i), tr.zeros(4))
@@ -80,8 +81,8 @@ def fori_loop(
     if hasattr(first, "spec") or hasattr(last, "spec"):
         if count != 1:
             raise ArgumentError(
-                f"fori_loop was asked to write out steps{here()}, but its bounds are traced: nobody knows how many "
-                f"there are; leave out {unroll=}, or pass bounds that are integers or sizes"
+                f"fori_loop was asked to unroll steps{here()}, but its bounds are traced, so that their number is not "
+                f"known; leave out {unroll=}, or pass bounds that are integers or sizes"
             )
         return _up_to(first, last, body, init, most, budget)
     require_loop("fori_loop", count, budget)
@@ -89,10 +90,10 @@ def fori_loop(
 
 
 def _bound(which: str, x: Any) -> Any:
-    """A bound as an integer or a symbolic size; as a value where its element is not known.
+    """A bound as an integer or a symbolic size; as a value if it is traced.
 
     Raises:
-        ArgumentError: it is no single integer.
+        ArgumentError: it is not a single integer.
     """
     x = as_size(x)
     if isinstance(x, Dim):
@@ -133,18 +134,18 @@ def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None, 
 
 
 def _number(d: DimLike) -> int:
-    """A size as a number, for which the trace is specialised."""
+    """A size as a number, for which the trace is specialized."""
     return d if isinstance(d, int) else int(Size(d))
 
 
 def _place(init: Any) -> Place:
-    """Where the indices are: beside a carry of one accelerator, else in main memory."""
+    """The place of the indices: the accelerator of the carry, or main memory."""
     places: set[Place] = {x.spec.place for x in flatten(init)[0] if hasattr(x, "spec")}
     if len(places) != 1 or (place := places.pop()).memory_space.kind == "host":
         return HOST
     try:
         get_backend(place.device.kind).require(place.device)
-    except BackendUnavailableError:  # the program is traced for another machine
+    except BackendUnavailableError:  # the program is traced for a machine with other devices
         return HOST
     return place
 
@@ -164,7 +165,7 @@ def _steps(body: Any, start: Any, count: int, carry: Any) -> Any:
 
 
 def _up_to(lo: Any, hi: Any, body: Any, init: Any, most: DimLike | None, budget: int | None) -> Any:
-    """The loop with bounds that nobody knows before it runs."""
+    """The loop with traced bounds, as a `while_loop`."""
     lows, highs = _interval(lo), _interval(hi)
     if most is None and lows.low is not None and highs.high is not None:
         most = dim_max(highs.high - lows.low, 0)

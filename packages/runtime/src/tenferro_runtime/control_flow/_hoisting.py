@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: equations of a loop body that read constants alone are computed once, before the loop."""
+"""Loop-invariant code motion: equations of a body that depend on constants only are computed before the loop."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from tenferro_runtime.passes.dead_code import remove_dead_code
 
 
 def hoisted(body: Program, consts: int) -> tuple[Program, Program, dict[int, int]]:
-    """A body in two programs: what is the same in every step, and the rest.
+    """Split a body into two programs: its invariant part and the rest.
 
     Args:
         body: program of a loop.
-        consts: number of leading inputs that are the same in every step.
+        consts: number of leading inputs that are invariant.
 
     Returns:
-        The program of these inputs to the values that the rest reads; the rest, which takes them behind the constants;
-        and which variable of `body` is which of those values.
+        The program from these inputs to the values that the rest reads; the rest, which takes them after the constants;
+        and the variables of `body` that hold these values.
     """
     fixed = invariants(body, consts)
     same = [eq for eq in body.equations if eq.results[0] in fixed]
@@ -29,7 +29,15 @@ def hoisted(body: Program, consts: int) -> tuple[Program, Program, dict[int, int
 
 
 def invariants(body: Program, consts: int) -> set[int]:
-    """The variables of a body that are the same in every step: its first `consts` inputs, and what they make."""
+    """The variables of a body that are the same in every step.
+
+    Args:
+        body: program of a loop.
+        consts: number of leading inputs that are invariant.
+
+    Returns:
+        These inputs, and all variables that depend on nothing else.
+    """
     fixed = {*body.input_ids[:consts], *body.constants}
     for eq in body.equations:
         if consts and _is_same(body, eq, fixed):

@@ -1,7 +1,7 @@
-"""Which carries of a loop its body writes over, so that a step costs what it changes and not the whole array.
+"""Which carries of a loop its body overwrites, so that a step costs as much as it changes, not the whole array.
 
-The memory of a carry is the loop's own from the second step on, where the body made it in the step before and gave it
-to nobody else. For the first step the loop copies the initial value, unless it is given the memory of that.
+From the second step, the loop owns the memory of a carry that the body allocated in the previous step and did not
+share. For the first step the loop copies the initial value, unless that is donated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tenferro_tensor import Op
 
 
 def overwritten_carries(body: Program, consts: int, carry: int) -> tuple[int, ...]:
-    """The carries that steps of a body update in place, as positions among its inputs; kept with it.
+    """The carries that a body updates in place, as positions among its inputs; cached with the body.
 
     Args:
         body: the body; its outputs start with the carry.
@@ -33,7 +33,7 @@ def overwritten_carries(body: Program, consts: int, carry: int) -> tuple[int, ..
 
 
 def overwritten_by_while(cond: Program, body: Program, consts: int) -> tuple[int, ...]:
-    """The same for the body of a loop with a condition, which may keep what it sees where it is a guest's."""
+    """The same for the body of a `while_loop`; the steps of a third party in its condition may keep references."""
     if any(keeps(cond, eq) for eq in cond.equations):
         return ()
     return overwritten_carries(body, consts, len(body.output_ids))
@@ -47,9 +47,9 @@ def _overwritten(body: Program, consts: int, carry: int) -> tuple[int, ...]:
 
 
 def _private(body: Program, consts: int, carry: int) -> list[int]:
-    """Carries whose memory only the next step sees: no other carry, and nothing from outside, shares it.
+    """Carries whose memory no other carry and no outside value shares.
 
-    Rows do not count: they are copied before the next step.
+    Rows are ignored, because they are copied before the next step.
     """
     groups = memory_groups(body)
     ins, outs = body.input_ids[consts : consts + carry], body.output_ids[:carry]
@@ -64,14 +64,14 @@ def _private(body: Program, consts: int, carry: int) -> list[int]:
 
 
 def copying(which: tuple[int, ...], consts: int) -> Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]:
-    """Makes the copies that a loop needs of operands that it overwrites.
+    """The function that copies operands which a loop overwrites.
 
     Args:
-        which: positions of operands that are written over.
+        which: positions of operands that the loop overwrites.
         consts: number of operands before the carry.
 
     Returns:
-        A function of the operands, and of the arrays that may be written to: one for each carry, or none.
+        A function of the operands and of output arrays, one for each carry, or none.
     """
 
     def own(raws: Sequence[Any], over: Sequence[Any]) -> tuple[Any, ...]:

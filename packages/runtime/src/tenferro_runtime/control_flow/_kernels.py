@@ -1,6 +1,6 @@
-"""Kernels of branches and loops on raw arrays: Python's own, around rendered programs.
+"""Kernels of branches and loops on raw arrays: Python control flow around rendered programs.
 
-They serve all sizes: a body with open ones is rendered once, and bound to the sizes that a call brings.
+They serve all sizes: a body with symbolic sizes is rendered once, and bound to the sizes of a call.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _scan_sizes(
 
 
 def _loop(consts: int, carry: int, sliced: int, rows: Specs, reverse: bool) -> Kernel:
-    """The loop of a scan, written out for its numbers of constants, carries, slices and rows."""
+    """The loop of a scan, generated for its numbers of constants, carries, slices and rows."""
     fixed = [f"a{i}" for i in range(consts)]
     kept = [f"c{i}" for i in range(carry)]
     slices = [f"s{i}" for i in range(sliced)]

@@ -13,17 +13,20 @@ from tenferro_tensor.functions import asarray
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """Apply a function to each slice of arrays along their leading axis, one after the other; the results are stacked.
+    """Apply a function to each slice of arrays along their leading axis, one after the other, and stack the results.
 
-    The function is traced once, whatever the length and whether the arrays are concrete or not. Only one slice at a
-    time is in work, so that it takes the memory of one.
+    The function is traced once, for concrete and traced arrays alike. Slices are processed one at a time, so that the
+    memory is that of one slice; `vmap` processes all of them at once.
 
     Args:
-        f: a function of a slice to arrays and numbers in any containers, of the same shapes for every slice.
-        xs: arrays of one leading extent, in any containers.
+        f: a function of a slice that returns arrays and numbers in any containers, of equal shapes for all slices.
+        xs: arrays of equal leading extent, in any containers.
+
+    Returns:
+        The results, stacked along a new leading axis.
 
     Raises:
-        ArgumentError: `f` is no function, or `xs` holds no array.
+        ArgumentError: `f` is not a function, or `xs` holds no array.
         ShapeError: the leading extents differ.
 
     >>> tr.map(lambda x: tr.sum(x * x), tr.asarray([[1.0, 2.0], [3.0, 4.0]]))

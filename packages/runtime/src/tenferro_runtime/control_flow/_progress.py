@@ -1,4 +1,4 @@
-"""A loop that says how far it is."""
+"""A loop that reports its progress."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tenferro_tensor_core import DimLike, dim_max
 def reporting(
     f: Callable[[Any, Any], Any], init: Any, n: DimLike, progress: bool | str, pair: Callable[[Any, Any], Any]
 ) -> tuple[Callable[[Any, Any], Any], Any]:
-    """A body that counts its steps and moves a bar on, and its first carry.
+    """A body that counts its steps and advances a progress bar, and its initial carry.
 
-    The bar moves about `PARTS` times, whatever the number of steps: in the other steps one number is compared.
+    The bar is updated about `PARTS` times; all other steps compare one number.
     """
     bar = Bar(progress if isinstance(progress, str) else _label(f))
     total, every = _known(n), _known(dim_max(n // PARTS, 1))

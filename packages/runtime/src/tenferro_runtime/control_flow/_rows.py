@@ -1,6 +1,6 @@
-"""`rows`: all slices of an array along its first axis as one operation, whose derivative is one stack of them.
+"""`rows`: all slices of an array along its first axis as one operation, whose derivative is one stack.
 
-Indexing an array in a loop would give it one cotangent of its full size for each step.
+With indexing, each iteration of a loop would have a cotangent of the array's full size.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tenferro_tensor.functions import stack, zeros_like
 
 
 def _rows(x: Spec) -> tuple[Spec, ...]:
-    """The slices of an array of known length along its first axis, which they lack."""
+    """The slices of an array of known length along its first axis."""
     n: Any = x.shape[0]
     return tuple([x.with_(shape=x.shape[1:])] * n)
 

@@ -38,35 +38,34 @@ def scan(
     progress: bool | str = False,
     memory_budget: int | None = None,
 ) -> tuple[Any, Any]:
-    """Carry a value along the leading axis of arrays: ``carry, y = f(carry, x)`` for each slice; the y are stacked.
+    """Loop over the leading axis of arrays with a carry: ``carry, y = f(carry, x)`` for each slice; stack the ``y``.
 
-    On concrete values, differentiated ones included, this is Python's own loop. On traced values it is recorded: `f` is
-    traced once, whatever the length, and may use values from outside. Reverse mode keeps of each step what its
-    derivative needs, and of what is the same in all steps one copy.
+    On concrete values, including differentiated ones, this is a Python loop. On traced values it is recorded: `f` is
+    traced once, and may use values from outside. Reverse mode stores the residuals of each step, and one copy of
+    residuals that are the same in all steps.
 
     Args:
-        f: a function of carry and slice to a pair: a carry of the same containers, shapes and dtypes, and a row of
-            any containers (``None`` for no rows).
-        init: the first carry. A Python number takes the dtype that the body gives it.
-        xs: arrays of one leading extent, in any containers; ``None`` for none.
-        length: number of steps; needed where there are no `xs`.
-        reverse: go from the last index to the first. A row still stands at the index of its slice.
-        unroll: while tracing, write out all steps one after the other instead of recording a loop; or so many of them
-            in each round of a recorded loop, 1 being the loop as it is.
-        progress: show a bar while the loop runs, also where it is compiled, with a label of its own or the name of the
-            function; tqdm draws it where that is installed. Derivatives show the forward pass.
-        memory_budget: bytes that reverse mode may store. It stores the carry before some steps, and repeats the steps
-            between them as seldom as possible. The loop is recorded then on concrete values, too.
+        f: a function of carry and slice that returns a pair: a carry of the same containers, shapes and dtypes, and a
+            row of any containers (``None`` for no rows).
+        init: initial carry. A Python number takes the dtype of the body's result.
+        xs: arrays of equal leading extent, in any containers, or ``None``.
+        length: number of steps, required without `xs`.
+        reverse: iterate from the last index to the first; rows keep the index of their slice.
+        unroll: while tracing, ``True`` unrolls all steps instead of recording a loop; a number unrolls that many steps
+            in each iteration of the recorded loop.
+        progress: show a progress bar while the loop runs, compiled or not, with a given label or the name of the
+            function; drawn with tqdm if it is installed. Derivatives show the forward pass.
+        memory_budget: bytes that reverse mode may store: the carries before some steps, between which it recomputes
+            steps as rarely as possible. The loop is then recorded also on concrete values.
 
     Returns:
         The last carry, and the rows stacked along a new leading axis.
 
     Raises:
-        ArgumentError: `f` is no function, neither `xs` nor `length` says how many steps there are, `unroll` is
-            neither a boolean nor a positive integer, or `memory_budget` no positive integer, or given together with
-            `unroll`.
+        ArgumentError: `f` is not a function, neither `xs` nor `length` is given, `unroll` is neither a boolean nor a
+            positive integer, or `memory_budget` is not a positive integer or is combined with `unroll`.
         ShapeError: leading extents differ from each other or from `length`.
-        StructureError: `f` returns no pair, or the carry changes its structure, shape or dtype.
+        StructureError: `f` does not return a pair, or the carry changes its structure, shape or dtype.
 
     >>> tr.scan(lambda total, x: (total + x, total), 0.0, tr.asarray([1.0, 2.0, 3.0]))
     (Tensor(6.), Tensor([0., 1., 3.]))
@@ -129,14 +128,14 @@ def scan(
 
 
 def require_loop(what: str, count: int | None, budget: int | None) -> None:
-    """Raise where steps are to be written out and a memory budget is given.
+    """Check that steps are not unrolled under a memory budget.
 
     Raises:
-        ArgumentError: both are.
+        ArgumentError: both options are given.
     """
     if budget is not None and count != 1:
         raise ArgumentError(
-            f"{what} was given a memory_budget{here()} and asked to write out steps, whose values are all stored; "
+            f"{what} was given a memory_budget{here()} and asked to unroll steps, whose values are all stored; "
             "leave out unroll, or memory_budget"
         )
 
@@ -151,7 +150,7 @@ def _pair(out: Any, f: Any) -> tuple[Any, Any]:
 
 
 def length_of(what: str, over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
-    """The number of steps that all arrays agree on."""
+    """The common leading extent of all arrays."""
     n: Any = None if length is None else size_of(what, "length", length)
     for x, path in zip(over, paths, strict=True):
         if not x.spec.shape:
@@ -177,7 +176,7 @@ def length_of(what: str, over: Sequence[Any], paths: Sequence[str], length: Any)
 
 
 def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> tuple[Any, Any]:
-    """The carry as it is, and empty rows of the specs that a step would give."""
+    """The unchanged carry, and empty rows with the specs of a step's rows."""
     run, kinds, _, (row, tree) = _traced_body("scan", f, carry, slices, slice_kinds(over))
     run.drop()
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
@@ -198,7 +197,7 @@ def _interval(x: Any) -> Interval | None:
 def _traced_body(
     what: str, f: Any, carry: Carry, slices: TreeDef, others: Sequence[LeafKind]
 ) -> tuple[Run, list[LeafKind], list[Any], tuple[list[Any], TreeDef]]:
-    """The body run on traced values: kinds of the carry, its leaves afterwards, and the row with its structure."""
+    """Trace the body: returns the kinds of the carry, its leaves after the step, and the row with its structure."""
     count = len(carry.leaves)
     trees: list[TreeDef] = []
 
@@ -226,22 +225,22 @@ def recorded(
     reverse: bool,
     budget: int | None = None,
 ) -> tuple[Any, Any]:
-    """The loop as one operation, whether its operands are known or not.
+    """The loop as one operation, on concrete or traced operands.
 
     Args:
         what: the function that the user called.
-        f: of carry and slices to the carry and a row.
-        carry: the first carry.
-        over: what is cut into slices.
+        f: a function of carry and slices that returns the carry and a row.
+        carry: initial carry.
+        over: the arrays to slice.
         slices: their structure.
         others: the kinds of the slices in the body.
-        n: the number of steps.
-        reverse: go from the last index to the first.
+        n: number of steps.
+        reverse: iterate from the last index to the first.
         budget: bytes that reverse mode may store.
     """
     run, kinds, outs, (row, row_tree) = _traced_body(what, f, carry, slices, others)
     results = [*outs, *[asarray(x) if x.__class__ in SCALARS else x for x in row]]
-    if not results:  # the body runs for its effects alone
+    if not results:  # the body runs for its effects only
         results = [tensor(False)]
     (program,), captured = closed((run,), (results,))
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]

@@ -1,4 +1,4 @@
-"""Leaves of operands and carries: whether they are traced, and whether they stand for a Python number."""
+"""Leaves of operands and carries: whether they are traced, and whether they represent a Python number."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ORDER: Final = (bool, int, float, complex)
 
 
 class LeafKind(NamedTuple):
-    """Spec and weak type of a leaf, known before it has elements.
+    """Spec and weak type of a leaf.
 
     Attributes:
         spec: its spec.
-        weak: class of the Python number that it stands for; ``None`` for an array.
-        interval: bounds that an integer keeps.
+        weak: class of the Python number that it represents; ``None`` for an array.
+        interval: bounds of an integer.
     """
 
     spec: Spec
@@ -31,12 +31,12 @@ class LeafKind(NamedTuple):
 
 
 def leaf_values(leaves: Iterable[Any], tree: TreeDef, what: str) -> list[Any]:
-    """Leaves as they go into a function: numbers stay numbers, host data and sizes become values.
+    """Leaves as arguments of a function: numbers stay numbers, host data and sizes become values.
 
-    What the function assigns to them leaves the caller's as they are.
+    Assignments in the function do not change the caller's arrays.
 
     Raises:
-        ArgumentError: one is neither; the message names its path.
+        ArgumentError: a leaf is neither an array nor a number; the message names its path.
     """
     found: list[Any] = []
     for x in leaves:
@@ -45,18 +45,18 @@ def leaf_values(leaves: Iterable[Any], tree: TreeDef, what: str) -> list[Any]:
         except ArgumentError as cause:
             path = list(tree.paths())[len(found)]
             raise ArgumentError(
-                f"{what} holds a {type(x).__name__}{path and f' at {path}'}, which is no array or number{here()}; "
-                "close over it, or register its class with register_dataclass or register_node",
+                f"{what} holds a {type(x).__name__}{path and f' at {path}'}, which is neither an array nor a number"
+                f"{here()}; close over it, or register its class with register_dataclass or register_node",
                 path=path,
             ) from cause
     return found
 
 
 def require_functions(name: str, *functions: Any) -> None:
-    """Raise unless all can be called.
+    """Check that all arguments are callable.
 
     Raises:
-        ArgumentError: one cannot.
+        ArgumentError: one is not.
     """
     for f in functions:
         if not callable(f):
@@ -66,7 +66,7 @@ def require_functions(name: str, *functions: Any) -> None:
 
 
 def weak_class(x: Any) -> type | None:
-    """Class of the Python number that a leaf is, or stands for while tracing; ``None`` for an array."""
+    """Class of the Python number that a leaf is or represents; ``None`` for an array."""
     if x.__class__ in SCALARS:
         return type(x)
     x = innermost(x)
@@ -79,12 +79,12 @@ def kind_of(x: Any) -> LeafKind:
 
 
 def number_kind(cls: type) -> LeafKind:
-    """The kind of a Python number that meets no array."""
+    """The kind of a Python number that is not combined with arrays."""
     return LeafKind(tensor(cls(0)).spec, cls)
 
 
 def wider(a: type, b: type) -> type:
-    """The one of two classes of numbers that holds the other."""
+    """The wider of two classes of numbers."""
     return max(a, b, key=_ORDER.index)
 
 

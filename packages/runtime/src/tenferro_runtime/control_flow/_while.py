@@ -31,25 +31,28 @@ def while_loop(
     max_steps: Any = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """Apply `body_fun` to a carry as long as `cond_fun` holds; the last carry.
+    """Apply `body_fun` to a carry while `cond_fun` holds, and return the last carry.
 
-    On concrete values, differentiated ones included, this is Python's own loop. On traced values it is recorded: both
+    On concrete values, including differentiated ones, this is a Python loop. On traced values it is recorded: both
     functions are traced once, and may use values from outside.
 
     Args:
-        cond_fun: a function of the carry to one boolean.
-        body_fun: a function of the carry to a carry of the same containers, shapes and dtypes. A Python number in
-            `init` takes the dtype that the body gives it.
-        init: the first carry: arrays and numbers in any containers.
-        max_steps: stop after that many steps, whatever the condition says: an integer or a size. Without a
-            `memory_budget`, the reverse mode of a recorded loop then keeps room for as many steps.
-        memory_budget: bytes that reverse mode may store. It stores the carry before some steps, and repeats the steps
-            between them. The loop is recorded then on concrete values, too. Without budget and `max_steps`, a recorded
-            loop has one of 64 MiB.
+        cond_fun: a function of the carry that returns one boolean.
+        body_fun: a function of the carry that returns a carry of the same containers, shapes and dtypes. A Python
+            number in `init` takes the dtype of the body's result.
+        init: initial carry: arrays and numbers in any containers.
+        max_steps: largest number of steps: an integer or a size. Without a `memory_budget`, the reverse mode of a
+            recorded loop then reserves memory for that many steps.
+        memory_budget: bytes that reverse mode may store: the carries before some steps, between which it recomputes.
+            The loop is then recorded also on concrete values. Without `max_steps`, the default budget of a recorded
+            loop is 64 MiB.
+
+    Returns:
+        The last carry.
 
     Raises:
-        ArgumentError: the condition is not a single element, `max_steps` is no integer of at least 0, `memory_budget`
-            no positive one, or what is to be called is no function.
+        ArgumentError: the condition is not a single element, `max_steps` is not an integer of at least 0,
+            `memory_budget` is not a positive integer, or an argument that must be a function is not.
         StructureError: the carry changes its structure, shape or dtype.
 
     >>> tr.compile(lambda n: tr.while_loop(lambda c: c < n, lambda c: 2 * c, 1))(100)
@@ -61,7 +64,7 @@ def while_loop(
     carry = Carry("while_loop", init, body_fun)
     if isinstance(left, Dim) or budget is not None or (left != 0 and carry.traced):
         return recorded_while("while_loop", cond_fun, body_fun, carry, left, budget=budget)
-    unsure = True  # whether a step may turn out to be traced: in a trace any one, else the first
+    unsure = True  # whether a step may turn out to be traced: any step inside a trace, else only the first
     while left != 0:
         with Attempt() if unsure else _SURE as attempt:
             goes_on = _step(cond_fun, body_fun, carry)
@@ -77,7 +80,7 @@ def while_loop(
 
 
 def _step(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> bool | None:
-    """Make a step in Python: whether the condition held, ``None`` where the loop has to be recorded."""
+    """Run a step in Python; return whether the condition held, or ``None`` if the loop must be recorded."""
     pred = _single(cond_fun(carry.tree_of_leaves), cond_fun)
     if is_traced(pred):
         return None
@@ -87,7 +90,7 @@ def _step(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry:
 
 
 def most_steps(what: str, n: Any) -> DimLike | None:
-    """The argument `max_steps` of a loop.
+    """Check the argument `max_steps` of a loop.
 
     Raises:
         ArgumentError: it is neither ``None`` nor an integer or a size of at least 0.
@@ -103,8 +106,8 @@ def most_steps(what: str, n: Any) -> DimLike | None:
 def _single(x: Any, f: Any) -> Any:
     if hasattr(x, "spec") and x.spec.shape != ():
         raise ArgumentError(
-            f"the condition {name_of(f)} of while_loop gives a single element{here()}, not {x.spec!r}; reduce it with "
-            "any() or all()",
+            f"the condition {name_of(f)} of while_loop must return a single element{here()}, not {x.spec!r}; reduce it "
+            "with any() or all()",
             spec=repr(x.spec),
         )
     return x if hasattr(x, "spec") else asarray(x)
@@ -119,15 +122,15 @@ def recorded_while(
     first: Interval | None = None,
     budget: int | None = None,
 ) -> Any:
-    """The loop as one operation, whether its operands are known or not.
+    """The loop as one operation, on concrete or traced operands.
 
     Args:
         what: the function that the user called.
         cond_fun: the condition.
         body_fun: the body.
-        carry: the first carry.
-        max_steps: the greatest number of steps.
-        first: bounds that the first leaf of the carry, an integer, keeps where the condition holds.
+        carry: initial carry.
+        max_steps: largest number of steps.
+        first: bounds of the first leaf of the carry, an integer, while the condition holds.
         budget: bytes that reverse mode may store.
     """
     tree, leaves = carry.tree, carry.leaves

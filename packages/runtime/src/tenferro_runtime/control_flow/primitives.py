@@ -17,14 +17,25 @@ __all__ = ["ProgramHolding", "budgeted", "cond", "scan", "uninitialized", "while
 
 
 class ProgramHolding(Primitive):
-    """A primitive that holds programs over the sizes around it.
+    """A primitive whose metadata hold programs that share the sizes of the enclosing program.
 
-    The first of them owns the op, so that no table keeps programs alive.
+    The first program owns the op, so that no table keeps programs alive.
     """
 
     anywhere = True
 
     def op(self, **params: Any) -> Op:
+        """The op with given metadata, cached with its first program.
+
+        Args:
+            params: the metadata.
+
+        Returns:
+            The op.
+
+        Raises:
+            ProgramError: metadata are missing, or are not programs.
+        """
         if len(params) != len(self.metadata) or any(name not in params for name in self.metadata):
             raise ProgramError(f"{self.name} needs the metadata {', '.join(self.metadata)}, got {', '.join(params)}")
         ordered = {name: params[name] for name in self.metadata}
@@ -47,7 +58,7 @@ def _require_fit(name: str, what: str, program: Program, specs: tuple[Spec, ...]
 def _require_outputs(name: str, what: str, program: Program, specs: tuple[Spec, ...]) -> None:
     if program.outputs != specs:
         raise ProgramError(
-            f"{what} of {name} gives ({', '.join(map(repr, program.outputs))}), but "
+            f"{what} of {name} returns ({', '.join(map(repr, program.outputs))}), but "
             f"({', '.join(map(repr, specs))}) is needed"
         )
 
@@ -55,7 +66,7 @@ def _require_outputs(name: str, what: str, program: Program, specs: tuple[Spec, 
 def _infer_cond(index: Spec, *xs: Spec, branches: tuple[Program, ...]) -> tuple[Spec, ...]:
     """Apply the program ``branches[index]`` to the operands; always a tuple of outputs.
 
-    The index is one integer, clamped to the branches that there are, or one boolean, which counts as 0 or 1.
+    The index is one integer, clamped to the number of branches, or one boolean, which counts as 0 or 1.
     """
     if index.shape != () or index.dtype.kind not in "biu":
         raise ProgramError(f"cond chooses by one boolean or integer, got {index!r}")
@@ -66,15 +77,15 @@ def _infer_cond(index: Spec, *xs: Spec, branches: tuple[Program, ...]) -> tuple[
 
 
 def _infer_while(*xs: Spec, cond: Program, body: Program, consts: int, max_steps: DimLike | None) -> tuple[Spec, ...]:
-    """Apply `body` to the carry as long as `cond` holds, at most `max_steps` times; the last carry.
+    """Apply `body` to the carry while `cond` holds, at most `max_steps` times; the last carry.
 
-    The first `consts` operands are what both programs take before the carry.
+    Both programs take the first `consts` operands before the carry.
     """
     _require_fit("while_loop", "the condition", cond, xs)
     _require_fit("while_loop", "the body", body, xs)
     _require_outputs("while_loop", "the body", body, xs[consts:])
     if len(cond.outputs) != 1 or cond.outputs[0].shape != () or cond.outputs[0].dtype.kind != "b":
-        raise ProgramError(f"the condition of while_loop gives one boolean, not {cond.outputs!r}")
+        raise ProgramError(f"the condition of while_loop must return one boolean, not {cond.outputs!r}")
     return body.outputs
 
 
@@ -82,7 +93,7 @@ def _infer_scan(*xs: Spec, body: Program, consts: int, carry: int, length: DimLi
     """Fold `body` over the leading axis of the last operands; the last carry, then the stacked rows.
 
     The body maps (constants, carry, slices) to (carry, rows). With `reverse` it runs from the last index to the first;
-    a row stands at the index of its slices.
+    rows keep the index of their slices.
     """
     start = consts + carry
     for s in xs[start:]:
@@ -97,7 +108,7 @@ def _infer_scan(*xs: Spec, body: Program, consts: int, carry: int, length: DimLi
 
 
 def _infer_budgeted(*xs: Spec, program: Program, memory_budget: int) -> tuple[Spec, ...]:
-    """Apply a program whose loops are differentiated in reverse mode within so many bytes for what they store."""
+    """Apply a program; the reverse mode of its loops stores at most `memory_budget` bytes."""
     _require_fit("budgeted", "the program", program, xs)
     return program.outputs
 
@@ -114,7 +125,7 @@ budgeted = _named(_infer_budgeted, "budgeted", "tenferro-runtime.budgeted.v1")
 
 
 def _infer_uninitialized(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place) -> Spec:
-    """Memory whose elements are arbitrary: every one is written before it is read."""
+    """An array with arbitrary elements, each of which is written before it is read."""
     return Spec(shape, dtype, place)
 
 
@@ -151,7 +162,7 @@ def _prune_scan(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, .
 
 
 def _only_outputs(program: Program, used: tuple[bool, ...]) -> Program:
-    """The program without the outputs that nobody reads; one object for each choice."""
+    """The program without unused outputs; one object for each choice."""
     found: Program | None = program.memo.get(("outputs", used))
     if found is None:
         kept = tuple([v for v, there in zip(program.output_ids, used, strict=True) if there])

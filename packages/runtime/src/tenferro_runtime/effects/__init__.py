@@ -1,4 +1,4 @@
-"""Effects: steps that do something besides computing, and where they take place."""
+"""Effects: steps with side effects, which run immediately or are recorded."""
 
 from tenferro_runtime.effects._callback import call_back
 from tenferro_runtime.effects._recording import Attempt, ambient, apply_here

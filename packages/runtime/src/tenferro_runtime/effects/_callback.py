@@ -1,4 +1,4 @@
-"""Calls of Python functions as steps of programs."""
+"""Calls of Python functions as steps of a program."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DONE: Final = np.False_
 
 
 class Callback:
-    """A call of a Python function with the leaves of its arguments left open.
+    """A call of a Python function whose arguments are filled in later.
 
-    Compared by identity: each place of a program that calls has its own.
+    Compared by identity: each call site in a program has its own.
     """
 
     __slots__ = ("arrays", "f", "leaves", "tree")
@@ -31,7 +31,7 @@ class Callback:
         self.f, self.tree, self.leaves, self.arrays = f, tree, leaves, arrays
 
     def __call__(self, *raws: Any) -> None:
-        """Call the function, now or when an attempt has succeeded; the arrays are copies of its own."""
+        """Call the function with copies of the arrays, now or after the current attempt has succeeded."""
         leaves = list(self.leaves)
         for i, raw in zip(self.arrays, raws):
             leaves[i] = np.array(raw)
@@ -49,7 +49,7 @@ def _debug_callback(*xs: Spec, callback: Callback) -> Spec:
 
 class _CallbackPrimitive(Primitive):
     def op(self, **params: Any) -> Op:
-        return Op(self, params)  # no two are equal, so that no table needs to keep them
+        return Op(self, params)  # no two ops are equal, so that no table needs to hold them
 
 
 _debug_callback.__name__ = "debug_callback"
@@ -71,7 +71,13 @@ REGISTRY.rule(callback_primitive, Inactive())
 
 
 def call_back(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Call a Python function, now or as a step of the program that is being recorded."""
+    """Call a Python function, now or as a step of the program that is being recorded.
+
+    Args:
+        f: the function.
+        args: positional arguments.
+        kwargs: keyword arguments.
+    """
     leaves, tree = flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if _is_number(x)]
     values = [value(leaves[i]) for i in places]

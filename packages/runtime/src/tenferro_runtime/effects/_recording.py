@@ -1,4 +1,4 @@
-"""Where an effect takes place: at once, or as a step of the program that is being recorded."""
+"""Whether an effect takes place immediately or as a step of the program that is being recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _waiting: Final[ContextVar[list[Callable[[], Any]] | None]] = ContextVar("tenfer
 
 
 def ambient() -> Builder | None:
-    """The builder of the innermost trace, branch or body that is being recorded."""
+    """The builder of the innermost trace, branch or body that is being recorded.
+
+    Returns:
+        The builder, or ``None``.
+    """
     staged, going_on = stage_above(-1), decisions()
     if staged is None and going_on is None:
         return None
@@ -27,14 +31,14 @@ def ambient() -> Builder | None:
 
 
 def run_or_record(op: Callable[[], Op], values: Sequence[Any], now: Callable[..., Any]) -> None:
-    """Let an effect take place on the values inside of differentiated ones, or record it.
+    """Perform an effect on the values inside differentiated ones, or record it.
 
-    It belongs to the innermost recording, even where all its operands come from outside or are concrete.
+    It belongs to the innermost recording, even if all its operands are concrete or come from outside.
 
     Args:
-        op: makes the op that is recorded.
+        op: returns the op to record.
         values: the operands.
-        now: lets the effect take place, on NumPy arrays.
+        now: performs the effect on NumPy arrays.
     """
     inner = [innermost(v) for v in values]
     top = max(inner, key=lambda v: v.level, default=None)
@@ -53,7 +57,15 @@ def run_or_record(op: Callable[[], Op], values: Sequence[Any], now: Callable[...
 
 
 def apply_here(op: Op, operands: Sequence[Any]) -> Any:
-    """Apply an op that may hold programs with effects; with concrete operands it belongs to the innermost recording."""
+    """Apply an op that may hold programs with effects; with concrete operands it belongs to the innermost recording.
+
+    Args:
+        op: the op.
+        operands: its operands.
+
+    Returns:
+        The results.
+    """
     if effectful(op) and all(v.__class__ is Tensor for v in operands):
         builder = ambient()
         if builder is not None:
@@ -62,9 +74,9 @@ def apply_here(op: Op, operands: Sequence[Any]) -> Any:
 
 
 class Attempt:
-    """A first try to run a body in Python, which is run again or recorded where its values turn out to need that.
+    """A first attempt to run a body in Python, which is repeated or recorded if its values require that.
 
-    Effects wait until it is left; after `give_up` they have not taken place.
+    Effects are deferred until the end of the scope; `give_up` drops them.
     """
 
     __slots__ = ("_builder", "_held", "_mark", "_token")
@@ -82,14 +94,14 @@ class Attempt:
             perform(effect)
 
     def give_up(self) -> None:
-        """Forget the effects so far, so that none takes place twice."""
+        """Drop the effects so far, so that none takes place twice."""
         self._held.clear()
         if self._builder is not None:
             self._builder.silence(self._mark)
 
 
 def perform(effect: Callable[[], Any]) -> None:
-    """Let an effect take place, now or when the attempt around it has succeeded."""
+    """Perform an effect, now or after the enclosing attempt has succeeded."""
     waiting = _waiting.get()
     if waiting is None:
         effect()

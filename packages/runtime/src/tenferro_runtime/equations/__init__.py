@@ -1,7 +1,7 @@
-"""Equations as operations: what solves them and what they say, each a program, so that the derivative needs no solver.
+"""Equations as operations that hold the equation and its solvers as programs; derivatives differentiate no solver.
 
 `linear_solve` and `root` hold an equation and its solvers, and `adjoint` is the adjoint of a linear function.
-`closed` makes the programs. Their derivatives are rules of ``tenferro_ad``, as those of loops are.
+`closed` makes the programs. Their derivative rules belong to ``tenferro_ad``, as those of loops do.
 """
 
 from tenferro_runtime.equations import _batching as _batching

@@ -1,4 +1,4 @@
-"""`adjoint`: the adjoint of a linear function, as an operation that differentiation expands."""
+"""`adjoint`: the adjoint of a linear function, as an operation that `tenferro_ad` expands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_tensor import Spec
 def _adjoint(*xs: Spec, program: Program, consts: int) -> tuple[Spec, ...]:
     """Apply the adjoint of `program`, linear in its operands after the first `consts`; always a tuple.
 
-    The operands are these first ones, then one for each output of the program. ``tenferro_ad`` brings the expansion.
+    The operands are these constants, then one for each output of the program. ``tenferro_ad`` provides the expansion.
     """
     wanted = (*program.inputs[:consts], *program.outputs)
     if xs != wanted:

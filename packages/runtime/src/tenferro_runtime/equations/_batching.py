@@ -1,7 +1,7 @@
-"""The equations of all lanes as one: what takes part in them is that of all lanes, and so are their derivatives.
+"""Batching of equations: the equations of all lanes become one equation, with one solver and one derivative.
 
-Where a solver decides differently in each lane, a recorded loop of it ends for each lane where that lane ends it. A
-solver that runs on elements is called for one lane after the other.
+If lanes take different decisions in a solver, a recorded loop ends for each lane at its own step. A solver that needs
+concrete elements is called lane by lane.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions as programs: closed over the values from outside that they use."""
+"""Functions as programs, closed over the outside values that they use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Closed(NamedTuple):
     """A function as a program.
 
     Attributes:
-        program: of the values from outside, then the declared inputs.
-        captured: the values from outside, of any level.
+        program: takes the captured values, then the declared inputs.
+        captured: the captured values, of any level.
     """
 
     program: Program
@@ -25,15 +25,18 @@ class Closed(NamedTuple):
 def closed(what: str, f: Callable[[list[Any]], Sequence[Any]], specs: Sequence[Spec]) -> Closed:
     """Record a function of leaves.
 
-    What it does with values from outside alone is not recorded, but done once, where the function is called.
+    Operations on outside values only are not recorded, but run once.
 
     Args:
-        what: names the function.
+        what: name of the function, for errors.
         f: maps leaves to leaves.
-        specs: of the leaves that it takes.
+        specs: specs of the leaves that it takes.
+
+    Returns:
+        The program and the captured values.
 
     Raises:
-        UnsupportedError: it makes arrays whose sizes depend on data.
+        UnsupportedError: the function makes arrays of data-dependent sizes.
     """
     builder = Builder()
     try:

@@ -17,7 +17,7 @@ from tenferro_tensor_core import key_of
 
 
 class _Equation(Primitive):
-    """A primitive that holds programs; the solver owns the op, so that no table keeps programs alive."""
+    """A primitive whose metadata hold programs; the solver owns the op, so that no table keeps programs alive."""
 
     anywhere = True
 
@@ -32,7 +32,15 @@ class _Equation(Primitive):
 
 
 def parted(values: Sequence[Any], consts: tuple[int, ...]) -> list[tuple[Any, ...]]:
-    """Operands by what they are for: what each program takes first, then the unknowns."""
+    """Split operands by their role: the leading operands of each program, then the unknowns.
+
+    Args:
+        values: the operands.
+        consts: number of leading operands of each program.
+
+    Returns:
+        The parts.
+    """
     return [tuple(values[i:j]) for i, j in pairwise((0, *accumulate(consts), len(values)))]
 
 
@@ -52,9 +60,9 @@ def _infer_linear(
     consts: tuple[int, int, int],
     unconjugated: bool,
 ) -> tuple[Spec, ...]:
-    """Solve ``matvec(x) == b`` by `solve`; the leaves of x, then other results of the solver.
+    """Solve ``matvec(x) == b`` with `solve`; returns the leaves of x, then other results of the solver.
 
-    The operands are what `matvec`, `solve` and `transpose_solve` take first, then the leaves of b. `transpose_solve`
+    The operands are the constants of `matvec`, `solve` and `transpose_solve`, then the leaves of b. `transpose_solve`
     is for the adjoint of `matvec`, or its transpose if `unconjugated`.
     """
     for_matvec, for_solve, for_transpose, b = parted(xs, consts)
@@ -72,10 +80,10 @@ def _infer_root(
     adjoint_solve: Program | None,
     consts: tuple[int, int, int, int],
 ) -> tuple[Spec, ...]:
-    """Solve ``f(x) == 0`` by `solve`; the leaves of x, then other results of the solver.
+    """Solve ``f(x) == 0`` with `solve`; returns the leaves of x, then other results of the solver.
 
-    The operands are what `f`, `solve`, `tangent_solve` and `adjoint_solve` take first, then a first guess. The last two
-    programs then take x, and solve the linear equation of f at x, and the adjoint one, for a right-hand side.
+    The operands are the constants of `f`, `solve`, `tangent_solve` and `adjoint_solve`, then an initial guess. The last
+    two programs also take x, and solve the linearization of f at x, and its adjoint, for a right-hand side.
     """
     for_f, for_solve, for_tangent, for_adjoint, x = parted(xs, consts)
     _require_fit("custom_root", "function", f, (*for_f, *x))
@@ -97,7 +105,7 @@ def _expansion(*xs: Any, **params: Any) -> tuple[Any, ...]:
 
 
 def _read(params: dict[str, Any]) -> tuple[int, int, int]:
-    """Where the operands of the solver are: from the first to the second number, and from the third on."""
+    """Ranges of the solver's operands: from the first to the second number, and from the third to the end."""
     consts = params["consts"]
     return consts[0], consts[0] + consts[1], sum(consts)
 

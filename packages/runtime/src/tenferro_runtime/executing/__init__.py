@@ -1,4 +1,4 @@
-"""Programs on several devices: a plan of steps on queues with the waits between them, its verifier, its executor."""
+"""Programs on several devices: plans of steps on queues with waits between them, their verifier and executor."""
 
 from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.executing._executor import Execution, executions

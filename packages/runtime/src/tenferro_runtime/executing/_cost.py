@@ -1,4 +1,4 @@
-"""`CostModel`: how long the steps of a program will take, guessed from what they compute and move."""
+"""`CostModel`: estimates the time of a program's steps from their operations and the bytes that they move."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tenferro_tensor_core import ArgumentError
 
 @dataclass(frozen=True)
 class CostModel:
-    """What the placement of steps assumes of a machine; ``compile(f, placement=CostModel(...))``.
+    """The assumptions about a machine that place steps; ``compile(f, placement=CostModel(...))``.
 
-    The numbers are guesses that never depend on a measurement, so that a program is placed alike everywhere. Give your
-    own where they are far off.
+    The defaults never depend on a measurement, so that a program is placed equally everywhere. Pass other numbers if
+    they are far off.
 
     Attributes:
         products: operations per second of contractions, decompositions and transforms, in one thread.
         elements: operations per second of element-wise steps.
         bytes: bytes per second that a step reads and writes.
-        step: seconds of any step, for calling it.
-        handover: seconds until another pool begins with its steps.
-        join: seconds until a thread that waits for another one goes on.
-        least: seconds of work that a pool must get, or it gets none.
-        long: mean seconds of steps that another pool must get: threads take turns in calling short ones.
-        gain: part of the sequential time that placing must save.
+        step: overhead of a step in seconds.
+        handover: seconds until another pool starts its steps.
+        join: seconds until a thread that waits for another one continues.
+        least: smallest amount of work for a pool, in seconds.
+        long: smallest mean duration of the steps of another pool, in seconds: threads call short steps one at a time.
+        gain: smallest fraction of the sequential time that placement must save.
 
     Raises:
         ArgumentError: a speed is not positive, or a time or the gain is negative.
@@ -53,7 +53,16 @@ class CostModel:
                 raise ArgumentError(f"a CostModel was made with {name}={value!r}; {law}", **{name: value})
 
     def seconds(self, program: Program, eq: Equation, storage: Storage) -> float:
-        """The time of an equation of a program without open sizes; none for a view."""
+        """Estimate the time of an equation of a program without symbolic sizes; 0 for a view.
+
+        Args:
+            program: the program.
+            eq: the equation.
+            storage: the storage analysis of the program.
+
+        Returns:
+            Seconds.
+        """
         if storage.is_view(eq):
             return 0.0
         found = cost(program, eq, storage)
@@ -66,5 +75,5 @@ def _by_elements(eq: Equation) -> bool:
 
 
 def _number(n: object) -> float:
-    """A count, where it is known."""
+    """A count; 0 if it is unknown."""
     return float(n) if isinstance(n, (int, float)) else 0.0

@@ -1,11 +1,11 @@
-"""Carrying a plan out: the caller issues streams and runs ``cpu:0``, every other pool gets its steps in one piece.
+"""Runs plans: the caller issues streams and runs ``cpu:0``; every other pool receives its steps in one piece.
 
-A hand-over to another thread costs as much as thousands of small steps: there is one for each pool and run. Submission
-of a run to all its pools is one critical section, in which nothing waits. Pools thus see runs in the same order, and
-two callers whose plans use the same pools crosswise never wait for each other.
+A hand-over to another thread costs as much as thousands of small steps, so each pool receives one per run. A run is
+submitted to all its pools in one critical section that does not block. All pools therefore see runs in the same order,
+and callers whose plans use the same pools cannot deadlock.
 
-The first failure cancels what has not begun. It is raised when all threads have left the run and its streams have come
-to rest; what failed after it is told in its notes. A cancelled wait is never the first failure.
+The first failure cancels all steps that have not started. It is raised when all threads have left the run and its
+streams are idle; later failures are added as notes. A cancelled wait is never the first failure.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _submitting = new_lock()
 
 
 def within() -> bool:
-    """Whether the calling thread is a pool's, or carries out a part of a plan: it must not wait for other pools."""
+    """Whether the calling thread belongs to a pool or runs a part of a plan, and must not wait for other pools."""
     return THREAD.busy
 
 
 class Execution(NamedTuple):
-    """One run of a plan, while it goes on and afterwards.
+    """One run of a plan, during and after it.
 
     Attributes:
         plan: the plan.
         timelines: the timeline of each thread, by the name of its device. Its value is the number of the last step that
-            the thread has done, or issued to a stream, as far as another thread waits for it; of a run that has
-            succeeded, the number of all its steps.
+            the thread has completed or issued, counting steps that another thread waits for; after a successful run it
+            is the number of all steps of the thread.
     """
 
     plan: ExecutionPlan
@@ -53,9 +53,12 @@ _watching: ContextVar[list[Execution] | None] = ContextVar("tenferro executions"
 
 @contextmanager
 def executions() -> Iterator[list[Execution]]:
-    """A list of the runs of execution plans that begin inside, in this thread, in order.
+    """Record the runs of execution plans that start in this scope and thread.
 
-    Another thread may read or wait for their timelines while they go on.
+    Other threads may read their timelines, or wait for them, during the runs.
+
+    Returns:
+        A context manager for the list of runs, in order.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_cpu import CpuPool
@@ -78,32 +81,32 @@ def executions() -> Iterator[list[Execution]]:
 
 
 class Accelerator(NamedTuple):
-    """A device as its runtime has it, and the runtime."""
+    """A device of a device runtime, and the runtime."""
 
     runtime: DeviceRuntime
     device: RuntimeDevice
 
 
 class Machine(Protocol):
-    """What plans run on."""
+    """The interface of the machine that plans run on."""
 
     def post(self, pool: ComputeDevice, run: Callable[[], None]) -> None:
-        """Have the thread of a pool call `run`, after what it was given before; does not wait."""
+        """Queue `run` for the thread of a pool; does not block."""
 
     def accelerator(self, device: ComputeDevice) -> Accelerator:
-        """The accelerator of a name."""
+        """The accelerator with a given name."""
 
     def stream(self, queue: Queue) -> Stream:
         """The stream of a queue for work of the calling thread."""
 
 
 class Executor:
-    """A plan, ready to run any number of times, from any number of threads.
+    """A plan, ready to run any number of times from any number of threads.
 
     Args:
         plan: the plan.
-        machine: what it runs on.
-        wrap: puts around what the caller does what the host needs, such as a memory pool.
+        machine: the machine that it runs on.
+        wrap: wraps the steps of the calling thread, for instance in a memory pool.
     """
 
     __slots__ = ("_blank", "_inputs", "_outputs", "_parts", "_slots", "machine", "plan")
@@ -121,7 +124,7 @@ class Executor:
         self._parts = [[wrap(part) for part in rows[0]], *rows[1:]]
 
     def run(self, *raws: Any) -> tuple[Any, ...]:
-        """Raw outputs for raw inputs. Those on accelerators may still be on their way, in the order of their streams.
+        """Run the plan on raw inputs; outputs on accelerators may still be computed, in stream order.
 
         Raises:
             BaseException: the first failure.
@@ -144,17 +147,19 @@ class Executor:
             try:
                 raise run.first
             finally:
-                run.first = None  # its traceback holds the run: no circle keeps the caller's values alive
+                run.first = (
+                    None  # the traceback references the run; this avoids a cycle that keeps the caller's values alive
+                )
         if watching is not None:
             for thread, timeline in enumerate(run.timelines):
                 timeline.signal(len(self.plan.of_thread(thread)))
         outputs = tuple([run.values[slot] for slot in self._outputs])
-        run.values.clear()  # a pool may hold the run until it gets the next
+        run.values.clear()  # a pool may reference the run until it receives the next one
         return outputs
 
 
 class _Run:
-    """State of one run."""
+    """The state of one run."""
 
     __slots__ = (
         "_lock", "accelerators", "events", "first", "gates", "machine", "plan", "stopped", "streams", "timelines",
@@ -174,7 +179,7 @@ class _Run:
         self._lock = new_lock()
 
     def submit(self, rows: list[list[Part]]) -> None:
-        """Give each pool its steps."""
+        """Submit its steps to each pool."""
         jobs = []
         for row in rows:
             gate = TimelineSignal()
@@ -186,18 +191,18 @@ class _Run:
                     self.gates.append(gate)
 
     def join(self) -> None:
-        """Wait until every pool has left the run, whatever happens meanwhile."""
+        """Wait until every pool has left the run, even if an interrupt arrives."""
         for gate in self.gates:
             while True:
                 try:
                     gate.wait(1)
-                except BaseException as error:  # an interrupt; the others still use what belongs to the run
+                except BaseException as error:  # an interrupt; other threads still use the run
                     self.fail(error)
                 else:
                     break
 
     def fail(self, error: BaseException) -> None:
-        """Cancel what has not begun; the first failure is the cause."""
+        """Cancel all steps that have not started; the first failure is the cause."""
         with self._lock:
             if self.first is None:
                 self.first = error
@@ -208,7 +213,7 @@ class _Run:
             timeline.fail(CancelledError("another step of the plan has failed"))
 
     def clear(self, slots: dict[int, int]) -> None:
-        """After a failure: let streams come to rest, and free what was made. What fails meanwhile comes after it."""
+        """After a failure: wait for streams and free values; further failures become notes."""
         for stream in self.streams:
             if stream is not None:
                 try:
@@ -221,15 +226,15 @@ class _Run:
                 own = [slots[v] for v in left if v in slots and (v not in self.plan.kept or v in self.plan.made)]
                 try:
                     release(self.streams[n], self.values, tuple([s for s in own if self.values[s] is not None]))
-                except Exception as error:  # a device that is lost takes nothing back
+                except Exception as error:  # a lost device cannot release memory
                     self.fail(error)
-        # Tracebacks hold on to the run; nothing of the caller's may stay with it.
+        # Tracebacks reference the run, which must not keep the caller's values alive.
         self.values.clear()
         for timeline in self.timelines:
             timeline.error = None
 
     def steps(self, row: list[Part]) -> None:
-        """Do what one thread has to do."""
+        """Run the steps of one thread."""
         before, THREAD.busy = THREAD.busy, True
         try:
             for part in row:
@@ -248,5 +253,5 @@ class _Run:
 
 
 def _same(a: BaseException, b: BaseException) -> bool:
-    """Whether two errors tell of one failure: one may be raised wherever somebody waits for its stream."""
+    """Whether two errors report the same failure, which may be raised by every wait for its stream."""
     return a is b or (a.__cause__ is not None and a.__cause__ is b.__cause__)

@@ -1,8 +1,8 @@
-"""When the values of a plan are read for the last time, and which step frees them.
+"""Assigns the release of each value of a plan to a step after its last use.
 
-A value in main memory is let go by whatever thread knows first that all readers are done. A value on an accelerator is
-released on a stream of its device whose work so far is ordered after all readers, or at the end of the run. What may
-share memory lives as long as the last of it; with an input, a constant or an output among it, it is not released.
+A value in main memory is released by the first thread that knows that all readers are done. A value on an accelerator
+is released on a stream of its device that is ordered after all readers, or at the end of the run. Values that may share
+memory are released together, and not at all if an input, a constant or an output is among them.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from tenferro_runtime.executing._step import Clock, Step, kept_by_host
 from tenferro_runtime.executing._tasks import Work
 from tenferro_tensor import ComputeDevice
 
-AHEAD: Final = 64
-"""Steps after the last use of a value that are asked whether they may free it."""
+MAX_RELEASE_DISTANCE: Final = 64
+"""Number of steps after the last use of a value that are searched for one that may release it."""
 
 
 class Lifetimes:
-    """Gives each value that somebody can free to a step.
+    """Assigns each value that can be released to a step.
 
     Args:
-        work: what the plan is for.
-        steps: steps of the plan; they get their frees.
-        clocks: for each step how far each queue has come when it is done.
-        homes: device whose memory a variable lies in.
-        outputs: variables that the caller gets.
+        work: the work of the plan.
+        steps: steps of the plan, whose `frees` are set.
+        clocks: the vector clock of each step.
+        homes: device in whose memory a variable is.
+        outputs: variables that the caller receives.
 
     Attributes:
         kept: variables on accelerators that are not freed.
@@ -56,9 +56,8 @@ class Lifetimes:
         self.kept, self.made = frozenset(kept), frozenset(made)
 
     def left(self, device: ComputeDevice) -> tuple[list[int], set[int], set[int]]:
-        """What the end of an accelerator's compute stream frees, and the steps that use it.
-
-        The last are the steps that use what the caller has there.
+        """The variables to release at the end of an accelerator's compute stream, the steps that use them, and the
+        steps that use the caller's values there.
         """
         empty: set[int] = set()
         return self._left.get(device, []), self._uses_left.get(device, empty), self._uses_kept.get(device, empty)
@@ -92,7 +91,7 @@ class Lifetimes:
     def _covering(self, uses: Sequence[int], device: ComputeDevice | None) -> int | None:
         """The first step after which all uses are known to be done; for an accelerator, on one of its streams."""
         last = max(uses)
-        for i in range(last, min(len(self.steps), last + AHEAD)):
+        for i in range(last, min(len(self.steps), last + MAX_RELEASE_DISTANCE)):
             queue = self.steps[i].action.queue
             if device is None or (queue.device is device and not queue.host):
                 if all(self._covers(i, u, device) for u in uses):
@@ -102,11 +101,11 @@ class Lifetimes:
     def _covers(self, i: int, use: int, device: ComputeDevice | None) -> bool:
         step, other = self.steps[i], self.steps[use]
         if device is None and step.thread == other.thread == 0:
-            return use <= i  # the caller hands values in main memory over when it issues a step
+            return use <= i  # the caller passes values in main memory when it issues a step
         return self.clocks[i][other.queue] >= other.turn
 
     def _groups(self) -> list[tuple[ComputeDevice, list[int]]]:
-        """Variables on accelerators, those together that may share memory."""
+        """Groups of variables on accelerators that may share memory."""
         parent: dict[int, int] = {}
 
         def root(v: int) -> int:

@@ -13,7 +13,7 @@ from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 
 
 class _Process(Machine):
-    """What the process has."""
+    """The pools and streams of the process."""
 
     def __init__(self) -> None:
         self._beside: tuple[DeviceRuntime | None, dict[ComputeDevice, Stream]] = (None, {})
@@ -32,7 +32,7 @@ class _Process(Machine):
         return current_stream(device) if queue.role == "compute" else self._second(device)
 
     def _second(self, device: RuntimeDevice) -> Stream:
-        """The second stream of a device that computes, made when a plan first needs it."""
+        """The second compute stream of a device, made on first use."""
         runtime, streams = self._beside
         if runtime is not device_runtime(device.id.kind):
             streams = {}
@@ -51,18 +51,21 @@ def reaches(source: ComputeDevice, target: ComputeDevice) -> bool:
 
 
 def sync_strategy(first: str | ComputeDevice | Stream, then: str | ComputeDevice | Stream) -> SyncStrategy:
-    """How work on one device or stream is made to follow work on another, and how its data get there.
+    """How work on one device or stream is ordered after work on another, and how its data are transferred.
 
-    Execution plans are made by the same rules. The name of an accelerator stands for the stream that work of the
-    calling thread goes to; ``cpu:0`` is the calling thread.
+    Execution plans follow the same rules. An accelerator stands for the current stream of the calling thread, and
+    ``cpu:0`` for the calling thread itself.
 
     Args:
         first: a device, its name, or a stream.
-        then: what waits.
+        then: the device, its name, or the stream that waits.
+
+    Returns:
+        The wait and the route.
 
     Raises:
         PlacementError: there is no such device.
-        BackendUnavailableError: nothing installed offers the device.
+        BackendUnavailableError: no installed distribution offers the device.
 
     >>> from tenferro_cpu import CpuPool
     >>> with CpuPool(index=3):

@@ -1,9 +1,9 @@
 """From tasks to actions: every task gets its queue, and every transfer becomes copies on copy queues.
 
-A copy between host and accelerator is issued on the copy queue of the accelerator. A copy back has a second half: the
-host thread that reads the value first takes it from its pending handle. Between two accelerators data goes from one to
-the other where they reach each other, and through main memory where they do not, without a thread that waits; a copy
-that is in the wanted memory already stands for a new one. Pools share main memory: between them nothing moves.
+A copy between host and accelerator is issued on the copy queue of the accelerator. A download has a second part: the
+host thread that first reads the value takes it from its pending handle. Data move directly between two accelerators
+with peer access, and otherwise through main memory, without blocking a thread. An existing copy in the target memory is
+reused. Pools share main memory, so that nothing moves between them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tenferro_tensor import HOST, ComputeDevice, MemorySpace
 
 
 class Kind(Enum):
-    """What an action does."""
+    """The kinds of actions."""
 
     CALL = "call"
     LAUNCH = "launch"
@@ -33,11 +33,11 @@ class Kind(Enum):
 
 
 STREAMS: Final = ("compute", "compute 2")
-"""Streams of an accelerator that compute; the first is that of the caller."""
+"""Compute streams of an accelerator; the first is that of the caller."""
 
 
 class Action(NamedTuple):
-    """One step of a plan, before it is known what it waits for.
+    """One step of a plan, before its waits are known.
 
     Attributes:
         kind: what it does.
@@ -64,8 +64,8 @@ class Moved(NamedTuple):
 
     Attributes:
         actions: the actions, in an order in which they can be done.
-        homes: device whose memory a variable lies in; pools count as ``cpu:0``, handles of copies are at no device.
-        alias: variables that are another one, because nothing had to move.
+        homes: device in whose memory a variable is; ``cpu:0`` for all pools, ``None`` for handles of copies.
+        alias: variables that equal another one, because nothing had to move.
     """
 
     actions: tuple[Action, ...]
@@ -92,7 +92,7 @@ class _Mover:
         self._fresh = count(max(work.specs, default=-1) + 1).__next__
         self._origin: dict[int, int] = {}
         self._copies: dict[tuple[int, MemorySpace], int] = {}
-        """Where the elements of a variable lie: by the variable that they were computed in, and the memory."""
+        """The variable in each memory that holds the elements, by the variable that was computed."""
         self._handles: dict[int, int] = {}
         self._made: dict[int, Queue] = {}
         self._last: dict[Queue, set[int]] = {}
@@ -113,10 +113,10 @@ class _Mover:
         return Moved(self._received(), self.homes, self.alias)
 
     def _stream(self, device: ComputeDevice, operands: tuple[Operand, ...], results: tuple[int, ...]) -> Queue:
-        """The stream of a call: that which ends with one of its operands, else that of one of them.
+        """The stream of a call: one that ends with one of its operands, else that of an operand.
 
-        What begins with values that no stream of the device has computed goes where less has been issued, so that
-        branches from the inputs run beside each other, and nothing else waits for another stream.
+        A call whose operands no stream of the device has computed uses the stream with fewer actions, so that
+        independent branches run in parallel and no other call waits for another stream.
         """
         reads = [v for v in operands if v.__class__ is int]
         made = [self._made[v] for v in reads if v in self._made and self._made[v].device is device]
@@ -160,7 +160,7 @@ class _Mover:
         self.actions.append(Action(Kind.ARRIVE, CALLER, (self._handle(v, task),), (result,), task))
 
     def _handle(self, v: int, task: Task) -> int:
-        """A copy to main memory that is on its way; one for all who want the elements."""
+        """The pending copy of a variable to main memory, shared by all readers."""
         origin = self._origin.get(v, v)
         known = self._handles.get(origin)
         if known is None:
@@ -178,7 +178,7 @@ class _Mover:
         return home
 
     def _received(self) -> tuple[Action, ...]:
-        """Values that come from an accelerator are taken by the pool that reads them first."""
+        """Let the pool that first reads a downloaded value receive it."""
         first: dict[int, Queue] = {}
         for action in self.actions:
             for v in action.reads:

@@ -1,4 +1,4 @@
-"""The order in which actions are done: streams are fed early, and what waits for another thread comes late."""
+"""Orders the actions of a plan: streams are fed early, and waits for other threads come late."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tenferro_runtime.executing._queue import Queue
 def ordered(actions: Sequence[Action], threads: Mapping[Queue, int]) -> list[int]:
     """Numbers of the actions in an order that respects their operands.
 
-    First come those that need the fewest hand-overs between threads before them, so that a thread does what it can do
-    alone before it waits. Among these, what is merely issued to a stream goes before what keeps the thread busy, and
-    the order of the source decides the rest.
+    Actions that depend on fewer hand-overs between threads come first, so that a thread does all its independent work
+    before it waits. Among these, actions issued to a stream precede those that occupy the thread; then the order of the
+    source decides.
 
     Args:
-        actions: the actions, each after those that make its operands.
-        threads: number of the thread for each queue that is one; the others are issued by thread 0.
+        actions: the actions, in a topological order.
+        threads: number of the thread of each host queue; thread 0 issues all others.
     """
     maker = {v: i for i, action in enumerate(actions) for v in action.results}
     hops: list[int] = []

@@ -1,7 +1,7 @@
-"""``placement="auto"``: steps that may run on any CPU pool are given to pools where that pays, and the reasons told.
+"""``placement="auto"``: assigns steps that may run on any CPU pool to pools if that pays, and reports the reasons.
 
-List scheduling: the steps with the longest way to the end come first, each goes where it would be done first. What a
-pool would get too little of is kept in the calling thread. Steps whose operands or scope name a device stay there.
+List scheduling: steps are placed in order of their longest path to the end, each where it would finish first. Steps
+whose operands or scope name a device stay there. A pool with too little work gets none.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tenferro_tensor.dispatch import scoped_device
 
 
 class PlacedStep(NamedTuple):
-    """Where a step goes.
+    """The placement of one step.
 
     Attributes:
         name: name of the primitive.
         device: the device.
         seconds: its time by the cost model.
-        start: when it begins, from the start of the run.
+        start: its start, in seconds from the start of the run.
         fixed: whether operands or a scope name the device.
         where: line of user code.
     """
@@ -40,7 +40,7 @@ class PlacedStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Placement:
-    """Where the steps of a program go, and why; prints as a table.
+    """The placement of a program's steps, and its reason; prints as a table.
 
     Attributes:
         steps: the steps, in the order of the program.
@@ -68,7 +68,7 @@ class Placement:
     def __str__(self) -> str:
         rows = [("step", "device", "start", "time", "line")]
         rows += [
-            (s.name, f"{s.device}{' (asked for)' if s.fixed else ''}", _us(s.start), _us(s.seconds), s.where)
+            (s.name, f"{s.device}{' (requested)' if s.fixed else ''}", _us(s.start), _us(s.seconds), s.where)
             for s in self.steps
         ]
         return f"{aligned(rows)}\n{self.why}"
@@ -77,19 +77,19 @@ class Placement:
 def place(
     program: Program, devices: Sequence[ComputeDevice], pools: Sequence[ComputeDevice], model: CostModel
 ) -> Placement:
-    """Where the steps of a program without open sizes go.
+    """Place the steps of a program without symbolic sizes.
 
     Args:
-        program: the program, its regions fused.
-        devices: the device of each equation as single operations would choose it.
+        program: the program, after fusion.
+        devices: the device of each equation that a single operation would choose.
         pools: the CPU devices, the calling thread first.
-        model: what the machine is taken for.
+        model: the cost model.
     """
     scheduler = _Scheduler(program, devices, model)
     alone = scheduler.schedule([HOST.device])
     sequential = sum([s.seconds for s in alone.steps])
     if not any(scheduler.free):
-        return alone.told(sequential, "every step has a device that was asked for")
+        return alone.told(sequential, "every step names its device")
     if len(pools) < 2:
         return alone.told(sequential, "there is one CPU pool; open another one with tenferro_cpu.CpuPool()")
     for count in range(len(pools), 1, -1):
@@ -113,13 +113,13 @@ class _Schedule(NamedTuple):
         return Placement(self.steps, sequential, self.length, why)
 
     def short(self, model: CostModel) -> str | None:
-        """Why it is not worth while for some pool."""
+        """The reason why a pool would get too little work, or an empty text."""
         for device in sorted({s.device for s in self.steps if not s.fixed} - {HOST.device}, key=str):
             times = [s.seconds for s in self.steps if s.device is device and s.seconds]
             if sum(times) < model.least:
                 return f"leaves {_us(sum(times))} for {device}, and a pool must get {_us(model.least)}"
             if sum(times) < model.long * len(times):
-                return f"gives {device} steps of {_us(sum(times) / len(times))}, and they must have {_us(model.long)}"
+                return f"assigns {device} steps of {_us(sum(times) / len(times))}, and they must have {_us(model.long)}"
         return None
 
 
@@ -138,7 +138,7 @@ class _Scheduler:
         self.rank = self._ranks()
 
     def _ranks(self) -> list[float]:
-        """For each equation the time from its start to the end, had every other step a thread of its own."""
+        """The longest path from the start of each equation to the end, in seconds."""
         rank = list(self.seconds)
         for i in range(len(rank) - 1, -1, -1):
             for j in self.before[i]:
@@ -149,11 +149,11 @@ class _Scheduler:
         idle: dict[ComputeDevice, float] = {}
         starts: dict[int, float] = {}
         where: dict[int, ComputeDevice] = {}
-        # Ranks fall along every dependency; at equal ones, as views have them, the program's order holds.
+        # Ranks decrease along dependences; for equal ranks, as with views, the program's order decides.
         for i in sorted(range(len(self.seconds)), key=lambda i: (-self.rank[i], i)):
             options = pools if self.free[i] else [self.devices[i]]
             if not self.seconds[i] and self.before[i] and self.free[i]:
-                options = [where[self.before[i][0]]]  # a view costs nothing where its operand is
+                options = [where[self.before[i][0]]]  # a view costs nothing on the device of its operand
             best = min([(self._start(i, d, idle, starts, where), n) for n, d in enumerate(options)])
             starts[i], where[i] = best[0], options[best[1]]
             idle[where[i]] = starts[i] + self.seconds[i]
@@ -179,7 +179,7 @@ class _Scheduler:
 
 
 def _unnamed(program: Program, eq: Equation) -> bool:
-    """Whether no operand or result names a device, and nothing moves."""
+    """Whether no operand or result names a device, and no data move."""
     places = [program.specs[v].place for v in (*eq.variables, *eq.results)]
     return eq.op.primitive is not catalog.transfer and all(p is HOST for p in places)
 

@@ -1,11 +1,11 @@
-"""`ExecutionPlan`: actions on queues with the waits that they need, no more, found in one pass with vector clocks.
+"""`ExecutionPlan`: actions on queues with the minimal waits between them, found in one pass with vector clocks.
 
-The clock of a step says how far every queue has certainly come when the step is done. A dependency that the clock
-covers needs no wait. Going through the dependencies of a step from the latest to the first leaves the transitive
-reduction: what the latest waits for is covered by then.
+The clock of a step states the progress of every queue that is certain when the step is done. A dependence that the
+clock covers needs no wait. Visiting the dependences of a step from the latest to the first yields the transitive
+reduction, because each wait also covers everything that it follows.
 
-The calling thread is the queue of ``cpu:0``, and the one thread that issues what streams do, in one order: an event is
-always recorded before anybody waits for it.
+The calling thread is the queue of ``cpu:0``, and the only thread that issues work to streams: an event is always
+recorded before any wait for it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tenferro_tensor import ComputeDevice, Spec
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExecutionPlan:
-    """What is done where, in which order, and who waits for whom; a run holds all state. Prints as a table.
+    """The steps of a program on queues, with the waits between them; immutable, prints as a table.
 
     Attributes:
         queues: threads and streams; the first is the caller.
         threads: the queues that are threads of the host.
         steps: all steps, in an order that respects every wait.
-        inputs: variables that the caller gives.
+        inputs: variables of the inputs.
         constants: raw arrays by variable.
-        outputs: variables that the caller gets.
-        homes: device whose memory a variable lies in; ``None`` for handles of copies.
+        outputs: variables of the outputs.
+        homes: device in whose memory a variable is; ``None`` for handles of copies.
         specs: specs of the variables that the program has.
-        kept: variables on accelerators that are not freed: they may share memory with inputs, constants or outputs.
+        kept: variables on accelerators that are not released, because they may alias inputs, constants or outputs.
         made: those of them that share no memory with inputs or constants.
-        edges: number of dependencies between queues.
-        placement: why the steps are where they are, where nobody asked for it.
+        edges: number of dependences between queues.
+        placement: the placement, if the cost model placed the steps.
     """
 
     queues: tuple[Queue, ...]
@@ -59,7 +59,14 @@ class ExecutionPlan:
     placement: Placement | None = None
 
     def of_thread(self, thread: int) -> tuple[int, ...]:
-        """Numbers of the steps that a thread does or issues, in order."""
+        """The steps that a thread runs or issues.
+
+        Args:
+            thread: number of the thread.
+
+        Returns:
+            Numbers of the steps, in order.
+        """
         return tuple([i for i, step in enumerate(self.steps) if step.thread == thread])
 
     @property
@@ -91,7 +98,7 @@ class ExecutionPlan:
 
 
 def plan_of(work: Work, reaches: Reaches = lambda source, target: False) -> ExecutionPlan:
-    """The plan of some work.
+    """The plan of a program's work.
 
     Args:
         work: the work.
@@ -118,7 +125,7 @@ class _Planner:
         self.edges = 0
         self._done = [0] * len(self.queues)
         self._issued = [0] * len(self.threads)
-        self._reached = [[0] * len(self.queues) for _ in self.queues]  # the first is also what the caller knows
+        self._reached = [[0] * len(self.queues) for _ in self.queues]  # the first is also the clock of the caller
         self._maker: dict[int, int] = {}
 
     def plan(self) -> ExecutionPlan:
@@ -128,7 +135,7 @@ class _Planner:
         ends = {q.device: q for q in self.queues if q.role == "compute"}
         for device, queue in ends.items():
             frees, before, kept = lives.left(device)
-            # All threads have left the run when it returns: what one of them knows, the caller knows.
+            # All threads have left the run when it returns, so that the caller knows what any of them knows.
             kept = {i for i in kept if not any(self._knows(n, i) for n, q in enumerate(self.queues) if q.host)}
             self._add(Action(Kind.END, queue, (), (), None), before | kept)
             last = self.steps[-1]
@@ -141,7 +148,7 @@ class _Planner:
         )  # fmt: skip
 
     def _add(self, action: Action, needed: Iterable[int]) -> None:
-        """Put an action behind the others of its queue, after steps that it needs."""
+        """Append an action to its queue, with waits for the steps that it needs."""
         number, thread = self.number[action.queue], self.thread.get(action.queue, 0)
         self._done[number] += 1
         self._issued[thread] += 1
@@ -152,7 +159,7 @@ class _Planner:
         step.waits = tuple(self._waits(step, known, sorted(set(needed), reverse=True)))
         known = self._after(known, step.waits)
         if not action.queue.host:
-            # While it waits for a pool, the caller issues nothing, so that later steps are ordered as well.
+            # While it waits for a pool, the caller issues nothing, so that its later steps are ordered as well.
             pools = [d for d in step.waits if self.steps[d].action.queue.host]
             self._reached[0] = self._after(self._reached[0], pools)
         known[number] = step.turn
@@ -162,7 +169,7 @@ class _Planner:
         self.clocks.append(known)
 
     def _waits(self, step: Step, known: Clock, needed: list[int]) -> Iterable[int]:
-        """The needed steps that are not known to be done, the latest first; they are told that somebody waits."""
+        """The needed steps that are not known to be done, latest first; marks them as waited for."""
         for d in needed:
             other = self.steps[d]
             self.edges += other.queue != step.queue
@@ -180,7 +187,7 @@ class _Planner:
         return list(known)
 
     def _knows(self, queue: int, i: int) -> bool:
-        """Whether a queue, as far as it goes, comes after a step."""
+        """Whether the end of a queue is ordered after a step."""
         return self._reached[queue][self.steps[i].queue] >= self.steps[i].turn
 
     def _drop(self) -> None:
@@ -191,7 +198,7 @@ class _Planner:
 
 
 def _beginnings(work: Work, found: Moved) -> list[Action]:
-    """What is in the memory of an accelerator before the run has been ordered on its compute stream."""
+    """Values that are in the memory of an accelerator before the run is ordered on its compute stream."""
     given: dict[ComputeDevice, list[int]] = {}
     for v in (*work.inputs, *work.constants):
         home = found.homes[v]

@@ -8,11 +8,11 @@ from tenferro_tensor import HOST, ComputeDevice
 
 
 class Queue(NamedTuple):
-    """Where actions happen one after the other: a thread of the host, or a stream of an accelerator.
+    """A sequence of actions: a thread of the host, or a stream of an accelerator.
 
     Attributes:
         device: a pool, or an accelerator.
-        role: ``"host"``, ``"copy"``, ``"compute"``, or ``"compute 2"`` for work beside that.
+        role: ``"host"``, ``"copy"``, ``"compute"``, or ``"compute 2"`` for parallel work.
     """
 
     device: ComputeDevice

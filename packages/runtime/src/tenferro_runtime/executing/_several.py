@@ -1,6 +1,6 @@
-"""Which programs run by a plan, and how: the hook by which the straight line leaves the way.
+"""Which programs run by a plan, and how.
 
-A program whose kernels all run on one device is a straight line. All others have a plan for each combination of sizes.
+A program whose kernels all run on one device is straight-line code. Others have a plan for each combination of sizes.
 """
 
 from __future__ import annotations
@@ -36,14 +36,21 @@ Run = Callable[..., tuple[Any, ...]]
 
 
 def planned(program: Program) -> Callable[[tuple[Any, ...]], Run] | None:
-    """What gives the program for some sizes over raw arrays, by a plan; ``None`` where it is a straight line."""
+    """The function that prepares a program by a plan for given sizes.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The function, or ``None`` if the program runs as straight-line code.
+    """
     if how_of(program).placement is not None and scoped_device() is None and not _one_by_one(program):
         return partial(_placed, program)
     return partial(_planned, program) if several(program) else None
 
 
 def _one_by_one(program: Program) -> bool:
-    """Whether the steps run one after the other: sizes depend on data, or effects have an order."""
+    """Whether the steps must run one after the other, because sizes depend on data or effects have an order."""
     return bool(definitions(program)) or len(effects_of(program)) > 1
 
 
@@ -53,7 +60,7 @@ def _planned(program: Program, sizes: tuple[Any, ...]) -> Run:
 
 
 def _placed(program: Program, sizes: tuple[Any, ...]) -> Run:
-    """As `_planned`, the steps placed by a cost model, anew whenever other pools are open."""
+    """As `_planned`, with steps placed by a cost model; placed again when the open pools change."""
     concrete = sized(program, sizes)
     known: dict[Sequence[ComputeDevice], Run] = {}
 
@@ -76,7 +83,7 @@ def _running(program: Program, made: ExecutionPlan) -> Run:
     executor, moves = Executor(made, PROCESS, pooled), moves_of(program)
 
     def run(*raws: Any) -> tuple[Any, ...]:
-        if within():  # pools may be waiting for what this thread does
+        if within():  # pools may be waiting for this thread
             return straight(*raws)
         require_allowed(moves, " by this program, before any of its steps ran")
         return executor.run(*raws)
@@ -85,11 +92,11 @@ def _running(program: Program, made: ExecutionPlan) -> Run:
 
 
 def several(program: Program) -> bool:
-    """Whether a program runs by a plan; found once for each device that a scope may choose."""
+    """Whether a program runs by a plan; cached for each device of a scope."""
     key = ("several", scoped_device())
     found: bool | None = program.memo.get(key)
     if found is None:
-        # Kernels that are made for sizes which only the run tells need them in one thread.
+        # Kernels for data-dependent sizes need these sizes in one thread.
         low = lowered(program)
         moving = [d for eq, d in zip(low.equations, devices_of(low), strict=True) if not stays(low, eq)]
         found = not _one_by_one(program) and _meet(moving)
@@ -98,13 +105,19 @@ def several(program: Program) -> bool:
 
 
 def sized(program: Program, sizes: tuple[Any, ...]) -> Program:
-    """The program as it is run, with numbers in the place of its open sizes."""
+    """The program as it runs, with numbers for its symbolic sizes."""
     low = lowered(program)
     return promised_like(instance(low, sizes) if sizes else low, program)
 
 
 def plan_for(program: Program) -> ExecutionPlan:
-    """The plan of a program without open sizes, also where it is a straight line.
+    """The plan of a program without symbolic sizes, even if it would run as straight-line code.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The plan.
 
     Raises:
         ProgramError: sizes depend on data.
@@ -118,7 +131,7 @@ def plan_for(program: Program) -> ExecutionPlan:
 
 
 def plan(program: Program) -> ExecutionPlan:
-    """The plan of a program without open sizes, its regions fused; its steps placed where that is asked for."""
+    """The plan of a program without symbolic sizes, after fusion and, if requested, placement."""
     devices, placement = devices_of(program), None
     model = how_of(program).placement
     if model is not None:
@@ -130,22 +143,22 @@ def plan(program: Program) -> ExecutionPlan:
 
 
 def _meet(devices: Sequence[ComputeDevice]) -> bool:
-    """Whether work on these devices has more than one queue, and all of them are there."""
+    """Whether work on these devices has more than one queue, and all devices are available."""
     distinct = {*devices}
     if len(distinct) < 2:
         return False
     if any(get_backend(d.kind).compiler(d) for d in distinct):
-        return False  # a library with queues of its own
+        return False  # a library with its own queues
     try:
         for kind in {d.kind for d in distinct} - {HOST.device.kind}:
             device_runtime(kind)
-    except BackendUnavailableError:  # a backend without streams: its kernels are done when they return
+    except BackendUnavailableError:  # a backend without streams: its kernels complete before they return
         return False
     return True
 
 
 def _pooled(program: Program) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What the CPU backend puts around what the calling thread does; threads of pools have it around all they do."""
+    """The scope in which the CPU backend runs steps of the calling thread; threads of pools are always inside it."""
     specs = [program.specs[v] for eq in program.equations for v in eq.results]
     sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.on_host]
     return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0), HOST.device)

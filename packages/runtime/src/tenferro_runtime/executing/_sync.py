@@ -1,7 +1,4 @@
-"""How work waits for work, and data follow it: one answer for plans and for those who ask.
-
-Plans take what their steps wait with, and the way of their transfers, from here.
-"""
+"""How work on one queue waits for work on another, and how data are transferred; used by plans and `sync_strategy`."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from tenferro_tensor import HOST, ComputeDevice
 
 
 class Wait(Enum):
-    """How a queue waits for work of another one."""
+    """How a queue waits for work on another one."""
 
     IN_ORDER = "in order"
-    """Nothing waits: one thread does or issues both, one after the other."""
+    """No wait: one thread runs or issues both in order."""
     EVENT = "event"
     """A stream waits for an event of the other; no thread waits."""
     SYNCHRONIZE = "event in the thread"
     """The thread that issued the work waits for its event."""
     TIMELINE = "timeline"
-    """A thread waits until the timeline of the other has reached a number."""
+    """A thread waits until the timeline of the other reaches a number."""
     TIMELINE_THEN_SYNCHRONIZE = "timeline, then event in the thread"
     """A thread waits until the timeline of the issuing thread says that the work is issued, then for its event."""
 
@@ -39,24 +36,24 @@ class Wait(Enum):
 
 
 class Route(Enum):
-    """The way of data from one memory to another."""
+    """How data move from one memory to another."""
 
     SHARED = "shared memory"
     """Nothing moves."""
     UPLOAD = "upload"
     DOWNLOAD = "download"
     PEER = "peer copy"
-    """From accelerator to accelerator."""
+    """Directly from accelerator to accelerator."""
     STAGED = "through main memory"
-    """A download and an upload that waits for its event; no thread waits."""
+    """A download, and an upload that waits for its event; no thread waits."""
 
 
 class SyncStrategy(NamedTuple):
     """How work on one queue follows work on another.
 
     Attributes:
-        wait: how the order is made.
-        route: how data get there.
+        wait: how the order is enforced.
+        route: how data are transferred.
     """
 
     wait: Wait
@@ -70,7 +67,7 @@ Reaches = Callable[[ComputeDevice, ComputeDevice], bool]
 
 
 def wait_between(first: Queue, then: Queue) -> Wait:
-    """How work of the second queue waits for work of the first. The caller is the thread that issues all streams."""
+    """How work on the second queue waits for work on the first; the caller is the thread that issues to all streams."""
     if first == then:
         return Wait.IN_ORDER
     if first.host:
@@ -81,7 +78,7 @@ def wait_between(first: Queue, then: Queue) -> Wait:
 
 
 def route_between(source: ComputeDevice, target: ComputeDevice, reaches: Reaches) -> Route:
-    """The way of data from the memory of a device to that of another one.
+    """How data move from the memory of one device to that of another.
 
     Args:
         source: where the data are.

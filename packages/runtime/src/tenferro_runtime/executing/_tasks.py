@@ -1,4 +1,4 @@
-"""What a plan is made of: calls of kernels, each with the device that it runs on, and transfers between memories."""
+"""The tasks of a plan: calls of kernels on devices, and transfers between memories."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Task(NamedTuple):
 
     Attributes:
         run: the kernel, on raw arrays; ``None`` for a transfer.
-        operands: variables and literals; of a transfer the one variable that moves.
+        operands: variables and literals; for a transfer, the variable that moves.
         results: variables.
         many: whether the kernel returns a tuple.
-        device: where the kernel runs; of a transfer, where the result is used.
-        equation: what it was before, if it was anything.
+        device: where the kernel runs; for a transfer, where the result is used.
+        equation: the equation that it comes from, if any.
         views: whether a result may be a view of an operand, or the operand itself.
     """
 
@@ -37,19 +37,19 @@ class Task(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Name of what is called."""
+        """Name of the kernel or transfer."""
         return "task" if self.equation is None else self.equation.op.primitive.name
 
 
 class Work(NamedTuple):
-    """Tasks in an order in which they can be done, and what stands around them.
+    """Tasks in a topological order, with their inputs, constants and outputs.
 
     Attributes:
-        inputs: variables that the caller gives.
+        inputs: variables of the inputs.
         constants: raw arrays by variable.
         tasks: the tasks.
-        outputs: variables that the caller gets; some may be inputs or constants.
-        specs: spec of each variable; its place says in which memory it lies.
+        outputs: variables of the outputs; some may be inputs or constants.
+        specs: spec of each variable, whose place names its memory.
     """
 
     inputs: tuple[int, ...]
@@ -59,5 +59,5 @@ class Work(NamedTuple):
     specs: Mapping[int, Spec]
 
     def space(self, v: int) -> MemorySpace:
-        """The memory that a variable lies in."""
+        """The memory of a variable."""
         return self.specs[v].place.memory_space

@@ -1,8 +1,8 @@
-"""What each thread of a plan does, as straight-line Python: no table is read while the plan runs.
+"""Renders the steps of each thread of a plan as straight-line Python.
 
-Generated text holds numbers and names of our own making only. The arguments of a rendered function are the state of a
-run: V the values, E the events, T the timelines of the threads, S the streams and R the devices of the queues, X what
-is not empty once the run has failed.
+Generated text contains numbers and generated names only. The arguments of a rendered function are the state of a run: V
+the values, E the events, T the timelines of the threads, S the streams and R the devices of the queues, and X the
+failures, empty until the run fails.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ Part = Callable[..., None]
 
 
 def parts(plan: ExecutionPlan, thread: int, slots: dict[int, int]) -> list[Part]:
-    """The functions that a thread calls one after the other.
+    """The functions that a thread calls in order.
 
     Args:
         plan: the plan.
         thread: number of the thread.
-        slots: where each variable stands among the values.
+        slots: index of each variable in the values.
     """
     numbers = plan.of_thread(thread)
     return [_Part(plan, slots, numbers[n : n + CHUNK]).function() for n in range(0, len(numbers), CHUNK)]
 
 
 def halt() -> None:
-    """Called in the place of a step once something else has failed."""
+    """Replaces a step after another step has failed."""
     raise CancelledError("another step of the plan has failed")
 
 
 def begin(runtime: Any, stream: Any, raws: tuple[Any, ...]) -> None:
-    """Have a compute stream wait for whatever stream is still computing what the run was given."""
+    """Let a compute stream wait for the streams that still compute the inputs of the run."""
     for other in {id(s): s for s in map(runtime.stream_of, raws) if s is not None and s is not stream}.values():
         stream.wait(other.record())
 
 
 def release(stream: Any, values: list[Any], slots: tuple[int, ...]) -> None:
-    """Free values that may be one and the same."""
+    """Release values, some of which may be the same array."""
     for raw in {id(values[n]): values[n] for n in slots}.values():
         stream.release(raw)
     for n in slots:
@@ -56,7 +56,7 @@ def release(stream: Any, values: list[Any], slots: tuple[int, ...]) -> None:
 
 
 class _Part:
-    """Writes some steps of one thread."""
+    """Renders some steps of one thread."""
 
     def __init__(self, plan: ExecutionPlan, slots: dict[int, int], numbers: tuple[int, ...]) -> None:
         self.plan, self.slots, self.numbers = plan, slots, numbers
@@ -110,12 +110,12 @@ class _Part:
         return lines
 
     def _booking(self, step: Step) -> list[str]:
-        """The ledger is told of a transfer where its data leave their memory."""
+        """The call that logs a transfer, at the step where its data leave their memory."""
         action = step.action
         if action.task is None or action.kind not in (Kind.UPLOAD, Kind.DOWNLOAD, Kind.PEER):
             return []
         (v,) = action.reads
-        if self.plan.homes[v] is None:  # by way of main memory: booked where that way began
+        if self.plan.homes[v] is None:  # through main memory: logged at the download
             return []
         spaces = [self.plan.specs[u].place.memory_space for u in (*action.task.reads, *action.task.results)]
         line = "" if action.task.equation is None else action.task.equation.where
@@ -179,5 +179,5 @@ class _Part:
         if name is None:
             name = f"k{len(self.names)}"
             self.names[id(value)], self.globals[name] = name, value
-            self.held.append(value)  # so that its id stays its own, also where something faster takes its place
+            self.held.append(value)  # keeps the id unique even after a faster kernel has replaced it
         return name

@@ -1,8 +1,8 @@
-"""`TimelineSignal`: a number that only grows, and threads that wait until it is large enough.
+"""`TimelineSignal`: a monotone number, and threads that wait until it reaches a value.
 
-Every thread of a run has one. A thread that has done its step number n sets the number to n; whoever needs that step
-compares first, without a lock, and sleeps only where the number is still too small. No wake-up is lost, because a
-waiter is registered under the lock under which the number is published.
+Every thread of a run has one. A thread that completes its step number n sets the number to n. A dependent thread first
+compares without a lock, and sleeps only if the number is too small. No wake-up is lost, because waiters are registered
+under the lock under which the number is published.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _next = count().__next__
 
 
 class CancelledError(TenferroError, RuntimeError):
-    """Another part of the run has failed, so that what this one waits for will never come."""
+    """Another part of the run has failed, so that this wait cannot succeed."""
 
 
 class TimelineSignal:
     """A monotone number with waiters.
 
     Attributes:
-        value: the number; read it freely, and `wait` only where it is too small.
-        error: what waiters get in the place of a number that will not be reached, or ``None``.
+        value: the number, which may be read without a lock.
+        error: the error that waiters raise because the number will not be reached, or ``None``.
 
     >>> timeline = TimelineSignal()
     >>> timeline.signal(2)
@@ -40,14 +40,17 @@ class TimelineSignal:
         self.value = 0
         self.error: BaseException | None = None
         self._lock = threading.Lock()
-        # The second part tells waiters for one number apart, so that functions are never compared.
+        # The second part distinguishes waiters for equal numbers, so that functions are never compared.
         self._heap: list[tuple[int, int, Callable[[], object]]] = []
 
     def signal(self, value: int) -> None:
-        """Let the number be `value`, and wake those who wait for no more.
+        """Set the number, and wake the waiters that it satisfies.
+
+        Args:
+            value: the new number.
 
         Raises:
-            ArgumentError: the number is larger already.
+            ArgumentError: the number is already larger.
         """
         with self._lock:
             if value < self.value:
@@ -58,11 +61,15 @@ class TimelineSignal:
             woken = []
             while self._heap and self._heap[0][0] <= value:
                 woken.append(heappop(self._heap)[2])
-        for wake in woken:  # without the lock: what is called may signal, or wait for, other timelines
+        for wake in woken:  # without the lock: callbacks may signal other timelines, or wait for them
             wake()
 
     def fail(self, error: BaseException) -> None:
-        """Wake everybody: what has not been reached never will be. The first error stays."""
+        """Wake all waiters with an error; the first error stays.
+
+        Args:
+            error: the error.
+        """
         with self._lock:
             if self.error is None:
                 self.error = error
@@ -72,9 +79,14 @@ class TimelineSignal:
             wake()
 
     def when(self, value: int, call: Callable[[], object]) -> bool:
-        """Have `call` called once when the number is reached or the timeline fails; true, without a call, if it is so.
+        """Call a function when the number is reached or the timeline fails.
 
-        It is called by the thread that signals, without a lock.
+        Args:
+            value: the number to reach.
+            call: the function, called once by the signalling thread, without a lock.
+
+        Returns:
+            True, without a call, if the number is already reached or the timeline has failed.
         """
         with self._lock:
             if self.value >= value or self.error is not None:
@@ -83,10 +95,17 @@ class TimelineSignal:
             return False
 
     def wait(self, value: int, timeout: float = -1) -> bool:
-        """Sleep until the number is reached; false where `timeout` seconds were not enough.
+        """Sleep until a number is reached.
+
+        Args:
+            value: the number.
+            timeout: seconds to wait, by default forever.
+
+        Returns:
+            False if the timeout expired first.
 
         Raises:
-            BaseException: the error that the timeline failed with, before the number was reached.
+            BaseException: the error with which the timeline failed before the number was reached.
         """
         if self.value >= value:
             return True
@@ -96,7 +115,7 @@ class TimelineSignal:
         if not self.when(value, wake):
             try:
                 late = not gate.acquire(timeout=timeout)
-            except BaseException:  # an interrupt: nobody may wake what has left
+            except BaseException:  # an interrupt: the waiter must be removed
                 self._withdraw(wake)
                 raise
             if late and self._withdraw(wake):
@@ -113,7 +132,7 @@ class TimelineSignal:
             return len(self._heap)
 
     def _withdraw(self, wake: Callable[[], object]) -> bool:
-        """Take a waiter out; false where it has been woken meanwhile."""
+        """Remove a waiter; return False if it has already been woken."""
         with self._lock:
             kept = [entry for entry in self._heap if entry[2] != wake]  # bound methods are equal, not identical
             if len(kept) == len(self._heap):

@@ -1,12 +1,12 @@
-"""The law of plans, executable and independent of how they are made: only the waits that are written down count.
+"""The executable specification of plans, independent of the planner: only the recorded waits count.
 
-1. Nobody waits for ever: going through the threads, each step gets its turn.
-2. Who waits for a step of a stream finds an event, and has seen it issued; who waits for a step of a thread finds a
-   number on its timeline.
-3. When a step begins, the steps that make its operands are done, or before it on its stream.
-4. What a step frees has been read by everybody, and is read by nobody later. What lies on an accelerator is freed once,
-   on a stream of that accelerator, unless it may share memory with what the caller has.
-5. What a caller gets from an accelerator is ordered before whatever the caller does there next.
+1. There is no deadlock: simulating the threads, every step runs.
+2. A wait for a step of a stream finds an event that was issued before; a wait for a step of a thread finds a number on
+   its timeline.
+3. When a step starts, the steps that compute its operands are done, or precede it on its stream.
+4. A value is released after all its reads. A value on an accelerator is released exactly once, on a stream of that
+   accelerator, unless it may alias values of the caller.
+5. Outputs on an accelerator are ordered before any later work of the caller there.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from tenferro_tensor_core import TenferroError
 
 
 class PlanError(TenferroError, ValueError):
-    """A plan breaks its law; the text names the step. It points at a mistake in tenferro."""
+    """A plan violates the specification, which is a bug in tenferro; the text names the step."""
 
 
 def verify(plan: ExecutionPlan) -> ExecutionPlan:
-    """Raise unless the plan obeys the law; returns it.
+    """Check a plan against the specification.
+
+    Args:
+        plan: the plan.
+
+    Returns:
+        The plan.
 
     Raises:
-        PlanError: it does not.
+        PlanError: the plan violates the specification; the text names the step.
     """
     _Verifier(plan).run()
     return plan
@@ -38,7 +44,7 @@ class _Verifier:
     def __init__(self, plan: ExecutionPlan) -> None:
         self.plan = plan
         self.before: dict[int, int] = {}
-        """For each step that has had its turn, the steps that are done when it begins."""
+        """For each step that has run, the steps that are done when it starts."""
         self.threads = [0] * len(plan.threads)
         self.streams = [0] * len(plan.queues)
 
@@ -67,7 +73,7 @@ class _Verifier:
             done = self.before[d] | 1 << d
             if other.action.queue.host or other.thread != step.thread:
                 if not other.signal:
-                    self._broken(i, f"waits for step {d}, which gives no signal")
+                    self._broken(i, f"waits for step {d}, which sends no signal")
             if not other.action.queue.host and not other.event and not by_handle(step.action, other.action):
                 self._broken(i, f"waits for step {d}, which records no event")
             known |= done
@@ -92,7 +98,7 @@ class _Verifier:
         for i, step in enumerate(plan.steps):
             for v in step.action.reads:
                 if v in makers and not self._before(makers[v], i):
-                    self._broken(i, f"reads v{v}, which step {makers[v]} may not have made yet")
+                    self._broken(i, f"reads v{v}, which step {makers[v]} may not have computed yet")
             for v in step.frees:
                 if v in freed:
                     self._broken(i, f"frees v{v} a second time")
@@ -112,7 +118,7 @@ class _Verifier:
                     self._broken(u, f"uses v{v}, which the caller has, and is not ordered before the end of the run")
 
     def _at_the_end(self, v: int) -> int:
-        """What is done before the caller uses the accelerator of a variable again: all threads have left the run."""
+        """The steps that are done before the caller uses the accelerator of a variable again, after the run."""
         known = 0
         for thread in self.threads:
             known |= thread
@@ -125,7 +131,7 @@ class _Verifier:
         return bool(self.before[i] >> d & 1)
 
     def _released(self, use: int, i: int, v: int) -> bool:
-        """Whether a use is over for whoever keeps the memory, when step `i` is done or issued."""
+        """Whether a use is ordered before the release of the memory by step `i`."""
         step, other = self.plan.steps[i], self.plan.steps[use]
         if kept_by_host(self.plan.homes[v]) and step.thread == other.thread == 0:
             return other.at <= step.at

@@ -1,4 +1,4 @@
-"""A program as work for a plan: its kernels, and the device of each."""
+"""A program as work for a plan: its kernels and their devices."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tenferro_tensor.entries import device_of
 
 
 def devices_of(program: Program) -> tuple[ComputeDevice, ...]:
-    """The device of each equation: where it runs; of a transfer, where the result is used.
+    """The device of each equation: where it runs; for a transfer, where the result is used.
 
-    It is decided as for a single operation, by places and by the scope of the caller.
+    The choice is that of a single operation: by the places of operands and the scope of the caller.
     """
     return tuple([_device(program, eq) for eq in program.equations])
 
@@ -27,17 +27,17 @@ def _device(program: Program, eq: Equation) -> ComputeDevice:
 
 
 def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
-    """The work of a program without open sizes, as it is run.
+    """The work of a program without symbolic sizes, as it runs.
 
     Args:
-        program: the program, its regions fused.
+        program: the program, after fusion.
         devices: the device of each equation.
     """
     steps, alias = aliases(raw_steps(program))
     where = {eq.results: device for eq, device in zip(program.equations, devices, strict=True)}
     tasks = []
     for step in steps:
-        if not step.results:  # nothing to compute; the ledger of transfers is kept by plans themselves
+        if not step.results:  # nothing to compute; plans log transfers themselves
             continue
         eq = step.equation
         run = None if eq.op.primitive is catalog.transfer else step.function

@@ -9,7 +9,14 @@ for _part in (structure, reading, contraction, indexing, control_flow):
 
 
 def how_batched(primitive: Primitive) -> str:
-    """How a primitive is applied to a batch: ``"element-wise"``, ``"rule"``, ``"expansion"`` or ``"lane by lane"``."""
+    """How a primitive is applied to a batch.
+
+    Args:
+        primitive: the primitive.
+
+    Returns:
+        ``"element-wise"``, ``"rule"``, ``"expansion"`` or ``"lane by lane"``.
+    """
     if primitive.elementwise:
         return "element-wise"
     if batching_rule(primitive) is not None:

@@ -1,4 +1,4 @@
-"""Contractions: one more batch axis where both operands have lanes, else one more free axis."""
+"""Contractions: an additional batch axis if both operands have lanes, else an additional free axis."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def _dot_general(size: DimLike, values: Values, batched: Flags, *, contract: Pai
         return _lanes_first(out, len(batch[0]))
     shared, free = len(batch[0]), x.spec.ndim - len(batch[0]) - len(contract[0])
     own = y.spec.ndim - 1 - len(batch[1]) - len(contract[1])
-    # With the lanes as rows of the product, and no axis of y behind them, nothing is to be turned afterwards.
+    # With the lanes as rows of the product, and no axis of y after them, no transposition is needed.
     out = catalog.dot_general(y, x, contract=(shifted(contract[1]), contract[0]), batch=(shifted(batch[1]), batch[0]))
     lanes, before = shared, range(shared)
     of_y, of_x = range(lanes + 1, lanes + 1 + own), range(lanes + 1 + own, lanes + 1 + own + free)
-    return _turned(out, (lanes, *before, *of_x, *of_y))
+    return _transposed(out, (lanes, *before, *of_x, *of_y))
 
 
 def _lanes_first(x: Any, axis: int) -> Any:
-    return _turned(x, (axis, *range(axis), *range(axis + 1, x.spec.ndim)))
+    return _transposed(x, (axis, *range(axis), *range(axis + 1, x.spec.ndim)))
 
 
-def _turned(x: Any, order: tuple[int, ...]) -> Any:
+def _transposed(x: Any, order: tuple[int, ...]) -> Any:
     return x if order == tuple(range(len(order))) else catalog.transpose(x, permutation=order)
 
 

@@ -1,7 +1,7 @@
 """Programs that are called, branches and loops.
 
-What all lanes decide alike is decided once, for all of them at a time. Where a decision differs between lanes, those
-that go the same way go together as long as their values are known; in a program each lane goes its way by itself.
+A decision that is the same for all lanes is taken once. If it differs between lanes, concrete lanes that decide
+equally are computed together; in a program, each lane is computed by itself.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _scan(
 
 
 def _known(size: DimLike, values: Values, programs: tuple[Program, ...]) -> bool:
-    """Whether lanes can be told apart by their values now."""
+    """Whether the values of the lanes are concrete."""
     return (
         size.__class__ is int
         and size != 0
@@ -94,7 +94,7 @@ def _known(size: DimLike, values: Values, programs: tuple[Program, ...]) -> bool
 
 
 def _settled(body: Program, size: DimLike, fixed: Flags, carry: Flags, slices: Flags) -> Flags:
-    """Which parts of a carry differ between lanes in some step."""
+    """Which parts of a carry differ between lanes after some step."""
     while True:
         after = batched_body(body, (*fixed, *carry, *slices), size).batched
         wider = tuple([a or b for a, b in zip(carry, after)])
@@ -119,7 +119,7 @@ def _rows(size: DimLike, values: Values, batched: Flags) -> Any:
 
 
 def _swapped(x: Any) -> Any:
-    """The axis of the lanes and the axis of the steps in each other's place."""
+    """Swap the lane axis and the axis of steps."""
     return catalog.transpose(x, permutation=(1, 0, *range(2, x.spec.ndim)))
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing at computed positions: where the positions differ between lanes, the lane is one of them."""
+"""Indexing at computed positions: if positions differ between lanes, the lane becomes an index component."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def _scatter(
 
 
 def _with_lane(size: DimLike, indices: Any) -> Any:
-    """Index vectors with the number of the lane as their first entry."""
+    """Prepend the number of the lane to index vectors."""
     dtype = indices.spec.dtype
-    if dtype.itemsize < int64.itemsize:  # as many lanes as there may be
+    if dtype.itemsize < int64.itemsize:  # the largest number of lanes
         indices, dtype = catalog.convert(indices, dtype=int64), int64
     shape = (size, *indices.spec.shape[1:-1], 1)
     return catalog.concatenate(
@@ -94,7 +94,7 @@ def _dynamic_update_slice(size: DimLike, values: Values, batched: Flags) -> Any:
         return catalog.dynamic_update_slice(x, update, _zero(starts, x), *starts)
     lane = x.spec.shape[1:] if batched[0] else x.spec.shape
     extents = update.spec.shape[1:] if batched[1] else update.spec.shape
-    # A scatter drops a window that leaves the array; this one is moved inside.
+    # A scatter drops a window that is out of bounds; here it is clamped.
     inside = tuple([catalog.clamp(s, 0, _last(s, n - m)) for s, n, m in zip(starts, lane, extents, strict=True)])
     axes = tuple(range(len(starts)))
     indices = _positions(size, inside, batched[2:])
@@ -103,7 +103,7 @@ def _dynamic_update_slice(size: DimLike, values: Values, batched: Flags) -> Any:
 
 
 def _last(start: Any, room: DimLike) -> Any:
-    """The largest start, as an operand beside the starts."""
+    """The largest start, in the dtype of the starts."""
     value = number(room, start.spec.place)
     return value if value.__class__ is int else catalog.convert(value, dtype=start.spec.dtype)
 

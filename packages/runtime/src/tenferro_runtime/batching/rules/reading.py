@@ -1,4 +1,4 @@
-"""Reductions, cumulative operations, sorting and searching: along axes behind that of the lanes."""
+"""Reductions, cumulative operations, sorting and searching, along axes after the lane axis."""
 
 from __future__ import annotations
 

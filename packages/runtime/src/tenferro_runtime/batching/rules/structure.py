@@ -1,4 +1,4 @@
-"""Shape and order: the axis of the lanes stays in front, whole."""
+"""Shape and order of axes: the lane axis stays in front, unchanged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _pad(size: DimLike, values: Values, batched: Flags, *, low: Shape, high: Sha
     how: dict[str, Any] = {"low": (0, *low), "high": (0, *high), "interior": (0, *interior)}
     if not batched[1]:
         return catalog.pad(x, value, **how)
-    # Every lane has a value of its own: pad with zeros, and choose by where the elements went.
+    # Each lane has its own padding value: pad with zeros, then select by the positions of the elements.
     x = x if batched[0] else with_lanes(size, x)
     shape, device = x.spec.shape, x.spec.place.device
     zero, outside, here = (tensor(np.asarray(v), device=device) for v in (x.spec.dtype.type(0), False, True))
