@@ -138,7 +138,9 @@ def test_values_from_outside_are_refused() -> None:
         with expanded(wrong, lambda x, order: x * y):
             return tr.compile(lambda x: wrong(x))(X)
 
-    with pytest.raises(TracingError, match="uses float64.* from outside; it depends on the operands and the metadata"):
+    with pytest.raises(
+        TracingError, match="uses float64.* from outside; it may depend on the operands and the metadata"
+    ):
         grad(lambda y: tr.sum(f(y)))(2.0)
 
 

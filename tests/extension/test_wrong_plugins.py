@@ -94,8 +94,8 @@ def test_a_file_names_the_distribution_that_it_needs(site: Site, tmp_path: Path)
     empty.folder.mkdir()
     told = empty.run(OTHER.format(module="sys"), saved)
     assert told == (
-        "the program uses waves.wave.v1, which nothing installed here brings; pip install waves-a (the program was "
-        "saved with 1.0)\n"
+        "the program uses waves.wave.v1, which no installed distribution provides; pip install waves-a (the program "
+        "was saved with 1.0)\n"
     )
 
 

@@ -44,12 +44,12 @@ def spread_out(monkeypatch):
     monkeypatch.setattr(_native, "MIN_PART", 3)
 
 
-@pytest.fixture(scope="module", params=[3, _values.MOST_NUMBERS])
+@pytest.fixture(scope="module", params=[3, _values.REGISTERS_MAX_ELEMENTS])
 def most_numbers(request):
     """Fewer numbers in registers, so that small arrays are in memory."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (_values, _reductions):
-            patch.setattr(module, "MOST_NUMBERS", request.param)
+            patch.setattr(module, "REGISTERS_MAX_ELEMENTS", request.param)
         patch.setattr(_lower, "_require_one_device", lambda program, kind: None)  # the processor stands in for one
         yield
 

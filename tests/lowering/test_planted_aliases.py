@@ -16,7 +16,7 @@ from tenferro_tensor.loop_ir import LoopIRError, Role, interpret, verify
 @pytest.fixture(autouse=True)
 def few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (_values, _reductions):
-        monkeypatch.setattr(module, "MOST_NUMBERS", 3)
+        monkeypatch.setattr(module, "REGISTERS_MAX_ELEMENTS", 3)
 
 
 def over(*body: Any, carried: tuple[int, ...] = (0, 1, 2)) -> Nest:

@@ -19,11 +19,11 @@ FEW = 3
 """Numbers that live in registers; more than a few need much larger arrays to see memory at work."""
 
 
-@pytest.fixture(scope="module", params=[FEW, _values.MOST_NUMBERS])
+@pytest.fixture(scope="module", params=[FEW, _values.REGISTERS_MAX_ELEMENTS])
 def most_numbers(request: pytest.FixtureRequest) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         for module in (_values, _reductions):
-            patch.setattr(module, "MOST_NUMBERS", request.param)
+            patch.setattr(module, "REGISTERS_MAX_ELEMENTS", request.param)
         yield
 
 

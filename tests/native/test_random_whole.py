@@ -13,12 +13,12 @@ from whole_functions import Native
 pytestmark = pytest.mark.skipif(not available(), reason="no machine code here")
 
 
-@pytest.fixture(scope="module", params=[3, _values.MOST_NUMBERS], autouse=True)
+@pytest.fixture(scope="module", params=[3, _values.REGISTERS_MAX_ELEMENTS], autouse=True)
 def most_numbers(request):
     """Fewer numbers in registers, so that small arrays are in memory."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (_values, _reductions):
-            patch.setattr(module, "MOST_NUMBERS", request.param)
+            patch.setattr(module, "REGISTERS_MAX_ELEMENTS", request.param)
         yield
 
 

@@ -154,14 +154,14 @@ FUNCTIONS = {
         "returns 8 arrays and numbers",
     ),
     "no numbers": (lambda f: f.update(fixed=[]), "and 0 numbers are known"),
-    "a number twice": (lambda f: f["fixed"].append(f["fixed"][0]), "each once"),
-    "a number nowhere": (lambda f: f["fixed"][0].__setitem__(0, 99), "has no place in the structure of results"),
-    "no number": (lambda f: f["fixed"][0].__setitem__(1, "text"), "has no place in the structure of results"),
-    "no index": (lambda f: f["fixed"][0].__setitem__(0, "0"), "counted by integers"),
+    "a number twice": (lambda f: f["fixed"].append(f["fixed"][0]), "distinct integer positions"),
+    "a number nowhere": (lambda f: f["fixed"][0].__setitem__(0, 99), "has no position in the structure of results"),
+    "no number": (lambda f: f["fixed"][0].__setitem__(1, "text"), "has no position in the structure of results"),
+    "no index": (lambda f: f["fixed"][0].__setitem__(0, "0"), "distinct integer positions"),
     "keys that repeat": (lambda f: f["result"].__setitem__(1, ["y", "y", "pair"]), "cannot have the keys"),
     "keys of a tuple": (lambda f: f["arguments"].__setitem__(1, ["a"]), "cannot have the keys"),
     "a name that is none": (lambda f: f.update(name=3), "a function and its parameters have names"),
-    "no structure": (lambda f: f.update(result=["list", "x", []]), "is no structure of arguments or results"),
+    "no structure": (lambda f: f.update(result=["list", "x", []]), "is not a structure of arguments or results"),
 }
 
 

@@ -320,7 +320,7 @@ def test_value_and_grad_of_a_compiled_function_can_be_saved(tmp_path: Path) -> N
             lambda f: f(1.0),
             r"f takes \(x, y\), each once, but was called with 1 arguments by position",
         ),
-        (lambda f: f(1.0, 2.0, z=3.0), r"static arguments are part of a saved function and are not given"),
+        (lambda f: f(1.0, 2.0, z=3.0), r"static arguments are part of a saved function and must not be passed"),
         (lambda f: f(1.0, x=1.0, y=1.0), "each once"),
         (lambda f: f((1.0,), 2.0), r"f takes an array or a number at argument \[0\], got a tuple"),
     ],
@@ -399,8 +399,8 @@ def test_metadata_without_a_form_need_a_codec(tmp_path: Path) -> None:
     ("entry", "text"),
     [
         (["warp", None, None], "uses the primitive warp, which this tenferro does not have; upgrade"),
-        (["f", "nowhere-at-all.f.v1", "nowhere"], "brings; pip install nowhere-at-all"),
-        (["f", "nowhere-at-all.f.v1", None], "brings; pip install nowhere-at-all"),
+        (["f", "nowhere-at-all.f.v1", "nowhere"], "provides; pip install nowhere-at-all"),
+        (["f", "nowhere-at-all.f.v1", None], "provides; pip install nowhere-at-all"),
         (["shift", "wave-company.shift.v3", None], "wave-company.shift.v2 is installed; upgrade wave-company"),
         (["shift", "wave-company.shift.v1", None], "wave-company.shift.v2 is installed; install an older wave-company"),
         (["svd", "tenferro-linalg.svd.v9", "linalg"], "tenferro-linalg.svd.v1 is installed; upgrade tenferro-linalg"),
@@ -441,7 +441,7 @@ def test_no_file_is_an_error_of_the_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK", b"x" * 500, b"tenferro program, sha256 " + b"0" * 64])
 def test_what_is_no_program_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "f").write_bytes(content)
-    with pytest.raises(ProgramFileError, match="is no program file, or it has been damaged"):
+    with pytest.raises(ProgramFileError, match="is not a program file, or it is damaged"):
         load(tmp_path / "f")
 
 

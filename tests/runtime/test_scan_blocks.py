@@ -63,7 +63,9 @@ def test_a_loop_over_captured_values_is_recorded_in_blocks():
 
 @pytest.mark.parametrize("unroll", [0, -1, 2.0, "all", None])
 def test_what_unroll_may_be(unroll):
-    with pytest.raises(ArgumentError, match=r"all steps \(unroll=True\) or a positive number of them in each iteration"):
+    with pytest.raises(
+        ArgumentError, match=r"all steps \(unroll=True\) or a positive number of them in each iteration"
+    ):
         tr.scan(lambda c, v: (c + v, None), 0.0, tensor(np.ones(3)), unroll=unroll)
 
 

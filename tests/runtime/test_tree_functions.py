@@ -262,10 +262,10 @@ def test_what_is_no_array_is_named_by_its_path() -> None:
 
 
 def test_a_class_is_registered_once() -> None:
-    with pytest.raises(ArgumentError, match="Mesh is a container already"):
+    with pytest.raises(ArgumentError, match="Mesh is already a container"):
         tr.register_node(Mesh, lambda m: ((), None), lambda *_: None)
     for taken in (dict, State):
-        with pytest.raises(ArgumentError, match="is a container already"):
+        with pytest.raises(ArgumentError, match="is already a container"):
             tr.register_node(taken, lambda m: ((), None), lambda *_: None)
     assert tr.register_dataclass(Affine) is Affine  # the same again says nothing new
     with pytest.raises(ArgumentError, match="register_node takes a class, got 3"):
@@ -280,7 +280,7 @@ def test_a_node_must_come_apart() -> None:
 
     answers: list[Any] = [3, ((1, 2), None, ("a",)), ((1,), None)]
     tr.register_node(Odd, lambda odd: answers.pop(0), lambda *_: Odd())
-    with pytest.raises(ArgumentError, match=r"Odd apart returned 3; it should return the tuple \(parts, static\)"):
+    with pytest.raises(ArgumentError, match=r"flattens Odd returned 3; it should return the tuple \(parts, static\)"):
         tr.tree_leaves(Odd())
     with pytest.raises(ArgumentError, match="returned 2 parts, but 1 names"):
         tr.tree_leaves(Odd())

@@ -67,6 +67,14 @@ def _infer_cond(index: Spec, *xs: Spec, branches: tuple[Program, ...]) -> tuple[
     """Apply the program ``branches[index]`` to the operands; always a tuple of outputs.
 
     The index is one integer, clamped to the number of branches, or one boolean, which counts as 0 or 1.
+
+    Args:
+        index: one integer or boolean.
+        xs: the operands.
+        branches: programs of the operands with equal outputs.
+
+    Returns:
+        The outputs of the chosen branch, a tuple.
     """
     if index.shape != () or index.dtype.kind not in "biu":
         raise ProgramError(f"cond chooses by one boolean or integer, got {index!r}")
@@ -80,6 +88,16 @@ def _infer_while(*xs: Spec, cond: Program, body: Program, consts: int, max_steps
     """Apply `body` to the carry while `cond` holds, at most `max_steps` times; the last carry.
 
     Both programs take the first `consts` operands before the carry.
+
+    Args:
+        xs: constants, then the carry.
+        cond: program of its constants and the carry that returns one boolean.
+        body: program of its constants and the carry that returns the carry.
+        consts: number of leading operands that are constants.
+        max_steps: largest number of steps, or ``None``.
+
+    Returns:
+        The last carry, a tuple.
     """
     _require_fit("while_loop", "the condition", cond, xs)
     _require_fit("while_loop", "the body", body, xs)
@@ -94,6 +112,17 @@ def _infer_scan(*xs: Spec, body: Program, consts: int, carry: int, length: DimLi
 
     The body maps (constants, carry, slices) to (carry, rows). With `reverse` it runs from the last index to the first;
     rows keep the index of their slices.
+
+    Args:
+        xs: constants, then the carry, then the arrays to iterate over.
+        body: program of constants, carry and slices that returns the carry and a row.
+        consts: number of constants.
+        carry: number of carries.
+        length: number of steps.
+        reverse: iterate from the last index to the first.
+
+    Returns:
+        The last carry and the stacked rows, a tuple.
     """
     start = consts + carry
     for s in xs[start:]:
@@ -108,7 +137,16 @@ def _infer_scan(*xs: Spec, body: Program, consts: int, carry: int, length: DimLi
 
 
 def _infer_budgeted(*xs: Spec, program: Program, memory_budget: int) -> tuple[Spec, ...]:
-    """Apply a program; the reverse mode of its loops stores at most `memory_budget` bytes."""
+    """Apply a program; the reverse mode of its loops stores at most `memory_budget` bytes.
+
+    Args:
+        xs: the operands.
+        program: the program.
+        memory_budget: number of bytes.
+
+    Returns:
+        The outputs of the program, a tuple.
+    """
     _require_fit("budgeted", "the program", program, xs)
     return program.outputs
 

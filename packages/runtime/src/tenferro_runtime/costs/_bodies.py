@@ -17,8 +17,8 @@ from tenferro_tensor_core import Dim, DimLike, dim_max, evaluate
 
 
 def peak_of_steps(program: Program, donated: Sequence[int] = ()) -> DimLike:
-    """Most bytes that the steps of a program have alive at a time; of symbolic sizes, those of the step that has most
-    of them for the sizes of the trace."""
+    """Peak of the bytes that are alive in the steps of a program; with symbolic sizes, those of the step that has the
+    most for the sizes of the trace."""
     live = plan_memory(lowered(program), donated).live
 
     def in_trace(n: DimLike) -> int:
@@ -34,12 +34,12 @@ def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, 
 
 
 def _beside(peak: DimLike, outs: Specs) -> DimLike:
-    """A lower bound of the bytes alive in a program beside its results."""
+    """A lower bound of the bytes that are alive in a program in addition to its results."""
     return dim_max(peak - sum([nbytes(s) for s in outs]), 0)
 
 
 def _branches(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Cost:
-    """The dearest branch."""
+    """The cost of the most expensive branch."""
     found = [_called(b.inputs, outs, program=b) for b in branches]
     flops = [c.flops for c in found if c.flops is not None]
     return Cost(
@@ -50,7 +50,7 @@ def _branches(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Cost
 
 
 def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool) -> Cost:
-    """The body `length` times. While a step runs, the carry from the step before is alive beside what it makes."""
+    """The body `length` times. During a step, the previous carry is alive together with the new one."""
     which = overwritten_carries(body, consts, carry)
     once = cost_of_steps(lowered(body), which)
     flops = None if once.flops is None else length * once.flops
@@ -58,7 +58,7 @@ def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, le
 
 
 def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: DimLike | None) -> Cost:
-    """A round; nobody knows how many there will be."""
+    """One iteration, because their number is unknown."""
     which = overwritten_by_while(cond, body, consts)
     return Cost(None, cost_of_steps(lowered(body), which).bytes, peak_of_steps(body, which))
 

@@ -1,8 +1,8 @@
 """The cost of a step: operations and bytes by primitive, as data. Sizes may be symbolic.
 
 A real addition, multiplication, comparison or elementary function of one element counts as one operation; complex
-arithmetic counts as the real operations that it is made of. Bytes are those of operands read and results written: what
-a kernel that meets each element once has to move. Views move nothing.
+arithmetic counts as its real operations. Bytes are those of operands read and results written, each element once. Views
+move nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tenferro_tensor_core import Dim, RegistryError
 Specs = tuple[Spec, ...]
 
 COMPLEX: Final[dict[Primitive, int]] = {catalog.mul: 6, catalog.absorbing_mul: 6, catalog.div: 11, catalog.abs: 4}
-"""Real operations in one of complex numbers, where they are not two."""
+"""Number of real operations in a complex one, if it is not two."""
 
 FREE: Final = frozenset(
     {catalog.select, catalog.convert, catalog.conj, catalog.complex, catalog.copysign, catalog.real, catalog.imag}
@@ -64,7 +64,7 @@ def _update_of(eq: Equation, ins: Specs) -> Spec:
 
 
 def _gather(ins: Specs, outs: Specs, **_: Any) -> Cost:
-    """Only what is taken is read."""
+    """The cost of a gather, which reads only the gathered elements."""
     return Cost(0, 2 * nbytes(outs[0]) + sum(map(nbytes, ins[1:])))
 
 
@@ -92,7 +92,7 @@ def _sort(ins: Specs, outs: Specs, *, axis: int, **_: Any) -> Cost:
 
 
 def _moved(ins: Specs, outs: Specs, **_: Any) -> Cost:
-    """Of a primitive that nobody has described: what it moves, and no statement on what it computes."""
+    """The cost of a primitive without a model: bytes moved, and no operations."""
     return Cost(None)
 
 

@@ -1,9 +1,8 @@
 """Memory of a program over time: which blocks are alive at each step, as polynomials in the sizes.
 
-A block is alive from the step that makes it until the last step that reads it or a view of it; what the program returns
-stays. While a step runs, its operands, its results and its workspace are alive together; a result that takes the memory
-of an operand is no block of its own. Inputs and constants belong to the caller and to the program: they are counted
-apart.
+A block is alive from the step that allocates it to the last step that reads it or a view of it; outputs stay alive.
+During a step, its operands, results and workspace are alive together; a result that reuses the memory of an operand is
+not a separate block. Inputs and constants, which belong to the caller and to the program, are counted separately.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ class MemoryPlan:
     """The result of `plan_memory`.
 
     Attributes:
-        live: bytes alive while each step runs, beside inputs and constants.
+        live: bytes alive during each step, without inputs and constants.
         inputs: bytes of the inputs.
         constants: bytes of the constants.
-        costs: what each step costs.
-        last: index of the last step that needs each block, by the variable that owns it; the number of steps for what
-            the program returns.
-        victims: for each result that takes the memory of an operand, that operand.
+        costs: cost of each step.
+        last: index of the last step that needs each block, by the variable that owns it; the number of steps for
+            outputs.
+        victims: maps each result that reuses the memory of an operand to that operand.
     """
 
     live: tuple[DimLike, ...]
@@ -41,9 +40,15 @@ class MemoryPlan:
     victims: Mapping[int, int]
 
     def peak(self, sizes: Mapping[str, int]) -> int:
-        """Largest number of bytes alive at a time, beside inputs and constants.
+        """Peak of the live bytes, without inputs and constants.
 
-        Sizes that depend on data count with their upper bounds.
+        Data-dependent sizes count with their upper bounds.
+
+        Args:
+            sizes: values of the symbolic sizes by name.
+
+        Returns:
+            Bytes.
 
         Raises:
             InconclusiveDimError: a size is neither given nor bounded.
@@ -55,8 +60,11 @@ def plan_memory(program: Program, donated: Sequence[int] = ()) -> MemoryPlan:
     """The bytes alive at each step.
 
     Args:
-        program: a program as it is run.
-        donated: positions of inputs whose memory results may take.
+        program: a program as it runs.
+        donated: positions of inputs whose memory results may reuse.
+
+    Returns:
+        The plan.
     """
     victims = overwriting(program, donated)
     storage = Storage(program, victims)

@@ -1,4 +1,4 @@
-"""Which value holds the memory of another: views share the block of what they look at, results may take over one."""
+"""Which variable owns the memory of another: views share a block, and results may reuse one."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ VIEWS: Final[frozenset[Primitive]] = frozenset(
         catalog.define_size,
     }
 )  # fmt: skip
-"""Always views of their operand. (Small broadcasts, and counts of other integers, are copied: too little to count.)"""
+"""Primitives that return views of their operand, up to small copies that are not counted."""
 
 SCATTERED: Final[frozenset[Primitive]] = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim}
 )
-"""Their results may be out of row-major order, so that a reshape of them is a copy."""
+"""Primitives whose results may not be row-major, so that a reshape copies them."""
 
 
 class Storage:
-    """Who holds the memory of each variable.
+    """The owner of the memory of each variable.
 
     Args:
         program: the program.
-        victims: for each result that takes the memory of an operand, that operand.
+        victims: maps each result that reuses the memory of an operand to that operand.
 
     Attributes:
         victims: as given.
-        owner: variable whose block a variable's elements lie in; itself where it has its own.
+        owner: variable that owns the block of each variable.
         external: variables whose block belongs to the caller or the program: inputs and constants.
     """
 
@@ -56,7 +56,7 @@ class Storage:
         return bool(eq.results) and eq.results[0] in self._views
 
     def _view(self, eq: Equation) -> int | None:
-        """The operand that a result looks at."""
+        """The operand that a result is a view of."""
         if not eq.operands or eq.operands[0].__class__ is not int or len(eq.results) != 1:
             return None
         (first, *rest), p = eq.operands, eq.op.primitive
@@ -80,7 +80,7 @@ class Storage:
         return first if seen else None  # type: ignore[return-value]
 
     def _ordered(self, eq: Equation) -> bool:
-        """Whether the results lie in row-major order."""
+        """Whether the results are row-major."""
         p = eq.op.primitive
         if p in SCATTERED:
             return False
@@ -96,5 +96,5 @@ def _without_ones(spec: Spec) -> tuple[DimLike, ...]:
 
 
 def nbytes(spec: Spec) -> DimLike:
-    """Bytes of an array of its own."""
+    """Size of an array in bytes."""
     return spec.size * spec.dtype.itemsize

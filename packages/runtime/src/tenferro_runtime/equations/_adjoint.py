@@ -13,6 +13,14 @@ def _adjoint(*xs: Spec, program: Program, consts: int) -> tuple[Spec, ...]:
     """Apply the adjoint of `program`, linear in its operands after the first `consts`; always a tuple.
 
     The operands are these constants, then one for each output of the program. ``tenferro_ad`` provides the expansion.
+
+    Args:
+        xs: the constants, then one operand for each output of the program.
+        program: the linear program.
+        consts: number of constants.
+
+    Returns:
+        One result for each linear operand of the program, a tuple.
     """
     wanted = (*program.inputs[:consts], *program.outputs)
     if xs != wanted:

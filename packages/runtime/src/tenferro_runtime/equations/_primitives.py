@@ -64,6 +64,17 @@ def _infer_linear(
 
     The operands are the constants of `matvec`, `solve` and `transpose_solve`, then the leaves of b. `transpose_solve`
     is for the adjoint of `matvec`, or its transpose if `unconjugated`.
+
+    Args:
+        xs: the constants of the programs, then the leaves of b.
+        matvec: program of the linear function.
+        solve: program that solves the equation.
+        transpose_solve: program that solves the adjoint equation, or ``None``.
+        consts: number of constants of each program.
+        unconjugated: whether `transpose_solve` solves the transposed equation instead of the adjoint one.
+
+    Returns:
+        The leaves of x, then other results of the solver.
     """
     for_matvec, for_solve, for_transpose, b = parted(xs, consts)
     _require_fit("custom_linear_solve", "linear function", matvec, (*for_matvec, *b))
@@ -84,6 +95,17 @@ def _infer_root(
 
     The operands are the constants of `f`, `solve`, `tangent_solve` and `adjoint_solve`, then an initial guess. The last
     two programs also take x, and solve the linearization of f at x, and its adjoint, for a right-hand side.
+
+    Args:
+        xs: the constants of the programs, then an initial guess.
+        f: program of the function.
+        solve: program that finds a root.
+        tangent_solve: program that solves the linearized equation, or ``None``.
+        adjoint_solve: program that solves its adjoint, or ``None``.
+        consts: number of constants of each program.
+
+    Returns:
+        The leaves of x, then other results of the solver.
     """
     for_f, for_solve, for_tangent, for_adjoint, x = parted(xs, consts)
     _require_fit("custom_root", "function", f, (*for_f, *x))

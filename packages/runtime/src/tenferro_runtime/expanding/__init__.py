@@ -1,4 +1,4 @@
-"""Expansions: operations of families as programs of other operations, and the pass that puts these in their place."""
+"""Expansions: operations of families as programs of other operations, and the pass that substitutes them."""
 
 from tenferro_runtime.expanding._apply import apply_expansion, has_expansion
 from tenferro_runtime.expanding._expand import expand, with_conditions

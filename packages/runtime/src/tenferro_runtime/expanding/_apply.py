@@ -1,4 +1,4 @@
-"""Running the function of an expansion on values of any level, held to what the primitive infers."""
+"""Runs the function of an expansion on values of any level, and checks the results against inference."""
 
 from __future__ import annotations
 
@@ -14,24 +14,31 @@ from tenferro_tensor.origins import OURS
 from tenferro_tensor_core import InconclusiveDimError, RegistryError, TenferroError, TracingError, ask
 
 MAX_NESTED_EXPANSIONS: Final = 32
-"""Expansions inside of each other; a primitive may be written with itself for other metadata, but not without end."""
+"""Largest depth of nested expansions; a primitive may use itself with other metadata, but not endlessly."""
 
 _running: Final[ContextVar[tuple[Op, ...]]] = ContextVar("tenferro expansions", default=())
 
 
 def has_expansion(primitive: Primitive) -> bool:
-    """Whether an expansion is registered for a primitive; its extension is loaded for that."""
+    """Whether a primitive has an expansion; loads its extension.
+
+    Args:
+        primitive: the primitive.
+
+    Returns:
+        True if it has one.
+    """
     return REGISTRY.find("expansion", primitive) is not None
 
 
 def nested() -> tuple[Op, ...]:
-    """The ops whose expansions are applied here, from the outside in."""
+    """The ops whose expansions are being applied, outermost first."""
     return _running.get()
 
 
 @contextmanager
 def within(ops: tuple[Op, ...]) -> Iterator[None]:
-    """A scope inside of the expansions of ops.
+    """A scope inside the expansions of ops.
 
     Raises:
         RegistryError: the last op is being expanded already, so that its expansion would never end.
@@ -51,10 +58,17 @@ def within(ops: tuple[Op, ...]) -> Iterator[None]:
 
 
 def apply_expansion(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The outputs of an op by its expansion, of values of any level.
+    """The outputs of an op by its expansion, on values of any level.
+
+    Args:
+        op: the op.
+        values: the operands.
+
+    Returns:
+        The outputs.
 
     Raises:
-        RegistryError: the expansion fails, returns something else than the op infers, or uses itself without end.
+        RegistryError: the expansion fails, returns other specs than inference, or uses itself without end.
         TracingError: it cannot be traced.
     """
     wanted = op.infer(*[x.spec for x in values])
@@ -93,7 +107,7 @@ def _adopted(x: Any) -> Any:
 
 
 def _fitted(x: Any, spec: Spec) -> Any:
-    """A value with a spec, under its names for equal open sizes; ``None`` where it has another one."""
+    """A value with a given spec, up to names of equal symbolic sizes; ``None`` if its spec differs."""
     if not isinstance(x, Array):
         return None
     have = x.spec
@@ -117,7 +131,7 @@ def _refuse(op: Op, found: tuple[Any, ...], specs: tuple[Spec, ...], many: bool)
 
 
 def _written_at(op: Op) -> str:
-    """The function of an expansion, for people: ``softplus (waves.py:12)``."""
+    """The function of an expansion with its location, ``softplus (waves.py:12)``."""
     function: Callable[..., Any] = REGISTRY.find("expansion", op.primitive).function  # type: ignore[union-attr]
     name = getattr(function, "__qualname__", repr(function))
     code = getattr(function, "__code__", None)
@@ -125,7 +139,7 @@ def _written_at(op: Op) -> str:
 
 
 def _line(error: BaseException) -> str:
-    """The last line of code outside of tenferro that an error passed, as a clause."""
+    """The innermost line outside tenferro in the traceback of an error, as a clause."""
     trace, line = error.__traceback__, ""
     while trace is not None:
         if not trace.tb_frame.f_globals.get("__name__", "").startswith(OURS):

@@ -1,4 +1,4 @@
-"""The pass that replaces operations by their expansions, in loops and branches, too."""
+"""The pass that replaces operations by their expansions, including those in loops and branches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ from tenferro_tensor_core import Guard
 
 
 def expand(program: Program) -> Program:
-    """Replace what has an expansion by it; its equations come from the line of the one that they replace.
+    """Replace ops by their expansions; the new equations keep the source line of the replaced one.
 
-    Steps on narrow floats become steps on float32 with conversions around them first.
+    Steps on narrow floats first become steps on float32 with conversions around them.
 
-    An op stays where a kernel of it took the place of another one, where its expansion was registered with ``keep``
-    and its backend has a kernel, and where its expansion asks more about open sizes than the program knows. A
-    deterministic program keeps all but those that hold programs: it gives the bits of eager calls.
+    An op is kept if its kernel was replaced, if its expansion was registered with ``keep`` and its backend has a
+    kernel, or if its expansion needs more guards on symbolic sizes than the program has. A deterministic program
+    expands only ops that hold programs, so that it has the bits of eager calls.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The expanded program.
     """
     return _expanded(program, program.guards, program.examples)
 
@@ -48,7 +54,14 @@ def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str
 
 
 def with_conditions(program: Program) -> Program:
-    """A program with the conditions on open sizes that expansions in it ask for, as if it had asked itself."""
+    """The program with the guards on symbolic sizes that its expansions need.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The program.
+    """
     guards = list(program.guards)
     for specs, eq in _expandable(program) if program.symbolic else ():
         given = specs_of(specs, eq)
@@ -58,7 +71,7 @@ def with_conditions(program: Program) -> Program:
 
 
 def _expandable(program: Program) -> Iterator[tuple[Mapping[int, Spec], Equation]]:
-    """The equations that have expansions, with the specs around them."""
+    """The equations that have expansions, with the specs of the program."""
     having = _having(program)
     for eq in program.equations:
         if eq.op.primitive in having:
@@ -72,7 +85,7 @@ def _having(program: Program) -> set[Primitive]:
 
 
 def _bodies(params: Mapping[str, Any]) -> list[Program]:
-    """The programs in metadata that have the sizes of the program around them; one that is called has its own."""
+    """The programs in metadata that share the sizes of the enclosing program, unlike a called program."""
     if "sizes" in params:
         return []
     found = []
@@ -82,7 +95,7 @@ def _bodies(params: Mapping[str, Any]) -> list[Program]:
 
 
 def _with_bodies(program: Program, change: Callable[[Program], Program]) -> Program:
-    """The program with other bodies and branches; itself where nothing changes."""
+    """The program with other bodies and branches; itself if nothing changes."""
     changed: dict[Op, Op] = {}
     for eq in program.equations:
         old = _bodies(eq.op.params)

@@ -1,4 +1,4 @@
-"""Expansions as programs: traced once for each op and specs of its operands."""
+"""Expansions as programs, traced once for each op and specs of its operands."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class TracedExpansion(NamedTuple):
     """A traced expansion.
 
     Attributes:
-        program: the program; ``None`` where the examples leave a question about sizes open.
-        asked: conditions on open sizes that it relies on, beyond what was known.
+        program: the program; ``None`` if the examples do not decide a question about sizes.
+        asked: guards on symbolic sizes that it relies on, in addition to the given ones.
     """
 
     program: Program | None
@@ -32,7 +32,7 @@ class TracedExpansion(NamedTuple):
 EXPANSIONS: Final[BoundedCache[tuple[Any, ...], TracedExpansion]] = BoundedCache(
     "tenferro_runtime: traced expansions", 1024
 )
-"""Programs by op, specs, what is known of open sizes, and the state of the registry."""
+"""Programs by op, specs, guards on symbolic sizes, and the state of the registry."""
 
 
 def expansion_of(
@@ -43,22 +43,22 @@ def expansion_of(
     *,
     exact: bool = False,
 ) -> Program | None:
-    """The program of an op that has an expansion, for operands of these specs.
+    """The expansion of an op as a program, for operands of given specs.
 
-    Its open sizes are those of the specs and of the metadata.
+    Its symbolic sizes are those of the specs and of the metadata.
 
     Args:
         op: the op.
         specs: specs of its operands.
-        guards: what is known of the open sizes.
-        examples: sizes for which questions are answered that this leaves open.
-        exact: whether loops in it are recorded as in a deterministic program.
+        guards: guards on the symbolic sizes.
+        examples: example sizes for questions that the guards do not decide.
+        exact: whether loops are rolled as in a deterministic program.
 
     Returns:
-        The program; ``None`` where the expansion asks of open sizes what the guards do not answer.
+        The program; ``None`` if the expansion needs more guards.
 
     Raises:
-        RegistryError: the expansion fails, returns something else than the op infers, or uses itself without end.
+        RegistryError: the expansion fails, returns other specs than inference, or uses itself without end.
         TracingError: it cannot be traced.
     """
     found = _known(op, specs, guards, examples or {}, exact)
@@ -68,7 +68,7 @@ def expansion_of(
 def conditions_of(
     op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples: Mapping[str, int]
 ) -> tuple[Guard, ...]:
-    """The conditions on open sizes, beyond those known, under which an op can be expanded as the examples have it."""
+    """The additional guards on symbolic sizes that the expansion of an op needs, as decided by the examples."""
     return _known(op, specs, guards, examples).asked
 
 
@@ -79,7 +79,7 @@ def _known(
     found = EXPANSIONS.get(key)
     if found is not None and not found.asked and found.program is not None:
         return found
-    if found is not None:  # the answers to its questions depend on the examples
+    if found is not None:  # the examples decide its questions
         key = (*key, tuple(examples.items()))
         found = EXPANSIONS.get(key)
     if found is None:
@@ -95,7 +95,7 @@ def _traced(
     examples: Mapping[str, int],
     exact: bool,
 ) -> TracedExpansion:
-    """The expansion traced in a context of its own: it knows nothing of scopes and traces that are open around it."""
+    """Trace the expansion in a separate context, independent of enclosing scopes and traces."""
     place = specs[0].place if specs else HOST
     with within(around), compute_device(place.device), Runtime(deterministic=exact):
         builder = Builder()
@@ -103,7 +103,7 @@ def _traced(
         names = op.primitive.operands
         values = [builder.input(s, names[min(i, len(names) - 1)].lstrip("*")) for i, s in enumerate(specs)]
         sizes = set().union(named_in(op), *[names_in(s.shape) for s in specs])
-        decisions.unknown |= sizes - examples.keys()  # arrays made of them belong to this trace, too
+        decisions.unknown |= sizes - examples.keys()  # arrays made of them also belong to this trace
         try:
             with decisions:
                 for guard in guards:
@@ -127,7 +127,7 @@ def _require_alone(op: Op, builder: Builder) -> None:
         value = builder.captured[0][0]
         raise TracingError(
             f"the expansion of {op.primitive.name} uses {value.spec!r} of class {type(value).__name__} from outside; "
-            "it depends on the operands and the metadata alone: pass the value as an operand"
+            "it may depend on the operands and the metadata only: pass the value as an operand"
         )
 
 
@@ -141,7 +141,7 @@ def _require_known_sizes(op: Op, program: Program) -> None:
 
 
 def _asked_inside(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> tuple[Guard, ...]:
-    """What the expansions in a program ask for; looking at all of them finds those that have no end."""
+    """The guards that the expansions in a program need; visiting all of them detects endless ones."""
     asked: tuple[Guard, ...] = ()
     for eq in program.equations:
         for inner in inner_programs(eq.op.params):
@@ -154,7 +154,15 @@ def _asked_inside(program: Program, guards: tuple[Guard, ...], examples: Mapping
 
 
 def stays(op: Op, specs: tuple[Spec, ...]) -> bool:
-    """Whether programs keep an op that has an expansion: for a kernel that is better, or took the place of another."""
+    """Whether programs keep an op that has an expansion, because of a better or replaced kernel.
+
+    Args:
+        op: the op.
+        specs: specs of its operands.
+
+    Returns:
+        True if it stays.
+    """
     p, backend = op.primitive, (specs[0].place if specs else HOST).device.kind
     entry = REGISTRY.find("expansion", p)
     kept = entry is not None and entry.keep and REGISTRY.registration("kernel", p, backend) is not None
@@ -162,6 +170,14 @@ def stays(op: Op, specs: tuple[Spec, ...]) -> bool:
 
 
 def specs_of(known: Mapping[int, Spec], eq: Equation) -> tuple[Spec, ...]:
-    """Specs of the operands of an equation, those that numbers stand in for included."""
+    """Specs of the operands of an equation, including those of literals.
+
+    Args:
+        known: specs of the variables.
+        eq: the equation.
+
+    Returns:
+        The specs.
+    """
     seen = [v.value.__class__ if isinstance(v, Literal) else known[v] for v in eq.operands]
     return operand_specs(eq.op, tuple(seen))

@@ -1,4 +1,4 @@
-"""What a library says of its functions, as JSON: names, dtypes and shapes of arrays, sizes, and texts of errors."""
+"""The JSON description of a library's functions: names, dtypes and shapes of arrays, sizes, and error texts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ FORMAT: Final = 1
 
 NO_MEMORY: Final = 1
 FIRST_REPORT: Final = 2
-"""Codes of functions: 0 is success; from `FIRST_REPORT` on come the texts of `Described.reports`."""
+"""Return codes of functions: 0 is success; codes from `FIRST_REPORT` refer to the texts of `Described.reports`."""
 
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array that a function reads or writes, row-major and without gaps.
+    """An array that a function reads or writes, row-major and contiguous.
 
     Attributes:
-        name: of the argument.
+        name: name of the argument.
         dtype: name of the dtype.
         shape: extents, integers or expressions of sizes.
     """
@@ -41,10 +41,10 @@ class Described:
     Attributes:
         name: its symbol.
         sizes: names of the symbolic sizes, the first arguments.
-        found: for each size, the input and the axis whose extent it is.
+        found: an input and an axis whose extent is the size, for each size.
         inputs: the arrays that are read.
         outputs: the arrays that are written.
-        reports: texts of what can go wrong, by the number of the code from `FIRST_REPORT` on.
+        reports: error texts, in the order of their codes from `FIRST_REPORT`.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Described:
     reports: tuple[str, ...]
 
     def text(self) -> str:
-        """As JSON."""
+        """The description as JSON."""
         return json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True)
 
 
@@ -63,7 +63,7 @@ def describe(name: str, program: Program, function: LoopFunction) -> Described:
     """The description of a program.
 
     Raises:
-        ProgramError: an open size is not the extent of an input.
+        ProgramError: a symbolic size is not the extent of an input.
     """
     found = []
     for size in function.sizes:
@@ -75,8 +75,8 @@ def describe(name: str, program: Program, function: LoopFunction) -> Described:
         ]
         if not where:
             raise ProgramError(
-                f"the size {size} of {name} is the extent of no input, so that nobody can tell it from the arrays; "
-                "trace with sizes that stand on axes by themselves"
+                f"the size {size} of {name} is not the extent of an input, so that the arrays do not determine it; "
+                "trace with sizes that are extents by themselves"
             )
         found.append(where[0])
     names = _names(program)
@@ -86,10 +86,10 @@ def describe(name: str, program: Program, function: LoopFunction) -> Described:
 
 
 def described(text: str) -> Described:
-    """Back from JSON.
+    """Parse a description.
 
     Raises:
-        ProgramError: it is of another version.
+        ProgramError: it has another version.
     """
     data = json.loads(text)
     version = data.pop("format", None)
@@ -111,7 +111,7 @@ def _argument(name: str, spec: Spec) -> ArrayArgument:
 
 
 def _names(program: Program) -> list[str]:
-    """Names of the inputs as C has them, each once."""
+    """Unique C names of the inputs."""
     found: list[str] = []
     for k, v in enumerate(program.input_ids):
         name = "".join([c if c.isalnum() else "_" for c in program.names.get(v, f"x{k}")]).strip("_") or f"x{k}"
@@ -121,7 +121,7 @@ def _names(program: Program) -> list[str]:
 
 
 def _reports(function: LoopFunction) -> list[str]:
-    """What a run cannot go on after, in the order in which code numbers it."""
+    """The errors that end a run, in the order of their codes."""
     texts = []
     for call in recourses(function.body):
         at = f" at {call.where}" if call.where else ""

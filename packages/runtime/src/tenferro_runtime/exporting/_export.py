@@ -1,4 +1,4 @@
-"""`export_library`: programs as a header, an object file and a shared library with functions in the convention of C."""
+"""`export_library`: programs as a header, an object file and a shared library with C functions."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def export_library(
     libraries: Sequence[str] = ("lapack", "blas"),
     shared: bool = True,
 ) -> LibraryFiles:
-    """Write programs as functions in the convention of C, which run without Python.
+    """Export programs as C functions, which run without Python.
 
     The function of a program takes the symbolic sizes as ``int64_t``, then pointers to its inputs, then pointers to
-    memory for its outputs; see the header. Its bits are those of the compiled program. Products of matrices and
-    decompositions call BLAS and LAPACK by their usual names (``dgemm_``), with integers of 32 bits.
+    memory for its outputs; see the header. Its results have the bits of the compiled program. Matrix products and
+    decompositions call BLAS and LAPACK by their usual names (``dgemm_``), with 32-bit integers.
 
     Args:
         path: a folder and a name: ``"build/heat"`` writes ``heat.h``, ``heat.o`` and ``libheat.so`` in ``build``.
-        programs: by name of the function, a name in C. A gradient is one more program.
-        level: the vector level of the machine code: ``"avx512"``, ``"avx2"``, ``"generic"`` or ``"neon"``, which is
-            for AArch64; by default this processor.
-        libraries: what a shared library is linked with where it calls BLAS or LAPACK.
-        shared: whether to make a shared library, by the C compiler ``cc`` or what the variable ``CC`` names.
+        programs: programs by the C name of their function. A gradient is another program.
+        level: vector level of the machine code: ``"avx512"``, ``"avx2"``, ``"generic"``, or ``"neon"`` for AArch64; by
+            default that of this processor.
+        libraries: libraries to link the shared library with if it calls BLAS or LAPACK.
+        shared: whether to make a shared library, with the C compiler ``cc`` or that of the variable ``CC``.
 
     Returns:
         The files.
 
     Raises:
-        ArgumentError: a name is not one of C, or there is no such level.
-        UnsupportedError: a program has steps that only Python can run; the text names the line.
-        ProgramError: an open size is not the extent of an input.
+        ArgumentError: a name is not a C identifier, or there is no such level.
+        UnsupportedError: a program has steps that only Python can run; the text names the source line.
+        ProgramError: a symbolic size is not the extent of an input.
         BackendUnavailableError: there is no llvmlite, or no C compiler to link with.
 
     >>> import tempfile

@@ -17,7 +17,7 @@ def header(guard: str, functions: Sequence[Described]) -> str:
 
     Args:
         guard: a name for the include guard.
-        functions: what the library has.
+        functions: the functions of the library.
     """
     lines = [
         f"#ifndef {guard}",
@@ -25,9 +25,9 @@ def header(guard: str, functions: Sequence[Described]) -> str:
         "",
         "#include <stdint.h>",
         "",
-        "/* Arrays lie row-major and without gaps; complex numbers are pairs of a real and an imaginary part. Results",
-        " * share no memory with anything else. Of float16 and bfloat16 the bits are passed. A function returns 0, or",
-        " * a code that its _error function words. */",
+        "/* Arrays are row-major and contiguous; complex numbers are pairs of a real and an imaginary part. Results",
+        " * alias no other memory. float16 and bfloat16 are passed as their bits. A function returns 0, or",
+        " * a code whose text its _error function returns. */",
         "",
         "#ifdef __cplusplus",
         'extern "C" {',

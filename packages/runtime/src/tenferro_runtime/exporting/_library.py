@@ -1,4 +1,4 @@
-"""`load_library`: functions of an exported library, called on arrays."""
+"""`load_library`: calls functions of an exported library on arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LibraryFunction:
         self.description, self._run, self._extents = description, run, extents
 
     def __call__(self, *arrays: Any) -> Any:
-        """The output, or a tuple of the outputs, for arrays in the order of the inputs.
+        """Call the function with arrays in the order of the inputs; returns the output, or a tuple of the outputs.
 
         Raises:
             ArgumentError: there are more or fewer inputs.
@@ -65,15 +65,23 @@ class LibraryFunction:
 
 
 def load_library(path: str | PathLike[str], *names: str) -> Mapping[str, LibraryFunction]:
-    """Functions of a library that `export_library` made, by name.
+    """Load functions of a library that `export_library` wrote.
 
     Args:
         path: the shared library.
-        names: the functions to load.
+        names: names of the functions to load.
+
+    Returns:
+        The functions by name.
 
     Raises:
-        BackendUnavailableError: it cannot be loaded, or has no such function.
-        ProgramError: it was made in another format.
+        BackendUnavailableError: the library cannot be loaded, or has no such function.
+        ProgramError: it was exported in another format.
+
+    >>> load_library("/nowhere/libheat.so", "heat")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ...
+    BackendUnavailableError: /nowhere/libheat.so cannot be loaded
     """
     try:
         loaded = ctypes.CDLL(fspath(path))

@@ -1,4 +1,4 @@
-"""Programs as files: a documented, versioned format of data without code."""
+"""Program files: a documented, versioned format that holds data and no code."""
 
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
 from tenferro_runtime.files._function import SavedFunction

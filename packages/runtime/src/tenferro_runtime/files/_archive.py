@@ -1,6 +1,6 @@
-"""The container: a zip of JSON and ``.npy`` whose comment ends in a hash of all bytes before it.
+"""The file container: a zip of JSON and ``.npy`` whose comment ends with a hash of all preceding bytes.
 
-The zip format has fields that nobody reads, so a changed byte in it may go unnoticed; the hash leaves none out.
+The zip format has fields that readers ignore, so only the hash detects every changed byte.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tenferro_tensor import HOST, Spec, Tensor, tensor
 SEAL: Final = b"tenferro program, sha256 "
 _DIGEST: Final = 64
 _STAMP: Final = (1980, 1, 1, 0, 0, 0)
-"""One date for all members: equal programs make equal files."""
+"""The date of all members, so that equal programs make equal files."""
 
 
 def write(path: Path, texts: dict[str, str], arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Write a file in one step: a reader sees the old file or the new one, and never a part."""
+    """Write a file atomically: readers see the old file or the new one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, text in texts.items():
@@ -66,24 +66,24 @@ def constant_name(index: int) -> str:
 
 
 class Archive:
-    """An open program file whose seal holds.
+    """An open program file with a valid hash.
 
     Raises:
-        ProgramFileError: it is no program file, or some byte of it has changed.
+        ProgramFileError: it is not a program file, or a byte has changed.
     """
 
     def __init__(self, file: BinaryIO, name: str, limits: FileLimits) -> None:
         self._name, self._limits, self._constants = name, limits, 0
         if not _sealed(file):
             raise ProgramFileError(
-                f"{name} is no program file, or it has been damaged: its bytes do not have the hash that it ends in; "
+                f"{name} is not a program file, or it is damaged: its bytes do not have the hash at its end; "
                 "save the program again, or fetch another copy",
                 path=name,
             )
         self._zip = zipfile.ZipFile(file)
 
     def text(self, member: str) -> Any:
-        """The plain data of a JSON member, and its bytes."""
+        """The parsed data of a JSON member, and its bytes."""
         with self._zip.open(member) as opened:
             data = opened.read(self._limits.text + 1)
         if len(data) > self._limits.text:
@@ -95,7 +95,7 @@ class Archive:
         return json.loads(data, parse_float=_no_float, parse_constant=_no_float), data
 
     def constant(self, index: int, spec: Spec, digest: str) -> Tensor:
-        """A constant, which must have the recorded spec and hash."""
+        """Read a constant, and check its spec and hash."""
         size = int(spec.size) * spec.dtype.itemsize  # type: ignore[arg-type]
         self._constants += size
         if self._constants > self._limits.constants:
@@ -110,13 +110,13 @@ class Archive:
                 raise ValueError(f"constant {index} has the .npy version {version}")
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
             if (shape, fortran, dtype) != (spec.shape, False, stored(np.empty(0, spec.dtype)).dtype):
-                raise ValueError(f"constant {index} is {dtype}{list(shape)}, but the program says {spec!r}")
+                raise ValueError(f"constant {index} is {dtype}{list(shape)}, but the program has {spec!r}")
             data = member.read(size + 1)
         if len(data) != size:
-            raise ValueError(f"constant {index} has not the length that its spec says")
+            raise ValueError(f"constant {index} does not have the length of its spec")
         array = np.frombuffer(data, spec.dtype).reshape(shape).copy()
         if hash_elements(array) != digest:
-            raise ValueError(f"constant {index} has not the hash that the program says")
+            raise ValueError(f"constant {index} does not have the hash in the program")
         if spec.place is not HOST:
             return tensor(array, device=spec.place.device)
         return Tensor.wrap(array if shape else array[()], spec)
@@ -153,4 +153,4 @@ def _sealed(file: BinaryIO) -> bool:
 
 
 def _no_float(text: str) -> Any:
-    raise ValueError(f"{text} is no number of a program file")
+    raise ValueError(f"{text} is not a number of a program file")

@@ -1,6 +1,6 @@
-"""Plain data as a program: the mirror image of `_encode`, which believes nothing.
+"""Decodes plain data to a program: the inverse of `_encode`, which trusts nothing.
 
-Every index must name an earlier entry, every spec is inferred again, and nothing of the file is evaluated as code.
+Every index must refer to an earlier entry, every spec is inferred again, and nothing in the file is evaluated as code.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tenferro_tensor import REGISTRY, SCALARS, ComputeDevice, MemorySpace, Op, P
 from tenferro_tensor_core import Dim, DimLike, Guard, dim, dim_max, dim_min, dtype, floordiv
 
 _ATOMS: Final[dict[str, Callable[..., DimLike]]] = {"floordiv": floordiv, "min": dim_min, "max": dim_max}
-_EXPANDED: Final = 10_000
-"""Number of terms up to which a product of sizes may grow."""
+_MAX_TERMS: Final = 10_000
+"""Largest number of terms of a product of sizes."""
 
 
 class Decoder:
-    """Reads tables.
+    """Decodes the tables of a file.
 
     Args:
         tables: the entries of each table.
         about: user lines, names, example sizes, distributions of extensions.
-        constant: gives the constant of an index, spec and hash.
+        constant: returns the constant with a given index, spec and hash.
         limits: bounds.
     """
 
@@ -49,7 +49,7 @@ class Decoder:
         }
         for name, make in order.items():
             self._read[name] = [make(entry) for entry in tables[name]]
-        # These refer to each other, so each is made when it is first asked for; the index law forbids circles.
+        # Entries refer to each other and are decoded on first use; references only to earlier entries exclude cycles.
         self._plain = tables
         self._makers: dict[str, Callable[[Any], Any]] = {
             "atoms": self._atom,
@@ -62,12 +62,12 @@ class Decoder:
         self._open: list[tuple[str, int]] = []
 
     def program(self, index: Any) -> Program:
-        """The program of an index, checked against the law of programs."""
+        """The program with a given index, checked against the specification."""
         program: Program = self._get("programs", index)
         return program
 
     def spec(self, index: Any) -> Spec:
-        """The spec of an index."""
+        """The spec with a given index."""
         spec: Spec = self._get("specs", index)
         return spec
 
@@ -134,8 +134,8 @@ class Decoder:
         total: DimLike = 0
         for coefficient, atoms in entry:
             parts: list[DimLike] = [self._get("atoms", a) for a in atoms]
-            # A file may name sums where atoms belong, whose product would grow without end.
-            if prod([len(d.terms) for d in parts if isinstance(d, Dim)]) > _EXPANDED:
+            # A malicious file may use sums as atoms, whose product would grow without bound.
+            if prod([len(d.terms) for d in parts if isinstance(d, Dim)]) > _MAX_TERMS:
                 raise ValueError("a size has too many terms")
             total = total + prod([_integer(coefficient), *parts])
         return total
@@ -195,7 +195,7 @@ class Decoder:
             parts = inputs, constants, tuple(equations), outputs, specs
             return Program(*parts, names=names, guards=tuple(guards), examples=examples)
 
-        # A program inside of another is about sizes of the outer one, which has the examples.
+        # A nested program uses the sizes of the outer one, which holds the examples.
         check_program(written({**self._examples, **examples}))
         return written(examples)
 
@@ -204,7 +204,7 @@ class Decoder:
             (inner,) = data
             value: Any = self.value(inner)
             if type(value) not in SCALARS:
-                raise ValueError(f"{value!r} is no Python scalar")
+                raise ValueError(f"{value!r} is not a Python scalar")
             return Literal(value)
         return _integer(data)
 
@@ -219,12 +219,12 @@ def _entry(table: list[Any], index: Any) -> Any:
 
 
 def _examples(entry: Any, about: Any) -> dict[str, int]:
-    """Example sizes in the order in which a program is given its sizes."""
+    """Example sizes in the order of the program's sizes."""
     return {str(name): _integer(n) for name, n in zip(entry["sizes"], about["examples"], strict=True)}
 
 
 def _bringers(data: Any) -> dict[str, list[str]]:
-    """Distribution and version by extension, where they were known."""
+    """Distribution and version of each extension, as far as recorded."""
     return {str(name): _texts(found, 2) for name, found in data.items() if found is not None}
 
 

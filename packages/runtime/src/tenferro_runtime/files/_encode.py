@@ -1,7 +1,7 @@
-"""A program as plain data: numbers, strings, lists and dictionaries that JSON can hold.
+"""Encodes a program as plain data: numbers, strings, lists and dictionaries that JSON can hold.
 
-What occurs often stands once, in a table, and is named by its index. A table's entries name only earlier entries.
-`_decode` is the mirror image; docs/files.md is the specification of both.
+Repeated items are stored once in a table and referred to by index. Entries refer only to earlier entries. `_decode` is
+the inverse; docs/files.md specifies both.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PLAIN: Final = (bool, int, str, type(None))
 
 
 class Encoder:
-    """Writes programs into tables.
+    """Encodes programs into tables.
 
     Attributes:
         tables: the entries of each table, plain data.
         arrays: elements of the constants, in order.
-        about: what is no part of a program's meaning: user lines, names of inputs, example sizes, and which
-            distributions bring its extensions.
+        about: data that do not affect the meaning of a program: user lines, names of inputs, example sizes, and the
+            distributions of its extensions.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Encoder:
         self._alive: list[Any] = []
 
     def program(self, program: Program) -> int:
-        """Index of a program; the programs inside of it come first."""
+        """Index of a program; nested programs come first."""
         return self._once("programs", program, lambda: self._program(program))
 
     def _program(self, program: Program) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Encoder:
         return [op, operands, [self.spec(program.specs[v]) for v in eq.results]]
 
     def op(self, op: Op) -> int:
-        """Index of an op: its primitive and metadata, by the codec of the primitive where it has one."""
+        """Index of an op: its primitive and metadata, encoded by the codec of the primitive if it has one."""
 
         def made() -> list[Any]:
             p = op.primitive
@@ -118,7 +118,7 @@ class Encoder:
             known[extension] = brought(extension)
 
     def value(self, value: Any) -> Any:
-        """A metadata value: itself, a list for a tuple, or a dictionary with one key that says what it is."""
+        """A metadata value: itself, a list for a tuple, or a dictionary whose single key names its kind."""
         if value.__class__ in _PLAIN:
             return value
         if value.__class__ is tuple:
@@ -160,7 +160,7 @@ class Encoder:
         return self._once("places", place, lambda: [str(place.memory_space), None if device is None else str(device)])
 
     def size(self, d: DimLike) -> Any:
-        """A size: a number, or ``[index]`` of a symbolic one."""
+        """A size: a number, or ``[index]`` for a symbolic one."""
         return [self.dim(d)] if isinstance(d, Dim) else int(d)
 
     def dim(self, d: Dim) -> int:
@@ -199,17 +199,17 @@ class Encoder:
             entry = make()
             found = self._known[table, key] = len(self.tables[table])
             self.tables[table].append(entry)
-            self._alive.append(key)  # keys by identity must not be reused while the tables grow
+            self._alive.append(key)  # objects must stay alive, because keys are identities
         return found
 
 
 def canonical(data: Any) -> str:
-    """The one JSON text of plain data: keys sorted, no spaces, ASCII."""
+    """The canonical JSON text of plain data: sorted keys, no spaces, ASCII."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def stored(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array as ``.npy`` files know it: of bfloat16 the bits."""
+    """An array as stored in ``.npy`` files: bfloat16 as its bits."""
     return array.view(np.uint16) if array.dtype.kind == "V" else array
 
 

@@ -1,4 +1,4 @@
-"""Errors of program files, and how much of a file is read before it is refused."""
+"""Errors of program files, and limits on what is read."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tenferro_tensor_core import TenferroError
 class ProgramFileError(TenferroError, ValueError):
     """A program cannot be written to a file, or a file cannot be read as a program.
 
-    Raised for damaged files, files of a newer version, primitives that are not installed or that have no name which
-    another process could find them by, and files that are larger than the limits allow. Nothing of the file has run.
+    Raised for damaged files, files of a newer version, primitives that are not installed or that another process could
+    not find by name, and files that exceed the limits. No part of the file has run.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """Bounds on what `load` reads, so that a file from a stranger cannot use up the machine.
+    """Limits on what `load` reads, so that an untrusted file cannot exhaust the machine.
 
     Attributes:
-        text: bytes of the description of the program, unpacked.
+        text: bytes of the unpacked description of the program.
         constants: bytes of all constants together.
-        equations: number of equations, those of programs inside of programs included.
-        nesting: depth of programs inside of programs, of containers, and of sizes inside of sizes.
+        equations: number of equations, including those of nested programs.
+        nesting: depth of nested programs, containers and sizes.
     """
 
     text: int = 256 * 2**20

@@ -1,4 +1,4 @@
-"""`SavedFunction`: a compiled function that came out of a file, and takes and returns the same trees as before."""
+"""`SavedFunction`: a compiled function loaded from a file, with the same arguments and results."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tenferro_tensor_core import ArgumentError, can_convert
 
 
 class SavedFunction:
-    """A function as it was compiled, without the Python code that it was traced from.
+    """A compiled function without the Python code that it was traced from.
 
-    It runs for arguments of the kind that it was saved with: the same structure and dtypes, and whatever sizes the
-    program leaves open. Static arguments are part of it, and are not given again.
+    It takes arguments of the structure and dtypes that it was saved with, with any sizes that the program leaves
+    symbolic. Static arguments are fixed and must not be passed.
 
     Attributes:
         name: name of the function.
-        parameters: names of its arguments in order, or ``None`` where it took ``*args`` or ``**kwargs``.
-        program: what it runs; its inputs are the leaves of the arguments in order.
+        parameters: names of its arguments in order, or ``None`` if it took ``*args`` or ``**kwargs``.
+        program: its program, whose inputs are the leaves of the arguments in order.
     """
 
     __slots__ = ("_arguments", "_fixed", "_result", "name", "parameters", "program")
@@ -40,11 +40,11 @@ class SavedFunction:
         self._arguments, self._result, self._fixed = arguments, result, fixed
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for arguments, concrete, differentiated or traced.
+        """Call the function with concrete, differentiated or traced arguments.
 
         Raises:
             ArgumentError: the arguments do not have the structure that the function was saved with.
-            ProgramError: an array is of another dtype or rank.
+            ProgramError: an array has another dtype or rank.
         """
         given = self._bound(args, kwargs)
         leaves = flatten_like(self._arguments, given, f"the arguments of {self.name}")
@@ -71,7 +71,7 @@ class SavedFunction:
             raise ArgumentError(
                 f"{self.name} takes ({', '.join(self.parameters)}), each once, but was called with {len(args)} "
                 f"arguments by position and {sorted(kwargs) or 'none'} by name; static arguments are part of a saved "
-                "function and are not given",
+                "function and must not be passed",
                 function=self.name,
             )
         return tuple([given[name] if name in given else kwargs[name] for name in self.parameters])
@@ -84,7 +84,7 @@ class SavedFunction:
 
 
 def _fitting(leaf: Any, spec: Spec) -> Any:
-    """A Python number where a number was traced: of the dtype of the program, where that loses nothing."""
+    """A Python number in the dtype of the program, if the conversion is lossless."""
     if leaf.__class__ not in SCALARS:
         return leaf
     number: Tensor = tensor(leaf)
@@ -92,10 +92,10 @@ def _fitting(leaf: Any, spec: Spec) -> Any:
 
 
 def require_lawful(function: SavedFunction) -> None:
-    """Hold the parts of a function that came out of a file against each other.
+    """Check that the parts of a function from a file are consistent.
 
     Raises:
-        ValueError: they do not belong together.
+        ValueError: they are not.
     """
     arguments, result, fixed = function_parts(function)
     program, parameters = function.program, function.parameters
@@ -110,7 +110,7 @@ def require_lawful(function: SavedFunction) -> None:
     if arguments.size != len(program.inputs):
         raise ValueError(f"the function takes {arguments.size} arrays, but its program takes {len(program.inputs)}")
     if not all(0 <= i < result.size and value.__class__ in SCALARS for i, value in fixed.items()):
-        raise ValueError("a result that is a plain number has no place in the structure of results")
+        raise ValueError("a result that is a plain number has no position in the structure of results")
     if result.size != len(fixed) + len(program.outputs):
         raise ValueError(
             f"the function returns {result.size} arrays and numbers, but its program has {len(program.outputs)} "

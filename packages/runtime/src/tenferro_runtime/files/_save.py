@@ -16,20 +16,26 @@ from tenferro_runtime.ir._program import Program
 
 FORMAT: Final = "tenferro-program"
 VERSION: Final = (1, 0)
-"""Readers refuse another major number; a minor number adds what older readers may leave out."""
+"""Readers reject another major number; a minor number adds data that older readers may ignore."""
 
 PROGRAM, ABOUT = "program.json", "about.json"
 StrPath = str | os.PathLike[str]
 
 
 def save(what: Program | SavedFunction, path: StrPath) -> str:
-    """Write a program, or a function with its argument structure, to a file; returns its content hash.
+    """Write a program, or a function with the structure of its arguments, to a file.
 
-    The file is replaced in one step. It holds data only: no code, and nothing that is evaluated when it is read.
+    The file is replaced atomically. It holds data only, and nothing is evaluated when it is read.
+
+    Args:
+        what: a `Program` or a `SavedFunction`.
+        path: the file.
+
+    Returns:
+        The hash of the content.
 
     Raises:
-        ProgramFileError: a primitive of it has no name that another process could find it by, or metadata that no
-            codec writes.
+        ProgramFileError: another process could not find a primitive by name, or no codec encodes its metadata.
     """
     plain, encoder = _plain(what)
     write(Path(path), {PROGRAM: canonical(plain), ABOUT: canonical(encoder.about)}, encoder.arrays)
@@ -37,9 +43,15 @@ def save(what: Program | SavedFunction, path: StrPath) -> str:
 
 
 def hash_of(what: Program | SavedFunction) -> str:
-    """SHA-256 of what a program means: equal for equal programs in every process.
+    """SHA-256 of the computation: equal for equal programs in every process.
 
-    Names of inputs, example sizes and the lines of code that a program came from do not count.
+    Names of inputs, example sizes and source lines are ignored.
+
+    Args:
+        what: a `Program` or a `SavedFunction`.
+
+    Returns:
+        The hash in hexadecimal.
     """
     return content_hash(_plain(what)[0])
 
@@ -69,15 +81,18 @@ def _plain(what: Program | SavedFunction) -> tuple[dict[str, Any], Encoder]:
 
 
 def load(path: StrPath, *, expected_hash: str | None = None, limits: FileLimits | None = None) -> Any:
-    """Read what `save` wrote: a `Program`, or a `SavedFunction` for what a compiled function saved.
+    """Read a file that `save` wrote.
 
-    Every spec is inferred again, and the result obeys the law of programs; nothing has run before that is known.
-    The program that is read can be run, compiled, differentiated to any order, drawn and saved again.
+    Every spec is inferred again, and the program is checked against the specification before anything runs. The program
+    can be run, compiled, differentiated to any order, drawn and saved again.
 
     Args:
         path: the file.
-        expected_hash: the content hash that `save` returned, where the file comes from elsewhere.
-        limits: bounds on what is read.
+        expected_hash: the hash that `save` returned, to check the content.
+        limits: limits on what is read.
+
+    Returns:
+        A `Program`, or a `SavedFunction` for a compiled function.
 
     Raises:
         ProgramFileError: the file is damaged, of a newer version, larger than the limits, has another hash than
@@ -101,7 +116,7 @@ def load(path: StrPath, *, expected_hash: str | None = None, limits: FileLimits 
         except ProgramFileError:
             raise
         except (Exception, RecursionError) as cause:
-            # Whatever malformed data makes of the inference of some primitive: it is the file that is wrong.
+            # Malformed data may raise any error in the inference of a primitive; the file is to blame.
             raise ProgramFileError(
                 f"{name} does not hold a well-formed program: {type(cause).__name__}: {cause}; save the program again",
                 path=name,
@@ -142,9 +157,7 @@ def _function(decoder: Decoder, program: Program, data: Any) -> SavedFunction:
         raise ValueError(f"a function and its parameters have names, got {name!r:.80} and {parameters!r:.80}")
     fixed = [(index, decoder.value(value)) for index, value in data["fixed"]]
     if any(index.__class__ is not int for index, _ in fixed) or len(dict(fixed)) != len(fixed):
-        raise ValueError(
-            f"results that are plain numbers are counted by integers, each once, got {data['fixed']!r:.80}"
-        )
+        raise ValueError(f"results that are plain numbers have distinct integer positions, got {data['fixed']!r:.80}")
     function = SavedFunction(
         name,
         None if parameters is None else tuple(parameters),

@@ -1,4 +1,4 @@
-"""Structures of arguments and results as plain data; classes are found among those that the program has imported."""
+"""Structures of arguments and results as plain data; classes are looked up among imported ones only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_runtime.trees._containers import container_of
 from tenferro_runtime.trees._tree import LEAF, TreeDef
 
 Codec = Callable[[Any], Any]
-"""Makes plain data of a metadata value, or a metadata value of plain data."""
+"""Encodes a metadata value as plain data, or decodes it."""
 
 _KINDS: Final[dict[str, type]] = {
     "list": list,
@@ -26,11 +26,22 @@ _KINDS: Final[dict[str, type]] = {
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _UNNAMED: Final = ("list", "tuple", "none", "deque")
 _FACTORIES: Final = {f.__name__: f for f in (list, dict, set, tuple, bool, int, float, complex, str)}
-"""Factories of defaults that a file may name: a file must not decide what is called."""
+"""Default factories that a file may name; a file must not choose other functions to call."""
 
 
 def encode_tree(encode: Codec, tree: TreeDef) -> Any:
-    """A structure: ``"*"`` for a leaf, else ``[kind, names, parts]``, and static data where there are any."""
+    """Encode a structure as plain data.
+
+    Args:
+        encode: encodes a metadata value.
+        tree: the structure.
+
+    Returns:
+        ``"*"`` for a leaf, else ``[kind, names, parts]``, followed by static data if there are any.
+
+    Raises:
+        ProgramFileError: a key or static data cannot be encoded.
+    """
     if tree.kind is None:
         return "*"
     parts = [encode_tree(encode, child) for child in tree.children]
@@ -63,17 +74,24 @@ def _encode_aux(encode: Codec, tree: TreeDef) -> Any:
 
 
 def decode_tree(decode: Codec, data: Any) -> TreeDef:
-    """The structure.
+    """Decode a structure.
+
+    Args:
+        decode: decodes a metadata value.
+        data: the plain data.
+
+    Returns:
+        The structure.
 
     Raises:
-        ProgramFileError: a class of it has not been imported, or has other fields now.
-        ValueError: it is none that a tree can have.
+        ProgramFileError: a class is not imported, or its fields have changed.
+        ValueError: the data are not a structure.
     """
     if data == "*":
         return LEAF
     kind, names, parts, *rest = data
     if not all(value.__class__ is cls for value, cls in ((kind, str), (names, list), (parts, list))):
-        raise ValueError(f"{data!r:.80} is no structure of arguments or results")
+        raise ValueError(f"{data!r:.80} is not a structure of arguments or results")
     children = tuple([decode_tree(decode, part) for part in parts])
     keys = tuple([decode(name) for name in names])
     _require_fit(kind, keys, len(children))
@@ -94,9 +112,9 @@ def _decode_aux(decode: Codec, kind: str, rest: list[Any], parts: int) -> Any:
 
 
 def _require_fit(kind: str, keys: tuple[Any, ...], parts: int) -> None:
-    """A sequence has no keys, None no parts, and everything else one part for each of its distinct keys.
+    """Check keys and parts: a sequence has no keys, None no parts, and other kinds one part for each distinct key.
 
-    The parts of a class that its user registered may lack names.
+    The parts of a registered class may lack names.
     """
     unnamed = kind in _UNNAMED or (kind not in _KINDS and not keys)
     if len(set(keys)) != (0 if unnamed else parts) or len(keys) != len(set(keys)) or (kind == "none" and parts):
@@ -104,7 +122,7 @@ def _require_fit(kind: str, keys: tuple[Any, ...], parts: int) -> None:
 
 
 def _container(name: str, fields: tuple[Any, ...], aux: Any) -> type:
-    # A file must not decide what is imported: only classes that are already imported are found.
+    # A file must not cause imports: only imported classes are found.
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):

@@ -14,10 +14,10 @@ from tenferro_tensor_core import RegistryError
 from tenferro_tensor_core.forks import importing
 
 CORE: Final = ("tenferro_tensor.", "tenferro_runtime.")
-"""Modules whose primitives are known by their bare name."""
+"""Modules whose primitives are identified by name only."""
 
 HOUSE: Final = {"tenferro-ad": "tenferro_ad"}
-"""Distributions that bring primitives without an entry point, and their modules: a file names no module to import."""
+"""Distributions with primitives but no entry point, and their modules; a file cannot name a module to import."""
 
 _FAMILY: Final = re.compile(r"(.+)\.v([1-9][0-9]*)", re.ASCII)
 
@@ -26,7 +26,7 @@ def identify(p: Primitive) -> list[Any]:
     """The name of a primitive in a file, ``[name, family, extension]``.
 
     Raises:
-        ProgramFileError: no other process could find it.
+        ProgramFileError: another process could not find it.
     """
     if p.family is None and not p._rule.__module__.startswith(CORE):
         raise ProgramFileError(
@@ -38,16 +38,16 @@ def identify(p: Primitive) -> list[Any]:
 
 
 def brought(extension: str) -> list[str] | None:
-    """Distribution and version that bring an extension, for a file; ``None`` where nothing installed does."""
+    """Distribution and version of an extension; ``None`` if it is not installed."""
     point = installed(EXTENSIONS).get(extension)
     return None if point is None else [distribution_of(point), version_of(point)]
 
 
 class Vocabulary:
-    """Finds primitives by their names in a file, loading the extensions that bring them.
+    """Finds primitives by their names in a file; loads their extensions.
 
     Args:
-        bringers: distribution and version that brought each extension when the file was written; older files have none.
+        bringers: distribution and version of each extension when the file was written; older files lack them.
     """
 
     def __init__(self, bringers: dict[str, list[str]]) -> None:
@@ -58,8 +58,8 @@ class Vocabulary:
         """The primitive.
 
         Raises:
-            ProgramFileError: it is not installed, or in another version, or something else has its name; names the
-                distribution.
+            ProgramFileError: it is not installed, has another version, or its name belongs to another primitive; the
+                text names the distribution.
         """
         if family is None:
             core = self.core.get(name)
@@ -88,7 +88,7 @@ class Vocabulary:
         return found
 
     def _require_bringer(self, family: str, extension: str) -> None:
-        """A file must not run what another distribution calls by the same name."""
+        """Check the distribution: a file must not run another distribution's primitive of the same name."""
         wanted, there = self.bringers.get(extension), brought(extension)
         if wanted and wanted[0] and there is not None and there[0] != wanted[0]:
             raise ProgramFileError(
@@ -113,7 +113,7 @@ class Vocabulary:
             ) from cause
 
     def _install(self, family: str, extension: str | None) -> str:
-        """A clause naming the distribution to install: the one in the file, else the one of the family id."""
+        """A clause that names the distribution to install: that in the file, else that of the family id."""
         name, version = self.bringers.get(extension or "") or [family.split(".", 1)[0], ""]
         return f"pip install {name}{f' (the program was saved with {version})' if version else ''}"
 
@@ -130,7 +130,8 @@ class Vocabulary:
                 family=family,
             )
         return ProgramFileError(
-            f"the program uses {family}, which nothing installed here brings{why}; {self._install(family, extension)}",
+            f"the program uses {family}, which no installed distribution provides{why}; "
+            f"{self._install(family, extension)}",
             family=family,
         )
 

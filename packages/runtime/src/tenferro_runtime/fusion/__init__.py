@@ -1,8 +1,8 @@
-"""Fused regions of programs that cannot be one native function: several element-wise steps as one with one kernel.
+"""Fusion for programs that cannot become one native function: several element-wise steps run as one kernel.
 
-In the order of their life: `_candidates` says which steps may be fused, the pass `passes.fusion` finds the regions,
-`_writer` makes one equation of each, `_region` reads its program as a kernel, `_kernels` runs it: op by op at first, as
-machine code when that is ready.
+`_candidates` decides which steps may be fused, the pass `passes.fusion` finds regions, `_writer` makes one equation of
+each, `_region` reads its program as a kernel, and `_kernels` runs it: op by op at first, as machine code when that is
+ready.
 """
 
 from tenferro_runtime.fusion._kernels import clear, kernel_stats, wait

@@ -1,4 +1,4 @@
-"""Which equations of a program may be fused: what the backend of their place says, and what exactness allows."""
+"""Which equations of a program may be fused, by backend and exactness."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ EXACT: Final[frozenset[Primitive]] = frozenset({
     catalog.is_inf, catalog.is_finite, catalog.bitwise_and, catalog.bitwise_or, catalog.bitwise_xor,
     catalog.bitwise_not,
 })  # fmt: skip
-"""Primitives whose correct kernels all return the same bits, in new memory: parts of complex numbers are views."""
+"""Primitives whose results have equal bits in all correct kernels and new memory, unlike parts of complex numbers."""
 
 EXACT_REAL: Final[frozenset[Primitive]] = frozenset({catalog.mul, catalog.div, catalog.abs, catalog.sign, catalog.sqrt})
-"""The same for real numbers; of complex ones they are several roundings."""
+"""The same for real numbers only; for complex numbers they round several times."""
 
 
 class Candidates:
-    """The primitives that may be fused.
+    """The equations that may be fused.
 
     Attributes:
-        spaces: for each equation the iteration space in which it may be a step, else None.
-        ends: for each equation the kind and the axes of the reduction that it may end a region with, else None.
-        any: whether there is a step at all.
+        spaces: iteration space of each equation that may be a step of a region, else None.
+        ends: kind and axes of each reduction that may end a region, else None.
+        any: whether any equation may be a step.
     """
 
     def __init__(self, program: Program, exact: bool) -> None:
@@ -86,5 +86,5 @@ class Candidates:
                 try:
                     operands[number] = Number(dtype.type(v.value).item(), dtype)
                 except (OverflowError, TypeError, ValueError):
-                    return False  # the step refuses the number when it runs
+                    return False  # the step rejects the number when it runs
         return get_backend(backend).fuses(eq.op, tuple(operands), out.dtype)

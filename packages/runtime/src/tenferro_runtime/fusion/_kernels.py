@@ -1,4 +1,4 @@
-"""How a fused step runs: step by step at first, as a kernel of the backend when that is compiled or found on disk."""
+"""Kernels of fused steps: op by op at first, then a kernel of the backend, compiled or loaded from disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tenferro_tensor.device_model import Region
 from tenferro_tensor.kernels import shapeless_kernel_of
 
 KERNELS: BoundedCache[tuple[Region, Place], Tiered] = BoundedCache("tenferro_runtime: fused kernels", 4096)
-"""Kernels by what they compute and where; sizes are no part of it."""
+"""Kernels by region and place, independent of sizes."""
 
 
 def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Tiered:
@@ -37,8 +37,8 @@ _make.any_size = True  # type: ignore[attr-defined]
 
 
 def _op_by_op(program: Program, region: Region, place: Place) -> Callable[..., Any]:
-    """The steps of a region one by one, for all sizes: kernels of element-wise ops broadcast by themselves."""
-    # Some extents, because makers are given some; those of element-wise ops and reductions look at the rank only.
+    """A function that runs the steps of a region one by one, for all sizes; element-wise kernels broadcast."""
+    # Arbitrary extents: makers of element-wise ops and reductions depend on the rank only.
     extents = tuple(range(2, 2 + region.rank))
     steps: list[Step] = []
     alias: dict[int, Any] = {}
@@ -76,21 +76,25 @@ def _kernel(
 
 
 def wait() -> None:
-    """Finish the kernels that are known, of fused steps and of whole programs; afterwards they run at full speed.
+    """Compile all known kernels, of fused steps and of whole programs, and wait for them.
 
-    Tests and measurements call it after the first run of a program; nothing needs it.
+    For tests and measurements, after the first run of a program.
     """
     build_all()
     COMPILING.drain()
 
 
 def clear() -> None:
-    """Forget the kernels; programs that are prepared from now on begin op by op, others keep theirs."""
+    """Drop the cached kernels; programs that are already prepared keep theirs."""
     KERNELS.clear()
 
 
 def kernel_stats() -> dict[str, int]:
-    """Number of fused kernels by state: waiting to be worth it, queued, native, op by op for ever."""
+    """Number of fused kernels by state.
+
+    Returns:
+        Counts of ``"waiting"``, ``"queued"``, ``"native"`` and ``"op by op"``; the last two are final.
+    """
     counts = dict.fromkeys(("waiting", "queued", "native", "op by op"), 0)
     for kernel in list(KERNELS.table.values()):
         counts[kernel.state] += 1

@@ -1,4 +1,4 @@
-"""`fused`: the step that a region becomes. It means its program, nothing more."""
+"""`fused`: the step that a region becomes, equivalent to its program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()
 
 
 class _FusedOp(Op):
-    """Applied to traced or differentiated values it is the steps of its program, so that every rule holds for it."""
+    """On traced or differentiated values, it applies the steps of its program, so that all rules apply."""
 
     __slots__ = ()
 
@@ -37,14 +37,14 @@ class _Fused(Primitive):
             key = _form(program)
             known = _ops.get(key)
             if known is None:
-                region_of(program)  # refuses what is none
+                region_of(program)  # rejects programs that are not regions
                 known = _ops.setdefault(key, _FusedOp(self, {"program": program}))
             found = program.memo["fused"] = known
         return found
 
 
 def _form(program: Program) -> tuple[Any, ...]:
-    """Equal for programs that are written alike, number by number; cheap, for the pass makes many of one kind."""
+    """A cheap key that is equal for programs with equal variable numbers, of which the pass makes many."""
     return (
         program.inputs,
         tuple([(eq.op, eq.operands, eq.results) for eq in program.equations]),
@@ -55,11 +55,19 @@ def _form(program: Program) -> tuple[Any, ...]:
 
 
 def _fused(*xs: Spec, program: Program) -> Spec | tuple[Spec, ...]:
-    """Apply a program of element-wise steps, with a reduction after them where there is one, in one pass."""
+    """Apply a program of element-wise steps, possibly followed by a reduction, in one pass.
+
+    Args:
+        xs: the operands.
+        program: the program of the region.
+
+    Returns:
+        The outputs.
+    """
     region = region_of(program)
     for i, (x, own, axes) in enumerate(zip(xs, program.inputs, region.axes, strict=False)):
         if x.dtype != own.dtype or x.ndim != len(axes):
-            raise ProgramError(f"operand {i} of a fused step is {own!r} but for its sizes, got {x!r}", operand=i)
+            raise ProgramError(f"operand {i} of a fused step is {own!r} up to its sizes, got {x!r}", operand=i)
     if len(xs) != len(region.axes):
         raise ProgramError(f"a fused step of {len(region.axes)} operands got {len(xs)}")
     outs = program.outputs if xs == program.inputs else region.outputs(*xs)

@@ -1,4 +1,4 @@
-"""A fused program read as a `Region`: which kernel it is, and along which axes its inputs lie."""
+"""Reads a fused program as a `Region`: the kernel, and the axes of its inputs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ REDUCTIONS: Final[dict[Primitive, str]] = {
     catalog.reduce_all: "min",
     catalog.reduce_any: "max",
 }
-"""Primitives that may end a region, and what they are called in a kernel."""
+"""Primitives that may end a region, and their names in a kernel."""
 
 
 ORDERED: Final = "ordered"
-"""Under this name the program of a region remembers whether its results lie in memory as those of its steps do."""
+"""Key of a region's memo: whether its results have the memory layout of the single steps."""
 
 
 def region_of(program: Program) -> Region:
-    """The region that a fused program is; kept with the program.
+    """The region of a fused program; cached with the program.
 
     Raises:
-        ProgramError: it has another form than inputs, broadcasts of inputs, element-wise steps, equal reductions.
+        ProgramError: the program does not consist of broadcasts of inputs, element-wise steps and equal reductions.
     """
     found: Region | None = program.memo.get("region")
     if found is None:
@@ -84,7 +84,7 @@ class _Reader:
             self.axes[self.numbers[v]] = eq.op.params["dims"]
             self.numbers[result] = self.numbers[v]
         else:
-            self._refuse("it broadcasts what is no input, or an input twice")
+            self._refuse("it broadcasts a value that is not an input, or an input twice")
 
     def _apply(self, eq: Equation) -> None:
         out = self.specs[eq.results[0]]
@@ -108,7 +108,7 @@ class _Reader:
         return number
 
     def _literal(self, v: int | None, value: complex, spec: Spec) -> int:
-        # As NumPy reads it: 2 beside float64 numbers is 2.0.
+        # As in NumPy: 2 in an operation with float64 numbers is 2.0.
         number = self._line(Literal(spec.dtype.type(value).item(), spec.dtype))
         if v is not None:
             self.numbers[v] = number
@@ -119,4 +119,4 @@ class _Reader:
         return len(self.axes) + len(self.lines) - 1
 
     def _refuse(self, why: str) -> None:
-        raise ProgramError(f"{self.program!r} is no region: {why}")
+        raise ProgramError(f"{self.program!r} is not a region: {why}")

@@ -1,4 +1,4 @@
-"""Writing the fused program: single equations as they were, regions as one equation of `fused` each."""
+"""Writes the fused program: unchanged equations, and one equation `fused` for each region."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class FusionWriter:
     """Collects the equations of the fused program.
 
     Args:
-        program: the program before.
-        ordered: whether regions keep the order of memory of single operations.
+        program: the original program.
+        ordered: whether results of regions have the memory layout of single operations.
     """
 
     def __init__(self, program: Program, ordered: bool) -> None:
         self.before, self.ordered = program, ordered
         self.equations: list[Equation] = []
         self.changed = False
-        # Broadcasts that a kernel carries out by its strides: the operand, and the axes of the result that are its own.
+        # Broadcasts that a kernel implements by strides: the operand, and its axes in the result.
         self.repeated: dict[int, tuple[int, tuple[int, ...]]] = {}
         for eq in program.equations:
             if eq.op.primitive is catalog.broadcast_in_dim:
@@ -29,11 +29,11 @@ class FusionWriter:
                     self.repeated[eq.results[0]] = eq.variables[0], dims
 
     def single(self, i: int) -> None:
-        """Equation `i` as it is."""
+        """Copy equation `i`."""
         self.equations.append(self.before.equations[i])
 
     def region(self, members: list[int], outputs: list[int]) -> None:
-        """The equations `members` as one step; other steps read its `outputs`."""
+        """Write the equations `members` as one step with the given outputs."""
         self.changed = True
         equations = [self.before.equations[i] for i in members]
         region = _Region(self.before, self.repeated)
@@ -45,14 +45,14 @@ class FusionWriter:
         self.equations.append(Equation(op, tuple(region.sources), tuple(outputs), equations[-1].source))
 
     def program(self) -> Program:
-        """The program after; the one before where nothing was fused."""
+        """The fused program; the original one if nothing was fused."""
         if not self.changed:
             return self.before
         return self.before.with_(equations=tuple(self.equations))
 
 
 class _Region:
-    """The inner program of one region; its variables are numbered from 0 as they are met."""
+    """The inner program of one region, with variables numbered from 0."""
 
     def __init__(self, outer: Program, repeated: dict[int, tuple[int, tuple[int, ...]]]) -> None:
         self.outer, self.repeated = outer, repeated
@@ -74,7 +74,7 @@ class _Region:
         self.equations.append(Equation(eq.op, operands, (self._name(result, self.outer.specs[result]),)))
 
     def _thin(self, eq: Equation) -> set[int]:
-        """Operands that may be repeated by strides: the others, or all of them together, have every axis."""
+        """Operands that strides can broadcast, because the operands together have every axis."""
         thin = {v for v in eq.variables if v in self.repeated and v not in self.made}
         if thin and all(v in thin for v in eq.variables):
             covered = {d for v in thin for d in self.repeated[v][1]}

@@ -16,12 +16,27 @@ MAX_REASONS: Final = 12
 
 
 def program_card(program: Program) -> str:
-    """A program: its drawing, and its text to open."""
+    """Markup of a program: its drawing, and its text to open.
+
+    Args:
+        program: the program.
+
+    Returns:
+        HTML.
+    """
     return card(element("b", title(program)), opened(program), _text_of(program))
 
 
 def function_card(function: Any, programs: list[Program]) -> str:
-    """A compiled function: how often it was traced and why, and its programs to open."""
+    """Markup of a compiled function: the number of traces and their reasons, and its programs to open.
+
+    Args:
+        function: the compiled function.
+        programs: its programs.
+
+    Returns:
+        HTML.
+    """
     info = function.cache_info()
     head = f"compiled function {function.__qualname__}"
     counts = f" traced {info.traces} times, {info.size} programs kept" if info.traces else " not called so far"

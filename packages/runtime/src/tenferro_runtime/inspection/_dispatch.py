@@ -1,4 +1,4 @@
-"""`explain_dispatch`: run a function and tell which device ran each operation, and by which rule."""
+"""`explain_dispatch`: run a function and report which device ran each operation, and by which rule."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from tenferro_tensor.origins import user_line
 
 
 def explain_dispatch(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Dispatch:
-    """Call `f` and tell for each operation the device that ran it, the rule that chose it, and the operands.
+    """Call a function and report the device of each operation, the rule that chose it, and the operands.
 
-    The rules are those of `docs/placement.md`, decided by the code that decides always. Compiled functions and programs
-    run operation by operation meanwhile.
+    The rules are those of `docs/placement.md`. In this call, compiled functions and programs run operation by
+    operation.
 
     Args:
         f: the function.
         args: its arguments.
         kwargs: its keyword arguments.
+
+    Returns:
+        A `Dispatch`.
 
     Raises:
         AmbiguousPlacementError: an operation has no device, as in the call itself.

@@ -33,8 +33,11 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
 
     Args:
         program: the program.
-        donated: positions of inputs whose memory results may take.
-        sizes: values of the symbolic sizes; all of them, or none to see polynomials.
+        donated: positions of inputs whose memory results may reuse.
+        sizes: values of the symbolic sizes, all or none; without them, counts are polynomials.
+
+    Returns:
+        An `Explanation`.
     """
     given = filled(program, sizes)
     program = lowered(promised_like(given, program))

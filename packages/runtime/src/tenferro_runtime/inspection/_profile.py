@@ -36,6 +36,9 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
         values: concrete arrays or numbers, in the order of its inputs.
         repeat: number of runs that are measured, after some that are not.
 
+    Returns:
+        A `Profile`.
+
     Raises:
         ArgumentError: `repeat` is not positive.
         ProgramError: the values do not fit the program.

@@ -33,6 +33,9 @@ def show_ir(f: Program | Callable[..., Any], /, *args: Any, **kwargs: Any) -> Lo
         args: arguments of the function.
         kwargs: the same by name.
 
+    Returns:
+        A `LoopNests`.
+
     Raises:
         UnsupportedError: the program has a step that is neither loops nor a kernel on arrays in main memory; the
             message names the step and its line. Such a program runs step by step.

@@ -11,10 +11,13 @@ from tenferro_tensor.transfers import booking
 
 @contextmanager
 def transfers() -> Iterator[Transfers]:
-    """Context manager that returns a log: bytes, direction and line of every transfer between memories.
+    """Context manager that returns a log of transfers between memories: bytes, direction and source line of each.
 
-    Those of compiled programs are booked on the line that was traced, those of gradients on the line of the transfer
-    that they go back through. Transfers of threads that are started inside are theirs alone.
+    Transfers of compiled programs are attributed to the traced line, those of gradients to the line of the transfer
+    that they reverse. Transfers of threads started inside are not included.
+
+    Returns:
+        A context manager for the log, a `Transfers`.
 
     >>> with tr.transfers() as log:
     ...     _ = tr.asarray([1.0, 2.0]).to_device("cpu:0") + 1

@@ -167,7 +167,16 @@ def concrete(program: Program, specs: Sequence[Spec]) -> Program:
 
 
 def _call(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
-    """Apply a program to operands; always a tuple of outputs."""
+    """Apply a program to operands; always a tuple of outputs.
+
+    Args:
+        xs: the operands.
+        program: the program.
+        sizes: values of its symbolic sizes.
+
+    Returns:
+        The outputs, a tuple.
+    """
     return called(*xs, program=program, sizes=sizes)
 
 

@@ -21,7 +21,14 @@ def computes_narrow(program: Program) -> bool:
 
 
 def widened(program: Program) -> Program:
-    """The program with its steps on float16 and bfloat16 widened; itself if there are none."""
+    """The program with its steps on float16 and bfloat16 widened; itself if there are none.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The program with steps on float16 and bfloat16 widened; itself if there are none.
+    """
     if not any(s.narrow for s in program.specs.values()):
         return program
     return _Widening(program).run()

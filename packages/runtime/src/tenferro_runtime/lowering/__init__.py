@@ -1,10 +1,10 @@
 """Lowering: programs of array operations become loop nests over buffers and numbers in registers (`LoopIR`).
 
-In the order of use: `_lower` (the door), `_lowering` (equation by equation; the rule of writing in place), `_values`
-(numbers, views of memory, formulas), `_writer` (statements, and what is known about indices); then the rules:
+In the order of use: `_lower` (the entry point), `_lowering` (equation by equation, with the rule of writing in place),
+`_values` (numbers, views of memory, formulas), `_writer` (statements, and facts about indices); then the rules:
 `_elementwise`, `_views`, `_reductions`, `_sorting`, `_products`, `_indexing`, `_joining`, `_branches`, `_loops`, and
-`_calls` for what is left to kernels; `_overwriting` gives outputs the memory of inputs. Families register rules for
-their primitives with ``Registry.loops``; a rule is given a `Step`.
+`_calls` for operations that remain kernels; `_overwriting` lets outputs reuse the memory of inputs. Families register
+rules for their primitives with ``Registry.loops``; a rule takes a `Step`.
 """
 
 from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselves

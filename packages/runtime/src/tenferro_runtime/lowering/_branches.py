@@ -1,4 +1,4 @@
-"""Lowering of `cond`: every branch in its own statements, results in registers or in common memory."""
+"""Lowering of `cond`: separate statements for each branch, results in registers or in shared memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _cond(step: Step) -> Sequence[Lowered]:
 
 
 def _common(step: Step, ways: Sequence[Lowered], bodies: Sequence[list[Statement]]) -> Stored:
-    """One place for the results of all branches: that of an operand which all write to, or new memory."""
+    """Memory for the results of all branches: that of an operand which all branches overwrite, or a new buffer."""
     first, w = ways[0], step.w
     if isinstance(first, Stored) and all(
         isinstance(x, Stored) and x.buffer.number == first.buffer.number and x.whole for x in ways

@@ -1,4 +1,4 @@
-"""Lowering of what only a kernel for whole arrays does: decompositions, large products, transforms, foreign code."""
+"""Lowering of ops that remain kernels on whole arrays: decompositions, large products, transforms, foreign code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from tenferro_tensor.loop_ir import Call
 
 
 def call(step: Step) -> list[Lowered]:
-    """The results of the kernel of an op."""
+    """Lower an op to a call of its kernel.
+
+    Args:
+        step: the equation.
+
+    Returns:
+        The results.
+    """
     if any(isinstance(v, Literal) for v in step.eq.operands):
         raise step.unsupported("it has Python numbers among its operands")
     operands = []
@@ -27,20 +34,20 @@ def call(step: Step) -> list[Lowered]:
 
 
 def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored], *, recourse: bool = False) -> None:
-    """Run the kernel of an op on operands in memory, and write its results to memory without gaps.
+    """Call the kernel of an op on operands in memory, and write its results to contiguous memory.
 
     Args:
         step: the equation.
         operands: its operands.
-        results: where the results go.
-        recourse: whether this is done only where something else did not succeed.
+        results: buffers for the results.
+        recourse: whether the call only runs if other statements have failed.
 
     Raises:
         UnsupportedError: there is no kernel on arrays in main memory.
     """
     ins = tuple([Spec(x.shape, x.dtype) for x in operands])
     if step.lowering.on_host and host_kernel(step.op, ins, step.outs) is None and not stays(step.op, ins):
-        raise step.unsupported("it has no kernel of its own in main memory")
+        raise step.unsupported("it has no kernel in main memory")
     views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
     step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where, recourse))
     step.w.written(*[x.buffer for x in results])

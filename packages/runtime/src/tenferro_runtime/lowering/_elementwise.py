@@ -1,4 +1,4 @@
-"""Lowering of element-wise primitives, counters and sizes: formulas of single numbers."""
+"""Lowering of element-wise primitives, `iota` and sizes to formulas of single numbers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ COST_DIVISION: Final = 6
 
 
 COST_TO_INTEGER: Final = 12
-"""Cost of a conversion of a floating-point number, which checks bounds: slow in loops that are not vectors."""
+"""Cost of converting a floating-point number to an integer, with bounds checks: slow in scalar loops."""
 
 
 def elementwise(step: Step) -> Lowered:
-    """The op of the elements at one index."""
+    """A formula that applies the op to the elements at an index."""
     p, op, dtype = step.op.primitive, step.op, step.out.dtype
     operands = step.operands
     scalars = [isinstance(v, Literal) for v in step.eq.operands]

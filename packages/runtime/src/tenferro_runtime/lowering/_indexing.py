@@ -1,4 +1,4 @@
-"""Lowering of reads and writes at computed positions: windows whose starts are numbers."""
+"""Lowering of indexing at computed positions: windows whose starts are numbers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tenferro_tensor_core import DimLike
 COMBINING: Final[dict[str, Op]] = {
     "add": catalog.add.op(), "mul": catalog.mul.op(), "min": catalog.minimum.op(), "max": catalog.maximum.op(),
 }  # fmt: skip
-"""How `scatter` combines an update with what is there."""
+"""The op with which `scatter` combines an update and an element."""
 
-REREAD: Final = 6
-"""Cost above which elements that a gather reads are computed once: it may read each of them many times."""
+PRECOMPUTE_MIN_COST: Final = 6
+"""Cost above which the operand of a gather is computed first, because each element may be read many times."""
 
-COMPUTED_APART: Final = 10
-"""Cost above which places and updates of a scatter are computed before it, in vectors."""
+SEPARATE_MIN_COST: Final = 10
+"""Cost above which indices and updates of a scatter are computed before it, in vector loops."""
 
 
 def _starts(w: LoopWriter, vector: Lowered, batch: Index) -> list[Affine]:
@@ -43,12 +43,12 @@ def _starts(w: LoopWriter, vector: Lowered, batch: Index) -> list[Affine]:
 
 
 def _places(step: Step, first: int) -> list[Affine]:
-    """The operands from `first` on, numbers that are places along the axes."""
+    """The operands from `first`, which are indices along the axes."""
     return [step.w.index(step.operand(k, INDEX).at(step.w, ())) for k in range(first, len(step.eq.operands))]
 
 
 def _moved(step: Step, x: Lowered, shape: Sequence[DimLike], starts: Sequence[Affine]) -> Lowered:
-    """The window of `x` that begins at these places."""
+    """The window of `x` with the given starts."""
     return mapped(step, x, shape, lambda index: tuple([i + a for i, a in zip(index, starts, strict=True)]))
 
 
@@ -76,7 +76,7 @@ def _gather(step: Step) -> Lowered:
         window = _moved(step, x, sizes, starts(step.w, ()))
         return mapped(step, window, step.out.shape, lambda index: _spread(index, kept_axes, len(x.shape)))
     vectors = kept(step.w, vectors) if vectors.cost else vectors
-    x = kept(step.w, x) if x.cost > REREAD and not is_small(step.out.shape) else x
+    x = kept(step.w, x) if x.cost > PRECOMPUTE_MIN_COST and not is_small(step.out.shape) else x
 
     def at(w: LoopWriter, index: Index) -> Value:
         batch = tuple([i for k, i in enumerate(index) if k not in offsets])
@@ -87,7 +87,7 @@ def _gather(step: Step) -> Lowered:
 
 
 def _spread(index: Index, axes: Sequence[int], ndim: int) -> Index:
-    """An index of some axes among all axes, at 0 along the others."""
+    """Extend an index of some axes to all axes, with 0 for the others."""
     found = [Affine()] * ndim
     for k, i in zip(axes, index, strict=True):
         found[k] = i
@@ -117,7 +117,7 @@ def _update_slice(step: Step) -> Lowered:
     if isinstance(x, Numbers):
         return _updated_slice_of_numbers(step, x, update, there, adds)
     if adds and step.overwritable(0) and not x.reads.isdisjoint(update.reads):
-        # The sums are formed before any is stored: then they are written like what is not added.
+        # All sums are computed before any is stored, and then written like other updates.
         update, adds = _summed(mapped(step, x, update.shape, there), update), False
         to = step.target(0)
     else:
@@ -181,8 +181,8 @@ def _scatter(step: Step) -> Lowered:
     to = step.target(0)
     vectors, updates = step.operand(1), _apart(step, step.operand(2), to)
     vectors = _apart(step, vectors, to)
-    if batch_axes:  # these loops are no vectors
-        vectors, updates = (kept(w, v) if v.cost > COMPUTED_APART else v for v in (vectors, updates))
+    if batch_axes:  # these loops are scalar
+        vectors, updates = (kept(w, v) if v.cost > SEPARATE_MIN_COST else v for v in (vectors, updates))
 
     def one(batch: Index) -> None:
         found, fits = starts(batch)
@@ -216,14 +216,14 @@ def _sum(starts: Sequence[Affine], index: Index) -> Index:
 
 
 def _apart(step: Step, x: Lowered, to: Stored) -> Lowered:
-    """What is written, with elements that do not change while it is written."""
+    """The update, with elements that do not change while it is written."""
     if to.buffer.number not in x.reads:
         return x
     return kept(step.w, x) if is_small(x.shape) else copied(step.w, x)
 
 
 def _updated_numbers(step: Step, x: Lowered, update: Lowered, starts: Sequence[Affine], fits: Value | None) -> Lowered:
-    """A small array of which each element is chosen: an element of the update, or what it was."""
+    """A small array in registers: each element is selected from the update or the old value."""
     w, elements = step.w, []
     for i in indices(x.shape):
         value = x.at(w, i)
@@ -239,7 +239,7 @@ def _updated_numbers(step: Step, x: Lowered, update: Lowered, starts: Sequence[A
 
 @contextmanager
 def _where(w: LoopWriter, condition: Value) -> Iterator[None]:
-    """Statements that are carried out where a condition holds."""
+    """Context for statements that run only if a condition holds."""
     if isinstance(condition, Literal) and condition.value:
         yield
         return

@@ -1,4 +1,4 @@
-"""Lowering of concatenation and padding: one nest for each piece."""
+"""Lowering of concatenation and padding: one nest for each part."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def _concatenate(step: Step) -> Lowered:
 
 
 def _is_of_indices(step: Step, axis: int) -> bool:
-    """Whether single integers are put next to each other, as indices of several axes are."""
+    """Whether single integers are concatenated, as in index vectors."""
     single = all(x.shape[axis].__class__ is int and x.shape[axis] == 1 for x in step.operands)
     return single and 0 < axis == len(step.out.shape) - 1 and step.out.dtype.kind in "iu"
 
 
 def _columns(step: Step) -> Stored:
-    """Memory in which one column lies behind the other, for they are written and read one by one."""
+    """Column-major memory, because columns are written and read one by one."""
     *batch, n = step.out.shape
     buffer = step.w.buffer(step.out.dtype, (n, *batch))
     return Stored(buffer, step.out.shape, Affine(), (*row_major(batch), count(batch)))
 
 
 def _joined(step: Step, axis: int) -> Numbers:
-    """Small pieces, element by element."""
+    """Concatenate small parts element by element."""
     found: dict[tuple[DimLike, ...], Value] = {}
     start: DimLike = 0
     for x in step.operands:
@@ -65,7 +65,7 @@ def _joined(step: Step, axis: int) -> Numbers:
 
 @rule(catalog.pad)
 def _pad(step: Step) -> Lowered:
-    """The value everywhere, then the elements of the operand that are not taken away."""
+    """Fill with the padding value, then write the remaining elements of the operand."""
     w, shape, dtype = step.w, step.out.shape, step.out.dtype
     x, value = step.operand(0), step.operand(1, dtype).at(w, ())
     low, high, interior = step.params["low"], step.params["high"], step.params["interior"]
@@ -77,7 +77,7 @@ def _pad(step: Step) -> Lowered:
                 fitting = floordiv(dim_max(shape[k] - lo, 0) + gap, gap + 1)
                 x = _cropped(step, x, k, 0, dim_max(x.shape[k] - fitting, 0))
             else:
-                raise step.unsupported("what it takes away lies between elements")
+                raise step.unsupported("negative padding together with interior padding")
     if is_small(shape):
         return _padded_numbers(step, x, value)
     found = Stored.whole_of(w.buffer(dtype, shape))

@@ -1,8 +1,8 @@
 """Lowering of `scan` and `while_loop`.
 
-What a loop carries is numbers, or memory that is fixed outside of it. A carry is updated in place where the body's new
-value is the memory that the old one had. Else the new value is in other memory, its own or that of another carry, and
-both trade places at the end of the iteration.
+A carry is a number in a register, or a buffer allocated outside the loop. It is updated in place if the new value is in
+the memory of the old one. Otherwise the new value is in another buffer, possibly that of another carry, and the two
+buffers are swapped at the end of the iteration.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, Carried, Reg, Role, V
 
 @dataclass
 class _Carries:
-    """What a loop carries.
+    """The carries of a loop.
 
     Attributes:
-        numbers: first values of those in registers, by position.
-        memory: of the others, by position.
-        same: those that the body hands on as they are.
+        numbers: initial values of carries in registers, by position.
+        memory: initial values of carries in memory, by position.
+        same: carries that the body returns unchanged.
     """
 
     numbers: dict[int, Numbers]
@@ -45,7 +45,7 @@ class _Carries:
 
     @property
     def first(self) -> list[Value]:
-        """First values of all registers."""
+        """Initial values of all registers."""
         return [e for x in self.numbers.values() for e in x.elements]
 
     def inside(self, registers: Sequence[Reg]) -> dict[int, Lowered]:
@@ -63,7 +63,7 @@ class _Carries:
 
 
 def _carries(step: Step, body: Program, consts: int, count: int) -> _Carries:
-    """The carries of a loop, in memory of their own or in registers."""
+    """The carries of a loop, in registers or in their own memory."""
     found, same = _Carries({}, {}, {}), []
     for k in range(consts, consts + count):
         spec = body.inputs[k]
@@ -75,13 +75,13 @@ def _carries(step: Step, body: Program, consts: int, count: int) -> _Carries:
             found.numbers[k] = numbers(step.w, step.operand(k, spec.dtype))
         else:
             found.memory[k] = step.target(k)
-    for k in same:  # last, for memory that another carry takes over is copied for them
+    for k in same:  # last, because memory that another carry reuses is copied first
         found.same[k] = step.operand(k, body.inputs[k].dtype)
     return found
 
 
 def _constants(step: Step, body: Program, consts: int) -> None:
-    """Have what the loop reads computed before it."""
+    """Compute the constants of the loop before it."""
     for k in range(consts):
         x = step.operand(k, body.inputs[k].dtype)
         if x.cost:
@@ -91,7 +91,7 @@ def _constants(step: Step, body: Program, consts: int) -> None:
 def _count_up(
     w: LoopWriter, body: Program, consts: int, carries: _Carries, loop_index: Reg, inside: Sequence[Reg]
 ) -> None:
-    """Say of carries that grow by a fixed number what they are in every iteration."""
+    """Express carries that grow by a fixed number by the loop index."""
     rest = iter(inside)
     made = {eq.results[0]: eq for eq in body.equations if eq.op.primitive is catalog.add}
     for k, x in carries.numbers.items():
@@ -107,7 +107,7 @@ def _count_up(
 def _hand_on(
     lowering: Lowering, carries: _Carries, new: dict[int, Lowered], first_inside: int
 ) -> list[tuple[Buffer, Buffer]]:
-    """Bring new values of carries in memory to where the next iteration reads them; buffers that trade places."""
+    """Move new values of carries to where the next iteration reads them; returns the buffers to swap."""
     w, swaps = lowering.w, []
     homes = {k: x.buffer for k, x in carries.memory.items()}
     moved = {k: x for k, x in new.items() if k in homes and not _is_whole(x, homes[k])}
@@ -137,7 +137,7 @@ def _is_whole(x: Lowered, buffer: Buffer) -> bool:
 
 
 def _made_inside(x: Lowered, first_inside: int, taken: set[int]) -> Buffer | None:
-    """The memory of a new value where nothing else is in it and this iteration made it."""
+    """The buffer of a new value, if this iteration allocated it for that value only."""
     if not isinstance(x, Stored) or not x.whole or x.buffer.role is not Role.TEMPORARY:
         return None
     return x.buffer if x.buffer.number >= first_inside and x.buffer.number not in taken else None
@@ -174,7 +174,7 @@ def _uninitialized(step: Step) -> Lowered:
 
 
 def _row(w: LoopWriter, x: Lowered, at: Affine) -> Lowered:
-    """One slice of an operand that the loop goes over."""
+    """One slice of an operand that the loop iterates over."""
     if isinstance(x, Stored):
         row: Lowered = _row_of(x, at)
     else:

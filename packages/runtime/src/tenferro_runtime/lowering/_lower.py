@@ -25,17 +25,20 @@ from tenferro_tensor_core import Dim, UnsupportedError
 
 
 def lower(program: Program, donated: Sequence[int] = (), *, kind: str = "cpu") -> LoopFunction:
-    """The program as loop nests over buffers, open sizes included.
+    """Lower a program to loop nests over buffers; sizes may be symbolic.
 
     Args:
         program: the program.
-        donated: positions of inputs whose memory outputs may take.
-        kind: of the devices that it is for. In main memory nests go along caches, and families write out what they have
-            subroutines for; elsewhere that is left to their kernels.
+        donated: positions of inputs whose memory outputs may reuse.
+        kind: kind of the target device. For main memory, nests are ordered for caches and families use their inline
+            routines; other devices call kernels instead.
+
+    Returns:
+        The function.
 
     Raises:
-        UnsupportedError: it has a step that is neither loops nor a kernel on arrays in one memory, such as a size that
-            depends on data, or a transfer.
+        UnsupportedError: a step is neither loops nor a kernel on arrays in one memory, such as a data-dependent size or
+            a transfer.
     """
     if kind == "cpu":
         function = improved(written(program))
@@ -45,13 +48,20 @@ def lower(program: Program, donated: Sequence[int] = (), *, kind: str = "cpu") -
 
 
 def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source]]:
-    """As `lower`, and the user's lines by the number of the register that was made for them."""
+    """As `lower`, with source lines.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The function, and the user's lines by number of the register that was written for them.
+    """
     lowering = Lowering(_other)
     return reuse_memory(improved(_written(program, lowering))), lowering.w.sources
 
 
 def written(program: Program) -> LoopFunction:
-    """The program equation by equation, before passes over its loop nests."""
+    """Lower a program equation by equation, without passes over its loop nests."""
     return _written(program, Lowering(_other))
 
 
@@ -102,7 +112,7 @@ def _require_main_memory(program: Program) -> None:
 
 
 def _require_one_device(program: Program, kind: str) -> None:
-    """What comes in and goes out is on one device; counters inside of loops may be in main memory."""
+    """Check that inputs and outputs are on one device; counters inside loops may be in main memory."""
     specs = [*program.inputs, *program.outputs]
     spaces = {s.place.memory_space for s in specs}
     if len(spaces) != 1 or specs[0].place.device.kind != kind:
@@ -112,21 +122,23 @@ def _require_one_device(program: Program, kind: str) -> None:
         )
 
 
-LARGE: Final = 4_000_000
-"""Operations from which a kernel for the whole of it does better than what it means in others: it moves data less."""
+KERNEL_MIN_OPERATIONS: Final = 4_000_000
+"""Smallest number of operations for which an op keeps its kernel instead of its expansion, to move fewer data."""
 
 
 def _is_large(step: Step) -> bool:
-    """Whether a step is one kernel of its own for large operands, as contractions are, and these are large."""
+    """Whether a step is one kernel for large operands, as contractions are, and its operands are large."""
     model, specs = REGISTRY.find("cost", step.op.primitive), specs_of(step.body.program.specs, step.eq)
     if model is None or not step.lowering.on_host or not stays(step.op, specs):
         return False
     flops = model(specs, step.outs, **step.params).flops
-    return (extent_in_trace(flops, step.lowering.examples) if isinstance(flops, Dim) else flops or 0) >= LARGE
+    return (
+        extent_in_trace(flops, step.lowering.examples) if isinstance(flops, Dim) else flops or 0
+    ) >= KERNEL_MIN_OPERATIONS
 
 
 def _other(step: Step) -> Lowered | Sequence[Lowered]:
-    """Primitives without a rule here: by the rule of their family, by their expansion, or by their kernel."""
+    """Lower a primitive without a rule here: by its family's rule, its expansion, or its kernel."""
     rule = REGISTRY.find("loops", step.op.primitive)
     if rule is not None and step.lowering.on_host:
         return rule(step)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""`Lowering`: equations one after the other, each by the rule of its primitive.
+"""`Lowering`: lowers equations in order, each by the rule of its primitive.
 
 **The rule of writing in place.** An equation that writes part of an array may write to the memory of its operand iff
-that memory is the program's own (made in this body, or handed from iteration to iteration by the enclosing loop), and
-the operand is dead after the equation. Before the first store, every other value that still has readers, or that the
-equation itself reads, and whose elements are read from that memory, is written elsewhere.
+the program owns that memory (allocated in this body, or carried between iterations of the enclosing loop) and the
+operand is dead after the equation. Before the first store, every other live value, and every value that the equation
+reads, whose elements are read from that memory is written elsewhere.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor.loop_ir import INDEX, Buffer, Role
 from tenferro_tensor_core import Guard, UnsupportedError
 
-RECOMPUTED: Final = 12
-"""Cost up to which an element that several equations read is computed by each of them."""
+RECOMPUTE_MAX_COST: Final = 12
+"""Largest cost of an element that each of several readers computes again."""
 
-DEEPEST: Final = 150
-"""Cost above which elements are always computed once."""
+FORMULA_MAX_COST: Final = 150
+"""Largest cost of a formula; more expensive elements are computed once."""
 
 Rule = Callable[["Step"], Lowered | Sequence[Lowered]]
 RULES: Final[dict[Primitive, Rule]] = {}
-"""How a primitive is lowered; element-wise ones have a rule together, and all others are calls of their kernels."""
+"""Rules by primitive; element-wise primitives share one, and primitives without a rule call their kernels."""
 
 
 def rule(*primitives: Primitive) -> Callable[[Rule], Rule]:
@@ -57,9 +57,9 @@ class Body:
 
     Attributes:
         values: by variable.
-        left: how many readers each still has.
-        first: number of the first buffer made inside.
-        own: numbers of buffers from outside that may be written to.
+        left: number of remaining readers of each.
+        first: number of the first buffer allocated inside.
+        own: numbers of outside buffers that may be written to.
     """
 
     def __init__(self, program: Program, inputs: Sequence[Lowered], first: int, own: frozenset[int]) -> None:
@@ -73,21 +73,21 @@ class Body:
             self.left[v] = self.left.get(v, 0) + 1
 
     def owns(self, buffer: Buffer) -> bool:
-        """Whether the memory may be written to once nobody reads it."""
+        """Whether a buffer may be overwritten once it has no readers."""
         return buffer.number in self.own or (buffer.role is Role.TEMPORARY and buffer.number >= self.first)
 
 
 class Lowering:
-    """The state of lowering one program: what is written, and the arrays that it holds.
+    """The state of lowering one program: its statements and constants.
 
     Args:
-        fallback: lowers what has no rule.
-        kind: of the devices that it is for.
+        fallback: lowers primitives without a rule.
+        kind: kind of the target device.
 
     Attributes:
-        guards: what the program knows of its open sizes; bodies of loops and branches have the same sizes.
-        examples: an example of each of them.
-        exact: whether every bit is to be that of single steps.
+        guards: guards on symbolic sizes, which bodies of loops and branches share.
+        examples: example sizes.
+        exact: whether results must have the bits of single steps.
     """
 
     def __init__(self, fallback: Rule, kind: str = "cpu") -> None:
@@ -101,7 +101,7 @@ class Lowering:
         self._constants: dict[int, Lowered] = {}
 
     def run(self, program: Program, inputs: Sequence[Lowered], own: frozenset[int] = frozenset()) -> list[Lowered]:
-        """The outputs of a program for inputs, of which it may write to the buffers `own`."""
+        """Lower a program for given inputs; it may write to the buffers `own`."""
         body = Body(program, inputs, self.w.next_buffer, own)
         for v, c in program.constants.items():
             body.values[v] = self.constant(c)
@@ -123,13 +123,13 @@ class Lowering:
             if isinstance(x, Formula) and x.source is None:
                 x.source = self.w.source
             readers = step.body.left.get(v, 0)
-            if is_small(x.shape) or x.cost > DEEPEST or (readers > 1 and x.cost > RECOMPUTED):
+            if is_small(x.shape) or x.cost > FORMULA_MAX_COST or (readers > 1 and x.cost > RECOMPUTE_MAX_COST):
                 x = kept(self.w, x)
             if readers:
                 step.body.values[v] = x
 
     def constant(self, held: Tensor) -> Lowered:
-        """An array that the program holds: numbers, a counter, one number for all, or memory."""
+        """A constant of the program: numbers, an arithmetic progression, one repeated number, or memory."""
         known = self._constants.get(id(held))  # the program keeps it alive
         if known is None:
             array = np.asarray(held if held.spec.place.on_host else held.to_device("cpu:0"))
@@ -160,10 +160,10 @@ def _regular(array: np.ndarray[Any, Any]) -> Formula | None:
 
 
 class Step:
-    """One equation with its operands; what a rule is given.
+    """One equation with its operands: the argument of a lowering rule.
 
     Attributes:
-        w: where statements go.
+        w: the writer of statements.
         outs: specs of the results.
     """
 
@@ -179,7 +179,14 @@ class Step:
         return self.outs[0]
 
     def dtype(self, k: int) -> np.dtype[Any]:
-        """The dtype of an operand; a Python number takes that of the arrays beside it."""
+        """The dtype of an operand; a Python number has that of the array operands.
+
+        Args:
+            k: position of the operand.
+
+        Returns:
+            The dtype.
+        """
         v = self.eq.operands[k]
         if not isinstance(v, Literal):
             return self.body.values[v].dtype
@@ -189,7 +196,15 @@ class Step:
         return self.body.values[beside[0]].dtype if beside else np.asarray(v.value).dtype
 
     def operand(self, k: int, dtype: np.dtype[Any] | None = None) -> Lowered:
-        """An operand; a Python number as an array without axes."""
+        """An operand; a Python number becomes a 0-d array.
+
+        Args:
+            k: position of the operand.
+            dtype: dtype to convert to; by default none.
+
+        Returns:
+            The array.
+        """
         v = self.eq.operands[k]
         if isinstance(v, Literal):
             dtype = dtype or self.dtype(k)
@@ -202,13 +217,25 @@ class Step:
         return [self.operand(k) for k in range(len(self.eq.operands))]
 
     def replace(self, k: int, x: Lowered) -> None:
-        """Have later readers of an operand read what was made of it."""
+        """Let later readers of an operand read another array with the same elements.
+
+        Args:
+            k: position of the operand.
+            x: the array.
+        """
         v = self.eq.operands[k]
         if v.__class__ is int:
             self.body.values[v] = x
 
     def overwritable(self, k: int) -> bool:
-        """Whether the rule of writing in place lets this equation write to the memory of an operand."""
+        """Whether the rule of writing in place lets this equation overwrite an operand.
+
+        Args:
+            k: position of the operand.
+
+        Returns:
+            True if it does.
+        """
         v = self.eq.operands[k]
         x = None if isinstance(v, Literal) else self.body.values[v]
         return (
@@ -220,7 +247,14 @@ class Step:
         )
 
     def target(self, k: int) -> Stored:
-        """Memory with the elements of an operand that may be written to: its own, or a copy."""
+        """Writable memory with the elements of an operand: its own, or a copy.
+
+        Args:
+            k: position of the operand.
+
+        Returns:
+            The array.
+        """
         x = self.operand(k)
         if not self.overwritable(k):
             return copied(self.w, x)
@@ -229,14 +263,21 @@ class Step:
         return Stored.whole_of(x.buffer, x.shape)
 
     def _save_readers(self, buffer: Buffer, but: int) -> None:
-        """Write values elsewhere that read a buffer which is about to be written to."""
+        """Copy values that read a buffer which is about to be overwritten."""
         values = self.body.values
         for v, x in list(values.items()):
             if v != but and buffer.number in x.reads and (self.body.left.get(v) or v in self.eq.operands):
                 values[v] = numbers(self.w, x) if is_small(x.shape) else copied(self.w, x)
 
     def unsupported(self, why: str) -> UnsupportedError:
-        """An error that names the equation and the user's line."""
+        """An error that names the equation and the user's line.
+
+        Args:
+            why: the reason.
+
+        Returns:
+            The error.
+        """
         name, line = self.op.primitive.name, where(self.w.source)
         return UnsupportedError(
             f"{name}{f' at {line}' if line else ''} is not lowered to loops: {why}", primitive=name, where=line

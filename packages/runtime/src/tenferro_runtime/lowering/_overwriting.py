@@ -1,4 +1,4 @@
-"""`overwriting`: outputs take the memory of inputs that the caller gave away."""
+"""`overwriting`: outputs reuse the memory of donated inputs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tenferro_tensor.loop_ir import Buffer, LoopFunction
 
 
 def overwriting(function: LoopFunction, donated: Sequence[int]) -> LoopFunction:
-    """The function with inputs among its outputs: it is called with arrays that may be written to.
+    """The function with donated inputs as outputs: it is called with arrays that it may overwrite.
 
     Args:
-        function: what to compute.
-        donated: positions of the inputs that were given away.
+        function: the function.
+        donated: positions of the donated inputs.
     """
     known: Footprints = {}
     free = [function.inputs[k] for k in donated]

@@ -1,4 +1,4 @@
-"""Programs inside programs, as they are lowered: calls in line, dead and equal work gone."""
+"""Nested programs before lowering: calls inlined, dead code and common subexpressions removed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tenferro_runtime.passes import optimise
 
 
 def prepared(program: Program) -> Program:
-    """The program after the passes that keep every bit; kept with it."""
+    """The program after the passes that preserve every bit; cached with it."""
     found: Program | None = program.memo.get("prepared")
     if found is None:
         found = optimise(program)
-        steps = widened(found)  # those of calls came in line
+        steps = widened(found)  # those of inlined calls
         found = program.memo["prepared"] = found if steps is found else optimise(steps)
     return found

@@ -20,17 +20,17 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Switch, Value, View
 from tenferro_tensor_core import DimLike, dim_max
 
-MOST_INLINE: Final = 512
-"""Multiplications up to which a product of matrices is loops; kernels for whole products are faster beyond."""
+LOOPS_MAX_MULTIPLICATIONS: Final = 512
+"""Largest number of multiplications of a matrix product that becomes loops; kernels are faster beyond."""
 
-SMALL_MOST: Final = 4
-"""The largest extent of matrices of which a routine multiplies whole stacks."""
+STACK_MAX_EXTENT: Final = 4
+"""Largest extent of matrices that the routine for stacks of small matrices multiplies."""
 
 BLAS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
-"""How BLAS calls the dtypes that it multiplies, by NumPy's letters."""
+"""BLAS prefixes of dtypes, by NumPy's letters."""
 
-REREAD: Final = 6
-"""Cost above which elements of an operand are computed once: each is read many times."""
+PRECOMPUTE_MIN_COST: Final = 6
+"""Cost above which an operand is computed first, because each element is read many times."""
 
 
 @rule(catalog.dot_general)
@@ -46,7 +46,7 @@ def _dot_general(step: Step) -> Lowered | Sequence[Lowered]:
         if not step.lowering.on_host:
             return call(step)
         return multiplied(step, _Axes(tuple(bx), tuple(fx), tuple(cx)), _Axes(tuple(by), tuple(fy), tuple(cy)))
-    x, y = (kept(w, v) if v.cost > REREAD else v for v in (x, y))
+    x, y = (kept(w, v) if v.cost > PRECOMPUTE_MIN_COST else v for v in (x, y))
     inner = bool(cx) and _last_is(x.shape, cx, fx) and _last_is(y.shape, cy, fy)
     inner |= not step.lowering.on_host
     dtype, nb, nx = x.dtype, len(bx), len(fx)
@@ -77,7 +77,7 @@ class _Axes:
 
 @dataclass(frozen=True)
 class _Matrix:
-    """An operand as a stack of matrices in memory: extents and distances of its free and its summed axis."""
+    """An operand as a stack of matrices in memory: extents and strides of its free and its contracted axis."""
 
     x: Stored
     batch: tuple[int, ...]
@@ -93,7 +93,7 @@ class _Matrix:
 
 
 def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
-    """One product of BLAS for each index of the batch axes."""
+    """One BLAS call for each index of the batch axes."""
     w, letter = step.w, BLAS[step.out.dtype.char]
     x, y = _matrix(step, 0, x_axes), _matrix(step, 1, y_axes)
     if not x_axes.batch and _is_one(x, y):
@@ -104,7 +104,7 @@ def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
     one, zero = (Literal(step.out.dtype.type(v).item(), step.out.dtype) for v in (1, 0))
 
     def product(batch: tuple[Affine, ...]) -> None:
-        """Fortran stores columns, so a result in rows is its transpose: that of `y` times that of `x`."""
+        """BLAS is column-major, so a row-major result is computed as its transpose: that of `y` times that of `x`."""
         place = out.offset
         for i, stride in zip(batch, out.strides):
             place = place + i * stride
@@ -139,9 +139,9 @@ def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
 
 
 def _small(w: LoopWriter, dtype: np.dtype[Any], x: _Matrix, y: _Matrix, out: Stored) -> Value | None:
-    """The report of the routine for stacks of small matrices, or None where it is of no use."""
+    """Call the routine for stacks of small matrices; returns its report, or None if it does not apply."""
     extents = (x.free[0], y.free[0], x.summed[0])
-    if not x.batch or any(isinstance(n, int) and n > SMALL_MOST for n in extents):
+    if not x.batch or any(isinstance(n, int) and n > STACK_MAX_EXTENT for n in extents):
         return None
     left, right = (_merged(m.x, m.batch) for m in (x, y))
     if left is None or right is None:
@@ -156,13 +156,13 @@ def _small(w: LoopWriter, dtype: np.dtype[Any], x: _Matrix, y: _Matrix, out: Sto
 
 
 def _is_one(x: _Matrix, y: _Matrix) -> bool:
-    """Whether two matrices are the same numbers in memory."""
+    """Whether two matrices are the same memory."""
     places = [(m.x.buffer.number, m.x.offset, m.free, m.summed) for m in (x, y)]
     return places[0] == places[1]
 
 
 def _squared(step: Step, x: _Matrix) -> Lowered:
-    """The products of all pairs of rows of a matrix: BLAS computes one triangle, which has the other's numbers."""
+    """The products of all pairs of rows of a matrix: BLAS computes one triangle, which is copied to the other."""
     w, dtype = step.w, step.out.dtype
     half, n = Stored.whole_of(w.buffer(dtype, step.out.shape)), x.free[0]
     one, zero = (Literal(dtype.type(v).item(), dtype) for v in (1, 0))
@@ -187,14 +187,14 @@ def _squared(step: Step, x: _Matrix) -> Lowered:
 
 
 def _letter(rows: tuple[DimLike, DimLike], columns: tuple[DimLike, DimLike]) -> tuple[bool, DimLike]:
-    """Whether neighbours in memory lie along the rows' axis, and the distance along the other."""
+    """Whether the unit stride is along the rows, and the stride of the other axis."""
     if _one(rows[1]) and not _one(columns[1]):
         return True, columns[1]
     return False, dim_max(rows[1], columns[0]) if _one(rows[0]) or _one(columns[0]) else rows[1]
 
 
 def _matrix(step: Step, k: int, axes: _Axes) -> _Matrix:
-    """An operand as a stack of matrices; written anew where it does not lie as one."""
+    """An operand as a stack of matrices; copied if its layout does not allow that."""
     x = stored(step.w, step.operand(k))
     step.replace(k, x)
     groups = [_merged(x, group) for group in (axes.free, axes.summed)]
@@ -210,7 +210,7 @@ def _matrix(step: Step, k: int, axes: _Axes) -> _Matrix:
 
 
 def _fits(groups: Sequence[tuple[DimLike, DimLike] | None]) -> bool:
-    """Whether BLAS reads a matrix in place: neighbours along one axis, and a larger distance along the other."""
+    """Whether BLAS can read a matrix in place: unit stride along one axis, and a larger stride along the other."""
     strides = [group[1] for group in groups if group is not None]
     if len(strides) < 2 or not any(map(_one, strides)):
         return False
@@ -222,7 +222,7 @@ def _fits(groups: Sequence[tuple[DimLike, DimLike] | None]) -> bool:
 
 
 def _merged(x: Stored, axes: tuple[int, ...]) -> tuple[DimLike, DimLike] | None:
-    """Axes as one: extent and distance; None where no one distance serves them."""
+    """Merge axes into one: extent and stride; None if they have no common stride."""
     kept = [k for k in axes if not _one(x.shape[k])]
     if not kept:
         return 1, 1
@@ -233,7 +233,7 @@ def _merged(x: Stored, axes: tuple[int, ...]) -> tuple[DimLike, DimLike] | None:
 
 
 def _last_is(shape: tuple[DimLike, ...], contracted: tuple[int, ...], free: list[int]) -> bool:
-    """Whether the terms of one element lie next to each other, or the operand has no other axis to go along."""
+    """Whether the terms of one element are contiguous, or the operand has no other axis to iterate along."""
     return not free or len(shape) - 1 in contracted
 
 
@@ -242,4 +242,4 @@ def _one(n: DimLike) -> bool:
 
 
 def _few(n: DimLike) -> bool:
-    return isinstance(n, int) and n <= MOST_INLINE
+    return isinstance(n, int) and n <= LOOPS_MAX_MULTIPLICATIONS

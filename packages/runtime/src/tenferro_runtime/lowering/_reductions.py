@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime.lowering._lowering import Step, rule
 from tenferro_runtime.lowering._values import (
-    MOST_NUMBERS,
+    REGISTERS_MAX_ELEMENTS,
     Formula,
     Index,
     Lowered,
@@ -27,17 +27,17 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
 from tenferro_tensor_core import DimLike, dim_max, floordiv
 
-REREAD: Final = 4
-"""Cost up to which an element that is read twice is computed twice."""
+RECOMPUTE_MAX_COST: Final = 4
+"""Largest cost of an element that is computed twice if it is read twice."""
 
-MOST_TERMS: Final = 64
-"""Terms of all elements of a result up to which they are written out one by one."""
+UNROLL_MAX_TERMS: Final = 64
+"""Largest number of terms, over all elements of a result, that are unrolled."""
 
-LONG_FUNCTION: Final = 4096
-"""Registers of a function that counts as long."""
+LONG_FUNCTION_MIN_REGISTERS: Final = 4096
+"""Functions with at least this many registers unroll nothing."""
 
-ROWS: Final = 16
-"""Rows that are combined in registers: about as many streams as a processor prefetches."""
+ROWS_PER_PASS: Final = 16
+"""Number of rows combined in registers: about as many streams as a processor prefetches."""
 
 Term = Callable[[LoopWriter, Index], Value]
 
@@ -63,11 +63,11 @@ COMBINED: Final[dict[Primitive, tuple[Op, Callable[[np.dtype[Any]], Any]]]] = {
     catalog.cummin: (catalog.minimum.op(), _highest),
     catalog.cumlogsumexp: (catalog.logaddexp.op(), _lowest),
 }
-"""How two elements are combined, and what changes nothing."""
+"""The op that combines two elements, and its neutral element."""
 
 
 def accumulated(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, first: Literal) -> Value:
-    """All terms of a shape combined, beginning with `first`; few terms one after the other."""
+    """Combine all terms of a shape, starting from `first`; few terms are unrolled."""
     if _few(shape):
         terms = [term(w, i) for i in indices(shape)]
         total = terms[0]
@@ -78,7 +78,7 @@ def accumulated(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, fir
 
 
 def _in_loops(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, first: Value) -> Value:
-    """All terms of a shape combined with a first number, in loops."""
+    """Combine all terms of a shape in loops, starting from `first`."""
 
     def level(k: int, index: Index, total: Value) -> Value:
         if k == len(shape):
@@ -93,36 +93,36 @@ def _in_loops(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, first
 
 
 def _written_out(w: LoopWriter, shape: Sequence[DimLike], over: Sequence[DimLike]) -> bool:
-    """Whether every element of a small result is computed by itself: there is one, or they have few terms together.
+    """Whether each element of a small result is computed separately: there is one, or all have few terms in total.
 
-    In long functions they are not: what is written out takes the compiler more time than all loops.
+    Long functions use loops, because unrolled code would dominate the compile time.
     """
     n, terms = count(shape), count(over)
-    few = isinstance(n, int) and isinstance(terms, int) and n * terms <= MOST_TERMS
-    return n == 1 or (few and w.length < LONG_FUNCTION)
+    few = isinstance(n, int) and isinstance(terms, int) and n * terms <= UNROLL_MAX_TERMS
+    return n == 1 or (few and w.length < LONG_FUNCTION_MIN_REGISTERS)
 
 
 def _few(shape: Sequence[DimLike]) -> bool:
-    """Whether terms of this shape are written out."""
+    """Whether terms of this shape are unrolled."""
     n = count(shape)
-    return isinstance(n, int) and 0 < n <= MOST_NUMBERS
+    return isinstance(n, int) and 0 < n <= REGISTERS_MAX_ELEMENTS
 
 
 def reduced(
     w: LoopWriter, shape: Sequence[DimLike], over: Sequence[DimLike], term: Callable[[LoopWriter, Index, Index], Value],
     op: Op, first: Literal, *, inner: bool,
 ) -> Lowered:  # fmt: skip
-    """An array of which each element combines the terms of one index.
+    """An array each of whose elements combines the terms of one index.
 
     Args:
-        w: where statements go.
-        shape: of the result.
-        over: extents of the axes that are combined.
-        term: of an index of the result and one of the combined axes.
+        w: the writer of statements.
+        shape: shape of the result.
+        over: extents of the reduced axes.
+        term: returns the term at an index of the result and an index of the reduced axes.
         op: combines two terms.
-        first: what changes nothing.
-        inner: whether each element is computed by itself: its terms lie next to each other, or many work items run;
-            or else terms of one index of the combined axes are taken together.
+        first: the neutral element.
+        inner: whether the reduction is the inner loop, for contiguous terms or many work items; otherwise rows of terms
+            are combined.
     """
 
     def each(w: LoopWriter, i: Index) -> Value:
@@ -142,16 +142,16 @@ def _by_rows(
     w: LoopWriter, to: Stored, over: Sequence[DimLike], term: Callable[[LoopWriter, Index, Index], Value], op: Op,
     first: Literal,
 ) -> None:  # fmt: skip
-    """Rows of terms combined element by element: some rows at a time, so that as many streams come from memory.
+    """Combine rows of terms element by element, `ROWS_PER_PASS` rows at a time, which bounds the number of streams.
 
-    Within these, elements are numbers of a loop over the rows, which vectors run for many elements together. Long sums
-    stay as exact as those in pairs: what each addition of some rows loses is added to the next ones (Kahan's sum).
+    The loop over these rows is vectorized over elements. Long sums are as accurate as pairwise ones: the rounding error
+    of each pass is added to the next (Kahan summation).
     """
     first_inner = len(over) - 1
     while first_inner and _is_few(over[first_inner - 1 : -1]):
         first_inner -= 1
     outer, inner, last = over[:first_inner], over[first_inner:-1], over[-1]
-    groups = floordiv(dim_max(last - 1, 0), ROWS)
+    groups = floordiv(dim_max(last - 1, 0), ROWS_PER_PASS)
     several = bool(outer) or not (groups.__class__ is int and groups == 0)
     exact = op.primitive is catalog.add and first.dtype.kind in "fc" and several
     lost = Stored.whole_of(w.buffer(first.dtype, to.shape)) if exact else None
@@ -176,12 +176,12 @@ def _by_rows(
             with w.loop(outer[k]) as loop:
                 level(k + 1, (*r, Affine.of(loop.index)), total)
             return
-        some(r, Affine(), last - groups * ROWS, total)
+        some(r, Affine(), last - groups * ROWS_PER_PASS, total)
         if groups.__class__ is int and groups == 0:
             return
         with w.loop(groups) as loop:
-            start = Affine.of(loop.index) * ROWS + (last - groups * ROWS)
-            some(r, start, ROWS, lambda i: to.at(w, i))
+            start = Affine.of(loop.index) * ROWS_PER_PASS + (last - groups * ROWS_PER_PASS)
+            some(r, start, ROWS_PER_PASS, lambda i: to.at(w, i))
 
     for x in (to if outer else None, lost):
         if x is not None:
@@ -190,7 +190,7 @@ def _by_rows(
 
 
 def _added(w: LoopWriter, total: Value, x: Value, lost: Value) -> tuple[Value, Value]:
-    """A sum, and what it lost by rounding: nothing where it is not finite."""
+    """A sum and its rounding error, which is 0 if the sum is not finite."""
     add, sub, dtype = catalog.add.op(), catalog.sub.op(), total.dtype
     more = w.let(sub, dtype, x, lost)
     found = w.let(add, dtype, total, more)
@@ -200,13 +200,13 @@ def _added(w: LoopWriter, total: Value, x: Value, lost: Value) -> tuple[Value, V
 
 
 def _is_few(shape: Sequence[DimLike]) -> bool:
-    """Whether loops of this shape, for each of some rows, are few rows still."""
+    """Whether this shape has at most a few rows."""
     n = count(shape)
-    return isinstance(n, int) and n <= ROWS
+    return isinstance(n, int) and n <= ROWS_PER_PASS
 
 
 def _with(index: Index, r: Index, axes: Sequence[int], ndim: int) -> Index:
-    """The index of the operand from that of the result and that of the reduced axes."""
+    """The index of the operand, from those of the result and of the reduced axes."""
     kept, gone = iter(index), iter(r)
     return tuple([next(gone) if k in axes else next(kept) for k in range(ndim)])
 
@@ -232,11 +232,11 @@ def _reduce(step: Step) -> Lowered:
 
 @rule(catalog.argmax, catalog.argmin)
 def _located(step: Step) -> Lowered:
-    """The first of the best, one element after the other; the first NaN is better than any number."""
+    """Find the first best element sequentially; the first NaN is better than any number."""
     x, axis = step.operand(0), step.params["axis"]
     ndim, better = len(x.shape), catalog.gt if step.op.primitive is catalog.argmax else catalog.lt
     if axis == ndim - 1:
-        return _located_in_rows(step, x if x.cost <= REREAD else kept(step.w, x))
+        return _located_in_rows(step, x if x.cost <= RECOMPUTE_MAX_COST else kept(step.w, x))
 
     def at(w: LoopWriter, index: Index) -> Value:
         start = x.at(w, _with(index, (Affine(),), (axis,), ndim))
@@ -255,7 +255,7 @@ def _located(step: Step) -> Lowered:
 
 
 def _located_in_rows(step: Step, x: Lowered) -> Lowered:
-    """The best of each row, then the first element that is as good: vectors do both."""
+    """Find the best value of each row, then the first element equal to it, both vectorized."""
     name = "reduce_max" if step.op.primitive is catalog.argmax else "reduce_min"
     op, neutral = COMBINED[getattr(catalog, name)]
     if x.dtype.kind == "b":
@@ -290,7 +290,7 @@ def _wins(w: LoopWriter, better: Primitive, here: Value, best: Value) -> Value:
 
 
 def _computed(step: Step, at: Term) -> Lowered:
-    """An array computed now, each element by a loop."""
+    """Compute an array now, each element by a loop."""
     if count(step.out.shape) == 1:
         return Numbers(step.out.shape, step.out.dtype, [at(step.w, i) for i in indices(step.out.shape)])
     found = Stored.whole_of(step.w.buffer(step.out.dtype, step.out.shape))
@@ -300,7 +300,7 @@ def _computed(step: Step, at: Term) -> Lowered:
 
 @rule(*[p for p in COMBINED if p.name.startswith("cum")])
 def _cumulative(step: Step) -> Lowered:
-    """One element after the other along the axis, the others independent of each other."""
+    """Sequential along the axis, independent along the others."""
     x, axis, reverse = step.operand(0), step.params["axis"], step.params["reverse"]
     op, neutral = COMBINED[step.op.primitive]
     if x.dtype.kind == "b":

@@ -1,4 +1,4 @@
-"""Statements with other buffers: results are computed where the caller wants them."""
+"""Replaces buffers in statements, so that results are computed in the caller's memory."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tenferro_tensor.loop_ir import (
 
 
 def swapped(statements: Sequence[Statement]) -> set[int]:
-    """Numbers of the buffers that trade places in some loop."""
+    """Numbers of the buffers that a loop swaps."""
     loops = [s for s in everything(statements) if isinstance(s, For | While)]
     return {buffer.number for s in loops for pair in s.swaps for buffer in pair}
 
 
 def renamed(statements: Sequence[Statement], to: Mapping[int, Buffer]) -> tuple[Statement, ...]:
-    """The statements with buffers replaced, by number; none of them trades places."""
+    """The statements with buffers replaced, by number; none of them may be swapped."""
     return tuple([_renamed(s, to) for s in statements])
 
 

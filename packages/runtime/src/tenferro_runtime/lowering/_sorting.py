@@ -1,4 +1,4 @@
-"""Lowering of sorting and searching: small arrays by counting what comes before each element, vectors by bisection.
+"""Lowering of sorting and searching: small arrays by counting smaller elements, vectors by bisection.
 
 NaN comes last in both orders, and equal elements keep their order.
 """
@@ -18,11 +18,10 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
 from tenferro_tensor_core import DimLike, decide, dim_min, floordiv
 
 MAX_COMPARISONS: Final = 8192
-"""Comparisons, of each element with all of its line, up to which arrays are sorted here: a kernel takes fewer, but has
-to be called."""
+"""Largest number of comparisons, of each element with its whole line, for sorting without a kernel call."""
 
-MOST_HALVES: Final = 40
-"""Steps of a bisection: no extent has more binary digits."""
+MAX_HALVINGS: Final = 40
+"""Steps of a bisection; no extent has more binary digits."""
 
 
 @rule(catalog.sort)
@@ -36,7 +35,7 @@ def _argsort(step: Step) -> list[Lowered]:
 
 
 def _ordered(step: Step, element: Callable[[Value, Index, Affine], Value]) -> list[Lowered]:
-    """What `element` gives for each element, at its place in the order."""
+    """The results of `element`, in sorted order."""
     axis, dtype = step.params["axis"], step.operand(0).dtype
     comparisons = count(step.out.shape) * step.out.shape[axis]
     fits = decide(comparisons, "<=", MAX_COMPARISONS)
@@ -60,7 +59,7 @@ def _ordered(step: Step, element: Callable[[Value, Index, Affine], Value]) -> li
 
 
 def _count(step: Step, x: Stored, out: Stored, element: Callable[[Value, Index, Affine], Value]) -> None:
-    """Write each line in order: the place of an element is the number of those before it."""
+    """Write each line in sorted order: the position of an element is the number of elements before it."""
     w, axis, before = step.w, step.params["axis"], _before(step)
     n, others = x.shape[axis], [d for k, d in enumerate(x.shape) if k != axis]
     places = Stored.whole_of(w.buffer(INDEX, x.shape))
@@ -105,7 +104,7 @@ Before = Callable[[LoopWriter, Value, Value], Value]
 
 
 def _before(step: Step) -> Before:
-    """Whether an element comes before another one that is not equal."""
+    """The function that decides whether an element precedes a different one."""
     return _comes(catalog.gt if step.params["descending"] else catalog.lt)
 
 
@@ -122,9 +121,9 @@ def _comes(compare: Primitive) -> Before:
 
 @rule(catalog.searchsorted)
 def _searchsorted(step: Step) -> Lowered:
-    """By bisection for each value, at the place where it is read: for all values alike, so that they may be lanes.
+    """Bisection for each value where it is read, with the same number of steps for all values, so that it vectorizes.
 
-    The place is from ``low`` to ``low + length``, and the length is halved as often for each value.
+    The position is between ``low`` and ``low + length``, and each step halves the length.
     """
     line, values = kept(step.w, step.operand(0)), step.operand(1)
     step.replace(0, line)
@@ -151,7 +150,7 @@ def _searchsorted(step: Step) -> Lowered:
 
 
 def _counted(w: LoopWriter, line: Lowered, value: Value, left: bool) -> Value:
-    """How many elements of a small vector come before a value."""
+    """The number of elements of a small vector that precede a value."""
     less, total = _comes(catalog.lt), Literal(0, INDEX)
     found: Value = total
     for k in range(int(line.shape[0])):  # type: ignore[arg-type]
@@ -162,14 +161,14 @@ def _counted(w: LoopWriter, line: Lowered, value: Value, left: bool) -> Value:
 
 
 def _halvings(n: DimLike) -> DimLike:
-    """How often a length is halved, rounded down, until it is 0: its binary digits."""
+    """Number of halvings of a length, rounded down, until it is 0: its number of binary digits."""
     if isinstance(n, int):
         return n.bit_length()
     found: DimLike = 0
-    for k in range(MOST_HALVES):
+    for k in range(MAX_HALVINGS):
         found = found + dim_min(floordiv(n, 1 << k), 1)
     return found
 
 
 def _digits(n: DimLike) -> int:
-    return n.bit_length() if isinstance(n, int) else MOST_HALVES // 2
+    return n.bit_length() if isinstance(n, int) else MAX_HALVINGS // 2

@@ -1,7 +1,7 @@
 """Values of a program while it is lowered: numbers in registers, views of memory, and formulas.
 
-A value gives its element at an index by writing the statements that compute it. Formulas and views have no memory of
-their own: whoever reads them computes them, until they are written to a buffer.
+A value returns its element at an index by writing the statements that compute it. Formulas and views have no memory:
+each reader computes them, until they are written to a buffer.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, Value, View
 from tenferro_tensor_core import DimLike
 
-MOST_NUMBERS: Final = 16
-"""Elements up to which an array of known extents lives in registers."""
+REGISTERS_MAX_ELEMENTS: Final = 16
+"""Largest array of known extents, in elements, that is kept in registers."""
 
 Index = tuple[Affine, ...]
 
@@ -31,9 +31,9 @@ class Lowered(ABC):
 
     Attributes:
         shape: its extents.
-        dtype: of its elements.
+        dtype: its dtype.
         reads: numbers of the buffers that its elements are read from.
-        cost: about how many arithmetic operations one element takes.
+        cost: approximate number of arithmetic operations per element.
     """
 
     shape: tuple[DimLike, ...]
@@ -43,22 +43,38 @@ class Lowered(ABC):
 
     @abstractmethod
     def at(self, w: LoopWriter, index: Index) -> Value:
-        """The element at an index."""
+        """The element at an index.
+
+        Args:
+            w: the writer of statements.
+            index: the index, affine in counters.
+
+        Returns:
+            The number.
+        """
 
 
 class Numbers(Lowered):
-    """A small array, each element a number."""
+    """A small array in registers."""
 
     def __init__(self, shape: Sequence[DimLike], dtype: np.dtype[Any], elements: Sequence[Value]) -> None:
         self.shape, self.dtype, self.elements = tuple(shape), dtype, tuple(elements)
 
     def at(self, w: LoopWriter, index: Index) -> Value:
-        """One of the numbers; where the index is open, chosen by comparisons."""
+        """The element at an index; unknown indices select by comparisons.
+
+        Args:
+            w: the writer of statements.
+            index: the index.
+
+        Returns:
+            The number.
+        """
         place = linear(self.shape, index)
         if not place.terms and isinstance(place.constant, int):
             return self.elements[place.constant]
         if not self.elements:
-            return Literal(self.dtype.type(0).item(), self.dtype)  # of an array that has none: nobody gets here
+            return Literal(self.dtype.type(0).item(), self.dtype)  # an array without elements: never executed
         regular = self._progression()
         if regular is not None:
             return w.position(place * regular[1] + regular[0])
@@ -69,7 +85,7 @@ class Numbers(Lowered):
         return found
 
     def _progression(self) -> tuple[int, int] | None:
-        """The first of integers that grow by a fixed number, and that number."""
+        """First element and step of an arithmetic progression of integers."""
         if self.dtype != INDEX or len(self.elements) < 2:
             return None
         known = [int(e.value) for e in self.elements if isinstance(e, Literal)]  # type: ignore[arg-type]
@@ -80,12 +96,12 @@ class Numbers(Lowered):
 
 
 class Stored(Lowered):
-    """Elements in memory at regular distances.
+    """Strided elements in memory.
 
     Attributes:
-        buffer: where.
-        offset: the first element.
-        strides: distances along each axis, in elements.
+        buffer: the buffer.
+        offset: offset of the first element.
+        strides: strides in elements.
     """
 
     def __init__(self, buffer: Buffer, shape: Sequence[DimLike], offset: Affine, strides: Sequence[DimLike]) -> None:
@@ -94,34 +110,57 @@ class Stored(Lowered):
 
     @staticmethod
     def whole_of(buffer: Buffer, shape: Sequence[DimLike] | None = None) -> Stored:
-        """All of a buffer, row-major."""
+        """All of a buffer, row-major.
+
+        Args:
+            buffer: the buffer.
+            shape: the shape.
+
+        Returns:
+            The array.
+        """
         shape = buffer.shape if shape is None else shape
         return Stored(buffer, shape, Affine(), row_major(shape))
 
     @property
     def whole(self) -> bool:
-        """Whether these are all elements of the buffer in their order."""
+        """Whether these are all elements of the buffer in row-major order."""
         same = all(a == b or n == 1 for a, b, n in zip(self.strides, row_major(self.shape), self.shape))
         return same and self.offset == Affine() and count(self.shape) == count(self.buffer.shape)
 
     @property
     def without_gaps(self) -> bool:
-        """Whether the elements lie in their order one after the other."""
+        """Whether the elements are contiguous in row-major order."""
         return all(a == b or n == 1 for a, b, n in zip(self.strides, row_major(self.shape), self.shape))
 
     def place(self, index: Index) -> Affine:
-        """Where an element is."""
+        """The offset of an element.
+
+        Args:
+            index: its index.
+
+        Returns:
+            The offset, affine in counters.
+        """
         found = self.offset
         for i, stride in zip(index, self.strides, strict=True):
             found = found + i * stride
         return found
 
     def at(self, w: LoopWriter, index: Index) -> Value:
-        """The element, loaded."""
+        """The element at an index, loaded.
+
+        Args:
+            w: the writer of statements.
+            index: the index.
+
+        Returns:
+            The number.
+        """
         return w.load(self.buffer, self.place(index))
 
     def view(self) -> View:
-        """As an operand of a call."""
+        """The array as an operand of a call."""
         return View(self.buffer, self.offset, self.shape, self.strides)
 
 
@@ -129,7 +168,7 @@ class Formula(Lowered):
     """Elements that are computed where they are read.
 
     Attributes:
-        source: the user's line that they are computed for.
+        source: the user's line to attribute them to.
     """
 
     def __init__(
@@ -146,7 +185,15 @@ class Formula(Lowered):
         self.source: Source = None
 
     def at(self, w: LoopWriter, index: Index) -> Value:
-        """The element, computed."""
+        """The element at an index, computed.
+
+        Args:
+            w: the writer of statements.
+            index: the index.
+
+        Returns:
+            The number.
+        """
         outer, w.source = w.source, self.source or w.source
         try:
             return self._at(w, index)
@@ -155,7 +202,7 @@ class Formula(Lowered):
 
 
 def row_major(shape: Sequence[DimLike]) -> tuple[DimLike, ...]:
-    """Strides of an array without gaps."""
+    """Strides of a contiguous array."""
     strides: list[DimLike] = []
     step: DimLike = 1
     for n in reversed(shape):
@@ -181,27 +228,41 @@ def linear(shape: Sequence[DimLike], index: Index) -> Affine:
 
 
 def is_small(shape: Sequence[DimLike]) -> bool:
-    """Whether an array of this shape lives in registers; open extents may cancel in the number of its elements."""
+    """Whether an array of this shape is kept in registers; symbolic extents may cancel in the number of elements."""
     n = count(shape)
-    return isinstance(n, int) and n <= MOST_NUMBERS and (n == 0 or all(m.__class__ is int for m in shape))
+    return isinstance(n, int) and n <= REGISTERS_MAX_ELEMENTS and (n == 0 or all(m.__class__ is int for m in shape))
 
 
 def indices(shape: Sequence[DimLike]) -> list[Index]:
     """All indices of a small array, in order."""
-    if any(n.__class__ is int and not n for n in shape):  # whatever the open extents beside it
+    if any(n.__class__ is int and not n for n in shape):  # whatever the other, symbolic extents are
         return []
     return [tuple(map(Affine, i)) for i in product(*[range(n) for n in shape])]  # type: ignore[arg-type]
 
 
 def numbers(w: LoopWriter, x: Lowered) -> Numbers:
-    """A small array in registers."""
+    """A small array in registers.
+
+    Args:
+        w: the writer of statements.
+        x: the array.
+
+    Returns:
+        The array.
+    """
     if isinstance(x, Numbers):
         return x
     return Numbers(x.shape, x.dtype, [x.at(w, i) for i in indices(x.shape)])
 
 
 def write(w: LoopWriter, x: Lowered, to: Stored) -> None:
-    """Compute all elements into memory that `x` does not read, or reads only at the very place that is written."""
+    """Compute all elements into memory that `x` does not read, or reads only at the element that is written.
+
+    Args:
+        w: the writer of statements.
+        x: the array.
+        to: the memory.
+    """
     if isinstance(x, Numbers):
         for i in indices(x.shape):
             w.store(to.buffer, to.place(i), x.at(w, i))
@@ -213,7 +274,7 @@ def write(w: LoopWriter, x: Lowered, to: Stored) -> None:
 
 
 def _flat(x: Lowered, to: Stored) -> tuple[Stored, Stored] | None:
-    """A plain copy as one row, so that it is one loop."""
+    """Flatten a plain copy, so that it is one loop."""
     if isinstance(x, Stored) and len(x.shape) > 1 and x.without_gaps and to.without_gaps:
         n = (count(x.shape),)
         return Stored(x.buffer, n, x.offset, (1,)), Stored(to.buffer, n, to.offset, (1,))
@@ -221,7 +282,15 @@ def _flat(x: Lowered, to: Stored) -> tuple[Stored, Stored] | None:
 
 
 def stored(w: LoopWriter, x: Lowered) -> Stored:
-    """The array in memory."""
+    """The array in memory; written to a new buffer if necessary.
+
+    Args:
+        w: the writer of statements.
+        x: the array.
+
+    Returns:
+        The array in memory.
+    """
     if isinstance(x, Stored):
         return x
     found = Stored.whole_of(w.buffer(x.dtype, x.shape))
@@ -230,14 +299,30 @@ def stored(w: LoopWriter, x: Lowered) -> Stored:
 
 
 def copied(w: LoopWriter, x: Lowered) -> Stored:
-    """The array in memory of its own."""
+    """A copy of the array in a new buffer.
+
+    Args:
+        w: the writer of statements.
+        x: the array.
+
+    Returns:
+        The array in memory.
+    """
     found = Stored.whole_of(w.buffer(x.dtype, x.shape))
     write(w, x, found)
     return found
 
 
 def kept(w: LoopWriter, x: Lowered) -> Lowered:
-    """The array computed once: in registers where it is small, else in memory."""
+    """The array computed once: in registers if it is small, else in memory.
+
+    Args:
+        w: the writer of statements.
+        x: the array.
+
+    Returns:
+        The array.
+    """
     if isinstance(x, Stored | Numbers):
         return x
     return numbers(w, x) if is_small(x.shape) else stored(w, x)

@@ -21,12 +21,12 @@ from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import Affine
 from tenferro_tensor_core import DimLike
 
-REPEATED: Final = 2
-"""Cost above which an element that is read many times is computed once."""
+RECOMPUTE_MAX_COST: Final = 2
+"""Largest cost of an element that is computed again for each of many reads."""
 
 
 def mapped(step: Step, x: Lowered, shape: Sequence[DimLike], index: Callable[[Index], Index]) -> Lowered:
-    """`x` read at another index, which is affine in the reader's with steps that are known."""
+    """`x` read at another index, an affine function of the reader's index with known steps."""
     if isinstance(x, Stored):
         zero = tuple([Affine()] * len(shape))
         origin = x.place(index(zero))
@@ -77,7 +77,9 @@ def transposed(step: Step, x: Lowered, permutation: Sequence[int]) -> Lowered:
 @rule(catalog.broadcast_in_dim)
 def _broadcast(step: Step) -> Lowered:
     dims, x = step.params["dims"], step.operand(0, step.out.dtype)
-    if x.cost > REPEATED and len(dims) < len(step.out.shape):  # else each element is read once, by another name
+    if x.cost > RECOMPUTE_MAX_COST and len(dims) < len(
+        step.out.shape
+    ):  # otherwise each element is read once, at another index
         x = numbers(step.w, x) if is_small(x.shape) else stored(step.w, x)
         step.replace(0, x)
     return mapped(step, x, step.out.shape, lambda index: tuple([index[d] for d in dims]))

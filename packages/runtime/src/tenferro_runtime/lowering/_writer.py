@@ -1,7 +1,7 @@
-"""`LoopWriter`: writes statements of loop nests one after the other, and folds what is known about integers.
+"""`LoopWriter`: writes the statements of loop nests, and simplifies integer expressions.
 
-Indices are affine in counters as far as that can be known, and counters have bounds: so the wrap of negative indices
-and the clamp of windows vanish from loops in which they never act.
+Indices are affine in counters where possible, and counters have bounds, so that wrapping of negative indices and
+clamping of windows are removed from loops where they have no effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _COMPARISONS: Final = frozenset({catalog.lt, catalog.le, catalog.gt, catalog.ge}
 
 @dataclass
 class OpenLoop:
-    """A loop that is being written: its index, and its carried values once they are known."""
+    """A loop that is being written: its index, and its carried values once they are set."""
 
     index: Reg
     inside: tuple[Reg, ...]
@@ -58,10 +58,10 @@ class LoopWriter:
     Attributes:
         statements: those of the innermost open block.
         function: those of the outermost one.
-        buffers: those made so far, by their role.
-        next_buffer: the number of the next one.
-        source: the user's line that statements are written for.
-        sources: the user's lines by the number of the register that was made for them.
+        buffers: the buffers so far, by role.
+        next_buffer: number of the next buffer.
+        source: the user's line to attribute statements to.
+        sources: the user's lines by number of the register that was written for them.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,14 @@ class LoopWriter:
     # -- registers and memory
 
     def reg(self, dtype: np.dtype[Any]) -> Reg:
-        """A new register."""
+        """A new register.
+
+        Args:
+            dtype: its dtype.
+
+        Returns:
+            The register.
+        """
         if self.source is not None:
             self.sources[self._registers] = self.source
         self._registers += 1
@@ -92,15 +99,32 @@ class LoopWriter:
         return self._registers
 
     def buffer(self, dtype: np.dtype[Any], shape: Sequence[DimLike], role: Role = Role.TEMPORARY) -> Buffer:
-        """A new buffer."""
+        """A new buffer.
+
+        Args:
+            dtype: its dtype.
+            shape: its shape.
+            role: its role: input, output, temporary or constant.
+
+        Returns:
+            The buffer.
+        """
         found = Buffer(self.next_buffer, dtype, tuple(shape), role)
         self.next_buffer += 1
         self.buffers[role].append(found)
         return found
 
     def load(self, buffer: Buffer, at: Affine) -> Reg:
-        """An element as a number."""
-        loaded = self._loaded[-1].setdefault(buffer.number, {})  # not from outside of a loop that may write to it
+        """Load an element.
+
+        Args:
+            buffer: the buffer.
+            at: offset of the element.
+
+        Returns:
+            The number.
+        """
+        loaded = self._loaded[-1].setdefault(buffer.number, {})  # not across the start of a loop that may write to it
         known = loaded.get(at)
         if known is None:
             known = loaded[at] = self.reg(buffer.dtype)
@@ -108,12 +132,22 @@ class LoopWriter:
         return known
 
     def store(self, buffer: Buffer, at: Affine, value: Value) -> None:
-        """Write a number."""
+        """Store a number.
+
+        Args:
+            buffer: the buffer.
+            at: offset of the element.
+            value: the number.
+        """
         self.statements.append(Store(buffer, at, value))
         self.written(buffer)
 
     def written(self, *buffers: Buffer) -> None:
-        """Forget what was loaded from buffers."""
+        """Forget values that were loaded from buffers, because these are written to.
+
+        Args:
+            buffers: the buffers.
+        """
         for level in self._loaded:
             for buffer in buffers:
                 level.pop(buffer.number, None)
@@ -121,7 +155,16 @@ class LoopWriter:
     # -- numbers
 
     def let(self, op: Op, dtype: np.dtype[Any], *args: Value) -> Value:
-        """An element-wise op of numbers; of known ones a literal, of indices an index as far as that can be."""
+        """Apply an element-wise op to numbers; folds literals, and keeps indices affine where possible.
+
+        Args:
+            op: the op.
+            dtype: dtype of the result.
+            args: the numbers.
+
+        Returns:
+            The result.
+        """
         if all(isinstance(a, Literal) for a in args):
             return _folded(op, dtype, args)  # type: ignore[arg-type]
         found = self._of_indices(op, dtype, args)
@@ -135,7 +178,14 @@ class LoopWriter:
         return known
 
     def position(self, index: Affine) -> Value:
-        """An index as a number."""
+        """An index as a number.
+
+        Args:
+            index: the index.
+
+        Returns:
+            The number.
+        """
         if not index.terms and isinstance(index.constant, int):
             return Literal(index.constant, INDEX)
         if index.constant.__class__ is int and index.constant == 0 and len(index.terms) == 1:
@@ -150,7 +200,14 @@ class LoopWriter:
         return known
 
     def index(self, value: Value) -> Affine:
-        """An integer of any dtype as an index."""
+        """An integer as an index.
+
+        Args:
+            value: an integer of any dtype.
+
+        Returns:
+            The index.
+        """
         if isinstance(value, Literal):
             return Affine(int(value.value))  # type: ignore[arg-type]
         if value.dtype != INDEX:
@@ -159,15 +216,33 @@ class LoopWriter:
         return self._affine.get(value.number) or Affine.of(value)
 
     def bounded(self, reg: Reg, low: DimLike | None, high: DimLike | None) -> None:
-        """State that a register lies between two extents."""
+        """State bounds of a register.
+
+        Args:
+            reg: the register.
+            low: lower bound.
+            high: upper bound.
+        """
         self._bounds[reg.number] = low, high
 
     def stands_for(self, reg: Reg, index: Affine) -> None:
-        """State that a register equals an index."""
+        """State that a register equals an index.
+
+        Args:
+            reg: the register.
+            index: the index.
+        """
         self._affine[reg.number] = index
 
     def range_of(self, index: Affine) -> tuple[DimLike | None, DimLike | None]:
-        """Bounds of an index, as far as those of its registers tell."""
+        """Bounds of an index that follow from those of its registers.
+
+        Args:
+            index: the index.
+
+        Returns:
+            The bounds.
+        """
         low: DimLike | None = index.constant
         high: DimLike | None = index.constant
         for reg, by in index.terms:
@@ -181,12 +256,29 @@ class LoopWriter:
         return low, high
 
     def within(self, index: Affine, low: DimLike, high: DimLike) -> bool:
-        """Whether ``low <= index <= high`` for sure."""
+        """Whether ``low <= index <= high`` is certain.
+
+        Args:
+            index: the index.
+            low: lower bound.
+            high: upper bound.
+
+        Returns:
+            True if it is.
+        """
         least, most = self.range_of(index)
         return least is not None and most is not None and never_negative(least - low) and never_negative(high - most)
 
     def clamped(self, index: Affine, high: DimLike) -> Affine:
-        """The nearest index from 0 to `high`."""
+        """Clamp an index to the range from 0 to `high`.
+
+        Args:
+            index: the index.
+            high: upper bound.
+
+        Returns:
+            The index.
+        """
         if self.within(index, 0, high):
             return index
         value = self.position(index)
@@ -195,7 +287,15 @@ class LoopWriter:
         return self.index(value)
 
     def inside(self, index: Affine, high: DimLike) -> Value:
-        """Whether ``0 <= index <= high``."""
+        """The condition ``0 <= index <= high``.
+
+        Args:
+            index: the index.
+            high: upper bound.
+
+        Returns:
+            A boolean number.
+        """
         if self.within(index, 0, high):
             return Literal(True, BOOL)
         value = self.position(index)
@@ -203,14 +303,22 @@ class LoopWriter:
         return self.both(low, self.let(catalog.le.op(), BOOL, value, self.position(Affine(high))))
 
     def both(self, x: Value, y: Value) -> Value:
-        """Whether two conditions hold."""
+        """The conjunction of two conditions.
+
+        Args:
+            x: a boolean number.
+            y: a boolean number.
+
+        Returns:
+            A boolean number.
+        """
         for a, b in ((x, y), (y, x)):
             if isinstance(a, Literal):
                 return b if a.value else a
         return self.let(catalog.bitwise_and.op(), BOOL, x, y)
 
     def _of_indices(self, op: Op, dtype: np.dtype[Any], args: tuple[Value, ...]) -> Value | None:
-        """Sums and comparisons of 64-bit integers by what is known of them."""
+        """Simplify sums and comparisons of 64-bit integers."""
         p = op.primitive
         if p is catalog.select and isinstance(args[0], Literal):
             return args[1] if args[0].value else args[2]
@@ -248,7 +356,7 @@ class LoopWriter:
 
     @contextmanager
     def block(self) -> Iterator[list[Statement]]:
-        """Collect statements apart."""
+        """Collect statements in a separate list."""
         outer, self.statements = self.statements, []
         self._known.append({})
         self._loaded.append({})
@@ -260,7 +368,15 @@ class LoopWriter:
             self.statements = outer
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, for each key once: its statements run before all else, so it depends on sizes alone."""
+        """A value that is computed once, before all other statements, so that it may depend on sizes only.
+
+        Args:
+            key: identifies the value.
+            make: writes the statements and returns the value.
+
+        Returns:
+            The value.
+        """
         found: T | None = self._made.get(key)
         if found is None:
             outer, known, self.statements, self._known = self.statements, self._known, [], [{}]
@@ -274,7 +390,14 @@ class LoopWriter:
 
     @contextmanager
     def resumed(self, statements: list[Statement]) -> Iterator[None]:
-        """Write at the end of statements that were collected apart."""
+        """Context that appends to statements collected earlier.
+
+        Args:
+            statements: the statements.
+
+        Returns:
+            The context manager.
+        """
         outer, self.statements = self.statements, statements
         self._known.append({})
         self._loaded.append({})
@@ -287,7 +410,16 @@ class LoopWriter:
 
     @contextmanager
     def loop(self, extent: DimLike, first: Sequence[Value] = (), order: Order = Order.GIVEN) -> Iterator[OpenLoop]:
-        """A counted loop with carried numbers; the body sets `following`."""
+        """A counted loop with carried numbers; the body sets `following`.
+
+        Args:
+            extent: number of iterations.
+            first: initial values of the carried numbers.
+            order: order of the iterations.
+
+        Returns:
+            A context manager for the loop.
+        """
         index = self.reg(INDEX)
         self.bounded(index, 0, extent - 1)
         loop = OpenLoop(index, tuple([self.reg(v.dtype) for v in first]))
@@ -299,7 +431,12 @@ class LoopWriter:
         self.written(*[buffer for pair in loop.swaps for buffer in pair])
 
     def nest(self, shape: Sequence[DimLike], body: Callable[[tuple[Affine, ...]], None]) -> None:
-        """Independent iterations over all elements of a shape."""
+        """Independent iterations over all elements of a shape.
+
+        Args:
+            shape: the shape.
+            body: writes the statements for an index.
+        """
 
         def level(k: int, index: tuple[Affine, ...]) -> None:
             if k == len(shape):
@@ -323,14 +460,14 @@ class LoopWriter:
 
 
 def never_negative(d: DimLike) -> bool:
-    """Whether an extent, or the difference of two, is at least 0 for sure."""
+    """Whether an extent, or the difference of two, is certainly at least 0."""
     if isinstance(d, Dim):
         return (d.lower is not None and d.lower >= 0) or decide(d, ">=", 0) is True
     return d >= 0
 
 
 def _folded(op: Op, dtype: np.dtype[Any], args: tuple[Literal, ...]) -> Literal:
-    """The op of literals, by the reference kernel."""
+    """Fold an op of literals with the reference kernel."""
     specs = tuple([Spec((), a.dtype) for a in args])
     kernel = host_kernel(op, specs, (Spec((), dtype),))
     assert kernel is not None

@@ -21,6 +21,12 @@ def fold_constants(program: Program) -> Program:
 
     A broadcast stays: its small operand is the better constant. A loop stays: it may run for long, or for ever. An op
     that fails stays too, and fails when it runs. So does a callback into Python.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
     constants = dict(program.constants)
     equations: list[Equation] = []
@@ -60,6 +66,12 @@ def use_literals(program: Program) -> Program:
     """Let numbers stand in element-wise equations for operands all of whose elements are that number.
 
     Nothing is broadcast and no array is read for them; the number takes the dtype that the operand had.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The rewritten program.
     """
     return Rewriting(program, _RULES).run()
 

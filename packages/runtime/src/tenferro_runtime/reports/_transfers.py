@@ -36,7 +36,11 @@ class Transfers(Tabular):
         self._rows: dict[tuple[str, str, str], tuple[int, int]] = {}
 
     def add(self, move: Move) -> None:
-        """Book one transfer."""
+        """Append a transfer to the log.
+
+        Args:
+            move: the transfer.
+        """
         key = (move.line, str(move.source), str(move.target))
         with self._lock:
             count, nbytes = self._rows.get(key, (0, 0))

@@ -1,4 +1,4 @@
-"""Pytrees: arguments and results as trees of arrays, taken apart and put together again."""
+"""Pytrees: flattening and unflattening of arguments and results that are trees of arrays."""
 
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, flatten_like, map_tree, parts_like, unflatten
 

@@ -1,4 +1,4 @@
-"""The classes that are containers: how each is taken apart and put together again."""
+"""The classes that are containers, and how each is flattened and unflattened."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tenferro_tensor_core.forks import new_lock
 T = TypeVar("T")
 
 Parts = tuple[Sequence[Any], Any, tuple[Any, ...]]
-"""Parts of a container, its static data, and the names of the parts (``()`` where they are counted)."""
+"""Parts of a container, its static data, and the names of the parts (``()`` if they are numbered)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Container:
-    """How objects of one class are taken apart and put together again.
+    """How objects of one class are flattened and unflattened.
 
     Attributes:
-        take: gives the parts of an object.
-        make: makes an object of static data, names and parts.
-        keyed: whether a part is reached by indexing with its name, not as an attribute.
-        fields: names of the parts of every object of the class, or ``None`` where objects differ.
-        parameters: names by which the constructor takes these parts, where that is all it takes.
+        take: returns the parts of an object.
+        make: makes an object from static data, names and parts.
+        keyed: whether a part is accessed by indexing with its name, not as an attribute.
+        fields: names of the parts of all objects of the class, or ``None`` if objects differ.
+        parameters: names of the constructor's parameters for these parts, if it takes no others.
         static: names of the fields whose values are static data.
     """
 
@@ -61,13 +61,13 @@ _BUILT_IN: Final[dict[type, Container]] = {
 
 _containers: Final[dict[type, Container]] = dict(_BUILT_IN)
 _namedtuples: Final[dict[type, Container]] = {}
-"""Those that have been met; a table to look into, cleared when it is full."""
+"""Cache of namedtuple classes, cleared when it is full."""
 
 _lock = new_lock()
 
 
 def container_of(kind: type) -> Container | None:
-    """The container of a class; ``None`` for the class of a leaf."""
+    """The container of a class, or ``None`` for the class of a leaf."""
     found = _containers.get(kind) or _namedtuples.get(kind)
     if found is None and is_container(kind):
         if len(_namedtuples) >= 256:
@@ -83,7 +83,7 @@ def _namedtuple(kind: type, fields: tuple[str, ...]) -> Container:
 
 
 def is_container(kind: type) -> bool:
-    """Whether objects of a class have parts; `container_of` without making anything."""
+    """Whether a class is a container; unlike `container_of`, adds nothing to the cache."""
     return kind in _containers or (issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple))
 
 
@@ -92,17 +92,20 @@ def register_dataclass(cls: type[T], /, *, static: Iterable[str] = ...) -> type[
 @overload
 def register_dataclass(cls: None = None, /, *, static: Iterable[str] = ...) -> Callable[[type[T]], type[T]]: ...
 def register_dataclass(cls: Any = None, /, *, static: Iterable[str] = ()) -> Any:
-    """Make a dataclass, or a class of attrs, a container whose fields are parts of the tree; usable as a decorator.
+    """Make a dataclass, or an attrs class, a container whose fields are parts of the tree; usable as a decorator.
 
     Args:
         cls: the class; without it, a decorator is returned.
-        static: names of fields that are no parts but belong to the structure: hashable settings such as the name of a
-            function or a number of layers. A field whose metadata hold ``static=True`` is one too. A compiled function
-            makes a program for each value of them.
+        static: names of fields that belong to the structure instead: hashable settings such as the name of a function
+            or a number of layers. Fields with the metadata ``static=True`` are static too. A compiled function is
+            traced for each of their values.
+
+    Returns:
+        The class, or a decorator.
 
     Raises:
-        ArgumentError: the class is no dataclass, has fields that its constructor does not take, or `static` names
-            something else than a field.
+        ArgumentError: the class is not a dataclass, it has fields that its constructor does not take, or `static` names
+            something other than a field.
 
     >>> import dataclasses
     >>> import tenferro_runtime as tr
@@ -128,7 +131,7 @@ def _register_dataclass(cls: Any, static: tuple[str, ...]) -> Any:
         fields = cls.__attrs_attrs__  # type: ignore[attr-defined]  # a class of attrs, which need not be imported here
     else:
         raise ArgumentError(
-            f"{title} is not a dataclass; put @dataclasses.dataclass on it first, or register how it is taken apart "
+            f"{title} is not a dataclass; put @dataclasses.dataclass on it first, or register how it is flattened "
             "with register_node"
         )
     names = tuple([f.name for f in fields])
@@ -169,14 +172,14 @@ def register_node(
     """Make a class a container.
 
     Args:
-        cls: the class itself; subclasses of it are registered on their own.
-        flatten: takes an object apart: ``(parts, static)``, the parts of the tree and hashable data that belong to its
-            structure, or ``(parts, static, names)`` with a name for each part, which paths show.
-        unflatten: ``unflatten(static, parts)`` makes an object. The parts may be anything: arrays, traced values,
-            other leaves, so it must not check or convert them.
+        cls: the class itself; subclasses must be registered separately.
+        flatten: returns ``(parts, static)``, the parts of the tree and hashable data that belong to its structure, or
+            ``(parts, static, names)`` with a name for each part, which paths show.
+        unflatten: ``unflatten(static, parts)`` makes an object. The parts may be arrays, traced values or other leaves,
+            so it must not check or convert them.
 
     Raises:
-        ArgumentError: the class is a container already.
+        ArgumentError: the class is already a container.
 
     >>> import tenferro_runtime as tr
     >>> class Interval:
@@ -195,13 +198,13 @@ def register_node(
         found = flatten(x)
         if not isinstance(found, tuple) or len(found) not in (2, 3):
             raise ArgumentError(
-                f"the function that takes {cls.__name__} apart returned {found!r:.80}; it should return the tuple "
+                f"the function that flattens {cls.__name__} returned {found!r:.80}; it should return the tuple "
                 "(parts, static) or (parts, static, names)"
             )
         parts, names = tuple(found[0]), tuple(found[2]) if len(found) == 3 else ()
         if names and len(names) != len(parts):
             raise ArgumentError(
-                f"the function that takes {cls.__name__} apart returned {len(parts)} parts, but {len(names)} names"
+                f"the function that flattens {cls.__name__} returned {len(parts)} parts, but {len(names)} names"
             )
         return parts, found[1], names
 
@@ -212,7 +215,7 @@ def _register(cls: type, container: Container) -> None:
     with _lock:
         if is_container(cls):
             raise ArgumentError(
-                f"{cls.__name__} is a container already; a class is registered once, before it is used",
+                f"{cls.__name__} is already a container; register a class once, before it is used",
                 container=cls.__name__,
             )
         _containers[cls] = container

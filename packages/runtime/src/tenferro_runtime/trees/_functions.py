@@ -1,4 +1,4 @@
-"""The tree functions of users: `tree_map` and what goes with it."""
+"""The public tree functions, such as `tree_map`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MISSING: Final[Any] = object()
 
 
 class TreePath(tuple[Any, ...]):
-    """Where a leaf is: the keys, field names and positions that lead to it; as text, an indexing expression.
+    """The path to a leaf: keys, field names and positions; as text, an indexing expression.
 
     >>> import tenferro_runtime as tr
     >>> (path, leaf), = tr.tree_flatten_with_path({"w": [2.0]})[0]
@@ -27,7 +27,15 @@ class TreePath(tuple[Any, ...]):
 
     @classmethod
     def of(cls, entries: Sequence[Any], text: str) -> TreePath:
-        """A path with its text."""
+        """A path with its text.
+
+        Args:
+            entries: keys, field names and positions.
+            text: the indexing expression.
+
+        Returns:
+            The path.
+        """
         self = cls(entries)
         self.text = text
         return self
@@ -54,15 +62,15 @@ def _paths(treedef: TreeDef, entries: tuple[Any, ...] = (), text: str = "") -> I
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
-    """Take a tree apart.
+    """Flatten a tree into its leaves and its structure.
 
     A tree is a leaf, or a container of trees: a list, tuple, dict, OrderedDict, defaultdict, deque, namedtuple, None
     (which has no leaves), or an object of a class registered with `register_dataclass` or `register_node`. Objects of
-    all other classes are leaves. The parts of a dict come in its own order, not sorted by key.
+    all other classes are leaves. A dict keeps its own order of keys.
 
     Args:
         tree: the tree.
-        is_leaf: called with each subtree from the outside in; one that it accepts is a leaf.
+        is_leaf: called with each subtree, outermost first; a subtree for which it returns true is a leaf.
 
     Returns:
         The list of leaves, and the structure. Equal structures are one object.
@@ -80,11 +88,14 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], T
 
 
 def tree_unflatten(treedef: TreeDef, leaves: Any) -> Any:
-    """Put a tree together: the inverse of `tree_flatten`.
+    """Build a tree from its structure and leaves: the inverse of `tree_flatten`.
 
     Args:
         treedef: the structure.
-        leaves: as many leaves as it has.
+        leaves: as many leaves as the structure has.
+
+    Returns:
+        The tree.
 
     Raises:
         ArgumentError: the number of leaves is not that of the structure.
@@ -99,6 +110,13 @@ def tree_unflatten(treedef: TreeDef, leaves: Any) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     """The leaves of a tree in order; see `tree_flatten`.
 
+    Args:
+        tree: the tree.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        The list of leaves.
+
     >>> import tenferro_runtime as tr
     >>> tr.tree_leaves({"w": [1.0, 2.0], "b": None})
     [1.0, 2.0]
@@ -108,6 +126,13 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeDef:
     """The structure of a tree; see `tree_flatten`.
+
+    Args:
+        tree: the tree.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        The structure.
 
     >>> import tenferro_runtime as tr
     >>> tr.tree_structure((1.0, [2.0])) is tr.tree_structure((3.0, [4.0]))
@@ -120,13 +145,16 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     """Apply a function to each leaf.
 
     Args:
-        f: called with a leaf of `tree`, and with the subtrees that stand at the same place in the others.
-        tree: decides the structure of the result.
+        f: called with a leaf of `tree` and the subtrees at the same path of the other trees.
+        tree: determines the structure of the result.
         rest: trees that have at least the containers of `tree`; dicts may have another order of keys.
-        is_leaf: called with each subtree of `tree`; one that it accepts is a leaf.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        The tree of results.
 
     Raises:
-        ArgumentError: another tree differs; the message names the place.
+        ArgumentError: another tree differs; the message names the path.
 
     >>> import tenferro_runtime as tr
     >>> tr.tree_map(lambda p, g: p - 0.5 * g, {"w": 1.0, "b": (2.0,)}, {"w": 2.0, "b": (4.0,)})
@@ -137,7 +165,14 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[tuple[TreePath, Any]], TreeDef]:
-    """Take a tree apart into pairs of a path and a leaf; see `tree_flatten`.
+    """Flatten a tree into pairs of a path and a leaf; see `tree_flatten`.
+
+    Args:
+        tree: the tree.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        The list of pairs, and the structure.
 
     >>> import tenferro_runtime as tr
     >>> for path, leaf in tr.tree_flatten_with_path({"w": [1.0, 2.0], "b": 3.0})[0]:
@@ -153,6 +188,15 @@ def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[li
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Apply a function to each leaf and its path; see `tree_map`.
 
+    Args:
+        f: called with a path, a leaf of `tree` and the subtrees at the same path of the other trees.
+        tree: determines the structure of the result.
+        rest: trees that have at least the containers of `tree`.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        The tree of results.
+
     >>> import tenferro_runtime as tr
     >>> tr.tree_map_with_path(lambda path, x: 0.0 if path[-1] == "bias" else 0.1 * x, {"w": 1.0, "bias": 2.0})
     {'w': 0.1, 'bias': 0.0}
@@ -166,10 +210,13 @@ def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, initial: Any = _MISSING
     """Combine the leaves from left to right: ``f(f(initial, leaf 0), leaf 1)`` and so on.
 
     Args:
-        f: called with what has been combined and the next leaf.
+        f: called with the accumulated value and the next leaf.
         tree: the tree.
-        initial: stands before the first leaf; without it, the first leaf does.
-        is_leaf: called with each subtree; one that it accepts is a leaf.
+        initial: the initial value; by default the first leaf.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        The accumulated value.
 
     Raises:
         ArgumentError: the tree has no leaves, and there is no `initial`.
@@ -187,7 +234,14 @@ def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, initial: Any = _MISSING
 
 
 def tree_all(tree: Any, is_leaf: IsLeaf | None = None) -> bool:
-    """Whether all leaves are true; their truth is asked for in Python, which a traced array refuses.
+    """Whether all leaves are true in Python's sense, which raises an error for traced arrays.
+
+    Args:
+        tree: the tree.
+        is_leaf: as in `tree_flatten`.
+
+    Returns:
+        A Python boolean.
 
     >>> import tenferro_runtime as tr
     >>> tr.tree_all({"a": True, "b": [1, 0]}), tr.tree_all(None)
@@ -197,15 +251,18 @@ def tree_all(tree: Any, is_leaf: IsLeaf | None = None) -> bool:
 
 
 def tree_transpose(outer: TreeDef, inner: TreeDef | None, tree: Any) -> Any:
-    """Turn a tree of trees inside out: structure `inner` in structure `outer` becomes `outer` in `inner`.
+    """Exchange the outer and the inner structure of a tree of trees.
 
     Args:
-        outer: structure around.
-        inner: structure at each leaf of `outer`; None takes that of the first one.
-        tree: a tree of both.
+        outer: the outer structure.
+        inner: the structure at each leaf of `outer`; by default that of the first one.
+        tree: the tree.
+
+    Returns:
+        A tree with `inner` outside and `outer` inside.
 
     Raises:
-        ArgumentError: the tree is another one; the message names the place.
+        ArgumentError: the tree has another structure; the message names the path.
 
     >>> import tenferro_runtime as tr
     >>> rows = [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
@@ -233,7 +290,7 @@ def _required(treedef: Any, what: str) -> TreeDef:
     if not isinstance(treedef, TreeDef):
         known = "a leaf" if container_of(type(treedef)) is None else "a tree"
         raise ArgumentError(
-            f"{what} takes a structure, as tree_structure makes it, got {known}, {treedef!r:.60}; "
+            f"{what} takes a structure, as tree_structure returns it, got {known}, {treedef!r:.60}; "
             "the structure comes first"
         )
     return treedef

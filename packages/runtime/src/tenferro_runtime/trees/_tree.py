@@ -1,8 +1,7 @@
-"""Pytrees: nested containers of leaves, taken apart and put together again.
+"""Pytrees: nested containers of leaves.
 
-Containers are lists, tuples, dicts (ordered ones and those with a default, too), deques, namedtuples, None (a
-container without leaves) and registered classes; everything else is a leaf. The shape of a tree is a `TreeDef`,
-interned: equal shapes are one object.
+Containers are lists, tuples, dicts, OrderedDicts, defaultdicts, deques, namedtuples, None (without leaves) and
+registered classes; every other object is a leaf. The structure of a tree is an interned `TreeDef`.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ _lock = new_lock()
 
 
 class TreeDef:
-    """The shape of a tree; equal shapes are one object.
+    """The structure of a tree; equal structures are one object.
 
     Attributes:
-        kind: class of the container, or ``None`` at a leaf.
-        names: keys of a dict, fields of a namedtuple or dataclass, else ``()``.
-        children: shapes of the parts.
+        kind: class of the container, or ``None`` for a leaf.
+        names: keys of a dict, or fields of a namedtuple or dataclass, else ``()``.
+        children: structures of the parts.
         aux: static data of the container: the factory of a defaultdict, the length of a deque, static fields.
         size: number of leaves.
     """
@@ -57,7 +56,7 @@ class TreeDef:
         return f"TreeDef({self.show()})"
 
     def show(self) -> str:
-        """The shape as text, leaves as ``*``."""
+        """The structure as text, with ``*`` for leaves."""
         inner = [c.show() for c in self.children]
         if self.kind is None:
             return "*"
@@ -80,20 +79,27 @@ class TreeDef:
         return f"{name}({', '.join(parts)})"
 
     def parts(self) -> Iterator[TreeDef]:
-        """This shape and the shapes of all parts."""
+        """This structure and those of all parts, recursively."""
         yield self
         for child in self.children:
             yield from child.parts()
 
     def paths(self) -> Iterator[str]:
-        """Where each leaf is, as an indexing expression: ``[0]['w']``; empty for a single leaf."""
+        """The path of each leaf as an indexing expression, ``[0]['w']``; empty for a single leaf."""
         if self.kind is None:
             yield ""
         for i, child in enumerate(self.children):
             yield from (self.step(i) + rest for rest in child.paths())
 
     def step(self, i: int) -> str:
-        """The expression that leads to a part: ``['w']``, ``.w`` or ``[0]``."""
+        """The expression that accesses a part: ``['w']``, ``.w`` or ``[0]``.
+
+        Args:
+            i: position of the part.
+
+        Returns:
+            The text.
+        """
         if not self.names:
             return f"[{i}]"
         assert self.kind is not None, "a leaf has no parts"
@@ -111,7 +117,7 @@ def _shown(aux: Any) -> str:
 
 
 LEAF: Final = TreeDef(None, (), ())
-"""The shape of a tree that is one leaf."""
+"""The structure of a single leaf."""
 
 _NONE: Final = TreeDef(type(None), (), ())
 _flat: Final[dict[tuple[type, int], TreeDef]] = {}
@@ -122,7 +128,13 @@ class _Unhashable(Exception):
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree in order, and its shape.
+    """The leaves of a tree in order, and its structure.
+
+    Args:
+        tree: the tree.
+
+    Returns:
+        The leaves and the structure.
 
     Raises:
         ArgumentError: the static data of a registered class are not hashable.
@@ -163,7 +175,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
 
 
 def flatten_until(tree: Any, is_leaf: Callable[[Any], Any]) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree in order, and its shape; what `is_leaf` accepts is a leaf, whatever its class."""
+    """The leaves of a tree in order, and its structure; a subtree that `is_leaf` accepts is a leaf."""
     leaves: list[Any] = []
 
     def shape_of(part: Any) -> TreeDef:
@@ -213,10 +225,17 @@ def _refusal(tree: Any, culprit: Any) -> ArgumentError:
 
 
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
-    """The tree of the given shape and leaves.
+    """Build a tree from its structure and leaves.
+
+    Args:
+        treedef: the structure.
+        leaves: the leaves.
+
+    Returns:
+        The tree.
 
     Raises:
-        ArgumentError: the number of leaves is not that of the shape.
+        ArgumentError: the number of leaves is not that of the structure.
 
     >>> unflatten(flatten({"a": 1, "b": [2, 3]})[1], "xyz")
     {'a': 'x', 'b': ['y', 'z']}
@@ -249,12 +268,19 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
 
 
 def flatten_like(treedef: TreeDef, tree: Any, what: str = "tree", *, none: bool = False) -> list[Any]:
-    """The leaves of a tree that must have the given shape; the keys of a dict may come in another order.
+    """The leaves of a tree that must have a given structure, up to the order of dict keys.
 
-    Where the shape has a leaf, the tree may have any subtree; None only where `none` says so.
+    Args:
+        treedef: the structure; at its leaves, the tree may have any subtree.
+        tree: the tree.
+        what: names the tree in errors.
+        none: whether the tree may have None at a leaf.
+
+    Returns:
+        The leaves or subtrees.
 
     Raises:
-        ArgumentError: the shapes differ; the message says where.
+        ArgumentError: the structures differ; the message says where.
     """
     leaves: list[Any] = []
     if not _match(treedef, tree, leaves, none):
@@ -288,7 +314,15 @@ def _match(treedef: TreeDef, tree: Any, leaves: list[Any], none: bool) -> bool:
 
 
 def parts_like(treedef: TreeDef, tree: Any) -> Sequence[Any] | None:
-    """The parts of a tree in the order of a shape; ``None`` where it has others. Static data are not compared."""
+    """The parts of a tree in the order of a structure; static data are not compared.
+
+    Args:
+        treedef: the structure.
+        tree: the tree.
+
+    Returns:
+        The parts, or ``None`` if the tree has others.
+    """
     kind: Any = treedef.kind
     container = None if kind is None or type(tree) is not kind else container_of(kind)
     if container is None:
@@ -311,7 +345,7 @@ def _parts_in_order(treedef: TreeDef, tree: Any) -> Sequence[Any] | None:
 
 
 def _difference(treedef: TreeDef, tree: Any, none: bool) -> tuple[str, str] | None:
-    """Where a tree first differs from a shape, and how."""
+    """The first difference of a tree from a structure, and its path."""
     if treedef.kind is None:
         return None if none or tree is not None else ("", "None instead of a leaf")
     if tree.__class__ is not treedef.kind:
@@ -342,7 +376,15 @@ def _other_parts(treedef: TreeDef, tree: Any) -> str:
 
 
 def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """Apply `f` to each leaf, beside the leaves of other trees of the same shape.
+    """Apply a function to each leaf, together with those of other trees of equal structure.
+
+    Args:
+        f: the function.
+        tree: the tree.
+        others: trees of equal structure.
+
+    Returns:
+        The tree of results.
 
     >>> map_tree(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}

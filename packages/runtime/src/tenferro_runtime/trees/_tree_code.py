@@ -1,6 +1,6 @@
-"""Taking trees apart and putting them together, rendered for one structure: the warm path of compiled functions.
+"""Flattening and unflattening rendered for one structure: the fast path of compiled functions.
 
-Generated text holds names of our own making, and names of dataclass fields; keys and classes are bound as objects.
+Generated text contains generated names and names of dataclass fields; keys and classes are bound as objects.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ class _FunctionWriter:
 
 
 RAW: Final[dict[type, str]] = {bool: "bool_({})", int: "int64({})", float: "float64({})", complex: "complex128({})"}
-"""How the Python scalars that a program takes become raw."""
+"""Conversions of Python scalars to raw arrays."""
 
 
 def reader(
     treedef: TreeDef, kinds: tuple[type, ...], order: tuple[int | None, ...]
 ) -> Callable[[tuple[Any, ...]], Any]:
-    """A function that takes arguments of the given structure apart.
+    """Render a function that flattens arguments of a given structure.
 
     Args:
         treedef: structure of the tuple of dynamic arguments.
         kinds: class of each leaf, `Tensor` or that of a Python scalar.
-        order: for each argument, its position among the dynamic ones, or ``None`` where it is static.
+        order: position of each argument among the dynamic ones, or ``None`` if it is static.
 
     Returns:
-        A function of the tuple of arguments: the pair of a key (structure, specs, static values) and the raw leaves,
-        or ``None`` where the structure or the class of a leaf is another one.
+        A function of the tuple of arguments that returns a key (structure, specs, static values) and the raw leaves, or
+        ``None`` if the structure or the class of a leaf differs.
     """
     w = _FunctionWriter()
     w.space.update({name: getattr(np, name) for name in ("bool_", "int64", "float64", "complex128")}, key=key_of)
@@ -82,7 +82,7 @@ def _read(w: _FunctionWriter, treedef: TreeDef, name: str, leaves: list[str]) ->
     count = len(treedef.children)
     test = f"{name}.__class__ is not {w.bind(kind)}"
     parts = [f"{name}_{i}" for i in range(count)]
-    if kind is dict:  # the order of its keys is a part of its structure
+    if kind is dict:  # the order of keys is part of the structure
         w.lines.append(f"if {test} or key(tuple({name})) != {w.bind(key_of(treedef.names))}: return None")
         if parts:
             w.lines.append(f"{', '.join(parts)}, = {name}.values()")
@@ -109,19 +109,19 @@ def _read(w: _FunctionWriter, treedef: TreeDef, name: str, leaves: list[str]) ->
 
 
 def wrapped(raw: Any, spec: Spec) -> Tensor:
-    """A raw output as a tensor; an extent that depends on data is that of the output."""
+    """A raw output as a tensor; data-dependent extents are those of the output."""
     return Tensor.wrap(raw, spec.with_(shape=tuple(raw.shape)) if spec.symbolic else spec)
 
 
 def builder(
     treedef: TreeDef, fixed: dict[int, Any], late: tuple[bool, ...]
 ) -> Callable[[tuple[Spec, ...]], Callable[[tuple[Any, ...]], Any]]:
-    """A function of the specs of raw outputs, that gives a function which makes the result of them.
+    """Render a function of the specs of raw outputs that returns the function which builds the result.
 
     Args:
         treedef: structure of the result.
         fixed: leaves that are plain numbers, by position.
-        late: whether a raw output has an extent that depends on data.
+        late: whether each raw output has a data-dependent extent.
     """
     w = _FunctionWriter()
     w.space["wrapped"] = wrapped

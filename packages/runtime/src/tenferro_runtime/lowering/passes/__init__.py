@@ -1,11 +1,10 @@
-"""Passes over loop nests that keep every bit, in the order in which they run.
+"""Passes over loop nests that preserve every bit, in the order in which they run.
 
-`_order_loops` (along memory; at the end, the two along which arrays are read innermost), `_swap_copies` (two buffers
-in place of a copy in each iteration; `_windows` knows the nests of such copies), `_fuse_nests` (one loop for
-several), `_forward_loads` (no number twice), `_dead_code` (nothing for nobody), `_collapse_loops` (one level for
-two), `_free_loops` (any order where iterations do not meet), `_pack_columns` (next to each other what is read again and
-again). `_reuse_memory` comes last, when it is known whose memory outputs lie in. `_contents` and `_footprint` say what
-statements contain, `_conflicts` whether iterations meet in memory.
+`_order_loops` (loop interchange for unit stride), `_swap_copies` (double buffering instead of a copy in each iteration;
+`_windows` recognizes such copies), `_fuse_nests` (loop fusion), `_forward_loads` (load forwarding and common
+subexpressions), `_dead_code`, `_collapse_loops` (two levels become one), `_free_loops` (marks independent iterations),
+`_pack_columns` (packs repeatedly read columns). `_reuse_memory` comes last, when the memory of outputs is known.
+`_contents` and `_footprint` describe the contents of statements, `_conflicts` dependences between iterations.
 """
 
 from __future__ import annotations
@@ -42,11 +41,14 @@ __all__ = [
 
 
 def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
-    """The function after all passes but the last: the same bits in less time.
+    """Run all passes but the last; the results have equal bits.
 
     Args:
-        function: what to improve.
-        cached: whether loops go along caches; a GPU runs them at once.
+        function: the function.
+        cached: whether to order loops for caches; a GPU runs them in parallel.
+
+    Returns:
+        The function.
     """
     function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))

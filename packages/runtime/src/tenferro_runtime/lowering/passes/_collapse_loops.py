@@ -1,6 +1,6 @@
-"""`collapse_loops`: two loops that go through memory as one become one loop.
+"""`collapse_loops`: two loops that traverse memory contiguously become one loop.
 
-So short rows fill vectors, and a nest over a whole array is cut wherever that suits.
+Short rows then fill vectors, and a nest over a whole array can be divided anywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ from tenferro_tensor.loop_ir import (
 
 
 def collapse_loops(statements: Sequence[Statement]) -> Block:
-    """Statements that give the same bits with fewer levels of loops."""
+    """Collapse nested loops.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        Statements with equal bits and fewer loop levels.
+    """
     return tuple([_collapsed(s) for s in statements])
 
 
@@ -45,7 +52,7 @@ def _collapsed(s: Statement) -> Statement:
 
 
 def _carries(outer: For, inner: For) -> tuple[Carried, ...] | None:
-    """What one loop in place of both carries, or None where their orders differ."""
+    """The carries of the collapsed loop, or None if the orders of the loops differ."""
     if outer.order is Order.GIVEN or outer.order is not inner.order or len(outer.carries) != len(inner.carries):
         return None
     handed = {c.first: c for c in inner.carries}
@@ -59,7 +66,7 @@ def _carries(outer: For, inner: For) -> tuple[Carried, ...] | None:
 
 
 def _goes_on(s: Statement, outer: For, inner: For) -> bool:
-    """Whether the indices of both loops are but places in memory, where the outer loop goes on behind the inner one."""
+    """Whether both indices are used for addresses only, with contiguous ranges of the inner loop."""
     both = (outer.index, inner.index)
     match s:
         case Load(at=at) | Store(at=at) | Position(index=at):

@@ -1,4 +1,4 @@
-"""Whether iterations of two loops may meet in memory."""
+"""Whether iterations of two loops may access the same memory."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tenferro_tensor.loop_ir import Affine, Reg
 from tenferro_tensor_core import Dim, DimLike
 
 Extents: TypeAlias = Mapping[int, DimLike]
-"""How far indices of counted loops count, by number."""
+"""Extents of counted loops, by number of their index."""
 
 
 def meet_elsewhere(a: Affine, b: Affine, index: Reg, inside: Set[int], extents: Extents) -> bool:
-    """Whether a place in one iteration may be another place in a different iteration.
+    """Whether one address may equal another one in a different iteration.
 
     Args:
-        a: a place.
-        b: another one.
+        a: an address.
+        b: another address.
         index: the index of both loops.
-        inside: numbers of registers with values of their own in each iteration.
-        extents: bounds of indices.
+        inside: numbers of registers whose values differ between iterations.
+        extents: extents of loops.
     """
     step, other = a.coefficient(index), b.coefficient(index)
     rest = _range(a, b, index, inside, extents)
@@ -36,7 +36,7 @@ def meet_elsewhere(a: Affine, b: Affine, index: Reg, inside: Set[int], extents: 
 
 
 def apart(a: Affine, b: Affine, inside: Set[int], extents: Extents) -> bool:
-    """Whether two places are never the same, whatever the values of the registers inside."""
+    """Whether two addresses always differ, for all values of the registers inside."""
     rest = _range(a, b, None, inside, extents)
     return rest is not None and (_at_least(rest[0], 1) or _at_least(-1, rest[1]))
 
@@ -44,7 +44,7 @@ def apart(a: Affine, b: Affine, inside: Set[int], extents: Extents) -> bool:
 def _range(
     a: Affine, b: Affine, index: Reg | None, inside: Set[int], extents: Extents
 ) -> tuple[DimLike, DimLike] | None:
-    """Bounds of the difference of two places, but for the terms of the index."""
+    """Bounds of the difference of two addresses, without the terms of the index."""
     low: DimLike = a.constant - b.constant
     high = low
     outside = a - b
@@ -67,6 +67,6 @@ def _range(
 
 
 def _at_least(a: DimLike, b: DimLike) -> bool:
-    """Whether an extent is at least another one for sure."""
+    """Whether an extent is certainly at least another one."""
     d = a - b
     return d.lower is not None and d.lower >= 0 if isinstance(d, Dim) else d >= 0

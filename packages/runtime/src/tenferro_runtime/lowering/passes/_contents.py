@@ -1,4 +1,4 @@
-"""What statements contain, and statements with other contents: the one place of the passes that knows all nodes."""
+"""Access to and replacement of the contents of statements: the only module of the passes that knows all nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Block: TypeAlias = tuple[Statement, ...]
 
 
 def sets(s: Statement) -> Iterator[Reg]:
-    """The registers of the block that a statement sets, without those for its bodies alone."""
+    """The registers that a statement sets for its block, without those of its bodies."""
     match s:
         case Let(result=result) | Position(result=result) | Load(result=result):
             yield result
@@ -43,7 +43,7 @@ def sets(s: Statement) -> Iterator[Reg]:
 
 
 def all_registers(s: Statement) -> Iterator[Reg]:
-    """The registers that a statement sets, those for its bodies too."""
+    """The registers that a statement sets, including those of its bodies."""
     yield from sets(s)
     if isinstance(s, For | While):
         yield s.index
@@ -51,7 +51,7 @@ def all_registers(s: Statement) -> Iterator[Reg]:
 
 
 def reads(s: Statement) -> Iterator[Reg]:
-    """The registers that a statement reads itself, without its bodies; of loops, those before the first iteration."""
+    """The registers that a statement reads, without its bodies; for loops, those of initial values."""
     match s:
         case Let(args=args):
             yield from registers(args)
@@ -88,7 +88,7 @@ def hands_on(s: Statement) -> Iterator[Reg]:
 
 
 def registers(values: Sequence[Value]) -> list[Reg]:
-    """Those of the values that are no literals."""
+    """The values that are registers."""
     return [v for v in values if isinstance(v, Reg)]
 
 
@@ -105,7 +105,7 @@ def with_blocks(s: Statement, new: Sequence[Block]) -> Statement:
 
 
 def with_values(s: Statement, value: Callable[[Value], Value], place: Callable[[Affine], Affine]) -> Statement:
-    """A statement with other operands; those of its bodies and at their ends stay."""
+    """A statement with other operands, except those of its bodies and at their ends."""
     match s:
         case Let(result, op, args):
             new = tuple([value(a) for a in args])
@@ -153,7 +153,7 @@ def _argument(
 
 
 def substituted(statements: Sequence[Statement], values: Mapping[int, Value]) -> Block:
-    """Statements that read other values in place of registers, by number."""
+    """Statements with other values for registers, by number."""
 
     def value(v: Value) -> Value:
         return values.get(v.number, v) if isinstance(v, Reg) else v
@@ -173,7 +173,7 @@ def substituted(statements: Sequence[Statement], values: Mapping[int, Value]) ->
 
 
 def substituted_place(at: Affine, values: Mapping[int, Value]) -> Affine:
-    """A place with other values for registers."""
+    """An address with other values for registers."""
     for reg, by in at.terms:
         new = values.get(reg.number)
         if new is not None:

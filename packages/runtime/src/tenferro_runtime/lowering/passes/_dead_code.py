@@ -1,4 +1,4 @@
-"""`dead_code`: statements, carries and temporaries that no output needs are gone."""
+"""`dead_code`: removes statements, carries and temporaries that no output needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,14 @@ from tenferro_tensor.loop_ir import (
 
 
 def dead_code(function: LoopFunction) -> LoopFunction:
-    """The function without what its outputs do not need; kernels are called in any case, for their errors."""
+    """Remove everything that no output needs; kernel calls stay, for their errors.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function.
+    """
     needs = _Needs([b.number for b in function.outputs])
     needs.collect(function.body, None)
     needs.spread()
@@ -42,10 +49,10 @@ def dead_code(function: LoopFunction) -> LoopFunction:
 
 
 class _Needs:
-    """What is needed: registers and buffers by number, and statements by identity.
+    """The live registers and buffers, by number, and the live statements, by identity.
 
-    Needs spread from stores to outputs and from calls: to the registers that they read, to what sets those, to the
-    stores to memory that is loaded and the loops that swap it, and to the statements around each of them.
+    Liveness propagates from stores to outputs and from calls: to the registers that they read and the statements that
+    set these, to stores to loaded memory and loops that swap it, and to the enclosing statements of each.
     """
 
     def __init__(self, outputs: Iterable[int]) -> None:
@@ -63,7 +70,7 @@ class _Needs:
         self._buffers: list[int] = []
 
     def collect(self, statements: Sequence[Statement], around: Statement | None) -> None:
-        """Note who sets and stores what."""
+        """Record which statements set and store what."""
         for s in statements:
             self._around[id(s)] = around
             for reg in sets(s):
@@ -91,7 +98,7 @@ class _Needs:
                 self.collect(body, s)
 
     def spread(self) -> None:
-        """Follow all needs to their ends."""
+        """Propagate liveness to a fixed point."""
         self._buffers.extend(self._outputs)
         while self._open or self._wanted or self._buffers:
             if self._buffers:
@@ -139,7 +146,7 @@ class _Needs:
 
 
 def _swept(statements: Sequence[Statement], needs: _Needs) -> Block:
-    """The statements that are needed."""
+    """The live statements."""
     found: list[Statement] = []
     for s in statements:
         if isinstance(s, Load | Let | Position):
@@ -152,7 +159,7 @@ def _swept(statements: Sequence[Statement], needs: _Needs) -> Block:
 
 
 def _narrowed(s: Statement, needs: _Needs) -> Statement:
-    """A loop or branch without the results that nobody needs."""
+    """A loop or branch without dead results."""
     if isinstance(s, For | While):
         carries = tuple([c for c in s.carries if c.inside.number in needs.registers])
         swaps = tuple([pair for pair in s.swaps if pair[0].number in needs.buffers])

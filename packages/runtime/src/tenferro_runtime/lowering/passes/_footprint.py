@@ -1,4 +1,4 @@
-"""`Footprint`: what a pass asks of a statement with all that is inside of it, found once."""
+"""`Footprint`: the effects of a statement and its bodies, computed once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tenferro_runtime.lowering.passes._contents import changed, hands_on, mentio
 from tenferro_tensor.loop_ir import Affine, For, Load, Statement, Store, Switch, While, blocks
 
 Footprints = dict[int, tuple[Statement, "Footprint"]]
-"""Those that are known, by the identity of the statement."""
+"""Known footprints, by identity of the statement."""
 
 
 def footprint(s: Statement, known: Footprints) -> Footprint:
-    """The footprint of a statement; loops that are put together share most of their statements with the result."""
+    """The footprint of a statement; cached, because fused loops share most statements with the original ones."""
     found = known.get(id(s))
     if found is None:
         found = known[id(s)] = s, Footprint(s, known)
@@ -20,19 +20,19 @@ def footprint(s: Statement, known: Footprints) -> Footprint:
 
 
 class Footprint:
-    """What a statement does, with all that is inside of it.
+    """The effects of a statement and its bodies.
 
     Attributes:
-        sets: numbers of the registers that it sets for others.
+        sets: numbers of the registers that it sets for other statements.
         reads: numbers of the registers that it reads.
         inside: numbers of the registers that are set in its bodies.
-        loads: places it loads from, by the number of the buffer.
-        stores: places it stores to.
+        loads: addresses that it loads from, by number of the buffer.
+        stores: addresses that it stores to, by number of the buffer.
         reads_memory: numbers of the buffers that it reads.
         changes: numbers of the buffers that it writes to or swaps.
-        regular: whether it consists of loads, stores, numbers and counted loops only.
+        regular: whether it consists only of loads, stores, numbers and counted loops.
         branches: whether it has branches.
-        lines: how many statements it has.
+        lines: number of statements.
     """
 
     def __init__(self, s: Statement, known: Footprints) -> None:
@@ -78,7 +78,7 @@ class Footprint:
         return self.changes | self.reads_memory
 
     def commutes_with(self, other: Footprint) -> bool:
-        """Whether two statements may trade places."""
+        """Whether two statements may be exchanged."""
         return (
             not (self.changes & other.buffers or other.changes & self.reads_memory)
             and self.sets.isdisjoint(other.reads)

@@ -1,7 +1,7 @@
-"""`forward_loads`: numbers that are known are neither loaded nor computed again.
+"""`forward_loads`: known numbers are neither loaded nor computed again.
 
-A load gives the number that was stored to, or loaded from, the same place before, and equal formulas are computed once:
-within a block, and from a block into those inside of it. A store of the number that memory already holds is dropped.
+A load returns the number that was stored to or loaded from the same address before, and equal formulas are computed
+once, within a block and its nested blocks. A store of the number that memory already holds is removed.
 """
 
 from __future__ import annotations
@@ -19,23 +19,30 @@ from tenferro_runtime.lowering.passes._contents import (
 )
 from tenferro_tensor.loop_ir import INDEX, Affine, Let, Load, Position, Reg, Statement, Store, Value, blocks
 
-MOST_PLACES: Final = 64
-"""Places of one buffer that are remembered at a time."""
+MAX_ADDRESSES: Final = 64
+"""Largest number of addresses of one buffer whose contents are tracked."""
 
 
 def forward_loads(statements: Sequence[Statement]) -> Block:
-    """Statements that give the same bits with fewer loads."""
+    """Remove loads and formulas whose values are known.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        Statements with equal bits and fewer loads.
+    """
     return _Forwarding().block(statements)
 
 
 class _Forwarding:
-    """What is known at a point of the function.
+    """The facts that are known at a point of the function.
 
     Attributes:
-        values: what stands for a register, by number.
-        places: what a register that is an index stands for, by number.
+        values: replacement of a register, by number.
+        places: replacement of a register that is an index, by number.
         formulas: the register that holds a formula.
-        memory: numbers at places of buffers, by number of the buffer.
+        memory: numbers at addresses, by number of the buffer.
     """
 
     def __init__(self) -> None:
@@ -47,7 +54,7 @@ class _Forwarding:
         self._changes: dict[int, tuple[Statement, frozenset[int]]] = {}
 
     def block(self, statements: Sequence[Statement]) -> Block:
-        """The statements of a block; what they made known is forgotten after it."""
+        """Rewrite the statements of a block; facts from inside are dropped at its end."""
         start, found = len(self._log), []
         for s in statements:
             new = self.one(s)
@@ -82,7 +89,7 @@ class _Forwarding:
                 if known.get(at) == value:
                     return None
                 for other in list(known):
-                    if len(known) > MOST_PLACES or not _apart(at, other):
+                    if len(known) > MAX_ADDRESSES or not _apart(at, other):
                         del known[other]
                 self.learn(known, at, value)
             case _:
@@ -120,17 +127,17 @@ class _Forwarding:
         return at
 
     def changes(self, s: Statement) -> frozenset[int]:
-        """Numbers of the buffers that change in a statement and inside of it."""
+        """Numbers of the buffers that a statement and its bodies change."""
         known = self._changes.get(id(s))
         if known is not None:
             return known[1]
         found = frozenset([b.number for b in changed(s)])
         found = found.union(*[self.changes(t) for body in blocks(s) for t in body])
-        self._changes[id(s)] = s, found  # with the statement, so that no other one takes its identity
+        self._changes[id(s)] = s, found  # holds the statement, so that its identity stays unique
         return found
 
 
 def _apart(a: Affine, b: Affine) -> bool:
-    """Whether two places differ for sure."""
+    """Whether two addresses certainly differ."""
     x, y = a.constant, b.constant
     return a.terms == b.terms and x.__class__ is int and y.__class__ is int and x != y

@@ -1,6 +1,6 @@
-"""`free_loops`: a loop around loops that end on their own may run in any order where iterations cannot meet in memory.
+"""`free_loops`: marks a loop around while-loops as independent if its iterations cannot access the same memory.
 
-So a loop over the lanes of a batch, each of which goes on for as long as it has to, becomes one for vectors.
+A loop over the lanes of a batch, each with its own number of steps, can then be vectorized.
 """
 
 from __future__ import annotations
@@ -25,12 +25,19 @@ from tenferro_tensor.loop_ir import (
     touches,
 )
 
-MOST_ACCESSES: Final = 32
-"""Accesses of the largest loop that is looked at: each is compared with each."""
+MAX_ACCESSES: Final = 32
+"""Largest number of accesses in a loop that is analyzed, pair by pair."""
 
 
 def free_loops(function: LoopFunction) -> LoopFunction:
-    """The function with independent iterations marked as such."""
+    """Mark independent iterations.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function.
+    """
     bounds = Bounds.of(everything(function.body))
     body = _freed(function.body, bounds)
     return replace(function, body=body)
@@ -53,4 +60,4 @@ def _is_free(s: For, bounds: Bounds) -> bool:
         return False
     if any(isinstance(t, Call | Foreign) or getattr(t, "swaps", ()) for t in inside):
         return False
-    return len(list(touches(s.body))) <= MOST_ACCESSES and dependent(s, bounds) is None
+    return len(list(touches(s.body))) <= MAX_ACCESSES and dependent(s, bounds) is None

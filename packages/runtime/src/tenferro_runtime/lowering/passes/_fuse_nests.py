@@ -1,7 +1,7 @@
-"""`fuse_nests`: loops over the same extent become one loop where iterations of both meet in memory only as equals.
+"""`fuse_nests`: fuses loops of equal extent if only equal iterations of both access the same memory.
 
-What one iteration of the first loop stores, the same iteration of the second one may read; then it is in a register, or
-still in the nearest cache. Outer loops come first, then what is in them.
+The second loop may read what the same iteration of the first one stores, which is then in a register or in the nearest
+cache. Outer loops are fused first, then the loops inside.
 """
 
 from __future__ import annotations
@@ -16,29 +16,36 @@ from tenferro_runtime.lowering.passes._contents import Block, substituted, with_
 from tenferro_runtime.lowering.passes._footprint import Footprint, Footprints, footprint
 from tenferro_tensor.loop_ir import Affine, For, Let, Load, Position, Statement, blocks, everything
 
-MOST_BUFFERS: Final = 12
-"""Buffers of one nest: more streams than a processor prefetches cost more than another loop."""
+MAX_BUFFERS: Final = 12
+"""Largest number of buffers in a nest; more streams than a processor prefetches cost more than another loop."""
 
-MOST_LINES: Final = 200
-"""Statements of one nest: more of them need more registers than there are."""
+MAX_STATEMENTS: Final = 200
+"""Largest number of statements in a nest; more would spill registers."""
 
 WINDOW: Final = 32
-"""Statements before a loop among which its partner is looked for."""
+"""Number of statements before a loop that are searched for one to fuse it with."""
 
-MOST_PAIRS: Final = 256
-"""Pairs of accesses that are compared for one fusion."""
+MAX_PAIRS: Final = 256
+"""Largest number of pairs of accesses that are compared for one fusion."""
 
 
 @dataclass(slots=True)
 class _Measured:
-    """A statement of the block, and what is known about it."""
+    """A statement of a block, with its analysis."""
 
     statement: Statement
     footprint: Footprint
 
 
 def fuse_nests(statements: Sequence[Statement]) -> Block:
-    """Statements that give the same bits with fewer loops."""
+    """Fuse loops.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        Statements with equal bits and fewer loops.
+    """
     extents: dict[int, object] = {s.index.number: s.extent for s in everything(statements) if isinstance(s, For)}
     return _fused(statements, extents, {})  # type: ignore[arg-type]
 
@@ -64,7 +71,7 @@ def _may_fuse(s: Statement) -> bool:
 
 
 def _joined(statements: Sequence[Statement], extents: Extents, known: Footprints) -> list[Statement]:
-    """The statements of a block, with loops fused as far as they may be."""
+    """The statements of a block, with loops fused."""
     done: list[_Measured] = []
     for s in statements:
         entry = _Measured(s, footprint(s, known))
@@ -74,7 +81,7 @@ def _joined(statements: Sequence[Statement], extents: Extents, known: Footprints
 
 
 def _fits(entry: _Measured) -> bool:
-    """Whether a statement is a loop that may be fused with another one."""
+    """Whether a statement is a loop that can be fused with others."""
     return _may_fuse(entry.statement) and entry.footprint.regular
 
 
@@ -91,7 +98,7 @@ def _join(done: list[_Measured], entry: _Measured, extents: Extents, known: Foot
             first, second = other.statement, entry.statement
             assert isinstance(first, For) and isinstance(second, For)
             whole = _both(first, second)
-            # In the order in which they stood: what the second loop needs now comes before the first one.
+            # In their original order: statements that the second loop needs now precede the first loop.
             kept = [e for e in done[k + 1 :] if all(e is not m for m in moving)]
             done[k:] = [*reversed(moving), _Measured(whole, footprint(whole, known)), *kept]
             return True
@@ -104,16 +111,16 @@ def _join(done: list[_Measured], entry: _Measured, extents: Extents, known: Foot
 
 
 def _fusible(first: _Measured, second: _Measured, extents: Extents) -> bool:
-    """Whether two loops that stand next to each other may become one, and should.
+    """Whether fusing two adjacent loops is allowed and useful.
 
-    A reduction and independent iterations stay apart: the sums of one would keep the other from being done in vectors.
+    A reduction and independent iterations are not fused, because the reduction would prevent vectorization.
     """
     a, b, one, two = first.statement, second.statement, first.footprint, second.footprint
     assert isinstance(a, For) and isinstance(b, For)
     if (
         a.extent != b.extent
         or a.order is not b.order
-        or one.lines + two.lines > MOST_LINES
+        or one.lines + two.lines > MAX_STATEMENTS
         or one.branches != two.branches
     ):
         return False
@@ -121,7 +128,7 @@ def _fusible(first: _Measured, second: _Measured, extents: Extents) -> bool:
         return False
     if not one.sets.isdisjoint(two.reads) or one.buffers.isdisjoint(two.buffers):
         return False
-    if len(one.buffers | two.buffers) > MOST_BUFFERS:
+    if len(one.buffers | two.buffers) > MAX_BUFFERS:
         return False
     inside = (one.inside | two.inside) - {a.index.number, b.index.number}
     pairs = 0
@@ -130,18 +137,18 @@ def _fusible(first: _Measured, second: _Measured, extents: Extents) -> bool:
             others = {_renamed(at, b, a) for at in its[number]}
             for at in set(mine[number]):
                 pairs += len(others)
-                if pairs > MOST_PAIRS or any(meet_elsewhere(at, x, a.index, inside, extents) for x in others):
+                if pairs > MAX_PAIRS or any(meet_elsewhere(at, x, a.index, inside, extents) for x in others):
                     return False
     return True
 
 
 def _sums(s: For) -> bool:
-    """Whether an iteration sums up along rows of its own."""
+    """Whether an iteration contains sums along its own rows."""
     return any(isinstance(t, For) and t.carries for t in s.body)
 
 
 def _is_mathematics(s: For) -> bool:
-    """Whether iterations are mathematics of single numbers, which vectors do in a fraction of the time."""
+    """Whether iterations consist of elementary functions, which vectors compute much faster."""
     slow = any(isinstance(t, Let) and t.op.primitive in SLOW for t in s.body)
     return slow and not any(blocks(t) for t in s.body)
 
@@ -152,7 +159,7 @@ def _renamed(at: Affine, of: For, to: For) -> Affine:
 
 
 def _both(first: For, second: For) -> For:
-    """The iterations of both loops, one of the first before one of the second."""
+    """The fused loop: each iteration of the first loop before that of the second."""
     body = substituted(second.body, {second.index.number: first.index})
     following = [first.index if c.following == second.index else c.following for c in second.carries]
     carries = [

@@ -1,7 +1,7 @@
-"""`order_loops`: the innermost of several independent loops goes along memory.
+"""`order_loops`: interchanges independent loops so that the innermost one has unit stride.
 
-A nest whose accesses are neighbours along another axis, as in a sum with a transposed array, is turned. Where some are
-neighbours along one axis and some along another, the loops along both become the innermost ones (`pair_loops`).
+If some accesses have unit stride along one axis and some along another, as in a sum with a transposed array, the loops
+along both become the innermost ones (`pair_loops`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,26 @@ from tenferro_tensor.loop_ir import (
 
 
 def order_loops(statements: Sequence[Statement]) -> Block:
-    """Statements with the innermost loop of each nest along memory."""
+    """Interchange the loops of each nest for unit stride in the innermost one.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        The statements.
+    """
     return tuple([_ordered(s) for s in statements])
 
 
 def pair_loops(statements: Sequence[Statement]) -> Block:
-    """Statements with the loop along the rows of other arrays right around the innermost one, for squares of both."""
+    """Move the loop along the rows of other arrays next to the innermost one, for blocks of both.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        The statements.
+    """
     return tuple([_paired(s) for s in statements])
 
 
@@ -65,7 +79,7 @@ def _paired(s: Statement) -> Statement:
 
 
 def _is_across(s: Statement, index: Reg, innermost: Reg) -> bool:
-    """Whether a load goes to neighbours along a loop, and far along the innermost one."""
+    """Whether a load has unit stride along a loop, and a large stride along the innermost one."""
     return isinstance(s, Load) and _unit(s.at, index) and not _unit(s.at, innermost)
 
 
@@ -81,7 +95,7 @@ def _is_plain(s: Statement) -> bool:
 
 
 def _nest(s: Statement, more: Callable[[Statement], bool] | None = None) -> tuple[list[For], Block] | None:
-    """At least two independent loops, each all of the one around it, and a body of plain statements, or of `more`."""
+    """A perfect nest of at least two independent loops, and its body of plain statements, or of `more`."""
     loops: list[For] = []
     while isinstance(s, For) and s.order is Order.ANY:
         loops.append(s)
@@ -94,7 +108,7 @@ def _nest(s: Statement, more: Callable[[Statement], bool] | None = None) -> tupl
 
 
 def _score(index: Reg, body: Block) -> int:
-    """How many accesses are to neighbours; stores count twice."""
+    """Number of accesses with unit stride; stores count twice."""
     all_of = everything(body)
     return sum([1 + isinstance(s, Store) for s in all_of if isinstance(s, Load | Store) and _unit(s.at, index)])
 

@@ -1,7 +1,7 @@
-"""`pack_columns`: what a nest computes again and again along its innermost loop is computed once, before it.
+"""`pack_columns`: a column that a nest computes again for each row is computed once, before the nest.
 
-The outer product of two columns, say, reads one of them for each row; next to each other, its elements fill vectors.
-A product of a matrix and a vector computes the vector for each row, if it is a formula.
+An outer product of two columns, for instance, reads one of them for each row; packed contiguously, its elements fill
+vectors. A matrix-vector product computes the vector for each row, if it is a formula.
 """
 
 from __future__ import annotations
@@ -42,21 +42,28 @@ from tenferro_tensor.loop_ir import (
 )
 from tenferro_tensor_core import DimLike
 
-FEWEST: Final = 4
-"""Numbers of a column, and times that it is needed, from which packing it pays."""
+PACK_MIN: Final = 4
+"""Smallest length of a column, and smallest number of its uses, for packing."""
 
-MOST_PACKED: Final = 4
-"""Columns that are packed for one loop."""
+MAX_PACKED: Final = 4
+"""Largest number of columns packed for one loop."""
 
-COSTLY: Final = 4
-"""Cost from which a number is packed."""
+PACK_MIN_COST: Final = 4
+"""Smallest cost of a number that is packed."""
 
-COST_APART: Final = 4
-"""Cost of a number that is not next to the one of the iteration before."""
+COST_STRIDED: Final = 4
+"""Cost of a load that is not adjacent to that of the previous iteration."""
 
 
 def pack_columns(function: LoopFunction) -> LoopFunction:
-    """The function with columns that nests need again and again in memory of their own; `dead_code` ends the work."""
+    """Pack columns that nests need repeatedly; `dead_code` removes what is left over.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function.
+    """
     work = _Packing(function)
     body = work.block(function.body)
     return replace(function, body=body, temporaries=(*function.temporaries, *work.made)) if work.made else function
@@ -78,7 +85,7 @@ class _Packing:
         self._registers = count(1 + max([reg.number for s in inside for reg in all_registers(s)], default=-1))
 
     def block(self, statements: Sequence[Statement]) -> Block:
-        """The statements of a block, with columns packed before the nests that need them."""
+        """Rewrite the statements of a block, with columns packed before the nests that need them."""
         found: list[Statement] = []
         for s in statements:
             if isinstance(s, For) and s.order is Order.ANY:
@@ -113,12 +120,12 @@ def _named(s: Statement, new: dict[int, Value]) -> Statement:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A number that is the same in every iteration of the outer loops.
+    """A number that is invariant in the outer loops.
 
     Attributes:
-        made: the statement.
+        made: the statement that computes it.
         varies: whether it differs along the innermost loop.
-        cost: about how many operations it takes.
+        cost: approximate number of operations.
     """
 
     made: Let | Position | Load
@@ -127,10 +134,10 @@ class _Known:
 
 
 class _Nest:
-    """One nest of independent loops, by itself in its block.
+    """One nest of independent loops.
 
     Attributes:
-        before: what is done before it.
+        before: the statements to run before it.
     """
 
     def __init__(self, work: _Packing, nest: For) -> None:
@@ -142,7 +149,7 @@ class _Nest:
         self._columns: dict[tuple[Buffer, Affine, DimLike, DimLike], Buffer] = {}
 
     def within(self, s: For, times: DimLike) -> For:
-        """A loop of the nest with numbers of columns; `times` is how often all of it runs."""
+        """A loop of the nest that reads columns; `times` is how often it runs in total."""
         if all(isinstance(t, Let | Position | Load | Store) for t in s.body):
             return self._packed(s) if _many(s.extent) and _many(times) else s
         times = times * s.extent
@@ -155,14 +162,14 @@ class _Nest:
                 known[t.result.number] = found
         wanted: dict[int, Statement] = {}
         for reg in _needed(s, known):
-            if known[reg.number].varies and known[reg.number].cost >= COSTLY and len(wanted) < MOST_PACKED:
+            if known[reg.number].varies and known[reg.number].cost >= PACK_MIN_COST and len(wanted) < MAX_PACKED:
                 wanted[reg.number] = Load(reg, self._column(s, reg, known), Affine.of(s.index))
         if not wanted:
             return s
         return replace(s, body=tuple([wanted.get(_set_by(t), t) for t in s.body]))
 
     def _known(self, s: Let | Position | Load, loop: For, known: dict[int, _Known]) -> _Known | None:
-        """What a statement gives, where it is the same in every iteration of the outer loops."""
+        """The result of a statement, if it is invariant in the outer loops."""
         read = list(reads(s))
         mine = [known[reg.number] for reg in read if reg.number in known]
         along = [reg for reg in read if reg == loop.index]
@@ -176,7 +183,7 @@ class _Nest:
             if s.buffer.number in self._written:
                 return None
             by = s.at.coefficient(loop.index)
-            cost += COST_APART if varies and not (isinstance(by, int) and abs(by) == 1) else 0
+            cost += COST_STRIDED if varies and not (isinstance(by, int) and abs(by) == 1) else 0
         return _Known(s, varies, cost)
 
     def _column(self, s: For, wanted: Reg, known: dict[int, _Known]) -> Buffer:
@@ -196,7 +203,7 @@ class _Nest:
 
 
 def _needed(s: For, known: dict[int, _Known]) -> list[Reg]:
-    """The known numbers that are needed as numbers by what is not known, each once."""
+    """The invariant numbers that other statements read, without repetition."""
     found: dict[Reg, None] = {}
     for t in s.body:
         if _set_by(t) in known:
@@ -209,7 +216,7 @@ def _needed(s: For, known: dict[int, _Known]) -> list[Reg]:
 
 
 def _chain(wanted: Reg, known: dict[int, _Known]) -> Iterator[Statement]:
-    """The statements that make a number, in order."""
+    """The statements that compute a number, in order."""
     needed, open_ = set[int](), [wanted.number]
     while open_:
         number = open_.pop()
@@ -224,4 +231,4 @@ def _set_by(s: Statement) -> int:
 
 
 def _many(n: DimLike) -> bool:
-    return not isinstance(n, int) or n >= FEWEST
+    return not isinstance(n, int) or n >= PACK_MIN

@@ -1,10 +1,9 @@
-"""`reuse_memory`: what a loop makes of a dead array, element by element, takes the memory of that array.
+"""`reuse_memory`: an array that a loop computes element by element from a dying array reuses its memory.
 
-The law: a buffer takes over the memory of another one if no element of the old one is touched after the new one is
-written there. That is so where the last statement that touches the old one comes before the first one that touches the
-new one; or where both are one loop, no two of whose iterations meet in the shared memory, and whose body obeys the law.
-The arena shares memory in the first case; this pass is for the second one. So a normalisation writes rows of
-exponentials where their quotients go.
+The law: a buffer may reuse the memory of another one if no element of the old one is accessed after the new one is
+written there. This holds if the last statement that accesses the old one precedes the first that accesses the new one;
+or if both are the same loop, no two iterations access the same shared memory, and its body obeys the law. The arena
+handles the first case, this pass the second. A softmax, for instance, writes exponentials where their quotients go.
 """
 
 from __future__ import annotations
@@ -20,7 +19,14 @@ from tenferro_tensor.loop_ir import Buffer, For, LoopFunction, Statement, everyt
 
 
 def reuse_memory(function: LoopFunction) -> LoopFunction:
-    """The function with fewer temporaries."""
+    """Let buffers reuse the memory of dying ones.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function with fewer temporaries.
+    """
     known: Footprints = {}
     body, footprints = function.body, [footprint(s, known) for s in function.body]
     first: dict[int, int] = {}
@@ -36,7 +42,7 @@ def reuse_memory(function: LoopFunction) -> LoopFunction:
     for b in new:
         beginning.setdefault(first[b.number], []).append(b)
     taken: dict[int, Buffer] = {}
-    busy: set[tuple[int, int]] = set()  # in one loop memory changes hands once, for the law is about pairs
+    busy: set[tuple[int, int]] = set()  # a loop reuses memory once, because the law concerns pairs
     for x in function.temporaries:
         k = last.get(x.number, -1)
         for y in beginning.get(k, ()) if x.number not in moving else ():
@@ -54,14 +60,24 @@ def reuse_memory(function: LoopFunction) -> LoopFunction:
 
 
 def _end(y: Buffer, taken: dict[int, Buffer]) -> Buffer:
-    """The last buffer of a row of which each takes over from the one before."""
+    """The last buffer of a chain of reuses."""
     while y.number in taken:
         y = taken[y.number]
     return y
 
 
 def may_take_over(body: Sequence[Statement], x: int, y: int, known: Footprints) -> bool:
-    """Whether statements obey the law, for the numbers of the old buffer and of the new one."""
+    """Whether statements obey the law for an old and a new buffer.
+
+    Args:
+        body: the statements.
+        x: number of the old buffer.
+        y: number of the new buffer.
+        known: footprints.
+
+    Returns:
+        True if they do.
+    """
     extents = {s.index.number: s.extent for s in everything(body) if isinstance(s, For)}
     return _obeys(body, x, y, extents, known)
 

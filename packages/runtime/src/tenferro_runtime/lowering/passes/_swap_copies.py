@@ -1,7 +1,7 @@
-"""`swap_copies`: an array that a loop computes from itself lives in two buffers that trade places.
+"""`swap_copies`: double buffering of an array that a loop computes from itself.
 
-Written in place, ``u.at[1:-1].set(f(u))`` computes the window apart, and copies it to `u`. Written to another buffer,
-the window needs no copy: then only the elements beside it are copied, before the loop where no iteration changes them.
+In place, ``u.at[1:-1].set(f(u))`` computes the window separately and copies it to `u`. With a second buffer, the window
+needs no copy: only the elements outside it are copied, before the loop if no iteration changes them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,19 @@ from tenferro_tensor.loop_ir import (
 )
 from tenferro_tensor_core import DimLike
 
-FEWEST: Final = 4
-"""Iterations of a loop from which a second buffer pays for itself."""
+SWAP_MIN_ITERATIONS: Final = 4
+"""Smallest number of iterations for which a second buffer pays off."""
 
 
 def swap_copies(function: LoopFunction) -> LoopFunction:
-    """The function with fewer copies inside of loops."""
+    """Replace copies inside loops by swapped buffers.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function.
+    """
     work = _Swapping(function)
     body = work.block(function.body)
     if not work.made:
@@ -54,7 +61,7 @@ class _Swapping:
 
     Attributes:
         made: new buffers.
-        homes: temporaries in place of outputs, which do not trade places, by number of the output.
+        homes: temporaries in place of outputs, which cannot be swapped, by number of the output.
     """
 
     def __init__(self, function: LoopFunction) -> None:
@@ -74,7 +81,7 @@ class _Swapping:
         return self.made[-1]
 
     def block(self, statements: Sequence[Statement]) -> Block:
-        """The statements of a block; what a loop needs once comes before it."""
+        """Rewrite the statements of a block, with the preparation of a loop before it."""
         found: list[Statement] = []
         for s in statements:
             inner = blocks(s)
@@ -86,7 +93,7 @@ class _Swapping:
         return tuple(found)
 
     def loop(self, loop: For | While) -> tuple[list[Statement], For | While]:
-        """A loop with fewer copies, and what must be done before it."""
+        """A loop with fewer copies, and the statements to run before it."""
         before: list[Statement] = []
         for s in loop.body:
             copy = copy_nest(s)
@@ -133,13 +140,13 @@ class _Swapping:
         return makers[0] if len(makers) == 1 else None
 
     def _may_move(self, loop: For | While, home: Buffer, last: int) -> bool:
-        """Whether the array changes by the copy only, up to it, and trades places with no other one."""
+        """Whether only the copy changes the array before it, and the array is not swapped with another one."""
         swapped = [b for s in (loop, *everything(loop.body)) if isinstance(s, For | While) for p in s.swaps for b in p]
         before = [b for s in everything(loop.body[:last]) for b in changed(s)]
         return all(b.number != home.number for b in (*swapped, *before))
 
     def copy(self, source: Buffer, target: Buffer) -> Statement:
-        """All elements of a buffer to another one."""
+        """Copy all elements of a buffer to another one."""
         i, number = self.index(), Reg(self.index().number, source.dtype)
         n: DimLike = 1
         for extent in source.shape:
@@ -162,16 +169,16 @@ def _with_homes(body: Block, homes: dict[int, Buffer]) -> Block:
 
 
 def _many(s: For) -> bool:
-    return not isinstance(s.extent, int) or s.extent >= FEWEST
+    return not isinstance(s.extent, int) or s.extent >= SWAP_MIN_ITERATIONS
 
 
 def _registers(body: Block) -> int:
-    """The first number that no register has."""
+    """The first unused number of a register."""
     return 1 + max([reg.number for s in everything(body) for reg in all_registers(s)], default=-1)
 
 
 def _translated(found: tuple[tuple[For, ...], Store], copy: tuple[tuple[For, ...], Load, Store]) -> Affine | None:
-    """Where an element that is stored to the window belongs in the array."""
+    """The address in the array of an element that is stored to the window."""
     (loops, store), (others, load, to) = found, copy
     by = {load.at.coefficient(other.index): other for other in others}
     constant = load.at.constant
@@ -193,7 +200,7 @@ def _zero(n: DimLike) -> bool:
 
 
 def _redirected(s: Statement, old: Store, new: Store) -> Statement:
-    """A nest with another store in place of one."""
+    """A nest with one store redirected to another buffer."""
     if s is old:
         return new
     inner = blocks(s)

@@ -10,18 +10,18 @@ from typing import Final
 from tenferro_tensor.loop_ir import Affine, Buffer, For, Load, Order, Reg, Statement, Store
 from tenferro_tensor_core import DimLike
 
-WIDEST: Final = 4
-"""Elements beside a window along an axis, up to which it counts as nearly the whole array."""
+MAX_BORDER: Final = 4
+"""Largest number of elements outside a window along an axis for it to count as nearly the whole array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Part of a row-major array.
+    """A part of a row-major array.
 
     Attributes:
-        shape: of the array.
-        starts: the first index along each axis.
-        extents: of the window.
+        shape: shape of the array.
+        starts: first index along each axis.
+        extents: extents of the window.
     """
 
     shape: tuple[DimLike, ...]
@@ -44,7 +44,7 @@ def stores_to(s: Statement, buffer: Buffer, loops: Sequence[For] = ()) -> tuple[
 
 
 def copy_nest(s: Statement) -> tuple[tuple[For, ...], Load, Store] | None:
-    """The loops of a nest that only copies elements, and what it reads and writes."""
+    """The loops of a nest that only copies elements, with its load and its store."""
     loops = []
     while isinstance(s, For) and s.order is Order.ANY:
         loops.append(s)
@@ -59,7 +59,7 @@ def copy_nest(s: Statement) -> tuple[tuple[For, ...], Load, Store] | None:
 
 
 def strides_of(shape: Sequence[DimLike]) -> list[DimLike]:
-    """Distances along the axes of a row-major array."""
+    """Strides of a row-major array."""
     found: list[DimLike] = []
     step: DimLike = 1
     for n in reversed(shape):
@@ -80,7 +80,7 @@ def window_of(buffer: Buffer, loops: Sequence[For], at: Affine) -> Window | None
         return None
     extents = [by[step] for step in strides]
     margins = [n - e for n, e in zip(shape, extents, strict=True)]
-    whole = [m for m in margins if isinstance(m, int) and 0 <= m <= WIDEST]
+    whole = [m for m in margins if isinstance(m, int) and 0 <= m <= MAX_BORDER]
     if len(whole) < len(margins) or any(isinstance(n, int) and n < 4 * m for n, m in zip(shape, whole, strict=True)):
         return None
     for starts in product(*[range(m + 1) for m in whole]):
@@ -93,7 +93,7 @@ def window_of(buffer: Buffer, loops: Sequence[For], at: Affine) -> Window | None
 
 
 def copied_borders(source: Buffer, target: Buffer, window: Window, index: Callable[[], Reg]) -> list[Statement]:
-    """Nests that copy all of an array but a window."""
+    """Nests that copy an array except for a window."""
     found: list[Statement] = []
     strides, start = strides_of(window.shape), Affine()
     for k, (n, w, e) in enumerate(zip(window.shape, window.starts, window.extents, strict=True)):
@@ -109,7 +109,7 @@ def _slab(
     source: Buffer, target: Buffer, window: Window, strides: Sequence[DimLike],
     slab: tuple[int, Affine, DimLike], index: Callable[[], Reg],
 ) -> Statement:  # fmt: skip
-    """A run of neighbouring elements, for each index of the window along the axes before it."""
+    """Copy a contiguous run of elements, for each index of the window along the preceding axes."""
     axes, at, count = slab
     loops: list[tuple[Reg, DimLike]] = []
     for k in range(axes):
