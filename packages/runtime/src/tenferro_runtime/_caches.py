@@ -38,6 +38,12 @@ class BoundedCache(Generic[K, V]):
     """
 
     __slots__ = ("__weakref__", "_lock", "bound", "evictions", "hits", "misses", "owner", "recency", "table")
+    bound: int
+    evictions: int
+    hits: int
+    misses: int
+    owner: str
+    recency: bool
 
     def __init__(self, owner: str, bound: int, *, recency: bool = True) -> None:
         if bound < 1:

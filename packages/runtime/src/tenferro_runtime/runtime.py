@@ -69,6 +69,15 @@ class Runtime:
     True
     """
 
+    passes: tuple[Pass, ...]
+    check: bool
+    deterministic: bool
+    fusion: bool
+    programs_per_function: int
+    kinds_per_function: int
+    strict_sizes: bool
+    unroll: bool | int | None
+
     def __init__(
         self,
         *,

@@ -18,7 +18,7 @@ from tenferro_tensor_core import isdtype
 _abstract: Final[Any] = import_module("einops._backends").AbstractBackend
 
 
-class EinopsBackend(_abstract):  # type: ignore[misc]  # einops is not at hand for type checkers
+class _EinopsBackend(_abstract):  # type: ignore[misc]  # einops is not at hand for type checkers
     """The array functions under einops' names."""
 
     framework_name = "tenferro_runtime"

@@ -30,6 +30,7 @@ class Shared:
     """
 
     __slots__ = ("value",)
+    value: Any
 
     def __init__(self, value: Any) -> None:
         self.value = value

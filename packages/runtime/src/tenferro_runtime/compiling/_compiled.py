@@ -28,7 +28,7 @@ from tenferro_runtime.ir._sizes import open_sizes
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.running._donation import Donation
 from tenferro_runtime.running._execute import HOST_ARRAYS
-from tenferro_runtime.runtime import current_runtime
+from tenferro_runtime.runtime import Runtime, current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, map_tree, unflatten
 from tenferro_runtime.trees._tree_code import reader
@@ -101,6 +101,17 @@ class _Hits(BoundedCache[Any, ProgramEntry]):
 
 class Compiled:
     """The state of one compiled function; users hold its entry point."""
+
+    options: tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...], bool | None, Any, bool | int | None]
+    scope: AbstractContextManager[Any]
+    f: Callable[..., Any]
+    runtime: Runtime
+    placement: Any
+    signature: Signature
+    retraces: Retraces
+    lock: Any
+    entry: Entrance
+    hits: _Hits
 
     def __init__(
         self,

@@ -207,6 +207,8 @@ class Entrance(ProgramsBase):
     __slots__ = ("__dict__", "__weakref__", "_bind", "_slow")
     __wrapped__: Callable[..., Any]
     __qualname__: str
+    arity: int
+    bound: int
 
     def __init__(
         self, f: Callable[..., Any], signature: Signature, slow: Callable[[tuple[Any, ...]], Any], bound: int

@@ -17,7 +17,7 @@ from tenferro_runtime.running._donation import Donation, giving
 from tenferro_runtime.running._executables import compiler_of
 from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, preparing
 from tenferro_runtime.running._ready import Ready
-from tenferro_runtime.trees._tree import unflatten
+from tenferro_runtime.trees._tree import TreeDef, unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
 from tenferro_tensor.calls import ProgramEntry
@@ -68,6 +68,14 @@ class Form:
 
     __slots__ = ("_arrays", "_finish", "_fit", "_ready", "_specs", "asked", "bare", "donation", "fixed", "kept",
                  "outer", "program", "tree")  # fmt: skip
+    asked: tuple[Guard, ...]
+    bare: bool
+    donation: Donation | None
+    fixed: dict[int, Any]
+    kept: tuple[Any, ...]
+    outer: tuple[int, ...]
+    program: Program
+    tree: TreeDef
 
     def __init__(
         self,

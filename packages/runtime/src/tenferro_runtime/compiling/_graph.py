@@ -18,6 +18,7 @@ class GraphExecutor:
     """
 
     __slots__ = ("program",)
+    program: Program
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -51,6 +52,7 @@ class GraphCompiler:
     """
 
     __slots__ = ("runtime",)
+    runtime: Runtime
 
     def __init__(self, runtime: Runtime | None = None) -> None:
         self.runtime = current_runtime() if runtime is None else runtime

@@ -49,6 +49,9 @@ class Retraces:
         reasons: reason of each trace, latest last, with the line of the call.
     """
 
+    title: str
+    count: int
+
     def __init__(self, title: str) -> None:
         self.title, self.count = title, 0
         self.reasons: deque[str] = deque(maxlen=MAX_REASONS)

@@ -6,7 +6,7 @@ With indexing, each iteration of a loop would have a cotangent of the array's fu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime._rules import General
 from tenferro_tensor import REGISTRY, Primitive, Spec, Tensor
@@ -20,7 +20,7 @@ def _rows(x: Spec) -> tuple[Spec, ...]:
 
 
 _rows.__name__ = "rows"
-rows = Primitive(_rows)
+rows: Final[Primitive] = Primitive(_rows)
 
 
 def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., tuple[Any, ...]]:

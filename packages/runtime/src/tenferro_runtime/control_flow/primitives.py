@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -156,10 +156,10 @@ def _named(infer: Any, name: str, family: str | None = None) -> Primitive:
     return ProgramHolding(infer, family=family)
 
 
-cond = _named(_infer_cond, "cond")
-while_loop = _named(_infer_while, "while_loop")
-scan = _named(_infer_scan, "scan")
-budgeted = _named(_infer_budgeted, "budgeted", "tenferro-runtime.budgeted.v1")
+cond: Final[Primitive] = _named(_infer_cond, "cond")
+while_loop: Final[Primitive] = _named(_infer_while, "while_loop")
+scan: Final[Primitive] = _named(_infer_scan, "scan")
+budgeted: Final[Primitive] = _named(_infer_budgeted, "budgeted", "tenferro-runtime.budgeted.v1")
 
 
 def _infer_uninitialized(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place) -> Spec:
@@ -168,7 +168,7 @@ def _infer_uninitialized(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], pl
 
 
 _infer_uninitialized.__name__ = "uninitialized"
-uninitialized = Primitive(_infer_uninitialized, family="tenferro-runtime.uninitialized.v1")
+uninitialized: Final[Primitive] = Primitive(_infer_uninitialized, family="tenferro-runtime.uninitialized.v1")
 
 
 def _make_empty(

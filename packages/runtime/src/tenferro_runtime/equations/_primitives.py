@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime.extension import REGISTRY, Primitive, Program, ProgramError
 from tenferro_runtime.ir import applied
@@ -140,5 +140,5 @@ def _named(infer: Any, name: str) -> Primitive:
     return found
 
 
-linear_solve = _named(_infer_linear, "custom_linear_solve")
-root = _named(_infer_root, "custom_root")
+linear_solve: Final[Primitive] = _named(_infer_linear, "custom_linear_solve")
+root: Final[Primitive] = _named(_infer_root, "custom_root")

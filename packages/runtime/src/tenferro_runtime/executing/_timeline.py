@@ -35,6 +35,7 @@ class TimelineSignal:
     """
 
     __slots__ = ("_heap", "_lock", "error", "value")
+    value: int
 
     def __init__(self) -> None:
         self.value = 0

@@ -21,6 +21,8 @@ class LibraryFunction:
         description: names, dtypes and shapes.
     """
 
+    description: Described
+
     def __init__(self, description: Described, run: Callable[..., int], extents: Callable[..., None]) -> None:
         self.description, self._run, self._extents = description, run, extents
 

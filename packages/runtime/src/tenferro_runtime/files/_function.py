@@ -26,6 +26,9 @@ class SavedFunction:
     """
 
     __slots__ = ("_arguments", "_fixed", "_result", "name", "parameters", "program")
+    name: str
+    parameters: tuple[str, ...] | None
+    program: Program
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_runtime.fusion._region import ORDERED, region_of
@@ -75,4 +75,4 @@ def _fused(*xs: Spec, program: Program) -> Spec | tuple[Spec, ...]:
 
 
 _fused.__name__ = "fused"
-fused = _Fused(_fused)
+fused: Final[Primitive] = _Fused(_fused)

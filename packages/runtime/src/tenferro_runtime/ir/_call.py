@@ -181,7 +181,7 @@ def _call(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple
 
 
 _call.__name__ = "call"
-call = ProgramPrimitive(_call)
+call: Final[ProgramPrimitive] = ProgramPrimitive(_call)
 
 
 def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:

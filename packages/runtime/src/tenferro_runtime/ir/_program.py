@@ -102,6 +102,13 @@ class Program(Structured, Tooled):
         "specs",
     )  # fmt: skip
     equations: tuple[Equation, ...]
+    constants: Mapping[int, Tensor]
+    examples: Mapping[str, int]
+    guards: tuple[Guard, ...]
+    input_ids: tuple[int, ...]
+    names: Mapping[int, str]
+    output_ids: tuple[int, ...]
+    specs: Mapping[int, Spec]
 
     def __init__(
         self,

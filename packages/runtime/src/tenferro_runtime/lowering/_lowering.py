@@ -62,6 +62,10 @@ class Body:
         own: numbers of outside buffers that may be written to.
     """
 
+    program: Program
+    first: int
+    own: frozenset[int]
+
     def __init__(self, program: Program, inputs: Sequence[Lowered], first: int, own: frozenset[int]) -> None:
         self.program, self.first, self.own = program, first, own
         self.values: dict[int, Lowered] = dict(zip(program.input_ids, inputs, strict=True))
@@ -89,6 +93,10 @@ class Lowering:
         examples: example sizes.
         exact: whether results must have the bits of single steps.
     """
+
+    kind: str
+    on_host: bool
+    w: LoopWriter
 
     def __init__(self, fallback: Rule, kind: str = "cpu") -> None:
         self.kind, self.on_host = kind, kind == "cpu"
@@ -166,6 +174,12 @@ class Step:
         w: the writer of statements.
         outs: specs of the results.
     """
+
+    lowering: Lowering
+    body: Body
+    eq: Equation
+    w: LoopWriter
+    params: Mapping[str, Any]
 
     def __init__(self, lowering: Lowering, body: Body, eq: Equation) -> None:
         self.lowering, self.body, self.eq, self.w = lowering, body, eq, lowering.w

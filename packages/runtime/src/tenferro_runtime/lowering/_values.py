@@ -57,6 +57,10 @@ class Lowered(ABC):
 class Numbers(Lowered):
     """A small array in registers."""
 
+    shape: tuple[DimLike, ...]
+    dtype: Any
+    elements: tuple[Value, ...]
+
     def __init__(self, shape: Sequence[DimLike], dtype: np.dtype[Any], elements: Sequence[Value]) -> None:
         self.shape, self.dtype, self.elements = tuple(shape), dtype, tuple(elements)
 
@@ -103,6 +107,13 @@ class Stored(Lowered):
         offset: offset of the first element.
         strides: strides in elements.
     """
+
+    buffer: Buffer
+    shape: tuple[DimLike, ...]
+    dtype: Any
+    offset: Affine
+    strides: tuple[DimLike, ...]
+    reads: frozenset[int]
 
     def __init__(self, buffer: Buffer, shape: Sequence[DimLike], offset: Affine, strides: Sequence[DimLike]) -> None:
         self.buffer, self.shape, self.dtype = buffer, tuple(shape), buffer.dtype
@@ -170,6 +181,11 @@ class Formula(Lowered):
     Attributes:
         source: the user's line to attribute them to.
     """
+
+    shape: tuple[DimLike, ...]
+    dtype: Any
+    reads: frozenset[int]
+    cost: int
 
     def __init__(
         self,

@@ -64,6 +64,10 @@ class LoopWriter:
         sources: the user's lines by number of the register that was written for them.
     """
 
+    statements: list[Statement]
+    function: list[Statement]
+    next_buffer: int
+
     def __init__(self) -> None:
         self.statements = self.function = list[Statement]()
         self._entered = 0

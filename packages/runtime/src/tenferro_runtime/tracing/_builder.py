@@ -87,6 +87,10 @@ class Builder:
         "_size_values", "_specs", "_weak", "blame", "captured", "closed", "device", "intervals", "level",
         "linear_forms", "source", "written_out",
     )  # fmt: skip
+    closed: bool
+    device: ComputeDevice | None
+    level: int
+    written_out: bool
 
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
