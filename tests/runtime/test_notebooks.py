@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import subprocess
 import sys
@@ -71,6 +72,15 @@ def test_cards_say_what_the_text_says() -> None:
         report = SHOWN[name]()
         shown = alone(report._repr_html_()).text
         assert all(word in shown for word in str(report).split())
+
+
+def test_rich_draws_the_same_tables() -> None:
+    console = pytest.importorskip("rich.console").Console(width=200, record=True, file=io.StringIO())
+    for name in ("explanation", "profile", "transfers", "dispatch"):
+        report = SHOWN[name]()
+        console.print(report)
+        shown = console.export_text()
+        assert report._heading() in shown and all(word in shown for word in str(report).split())
 
 
 def test_long_reports_are_cut() -> None:

@@ -116,6 +116,9 @@ class Comparison(Tabular):
         ]
         return TextTable(("", old.title, new.title), rows, frozenset({1, 2}), "\n".join(self._list()))
 
+    def _heading(self) -> str:
+        return self.sentence
+
     def _list(self) -> list[str]:
         lines = [f"{self.new.title} {d.text}" for d in self.costs]
         return [*lines, *[f"{self.old.title} {d.text}" for d in self.savings]]

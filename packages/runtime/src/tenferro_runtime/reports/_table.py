@@ -47,6 +47,16 @@ class TextTable:
         head = (*self.head, "") if shares else self.head
         return markup.joined([markup.table(head, rows, self.right), markup.preformatted(self.foot)])
 
+    def rich(self, title: str) -> Any:
+        """The same as a table of rich."""
+        text, tables, group = library("rich.text").Text, library("rich.table"), library("rich.console").Group
+        table = tables.Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for i, name in enumerate(self.head):
+            table.add_column(name, justify="right" if i in self.right else "left", no_wrap=i in self.right)
+        for row in self.rows:
+            table.add_row(*[text(cell) for cell in row])
+        return group(table, text(self.foot))
+
 
 class Tabular:
     """A report that is a table: it prints as text, and shows the same rows in a notebook."""
@@ -67,6 +77,10 @@ class Tabular:
         markup = library("tenferro_tensor.markup")
         html: str = markup.card(markup.element("b", self._heading()), self._table().html())
         return html
+
+    def __rich__(self) -> Any:
+        """The report as rich draws it, which calls this."""
+        return self._table().rich(self._heading())
 
 
 def text_card(head: str, text: str) -> str:
