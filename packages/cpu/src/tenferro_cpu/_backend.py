@@ -33,21 +33,41 @@ from tenferro_tensor_core.forks import importing
 _VIEWS = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.stop_gradient}
 )
-"""Primitives whose large results are views: there is nothing to allocate."""
+"""Primitives whose large results are views, which need no allocation."""
 
 _UPDATES = frozenset({catalog.scatter, catalog.dynamic_update_slice, catalog.update_slice})
 
 _ROUNDED_ONCE = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.neg, catalog.sqrt})
-"""Primitives of which there is one answer, however the loops of NumPy go over operands that they write to."""
+"""Primitives whose result does not depend on NumPy's choice of loop, so operands may be overwritten."""
 
 
 class CpuBackend(Backend):
-    """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread, the others are pools."""
+    """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread, the other devices are pools.
+
+    The methods implement `tenferro_tensor.Backend`.
+
+    Methods take:
+        array: NumPy array.
+        raw: raw value, a NumPy array or scalar.
+        device: compute device of this backend.
+        name: name of a library or of a routine.
+        symbol: symbol of a routine.
+        op, ins, outs: the op, and the specs of its operands and results.
+        operands, result: dtypes of operands and of the result.
+        region, fallback, later: region to fuse, its generic path, and the background queue.
+        function, bare: the loop function, and whether to return a single output without a tuple.
+        entries, level: programs by name, and a vector level.
+        ir: the contraction, or graph of contractions.
+        run, largest: the callable, and the bytes of the largest value.
+
+    Methods return:
+        As specified by `tenferro_tensor.Backend`.
+    """
 
     name = "cpu"
 
     def devices(self) -> tuple[ComputeDevice, ...]:
-        """The calling thread, and the pools that are open."""
+        """The calling thread, and the open pools."""
         return pool_devices()
 
     def info(self) -> dict[str, Any]:
@@ -55,39 +75,39 @@ class CpuBackend(Backend):
         return info()
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
-        """The array itself: it is in main memory already."""
+        """Return the array itself, which is already in main memory."""
         return array
 
     def download(self, raw: Any) -> np.ndarray[Any, Any]:
-        """The array itself, a NumPy scalar as an array without axes."""
+        """Return the array itself; a NumPy scalar becomes a 0-d array."""
         return np.asarray(raw)
 
     def synchronize(self) -> None:
-        """Wait until the pools have carried out what was posted to them; kernels return when they are done."""
+        """Wait until the pools have run everything posted to them; kernels return when they are done."""
         for pool in open_pools():
             pool.synchronize()
 
     def library(self, name: str) -> Any:
-        """As the contract says: NumPy and SciPy themselves."""
+        """See `Backend.library`: NumPy and SciPy themselves."""
         return library(name)
 
     def routine(self, name: str) -> Callable[..., Any] | None:
-        """As the contract says: those of the C extension."""
+        """See `Backend.routine`: routines of the C extension."""
         found: Callable[..., Any] | None = None if compiled is None else compiled.SMALL.get(name)
         return found
 
     def routine_address(self, symbol: str) -> int | None:
-        """As the contract says: those of the C extension."""
+        """See `Backend.routine_address`: routines of the C extension."""
         found: int | None = None if compiled is None else compiled.ADDRESSES.get(symbol)
         return found
 
     def require(self, device: ComputeDevice) -> None:
-        """As the contract says; a pool that is not there can be opened."""
+        """See `Backend.require`; the error for a missing pool says how to open one."""
         if device is not CALLER:
             opened(device)
 
     def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
-        """As the contract says: `cpu:0` carries it out now, pools carry out one after the other what is posted."""
+        """See `Backend.submit`: `cpu:0` runs it now, pools run what is posted in order."""
         if device is CALLER:
             run()
         else:
@@ -96,8 +116,11 @@ class CpuBackend(Backend):
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """As the contract says; kernels that call BLAS or LAPACK get as many threads as the operands pay for, and large
-        results come from the memory pool. Those of pools run in the pool's thread, and with its memory."""
+        """See `Backend.kernel`.
+
+        Kernels that call BLAS or LAPACK run with as many threads as the operands pay for, and large results come from
+        the memory pool. Kernels of pools run in the pool's thread, and with its memory.
+        """
         run = super().kernel(op, ins, outs, device)
         if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
             run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
@@ -107,24 +130,24 @@ class CpuBackend(Backend):
         return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """As the contract says: element-wise ops."""
+        """See `Backend.fuses`: element-wise ops."""
         return regions.fuses(op, operands, result)
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """As the contract says, for programs that cannot be one function."""
+        """See `Backend.fused`: for programs that cannot be one function."""
         return regions.NativeRegion(region, fallback, later, self.whole)
 
     def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """As the contract says, in memory of the pool."""
+        """See `Backend.copied`: in memory of the pool."""
         copy: np.ndarray[Any, Any] = _pool.pooled_replay(super().copied)(array)
         return copy
 
     def compiles_wholes(self) -> bool:
-        """As the contract says."""
+        """See `Backend.compiles_wholes`."""
         return _jit.compiles_programs()
 
     def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
-        """As the contract says: one function of machine code, kept on disk."""
+        """See `Backend.whole`: one function of machine code, cached on disk."""
         with importing():
             from tenferro_cpu.native.whole import native
         return native(function, lambda op, ins, outs: kernel_of(self, op, ins, outs, CALLER), bare=bare)
@@ -132,7 +155,7 @@ class CpuBackend(Backend):
     def object_code(
         self, entries: Mapping[str, tuple[LoopFunction, str, tuple[str, ...]]], level: str | None
     ) -> ObjectCode:
-        """As the contract says."""
+        """See `Backend.object_code`."""
         why = _jit.unavailable()
         if why is not None:
             raise BackendUnavailableError(f"object code of programs cannot be made here: {why}", reason=why)
@@ -141,24 +164,24 @@ class CpuBackend(Backend):
         return object_code(entries, level)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
-        """As the contract says: the native engine, for real and complex numbers."""
+        """See `Backend.contraction`: the native engine, for real and complex numbers."""
         return engine_contraction(ir)
 
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
-        """As the contract says: NumPy's functions do; machine code hands on what it would have to read again."""
+        """See `Backend.writes_into`: NumPy's functions do; machine code keeps values in registers instead."""
         if op.primitive in _UPDATES:
             return True
         real = result.kind == "f" and all(d.kind == "f" for d in operands)
         return real and op.primitive in _ROUNDED_ONCE and not available()
 
     def compiled(self) -> int:
-        """As the contract says; kernels of the eager path and of fused regions alike."""
+        """See `Backend.compiled`; counts kernels of eager calls and of fused regions alike."""
         return _jit.loaded()
 
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> OpenKernel | None:
-        """As the contract says; a kernel that calls BLAS or LAPACK is told how many threads it gets."""
+        """See `Backend.open_kernel`; a kernel that calls BLAS or LAPACK takes its number of threads as a size."""
         found = super().open_kernel(op, ins, outs, device)
         if found is not None and device is not CALLER and op.primitive not in _VIEWS:
             found = found._replace(run=_handed_over(device, found.run))
@@ -168,14 +191,14 @@ class CpuBackend(Backend):
         return found._replace(run=_threads.bounded_open(found.run), sizes=(*found.sizes, threads))
 
     def replayed(self, run: Callable[..., Any], largest: int, device: ComputeDevice) -> Callable[..., Any]:
-        """The program, with large values taken from the memory pool; that of a pool runs there as a whole."""
+        """The program with large values allocated from the memory pool; a pool runs the program as a whole."""
         if device is not CALLER:
             return _handed_over(device, run)
         return _pool.pooled_replay(run) if largest >= _pool.POOLED else run
 
 
 def _handed_over(device: ComputeDevice, run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run` in the pool of a device, whichever is open at the time of the call."""
+    """Run in the pool of a device, whichever is open at the time of the call."""
 
     def run_in_pool(*raws: Any) -> Any:
         return run(*raws) if inside() else opened(device).call(run, *raws)
@@ -184,7 +207,10 @@ def _handed_over(device: ComputeDevice, run: Callable[..., Any]) -> Callable[...
 
 
 def make_backend() -> CpuBackend:
-    """The CPU backend, its kernels registered; the entry point that `get_backend` calls.
+    """Create the CPU backend with its kernels registered; the entry point that `get_backend` calls.
+
+    Returns:
+        The backend.
 
     >>> from tenferro_tensor import get_backend
     >>> get_backend("cpu").devices()

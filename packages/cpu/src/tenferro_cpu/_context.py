@@ -17,16 +17,15 @@ from tenferro_tensor_core import ArgumentError, PlacementError
 
 
 class CpuContext:
-    """Execution on a CPU device with so many threads, for ``with compute_context(...)``.
+    """Execution on a CPU device with a limited number of threads, for ``with compute_context(...)``.
 
-    All is checked when the context is made; the thread of a pool is made when work first comes.
+    All arguments are checked when the context is created; the thread of a pool starts with its first work.
 
     Args:
         device: a CPU device, its number or its pool; by default ``cpu:0``, the calling thread.
-        threads: threads that one piece of work may use, of the calling thread or of the pool; by default no limit but
-            theirs.
-        allocator: where large results come from, as `MemoryPool` or `NumpyMemory`; by default `memory_pool`. Pools have
-            one of their own, see `CpuPool`.
+        threads: maximum number of threads per operation; by default the limit of the calling thread or of the pool.
+        allocator: source of large results, a `MemoryPool` or `NumpyMemory`; by default `memory_pool`. Pools have their
+            own allocator, see `CpuPool`.
 
     Attributes:
         device: the device that work runs on.
@@ -34,7 +33,7 @@ class CpuContext:
         allocator: the allocator, or None for the default one.
 
     Raises:
-        PlacementError: the device is not one of this backend, or no pool of that number is open.
+        PlacementError: the device does not belong to this backend, or no pool with that number is open.
         ArgumentError: `threads` is not a positive integer, or an allocator is given for a pool.
 
     >>> CpuContext(threads=1)
@@ -74,10 +73,16 @@ class CpuContext:
 
     @classmethod
     def for_device(cls, index: int = 0) -> CpuContext:
-        """The context without a limit of ``cpu:<index>``, always the same one.
+        """The unlimited context of ``cpu:<index>``, the same object for every call.
+
+        Args:
+            index: number of the device.
+
+        Returns:
+            The context.
 
         Raises:
-            PlacementError: no pool of that number is open now.
+            PlacementError: no pool with that number is open.
 
         >>> CpuContext.for_device(0) is CpuContext.for_device(0)
         True
@@ -87,7 +92,7 @@ class CpuContext:
         return _kept(index)
 
     def activate(self) -> AbstractContextManager[Any]:
-        """What `compute_context` enters: the limit of the threads, and the allocator."""
+        """Enter the context: sets the thread limit and the allocator."""
         return self._activated()
 
     @contextmanager

@@ -13,16 +13,16 @@ from tenferro_cpu.pools import open_pools
 
 
 def info() -> dict[str, Any]:
-    """What computes here.
+    """Describe the CPU backend of this process.
 
     Returns:
-        Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; ``team``, the numbers of
-        the thread team, or None without machine code; versions of ``numpy`` and ``scipy``; ``blas``, the BLAS that
-        NumPy was built with; ``products``, the BLAS that matrix products go to, why, and every BLAS of the process;
-        ``extension``, whether the C extension is here, else why not; ``level``, the vector level that its code
-        uses, or None without it; ``native``, whether machine code is compiled here, else the reason why not; ``cache``,
-        the folder that keeps it on disk, or None (a line in the log ``tenferro`` says why); ``memory``, the statistics
-        of the memory pool, or None without one; ``pools``, the CPU pools that are open, by device.
+        ``cores``: usable cores. ``threads``: limit of the innermost ``with threads(n)``, or None. ``team``: counters of
+        the thread team, or None without machine code. ``numpy``, ``scipy``: versions. ``blas``: the BLAS that NumPy was
+        built with. ``products``: the BLAS for matrix products, the reason, and every loaded BLAS. ``extension``:
+        whether the C extension is available, or the reason. ``level``: the vector level of its code, or None.
+        ``native``: whether machine code can be compiled, or the reason. ``cache``: the folder that caches it, or None
+        (the log ``tenferro`` gives the reason). ``memory``: statistics of the memory pool, or None. ``pools``: open CPU
+        pools by device.
 
     >>> sorted(info())
     ['blas', 'cache', 'cores', 'extension', 'level', 'memory', 'native', 'numpy', 'pools', 'products', 'scipy',

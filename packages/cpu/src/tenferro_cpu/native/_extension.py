@@ -1,4 +1,4 @@
-"""The C extension of this distribution; None in a pure wheel, where NumPy's kernels serve."""
+"""The C extension of this distribution; None in a pure wheel, where NumPy's kernels run instead."""
 
 __all__ = ["compiled"]
 

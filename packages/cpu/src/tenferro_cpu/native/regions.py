@@ -1,4 +1,4 @@
-"""Fused regions: element-wise steps of programs that cannot be one function, as a `LoopFunction` of their own."""
+"""Fused regions: element-wise steps of programs that cannot be one function, as a separate `LoopFunction`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenferro_tensor_core import Dim, DimLike, UnsupportedError, dim, is_inexact
 
 
 class Native(Protocol):
-    """Compiles a function, as the contract of backends says."""
+    """Compiles a function, as specified by `Backend.whole`."""
 
     def __call__(self, function: LoopFunction, *, bare: bool) -> NativeProgram | None: ...
 
@@ -28,7 +28,7 @@ Thin = tuple[tuple[bool, ...], ...]
 
 
 def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-    """Whether an op may be part of a region; the processor is not asked."""
+    """Whether an op may be part of a region, independently of the processor."""
     if not compiles_programs() or not op.primitive.elementwise:
         return False
     dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
@@ -38,12 +38,12 @@ def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtyp
 
 
 class NativeRegion:
-    """A region for arrays of any extents, compiled in the background for each way in which these broadcast.
+    """A region for arrays of any extents, compiled in the background for each broadcasting pattern.
 
     Args:
         region: what to compute.
         fallback: computes the same op by op.
-        later: has something done in the background.
+        later: the background queue.
         native: compiles a function.
     """
 
@@ -82,7 +82,7 @@ class NativeRegion:
 
 
 def loops_of(region: Region, thin: Thin) -> LoopFunction:
-    """The region as a nest with one loop for each axis of its space, whose extents are the sizes of the function."""
+    """The region as a loop nest over its space, whose extents are the sizes of the function."""
     kernel, names = region.kernel, tuple([f"d{axis}" for axis in range(region.rank)])
     sizes: list[DimLike] = [dim(name) for name in names]
     index = [Reg(axis, INDEX) for axis in range(region.rank)]
@@ -113,7 +113,7 @@ def loops_of(region: Region, thin: Thin) -> LoopFunction:
 
 
 def _place(index: list[Reg], shape: list[DimLike]) -> Affine:
-    """The place of an element of a row-major array; along axes of extent 1 there is one."""
+    """Index of an element of a row-major array; axes of extent 1 are repeated."""
     at, step = Affine(), 1
     for reg, extent in reversed(list(zip(index, shape, strict=True))):
         if isinstance(extent, Dim):

@@ -1,4 +1,4 @@
-"""CPU devices ``cpu:1``, ``cpu:2``, ...: each a thread with cores and an allocator of its own."""
+"""CPU devices ``cpu:1``, ``cpu:2``, ...: each a thread with its own cores and allocator."""
 
 from tenferro_cpu.pools._opened import opened
 from tenferro_cpu.pools._pool import CpuPool, open_pools

@@ -1,4 +1,4 @@
-"""Cores that a thread is pinned to; Linux only."""
+"""CPU affinity of threads; Linux only."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PINS: Final = hasattr(os, "sched_setaffinity")
 
 
 def checked(cpus: Iterable[int]) -> frozenset[int]:
-    """Cores that the user asks for.
+    """Validate the cores that the user requests.
 
     Raises:
-        ArgumentError: they are no numbers, there are none, or the process may not run on them.
-        UnsupportedError: the system pins no threads, or does not let this process do so.
+        ArgumentError: they are not numbers, there are none, or the process may not run on them.
+        UnsupportedError: the system cannot pin threads, or does not allow it to this process.
     """
     try:
         wanted = frozenset(cpus)
@@ -48,10 +48,10 @@ def checked(cpus: Iterable[int]) -> frozenset[int]:
 
 
 def usual(index: int, threads: int) -> frozenset[int] | None:
-    """The core of pool `index` where the user names none: one after the other; None: unpinned.
+    """The default core of pool `index`, one after the other; None leaves the pool unpinned.
 
-    A pool whose work uses several threads is left to the system: workers of the team, which serve all devices, are
-    pinned as the thread that first needs them is.
+    A pool whose work uses several threads is left to the system: workers of the team, which serve all devices, inherit
+    the affinity of the thread that first needs them.
 
     >>> usual(1, 1) is None or len(usual(1, 1))
     1
@@ -63,9 +63,9 @@ def usual(index: int, threads: int) -> frozenset[int] | None:
 
 
 def pin(cpus: frozenset[int] | None) -> None:
-    """Pin the calling thread; threads that it starts later are pinned alike.
+    """Pin the calling thread; threads that it starts later inherit its affinity.
 
-    Where the cores have gone meanwhile it stays where it is: that costs time and changes no result.
+    If the cores have become unavailable the thread stays unpinned, which costs time and changes no result.
     """
     if cpus is not None:
         with suppress(OSError):
@@ -73,7 +73,7 @@ def pin(cpus: frozenset[int] | None) -> None:
 
 
 def _may_pin() -> bool:
-    """Whether threads of this process can be pinned; sandboxes may refuse."""
+    """Whether threads of this process can be pinned; sandboxes may forbid it."""
     if not PINS:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The pools that are open, by index; none survives a fork."""
+"""The open pools, by index; none survives a fork."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CALLER: Final = ComputeDevice("cpu:0")
 
 
 class Pool(Protocol):
-    """What the table needs of a `CpuPool`."""
+    """The interface of a `CpuPool` for the table."""
 
     device: ComputeDevice
 
@@ -30,23 +30,23 @@ class Pool(Protocol):
         """``run(*raws)`` in the thread of the pool."""
 
     def synchronize(self) -> None:
-        """Wait for what was posted."""
+        """Wait for everything posted so far."""
 
     def close(self) -> None:
         """End the thread."""
 
     def lose(self) -> None:
-        """Learn that the thread is not there."""
+        """Mark the thread as missing."""
 
 
 _pools: dict[int, Pool] = {}
 _lost: dict[int, str] = {}
-"""Pools that are not open any more, and why."""
+"""Closed pools, and the reason."""
 _lock = new_lock()
 
 
 def register(pool: Pool, index: int | None) -> None:
-    """Take a pool in and tell it its number: the one that it wants, or the lowest that is free.
+    """Register a pool and assign its number: the requested one, or the lowest free one.
 
     Raises:
         PlacementError: the index is taken.
@@ -65,7 +65,7 @@ def register(pool: Pool, index: int | None) -> None:
 
 
 def forget(index: int, why: str) -> None:
-    """A pool is not open any more."""
+    """Remove a pool that is no longer open."""
     with _lock:
         _pools.pop(index, None)
         _lost[index] = why
@@ -74,8 +74,14 @@ def forget(index: int, why: str) -> None:
 def opened(device: ComputeDevice) -> Pool:
     """The pool of a device other than ``cpu:0``.
 
+    Args:
+        device: the device.
+
+    Returns:
+        The pool.
+
     Raises:
-        PlacementError: there is none; the text says what became of it.
+        PlacementError: there is none; the text says why.
     """
     pool = _pools.get(device.index)
     if pool is None:
@@ -90,7 +96,7 @@ def opened(device: ComputeDevice) -> Pool:
 
 
 def pools() -> tuple[Pool, ...]:
-    """The pools that are open, by index."""
+    """The open pools, by index."""
     with _lock:
         return tuple([_pools[i] for i in sorted(_pools)])
 
@@ -101,7 +107,7 @@ def devices() -> tuple[ComputeDevice, ...]:
 
 
 def _lose_all() -> None:
-    """In the child of a fork: threads of the parent are not here."""
+    """In the child of a fork, where the parent's threads do not exist."""
     for index in tuple(_pools):
         _pools[index].lose()
         forget(index, "its thread did not survive the fork of the process")

@@ -17,30 +17,38 @@ from tenferro_tensor_core.forks import new_lock
 
 
 class CpuPool:
-    """The device ``cpu:<index>``: a thread that carries out what is computed there, with cores and memory of its own.
+    """The device ``cpu:<index>``: a thread with its own cores and memory that runs the work placed there.
 
-    Work goes there as to any device: by ``x.with_compute_device("cpu:1")``, ``with compute_device("cpu:1")`` or a
-    context. A single operation is handed over and waited for (about 70 µs), a compiled program is handed over
-    as a whole. Pools pay where several do long work at once. The thread is made when it is first needed.
+    Work is placed as on any device: by ``x.with_compute_device("cpu:1")``, ``with compute_device("cpu:1")`` or a
+    context. The caller hands over a single operation and waits for it (about 70 µs); it hands over a compiled program
+    as a whole. Pools pay if several run long work at once. The thread starts when it is first needed.
+
+    Methods take:
+        index: number of the device.
+        run: callable.
+        raws: its operands.
+
+    Methods return:
+        The result of the callable.
 
     Args:
-        cpus: cores that the thread is pinned to, and with it the threads that it makes; by default one, the pools side
-            by side, for a pool of one thread. Threads that a BLAS has already are not moved.
-        threads: threads that BLAS and the team of native kernels may use for one piece of work.
-        index: number of the device, from 1 on; by default the lowest that is free.
-        memory: bytes that the allocator may keep unused; by default a quarter of what that of the process may. Without
-            native kernels NumPy allocates, and there is nothing to keep.
+        cpus: cores to pin the thread to, and the threads that it starts; by default one core per pool, for a pool of
+            one thread. Existing threads of a BLAS are not moved.
+        threads: threads that BLAS and the thread team may use per operation.
+        index: number of the device, from 1 on; by default the lowest free one.
+        memory: maximum number of unused bytes that the allocator keeps; by default a quarter of the process's limit.
+            Without native kernels NumPy allocates, and nothing is kept.
 
     Attributes:
         device: the device.
-        cpus: the cores, None where threads are not pinned.
+        cpus: the cores, None if threads are not pinned.
         threads: the limit.
-        memory: the allocator that large results come from, or None.
+        memory: the allocator of large results, or None.
 
     Raises:
-        ArgumentError: an argument is out of its range.
+        ArgumentError: an argument is out of range.
         PlacementError: the index is taken.
-        UnsupportedError: cores are named where the system pins no threads.
+        UnsupportedError: cores are given and the system cannot pin threads.
 
     >>> import tenferro_runtime as tr
     >>> with CpuPool() as pool, tr.compute_device(pool.device):
@@ -77,9 +85,9 @@ class CpuPool:
         self.cpus = usual(index, self.threads) if self.cpus is None else self.cpus
 
     def submit(self, run: Callable[[], None]) -> None:
-        """Post a closure; it runs in the thread of the pool, after what was posted before, and must not raise.
+        """Post a closure to run in the pool's thread after everything posted before; it must not raise.
 
-        In a thread of a pool it runs at once: a pool never waits for a pool.
+        In a pool's thread it runs at once: a pool never waits for a pool.
 
         Raises:
             PlacementError: the pool is closed.
@@ -90,13 +98,13 @@ class CpuPool:
             self._post(run)
 
     def call(self, run: Callable[..., Any], *raws: Any) -> Any:
-        """``run(*raws)`` in the thread of the pool, waited for; inline in a thread of a pool."""
+        """Run ``run(*raws)`` in the pool's thread and wait for it; inline in a pool's thread."""
         if inside():
             return run(*raws)
         return awaited(self._post, run, raws)
 
     def synchronize(self) -> None:
-        """Wait until what has been posted so far is done, as it is once the pool is closed."""
+        """Wait until everything posted so far is done; a closed pool is done."""
         if self._thread is None:
             return
         try:
@@ -106,10 +114,10 @@ class CpuPool:
                 pass
 
     def close(self) -> None:
-        """Carry out what has been posted, end the thread and give unused memory back. Closing again does nothing.
+        """Run everything posted, end the thread and release unused memory. Closing again does nothing.
 
         Raises:
-            PlacementError: the pool's own thread asks, which would wait for itself.
+            PlacementError: called in the pool's own thread, which would wait for itself.
         """
         if inside():
             raise PlacementError(
@@ -126,7 +134,7 @@ class CpuPool:
             self.memory.limit = 0  # arrays that are alive keep their blocks, which go to the system afterwards
 
     def lose(self) -> None:
-        """In the child of a fork: the thread is not there."""
+        """In the child of a fork, mark the thread as missing."""
         self._thread, self._closed = None, "its thread did not survive the fork of the process"
 
     def _post(self, run: Callable[[], None]) -> None:
@@ -156,7 +164,10 @@ class CpuPool:
 
 
 def open_pools() -> tuple[CpuPool, ...]:
-    """The pools that are open, by index; ``cpu:0``, the calling thread, is none.
+    """The open pools, by index; excludes ``cpu:0``, the calling thread.
+
+    Returns:
+        A tuple of `CpuPool`.
 
     >>> with CpuPool(index=5) as pool:
     ...     [p.device for p in open_pools()]
@@ -173,4 +184,4 @@ def _whole(name: str, n: int, least: int = 1) -> int:
 
 
 def _nothing() -> None:
-    """What is posted to learn that everything before it is done."""
+    """Posted to learn that everything before it is done."""

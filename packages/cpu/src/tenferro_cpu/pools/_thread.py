@@ -1,4 +1,4 @@
-"""`PoolThread`: a thread that carries out closures in the order in which they are posted."""
+"""`PoolThread`: a thread that runs closures in the order in which they are posted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from tenferro_tensor.backends import THREAD
 
 
 def inside() -> bool:
-    """Whether the calling thread is that of a pool, or carries out a part of a plan.
+    """Whether the calling thread belongs to a pool, or runs a part of a plan.
 
-    Such a thread never waits for another pool: that one may be waiting for it.
+    Such a thread never waits for another pool, which may be waiting for it.
+
+    Returns:
+        The flag.
     """
     return THREAD.busy
 
@@ -26,15 +29,14 @@ def inside() -> bool:
 class PoolThread:
     """A daemon thread with a queue.
 
-    Work runs in a copy of the context of whoever posts it, so that `numpy.errstate` and the limit of ``threads(n)``
-    mean what they mean there.
+    Work runs in a copy of the poster's context, so that `numpy.errstate` and the limit of ``threads(n)`` apply.
 
     Args:
-        name: of the thread, as debuggers show it.
-        cpus: cores that it is pinned to, or None.
-        threads: what BLAS and the team may use for its work.
-        memory: what native kernels take the memory of their results from, or None.
-        call: calls a function, what NumPy allocates in it taken from that memory.
+        name: name of the thread in debuggers.
+        cpus: cores to pin it to, or None.
+        threads: threads that BLAS and the team may use for its work.
+        memory: source of the results of native kernels, or None.
+        call: calls a function so that NumPy's allocations in it come from that memory.
     """
 
     def __init__(
@@ -53,18 +55,18 @@ class PoolThread:
 
     @property
     def native_id(self) -> int | None:
-        """The system's number of the thread."""
+        """The system's identifier of the thread."""
         return self._thread.native_id
 
     def post(self, run: Callable[[], None]) -> bool:
-        """Have `run`, which must not raise, carried out after all that has been posted before; False: it ends."""
+        """Queue `run`, which must not raise; returns False if the thread has ended."""
         with self._posting:  # nothing is posted behind the end
             if not self._finished:
                 self._queue.put((copy_context(), run))
             return not self._finished
 
     def finish(self) -> None:
-        """Let what has been posted be carried out, and end the thread."""
+        """Run everything posted, then end the thread."""
         with self._posting:
             self._finished = True
             self._queue.put(None)
@@ -90,7 +92,7 @@ class PoolThread:
 
 
 def awaited(post: Callable[[Callable[[], None]], None], run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
-    """``run(*raws)`` by way of `post`, waited for; raises what it raises."""
+    """Run ``run(*raws)`` through `post` and wait for it; raises what it raises."""
     done, found, failed = allocate_lock(), [], []
 
     def carry() -> None:

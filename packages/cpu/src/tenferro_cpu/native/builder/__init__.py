@@ -1,10 +1,10 @@
-"""The typed builder of machine code: values with operators, memory, loops and branches; LLVM text is written here only.
+"""A typed builder for machine code: values with operators, memory, loops and branches.
 
-What depends on the user's program is built with it. In the order in which one thing needs the other: `_emitter`
-(names, lines and basic blocks), `_scalars` (integers, flags, pointers), `_vectors` (`Vec`, on which mathematics is
-written once, and `Block`, a function under construction), `_scalar_block` (the same with one number in place of a
-vector), `_flow` (loops and branches), `_memory` (loads and stores of
-vectors), `_avx512` (instructions that only those processors have).
+Only this package writes LLVM text; it builds the code that depends on the user's program. In order of dependence:
+`_emitter` (names, lines and basic blocks), `_scalars` (integers, flags, pointers), `_vectors` (`Vec`, on which
+mathematics is written once, and `Block`, a function under construction), `_scalar_block` (the same for single numbers),
+`_flow` (loops and branches), `_memory` (loads and stores of vectors), `_avx512` (instructions specific to those
+processors).
 """
 
 from tenferro_cpu.native.builder._emitter import Module

@@ -1,4 +1,4 @@
-"""Instructions of AVX-512 on vectors that fill a register."""
+"""AVX-512 instructions on full vector registers."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from tenferro_cpu.native.builder._types import BITS, LLVM_TYPES, number
 from tenferro_cpu.native.builder._vectors import Vec
 
 ENTRIES: Final = 16
-"""Numbers of a table that one instruction looks up."""
+"""Size of the table that one instruction looks up."""
 
 
 def _call(name: str, x: Vec, operands: str, *more: Vec) -> Vec:
-    """An instruction of AVX-512; `operands` has ``%s`` for vectors, V for their type, and M for a mask of all lanes."""
+    """An AVX-512 instruction; `operands` has ``%s`` for vectors, V for their type, and M for a mask of all lanes."""
     v = x.block.vector(x.kind)
     letters, mask = ("pd", "i8 -1") if x.kind == "f64" else ("ps", "i16 -1")
     where = operands.replace("V", v).replace("M", mask)
@@ -18,7 +18,7 @@ def _call(name: str, x: Vec, operands: str, *more: Vec) -> Vec:
 
 
 def lookup(index: Vec, table: tuple[float, ...], kind: str) -> Vec:
-    """Numbers of a table by the lowest four bits of integer lanes."""
+    """Look up numbers in a table by the lowest four bits of integer lanes."""
     b, t = index.block, LLVM_TYPES[kind]
     v, w, lanes = b.vector(kind), b.vector(index.kind), b.lanes
     parts = [
@@ -30,12 +30,12 @@ def lookup(index: Vec, table: tuple[float, ...], kind: str) -> Vec:
 
 
 def scaled(x: Vec, n: Vec) -> Vec:
-    """``x * 2**floor(n)`` in one rounding."""
+    """``x * 2**floor(n)``, rounded once."""
     return _call("mask.scalef", x, "V %s, V %s, V zeroinitializer, M, i32 4", n)
 
 
 def bounded(x: Vec, low: float, high: float) -> Vec:
-    """Within bounds; NaN stays, for these instructions give their second operand then."""
+    """Clamp to bounds; NaN stays NaN, because these instructions then return their second operand."""
     x = _call("min", x.like(high), "V %s, V %s, i32 4", x)
     return _call("max", x.like(low), "V %s, V %s, i32 4", x)
 
@@ -46,17 +46,17 @@ def reciprocal(x: Vec) -> Vec:
 
 
 def mantissa(x: Vec) -> Vec:
-    """What is left of a number without its power of two, between 3/4 and 3/2."""
+    """The number without its power of two, between 3/4 and 3/2."""
     return _call("mask.getmant", x, "V %s, i32 7, V zeroinitializer, M, i32 4")
 
 
 def exponent(x: Vec) -> Vec:
-    """The exponent of two, as a floating-point number."""
+    """The binary exponent, as a floating-point number."""
     return _call("mask.getexp", x, "V %s, V zeroinitializer, M, i32 4")
 
 
 def fixed(x: Vec, result: Vec, classes: int) -> Vec:
-    """`result`, but what `classes` says for special `x`: four bits for NaN, zero, one, infinities, signs."""
+    """`result`, replaced for special `x` as `classes` says: four bits each for NaN, zero, one, infinities, signs."""
     bits = BITS[x.kind]
     table = f"<{x.block.lanes} x i{bits}> splat (i{bits} {classes})"
     return _call("mask.fixupimm", result, f"V %s, V %s, {table}, i32 0, M, i32 4", x)

@@ -1,4 +1,4 @@
-"""`Emitter`: lines, names and basic blocks of one function, and `Module`: what the function refers to."""
+"""`Emitter`: lines, names and basic blocks of one function; `Module`: the definitions that the function refers to."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Callable
 
 
 class Module:
-    """Definitions beside the kernel: private functions, and external ones that they call.
+    """Definitions next to the kernel: private functions, and declarations of external ones.
+
+    Methods take:
+        name: name of the definition.
+        text: its LLVM text.
+        functions: LLVM text of functions.
+
+    Methods return:
+        LLVM text.
 
     Args:
-        optimised: whether LLVM's optimiser runs over the text.
+        optimised: whether LLVM's optimiser runs on the text.
     """
 
     def __init__(self, optimised: bool = False) -> None:
@@ -27,14 +35,14 @@ class Module:
 
 
 class Emitter:
-    """Instructions of one function in order, and the label of the basic block that they have reached.
+    """The instructions of one function in order, and the label of the current basic block.
 
     Args:
-        module: what the function refers to.
+        module: the definitions that the function refers to.
         lanes: elements of a vector.
         interleave: vectors that undergo every instruction, one after the other.
-        fused: the processor multiplies and adds in one rounding.
-        tables: it looks numbers up in registers, and scales by powers of two (AVX-512).
+        fused: whether the processor has fused multiply-add.
+        tables: whether it has lookups in registers and scaling by powers of two (AVX-512).
     """
 
     def __init__(
@@ -46,27 +54,27 @@ class Emitter:
         self._count = 0
 
     def take_over(self, other: Emitter) -> None:
-        """Write on where another emitter has stopped, which writes no more until it takes over in turn."""
+        """Continue where another emitter stopped; that one writes no more until it takes over in turn."""
         self.lines, self.label, self._count = other.lines, other.label, other._count
 
     def fresh(self) -> str:
-        """A name that no value has."""
+        """An unused name for a value."""
         self._count += 1
         return f"%t{self._count}"
 
     def new_label(self, what: str) -> str:
-        """A label that no basic block has."""
+        """An unused label for a basic block."""
         self._count += 1
         return f"{what}{self._count}"
 
     def raw(self, text: str) -> str:
-        """One instruction with a result, as written; returns its name."""
+        """Write one instruction with a result and return its name."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def do(self, text: str) -> None:
-        """One instruction without a result."""
+        """Write one instruction without a result."""
         self.lines.append(f"  {text}")
 
     def begin(self, label: str) -> None:
@@ -75,17 +83,17 @@ class Emitter:
         self.label = label
 
     def jump(self, label: str) -> None:
-        """End the basic block by going to another."""
+        """End the basic block with a jump to another."""
         self.do(f"br label %{label}")
 
     def branch(self, flag: str, yes: str, no: str, *, rarely: bool = False) -> None:
-        """End the basic block by going to one of two others; `rarely` says that the first is cold."""
+        """End the basic block with a conditional branch; `rarely` marks the first target as cold."""
         if rarely:
             self.module.require("!prof", lambda: '!0 = !{!"branch_weights", i32 1, i32 100000}')
         self.do(f"br i1 {flag}, label %{yes}, label %{no}{', !prof !0' if rarely else ''}")
 
     def repeat(self, flag: str, head: str, after: str) -> None:
-        """End the basic block and the loop over vectors that begins at `head`, which the optimiser shall not unroll."""
+        """End the basic block and the vector loop that begins at `head`, which the optimiser must not unroll."""
         hint = ""
         if self.module.optimised:
             self.module.require("!loop", lambda: '!2 = distinct !{!2, !3}\n!3 = !{!"llvm.loop.unroll.disable"}')
@@ -93,7 +101,7 @@ class Emitter:
         self.do(f"br i1 {flag}, label %{head}, label %{after}{hint}")
 
     def reserve(self, count: int) -> int:
-        """Lines to be written by `fill` once what they say is known; returns the number of the first."""
+        """Reserve lines for `fill` to write later; returns the index of the first."""
         self.lines += [""] * count
         return len(self.lines) - count
 

@@ -1,7 +1,8 @@
 """Loops and branches as ``with`` statements.
 
-Vectors that change are carried: a construct is given their first values, its body sets `values` to the next ones, and
-after the construct `values` holds the last. Behind it are phis, whose second half is filled in when the body ends.
+Vectors that change are carried: a construct takes their initial values, its body sets `values` to the next ones, and
+after the construct `values` holds the final ones. They are phis, whose second incoming values are set when the body
+ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tenferro_cpu.native.builder._vectors import Block, Vec
 
 
 class InRegisters(Protocol):
-    """A value of one or more registers."""
+    """A value in one or more registers."""
 
     @property
     def types(self) -> tuple[str, ...]: ...
@@ -28,14 +29,23 @@ T = TypeVar("T", bound=InRegisters)
 
 
 class Phis:
-    """Values at the head of a block that is reached in two ways, of which the second is known later."""
+    """Values at the head of a block with two predecessors, the second known only later.
+
+    Methods take:
+        value: incoming value of the first predecessor.
+        names: registers of the second predecessor, in the order of `head`.
+        latch: label of the second predecessor.
+
+    Methods return:
+        The value at the head of the block.
+    """
 
     def __init__(self, block: Emitter, before: str) -> None:
         self.block, self.before = block, before
         self.open: list[tuple[int, str, str, str]] = []
 
     def head(self, value: T) -> T:
-        """The value in registers of its own."""
+        """Create the phis of a value."""
         names = [self.block.fresh() for _ in value.names]
         line = self.block.reserve(len(names))
         for i, (name, llvm, first) in enumerate(zip(names, value.types, value.names)):
@@ -43,7 +53,7 @@ class Phis:
         return value.renamed(tuple(names))
 
     def close(self, names: Sequence[str], latch: str) -> None:
-        """Give the values of the second way, in the order of `head`, and the block that it comes from."""
+        """Set the incoming values of the second predecessor."""
         for (line, name, llvm, first), second in zip(self.open, names, strict=True):
             self.block.fill(line, f"{name} = phi {llvm} [ {first}, %{self.before} ], [ {second}, %{latch} ]")
 
@@ -53,7 +63,7 @@ def _names(values: Sequence[InRegisters]) -> list[str]:
 
 
 class DoLoop:
-    """``with DoLoop(block, start, end, step, values) as loop:`` at least once, while ``start + k * step < end``.
+    """``with DoLoop(block, start, end, step, values) as loop:``: runs at least once, while ``start + k * step < end``.
 
     Attributes:
         index: the counter.
@@ -89,11 +99,14 @@ class DoLoop:
 
 
 class Loop:
-    """``with Loop(block, counters, values) as loop:`` until `leave_unless` meets a condition that does not hold.
+    """``with Loop(block, counters, values) as loop:``: runs until the condition of `leave_unless` is false.
+
+    Methods take:
+        flag: the condition for continuing.
 
     Attributes:
         counters: carried integers.
-        values: carried vectors; after the loop, both are those at the head of its last turn.
+        values: carried vectors; after the loop, both are those at the head of its last iteration.
     """
 
     def __init__(self, block: Block, counters: Sequence[Int | int], values: Sequence[Vec] = ()) -> None:
@@ -113,7 +126,7 @@ class Loop:
         return self
 
     def leave_unless(self, flag: Flag) -> None:
-        """Leave the loop where the condition does not hold; once, before anything changes."""
+        """Leave the loop if the condition is false; call it once, before anything changes."""
         inside = self.block.new_label("turn")
         self.block.branch(flag.name, inside, self.after)
         self.block.begin(inside)
@@ -129,7 +142,7 @@ class Loop:
 
 
 class Branch(Generic[T]):
-    """``with Branch(block, flag, values) as branch:`` where the condition holds; `rarely` says that it seldom does.
+    """``with Branch(block, flag, values) as branch:``: runs if the condition holds; `rarely` marks the branch as cold.
 
     Attributes:
         values: the carried vectors or integers; the body may replace them.

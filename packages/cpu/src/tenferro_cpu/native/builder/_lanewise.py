@@ -1,4 +1,4 @@
-"""Private functions that a module brings along: the C library's functions lane by lane, and the flag of an error."""
+"""Private functions that accompany a module: C library functions applied lane by lane, and the error flag."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ define private void @invalid() noinline cold nounwind {
 
 
 def declaration(function: str, kind: str, arity: int) -> str:
-    """A function of the C library whose operands and result are of one kind."""
+    """Declaration of a C library function whose operands and result have one type."""
     t = LLVM_TYPES[kind]
     return f"declare {t} @{function}({', '.join([t] * arity)})"
 

@@ -1,4 +1,4 @@
-"""Loads and stores of vectors at typed addresses: neighbours, and lanes that lie apart, whole or under a mask."""
+"""Vector loads and stores: contiguous or gathered lanes, full or masked."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ ALL = "splat (i1 true)"
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Numbers as they lie in memory.
+    """Layout of numbers in memory.
 
     Attributes:
         llvm: their LLVM type; booleans are bytes.
-        align: bytes of one.
+        align: size in bytes.
     """
 
     llvm: str
     align: int
 
     def vector(self, count: int) -> str:
-        """The LLVM type of so many."""
+        """LLVM type of a vector of `count` elements."""
         return f"<{count} x {self.llvm}>"
 
     def suffix(self, count: int) -> str:
-        """How intrinsics call a vector of so many."""
+        """Suffix of intrinsics for a vector of `count` elements."""
         return f"v{count}{_LETTERS.get(self.llvm, self.llvm)}"
 
 
 def load(
     block: Block, at: Pointer, element: Element, count: int, mask: str = "", period: int = 1, idle: str = ""
 ) -> str:
-    """`count` neighbours; lanes outside of the mask are those of `idle`, or else repeat the first `period` elements.
+    """Load `count` contiguous elements; masked-out lanes are taken from `idle`, or repeat the first `period` elements.
 
-    A made-up number there might divide by zero, and that would be reported.
+    An arbitrary number in those lanes might divide by zero and raise the floating-point flag.
     """
     v = element.vector(count)
     if not mask:
@@ -57,7 +57,7 @@ def load(
 def store(
     block: Block, at: Pointer, element: Element, name: str, count: int, mask: str = "", *, stream: bool = False
 ) -> None:
-    """Write neighbours; `stream` writes past the caches, whole vectors at addresses of 64 bytes."""
+    """Store contiguous elements; `stream` writes full vectors past the caches to addresses aligned to 64 bytes."""
     v = element.vector(count)
     if mask:
         block.do(
@@ -73,12 +73,12 @@ def store(
 
 
 def addresses(block: Block, base: Pointer, distances: str) -> str:
-    """The vector of the addresses so many bytes from a pointer, one for each lane."""
+    """Vector of the addresses at the given byte offsets from a pointer, one per lane."""
     return block.raw(f"getelementptr i8, ptr {base.name}, <{block.lanes} x i64> {distances}")
 
 
 def gather(block: Block, places: str, element: Element, mask: str = "") -> str:
-    """The lanes at these addresses."""
+    """Load the lanes from these addresses."""
     w, v = block.lanes, element.vector(block.lanes)
     return block.raw(
         f"call {v} @llvm.masked.gather.{element.suffix(w)}.v{w}p0(<{w} x ptr> {places}, i32 {element.align}, "
@@ -87,7 +87,7 @@ def gather(block: Block, places: str, element: Element, mask: str = "") -> str:
 
 
 def scatter(block: Block, places: str, element: Element, name: str, mask: str = "") -> None:
-    """Write the lanes to these addresses."""
+    """Store the lanes to these addresses."""
     w, v = block.lanes, element.vector(block.lanes)
     block.do(
         f"call void @llvm.masked.scatter.{element.suffix(w)}.v{w}p0({v} {name}, <{w} x ptr> {places}, "
@@ -96,13 +96,13 @@ def scatter(block: Block, places: str, element: Element, name: str, mask: str = 
 
 
 def reordered(block: Block, element: Element, x: str, count: int, order: list[int], y: str = "") -> str:
-    """Lanes of one or two vectors of `count` elements in another order."""
+    """Permute the lanes of one or two vectors of `count` elements."""
     v = element.vector(count)
     return block.raw(f"shufflevector {v} {x}, {v} {y or 'poison'}, {indices(order)}")
 
 
 def load_every_other(block: Block, at: Pointer, element: Element, mask: str = "") -> str:
-    """A vector of every other element, out of two of neighbours that end with the last one: they reach no further."""
+    """Load every other element, from two contiguous vectors that end with the last one, so nothing beyond is read."""
     w, low, high = block.lanes, "", ""
     for end, lanes in _halves(block, at, element):
         some = _chosen(block, mask, lanes) if mask else ""
@@ -111,7 +111,7 @@ def load_every_other(block: Block, at: Pointer, element: Element, mask: str = ""
 
 
 def store_every_other(block: Block, at: Pointer, element: Element, name: str, mask: str = "") -> None:
-    """Write a vector to every other element; what lies between them stays as it is."""
+    """Store a vector to every other element; the elements between them stay unchanged."""
     w = block.lanes
     for end, lanes in _halves(block, at, element):
         spread = reordered(block, element, name, w, [w if k is None else k for k in lanes])
@@ -120,7 +120,7 @@ def store_every_other(block: Block, at: Pointer, element: Element, name: str, ma
 
 
 def _halves(block: Block, at: Pointer, element: Element) -> list[tuple[Pointer, list[int | None]]]:
-    """Two vectors of neighbours that hold every other element, and which element is in each of their lanes."""
+    """Two contiguous vectors that contain every other element, and the index of the element in each of their lanes."""
     w = block.lanes
     low: list[int | None] = [None if j % 2 else j // 2 for j in range(w)]
     high: list[int | None] = [(w + j - 1) // 2 if j % 2 else None for j in range(w)]
@@ -128,32 +128,39 @@ def _halves(block: Block, at: Pointer, element: Element) -> list[tuple[Pointer, 
 
 
 def _chosen(block: Block, mask: str, lanes: list[int | None]) -> str:
-    """The flags of the elements in these lanes."""
+    """Mask of the elements in these lanes."""
     flags = f"<{block.lanes} x i1>"
     order = indices([block.lanes if k is None else k for k in lanes])
     return block.raw(f"shufflevector {flags} {mask}, {flags} zeroinitializer, {order}")
 
 
 def doubled(block: Block, mask: str) -> str:
-    """Every lane of a mask twice: real and imaginary parts lie side by side."""
+    """Duplicate every lane of a mask, for adjacent real and imaginary parts."""
     w = block.lanes
     order = [k for k in range(w) for _ in (0, 1)]
     return block.raw(f"shufflevector <{w} x i1> {mask}, <{w} x i1> poison, {indices(order)}")
 
 
 def as_mask(block: Block, name: str) -> str:
-    """Bytes of booleans as a mask."""
+    """Convert bytes of booleans to a mask."""
     return block.raw(f"icmp ne <{block.lanes} x i8> {name}, zeroinitializer")
 
 
 class Scratch:
-    """Vectors on the stack, by number.
+    """Vectors on the stack, by index.
+
+    Methods take:
+        number: index of the vector.
+        x: the vector.
+
+    Methods return:
+        The vector.
 
     Args:
-        block: where it is used; before the first loop, unless there is an `entry`.
+        block: the function that uses it, before the first loop unless there is an `entry`.
         kind: element kind.
-        count: how many there are.
-        entry: where the memory is reserved; by default where `block` is now.
+        count: number of vectors.
+        entry: where the memory is reserved; by default the current position of `block`.
     """
 
     def __init__(self, block: Block, kind: str, count: int, entry: Block | None = None) -> None:
@@ -163,12 +170,12 @@ class Scratch:
         self._base = Pointer(block, (entry or block).raw(f"alloca [{count} x {self._type}], align 64"))
 
     def put(self, number: Int, x: Vec) -> None:
-        """Write one vector."""
+        """Store one vector."""
         kept = self.block.cast("zext", x, "i8") if self.kind == "i1" else x
         self.block.do(f"store {self._type} {kept.names[0]}, ptr {self._base.item(self._type, number).name}")
 
     def get(self, number: Int) -> Vec:
-        """Read one vector."""
+        """Load one vector."""
         name = self.block.raw(f"load {self._type}, ptr {self._base.item(self._type, number).name}")
         x = Vec(self.block, self.stored, (name,))
         return x.differs(0) if self.kind == "i1" else x

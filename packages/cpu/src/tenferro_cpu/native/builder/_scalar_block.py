@@ -10,14 +10,14 @@ from tenferro_cpu.native.builder._vectors import Block, Vec
 
 
 class ScalarBlock(Block):
-    """A function under construction, where a `Vec` is one number and the type of a vector that of its element.
+    """A function under construction in which a `Vec` is a single number, and vector types are element types.
 
-    What is written on `Vec` for vectors writes scalar instructions here.
+    Code written for vectors with `Vec` emits scalar instructions here.
 
     Args:
-        module: as of `Block`.
-        fused: as of `Block`.
-        lookups: whether vectors of this processor look numbers up; single numbers do not.
+        module: see `Block`.
+        fused: see `Block`.
+        lookups: whether vectors of this processor use table lookups; single numbers do not.
     """
 
     def __init__(self, module: Module, fused: bool = True, lookups: bool = False) -> None:

@@ -8,10 +8,10 @@ from tenferro_cpu.native.builder._emitter import Emitter
 
 
 class Scalar:
-    """One SSA value that is no vector.
+    """One SSA value that is not a vector.
 
     Attributes:
-        block: where instructions on it go.
+        block: where its instructions are written.
         name: its name, or a constant.
     """
 
@@ -38,17 +38,24 @@ class Scalar:
 
 
 class Flag(Scalar):
-    """A condition."""
+    """A condition.
+
+    Methods take:
+        x, y: operands of one type.
+
+    Methods return:
+        The chosen operand.
+    """
 
     __slots__ = ()
     llvm = "i1"
 
     def choose(self, x: Int, y: Int | int) -> Int:
-        """`x` where it holds, else `y`."""
+        """`x` if the condition holds, otherwise `y`."""
         return Int(self.block, self.block.raw(f"select i1 {self.name}, i64 {x.name}, i64 {x.of(y)}"))
 
     def opposite(self) -> Flag:
-        """Whether it does not hold."""
+        """The negation."""
         return Flag(self.block, self.block.raw(f"xor i1 {self.name}, true"))
 
     def __and__(self, other: Flag) -> Flag:
@@ -56,7 +63,14 @@ class Flag(Scalar):
 
 
 class Int(Scalar):
-    """A 64-bit integer, signed where that matters."""
+    """A 64-bit integer; operations that distinguish are signed.
+
+    Methods take:
+        other: an `Int`, or a Python integer.
+
+    Methods return:
+        The `Int` or `Flag`, for `of` the name of the operand.
+    """
 
     __slots__ = ()
 
@@ -77,11 +91,11 @@ class Int(Scalar):
         return self if other.__class__ is int and other == 1 else self._with("mul", other)
 
     def plus(self, other: Int | int) -> Int:
-        """The sum of numbers whose sum is in range."""
+        """Sum that does not overflow."""
         return self if other.__class__ is int and other == 0 else self._with("add nsw", other)
 
     def times(self, other: Int | int) -> Int:
-        """The product of numbers whose product is in range."""
+        """Product that does not overflow."""
         return self if other.__class__ is int and other == 1 else self._with("mul nsw", other)
 
     def __and__(self, other: Int | int) -> Int:
@@ -91,7 +105,7 @@ class Int(Scalar):
         return self._with("lshr", other)
 
     def __floordiv__(self, other: Int | int) -> Int:
-        """The quotient of numbers that are not negative."""
+        """Quotient of nonnegative integers."""
         return self._with("udiv", other)
 
     def _compare(self, word: str, other: Int | int) -> Flag:
@@ -113,44 +127,55 @@ class Int(Scalar):
 
 
 class Pointer(Scalar):
-    """An address."""
+    """An address.
+
+    Methods take:
+        distance: offset in bytes.
+        llvm: LLVM type of an item.
+        number: index of an item, or its value.
+        name: the register to store.
+        align: alignment in bytes.
+
+    Methods return:
+        The `Pointer`, or the name of the loaded register.
+    """
 
     __slots__ = ()
     llvm = "ptr"
 
     def offset(self, distance: Int | int) -> Pointer:
-        """The address so many bytes further on."""
+        """The address at a byte offset."""
         if distance.__class__ is int and distance == 0:
             return self
         by = distance.name if isinstance(distance, Int) else distance
         return Pointer(self.block, self.block.raw(f"getelementptr i8, ptr {self.name}, i64 {by}"))
 
     def item(self, llvm: str, number: Int | int) -> Pointer:
-        """The address of an item of an array of such a type."""
+        """The address of an array item."""
         by = number.name if isinstance(number, Int) else number
         return Pointer(self.block, self.block.raw(f"getelementptr {llvm}, ptr {self.name}, i64 {by}"))
 
     def element(self, llvm: str, number: Int | int) -> Pointer:
-        """The address of an item of an array of such a type, inside of the memory that the pointer is for."""
+        """The address of an array item within the memory that the pointer refers to."""
         if number.__class__ is int and number == 0:
             return self
         by = number.name if isinstance(number, Int) else number
         return Pointer(self.block, self.block.raw(f"getelementptr inbounds {llvm}, ptr {self.name}, i64 {by}"))
 
     def load_int(self) -> Int:
-        """The integer at the address."""
+        """Load an integer."""
         return Int(self.block, self.block.raw(f"load i64, ptr {self.name}, align 8"))
 
     def load_pointer(self) -> Pointer:
-        """The address at the address."""
+        """Load an address."""
         return Pointer(self.block, self.block.raw(f"load ptr, ptr {self.name}, align 8"))
 
     def load(self, llvm: str, align: int) -> str:
-        """A number of any type at the address; returns its name."""
+        """Load a number of any type; returns its name."""
         return self.block.raw(f"load {llvm}, ptr {self.name}, align {align}")
 
     def store(self, llvm: str, name: str, align: int) -> None:
-        """Write a number of any type."""
+        """Store a number of any type."""
         self.block.do(f"store {llvm} {name}, ptr {self.name}, align {align}")
 
     def prefetch(self) -> None:

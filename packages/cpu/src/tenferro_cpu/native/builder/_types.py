@@ -9,7 +9,14 @@ BITS: Final = {"f64": 64, "f32": 32, "f16": 16, "i1": 1, "i8": 8, "i16": 16, "i3
 
 
 def number(kind: str, value: float) -> str:
-    """A number as LLVM text.
+    """Write a number as LLVM text.
+
+    Args:
+        kind: element kind.
+        value: the number.
+
+    Returns:
+        LLVM text of the constant.
 
     >>> number("f64", 1.0), number("i8", -3), number("i1", True)
     ('0x3FF0000000000000', '-3', 'true')
@@ -22,7 +29,7 @@ def number(kind: str, value: float) -> str:
 
 
 def indices(order: list[int]) -> str:
-    """The constant vector that a shuffle takes; negative entries are lanes of any content.
+    """Index vector of a shuffle; negative entries are lanes with unspecified content.
 
     >>> indices([1, -1])
     '<2 x i32> <i32 1, i32 poison>'

@@ -1,7 +1,7 @@
-"""`Vec`: vectors as values, with Python operators that write instructions, and `Block`, which they are written to.
+"""`Vec`: vectors as values, whose Python operators write instructions; `Block`, the function that they are written to.
 
 A `Vec` stands for `interleave` SSA vectors that undergo the same instruction one after the other, so that a long
-chain of dependent operations leaves no unit idle. Mathematics is written once, on `Vec`, like NumPy code.
+chain of dependent operations leaves no execution unit idle. Mathematics is written once, on `Vec`, like NumPy code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,27 @@ from tenferro_cpu.native.builder._types import BITS, LLVM_TYPES, indices, number
 
 
 class Block(Emitter):
-    """A function under construction, and what is done with its vectors."""
+    """A function under construction, and the operations on its vectors.
+
+    Methods take:
+        kind: element kind, as `Vec` lists them.
+        value: a number.
+        llvm: LLVM type of the register.
+        scalar: name of a register.
+        start, end: first lane index, and bound.
+        template: instruction with ``%s`` for the operands.
+        args: operands.
+        intrinsic: name of the LLVM intrinsic.
+        instruction: name of the conversion instruction.
+        function: name of the C library function.
+        unsigned: whether the integers are unsigned.
+        mask, usual: mask of lanes, and the result in all others.
+        x, y: vectors.
+        order, lanes: lane indices.
+
+    Methods return:
+        The resulting `Vec`, or the name or LLVM type of a register.
+    """
 
     def vector(self, kind: str) -> str:
         """The LLVM type of a vector of a kind of element."""
@@ -24,7 +44,7 @@ class Block(Emitter):
         return Vec(self, kind, (f"splat ({LLVM_TYPES[kind]} {number(kind, value)})",) * self.interleave)
 
     def repeated(self, kind: str, llvm: str, scalar: str) -> Vec:
-        """A number in a register, in every lane of one vector; `llvm` is its type there."""
+        """Broadcast a number in a register to every lane of one vector."""
         v = f"<{self.lanes} x {llvm}>"
         first = self.raw(f"insertelement {v} poison, {llvm} {scalar}, i64 0")
         name = self.raw(f"shufflevector {v} {first}, {v} poison, <{self.lanes} x i32> zeroinitializer")
@@ -35,59 +55,59 @@ class Block(Emitter):
         return Vec(self, "i64", (f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>",))
 
     def below(self, start: Int, end: Int) -> Vec:
-        """The lanes whose numbers, counted from `start`, are below `end`."""
+        """Mask of the lanes whose index, counted from `start`, is below `end`."""
         return self.lane_numbers() < self.repeated("i64", "i64", (end - start).name)
 
     def apply(self, template: str, kind: str, *args: Vec) -> Vec:
-        """The instruction `template`, with ``%s`` for the operands, on every interleaved vector."""
+        """Write the instruction `template` for every interleaved vector."""
         return Vec(self, kind, tuple([self.raw(template % names) for names in zip(*[a.names for a in args])]))
 
     def call(self, intrinsic: str, *args: Vec) -> Vec:
-        """An intrinsic whose operands and result have the type of the first operand."""
+        """Call an intrinsic whose operands and result have the type of the first operand."""
         kind = args[0].kind
         where = ", ".join([f"{self.vector(kind)} %s"] * len(args))
         return self.apply(f"call {self.vector(kind)} @llvm.{intrinsic}.v{self.lanes}{kind}({where})", kind, *args)
 
     def saturated(self, x: Vec, kind: str, *, unsigned: bool) -> Vec:
-        """Floating-point lanes rounded towards zero to the nearest integer of a kind; NaN becomes 0."""
+        """Round floating-point lanes towards zero to the nearest representable integer; NaN becomes 0."""
         name = f"llvm.fpto{'u' if unsigned else 's'}i.sat.v{self.lanes}{kind}.v{self.lanes}{x.kind}"
         return self.apply(f"call {self.vector(kind)} @{name}({self.vector(x.kind)} %s)", kind, x)
 
     def cast(self, instruction: str, x: Vec, kind: str) -> Vec:
-        """A conversion instruction, as in ``"sitofp"``."""
+        """Apply a conversion instruction such as ``"sitofp"``."""
         if x.kind == kind and instruction != "bitcast":
             return x
         return self.apply(f"{instruction} {self.vector(x.kind)} %s to {self.vector(kind)}", kind, x)
 
     def where(self, mask: Vec, x: Vec, y: Vec | float) -> Vec:
-        """Lanes of `x` where the mask is set, else of `y`."""
+        """Lanes of `x` where the mask is set, otherwise of `y`."""
         y = x.like(y)
         form = f"select {self.vector('i1')} %s, {self.vector(x.kind)} %s, {self.vector(x.kind)} %s"
         return self.apply(form, x.kind, mask, x, y)
 
     def shuffled(self, x: Vec, order: list[int], y: Vec | None = None) -> Vec:
-        """Lanes of `x` and `y`, counted through both, in another order; negative numbers leave a lane open."""
+        """Permute lanes of `x` and `y`, counted through both; lanes with negative indices are unspecified."""
         v = self.vector(x.kind)
         if y is None:
             return self.apply(f"shufflevector {v} %s, {v} poison, {indices(order)}", x.kind, x)
         return self.apply(f"shufflevector {v} %s, {v} %s, {indices(order)}", x.kind, x, y)
 
     def chosen(self, lanes: list[bool], x: Vec, y: Vec) -> Vec:
-        """`x` in the lanes that are named, else `y`."""
+        """`x` in the named lanes, otherwise `y`."""
         mask = ", ".join(f"i1 {'true' if lane else 'false'}" for lane in lanes)
         v = self.vector(x.kind)
         return self.apply(f"select <{self.lanes} x i1> <{mask}>, {v} %s, {v} %s", x.kind, x, y)
 
     def first_lane(self, x: Vec) -> str:
-        """The name of the number in the first lane of one vector."""
+        """Name of the number in the first lane of one vector."""
         return self.raw(f"extractelement {self.vector(x.kind)} {x.names[0]}, i64 0")
 
     def fence(self) -> None:
-        """Finish all writes before those that follow."""
+        """Write a memory fence: earlier writes complete before later ones."""
         self.do("fence seq_cst")
 
     def any(self, mask: Vec) -> Flag:
-        """Whether a lane of the mask is set."""
+        """Whether any lane of the mask is set."""
         union = mask.names[0]
         for name in mask.names[1:]:
             union = self.raw(f"or {self.vector('i1')} {union}, {name}")
@@ -95,7 +115,7 @@ class Block(Emitter):
         return Flag(self, name)
 
     def signal(self, mask: Vec) -> None:
-        """Raise the processor's flag for an invalid operation where a lane of the mask is set."""
+        """Raise the processor's invalid-operation flag if a lane of the mask is set."""
         hit, odd, after = self.any(mask).name, self.new_label("odd"), self.new_label("after")
         self.module.require("invalid", lambda: INVALID)
         self.branch(hit, odd, after, rarely=True)
@@ -105,7 +125,9 @@ class Block(Emitter):
         self.begin(after)
 
     def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
-        """`usual`, but the C library's `function` of `args` in the lanes of `mask`; a branch where there are none."""
+        """`usual`, except for the C library's `function` of `args` in the lanes of `mask`; skipped by a branch if there
+        are none.
+        """
         kind, hit = usual.kind, self.any(mask).name
         here, slow, join = self.label, self.new_label("slow"), self.new_label("join")
         self.branch(hit, slow, join, rarely=True)
@@ -127,7 +149,17 @@ class Block(Emitter):
 
 
 class Vec:
-    """Interleaved SSA vectors of one kind of element: ``f64 f32 f16 i1 i8 i16 i32 i64``."""
+    """Interleaved SSA vectors of one kind of element: ``f64 f32 f16 i1 i8 i16 i32 i64``.
+
+    Methods take:
+        names: registers.
+        other: a `Vec`, or a number.
+        number: index of an interleaved vector.
+        floating, integer: predicates of ``fcmp`` and ``icmp``.
+
+    Methods return:
+        The resulting `Vec`.
+    """
 
     __slots__ = ("block", "kind", "names")
     __hash__ = None  # type: ignore[assignment]
@@ -141,15 +173,15 @@ class Vec:
         return (self.block.vector(self.kind),) * len(self.names)
 
     def renamed(self, names: tuple[str, ...]) -> Vec:
-        """Such a value in other registers."""
+        """A value of this type in other registers."""
         return Vec(self.block, self.kind, names)
 
     def like(self, other: Vec | float) -> Vec:
-        """`other` as a vector of this kind."""
+        """Convert `other` to a vector of this kind."""
         return other if isinstance(other, Vec) else self.block.splat(self.kind, other)
 
     def one(self, number: int) -> Vec:
-        """The interleaved vector of this number alone."""
+        """One of the interleaved vectors."""
         return Vec(self.block, self.kind, (self.names[number],))
 
     def _binary(self, floating: str, integer: str, x: Vec | float, y: Vec | float) -> Vec:
@@ -182,7 +214,7 @@ class Vec:
         return self._binary("fdiv", "sdiv", other, self)
 
     def unsigned_quotient(self, other: Vec) -> Vec:
-        """The quotient of integers without a sign."""
+        """Quotient of unsigned integers."""
         return self._binary("?", "udiv", self, other)
 
     def __neg__(self) -> Vec:
@@ -206,15 +238,15 @@ class Vec:
         return self._binary("?", "shl", self, other)
 
     def __rshift__(self, other: Vec | int) -> Vec:
-        """Of signed integers."""
+        """Shift signed integers to the right."""
         return self._binary("?", "ashr", self, other)
 
     def unsigned_shift(self, other: Vec | int) -> Vec:
-        """A shift to the right of integers without a sign."""
+        """Shift unsigned integers to the right."""
         return self._binary("?", "lshr", self, other)
 
     def compare(self, floating: str, integer: str, other: Vec | float) -> Vec:
-        """A mask by the predicates ``fcmp floating`` or ``icmp integer``."""
+        """Mask of the predicate ``fcmp floating`` or ``icmp integer``."""
         word = f"fcmp {floating}" if self.kind[0] == "f" else f"icmp {integer}"
         return self.block.apply(f"{word} {self.block.vector(self.kind)} %s, %s", "i1", self, self.like(other))
 
@@ -231,16 +263,16 @@ class Vec:
         return self.compare("oge", "sge", other)
 
     def equals(self, other: Vec | float) -> Vec:
-        """A mask of equal lanes; NaN equals nothing."""
+        """Mask of equal lanes; NaN equals nothing."""
         return self.compare("oeq", "eq", other)
 
     def differs(self, other: Vec | float) -> Vec:
-        """A mask of unequal lanes; NaN differs from everything."""
+        """Mask of unequal lanes; NaN differs from everything."""
         return self.compare("une", "ne", other)
 
     @property
     def is_nan(self) -> Vec:
-        """A mask of NaN."""
+        """Mask of NaN lanes."""
         return self.compare("uno", "?", self)
 
     @property
@@ -250,5 +282,5 @@ class Vec:
 
     @property
     def float(self) -> Vec:
-        """Integers as the floating-point numbers of these bits."""
+        """Reinterpret integers as the floating-point numbers with these bits."""
         return self.block.cast("bitcast", self, f"f{BITS[self.kind]}")

@@ -1,4 +1,4 @@
-"""Places of intermediate results in one block of memory, reused when their values have been taken."""
+"""Offsets of intermediate results in one block of memory, reused once their values have been consumed."""
 
 from bisect import bisect_left, insort
 
@@ -6,10 +6,10 @@ from tenferro_cpu.native.contraction import tuning
 
 
 class Arena:
-    """Places within a block that grows as needed.
+    """Allocates ranges within a block that grows as needed.
 
     Attributes:
-        size: bytes that the block has had at most.
+        size: largest size of the block so far, in bytes.
 
     >>> arena = Arena()
     >>> first, second = arena.take(100), arena.take(64)
@@ -24,7 +24,7 @@ class Arena:
         self._sizes: list[tuple[int, int]] = []  # size and start of the same, ascending
 
     def take(self, nbytes: int) -> int:
-        """A place of so many bytes: the smallest gap that has room."""
+        """Allocate bytes: the smallest gap that has room."""
         n = max(tuning.CACHE_LINE_BYTES, -(-nbytes // tuning.CACHE_LINE_BYTES) * tuning.CACHE_LINE_BYTES)
         at = bisect_left(self._sizes, (n, 0))
         if at < len(self._sizes):
@@ -41,7 +41,7 @@ class Arena:
         return start
 
     def give(self, start: int, nbytes: int) -> None:
-        """Give a place back."""
+        """Free a range."""
         end = start + max(tuning.CACHE_LINE_BYTES, -(-nbytes // tuning.CACHE_LINE_BYTES) * tuning.CACHE_LINE_BYTES)
         at = bisect_left(self._free, (start, end))
         after = self._free[at] if at < len(self._free) else (-1, -1)

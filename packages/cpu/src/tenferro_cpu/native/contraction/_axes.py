@@ -1,4 +1,4 @@
-"""Axes of one step: how far each operand moves along them, in bytes; groups of them."""
+"""Axes of one step: the strides of each operand along them, in bytes; groups of axes."""
 
 from collections.abc import Iterable, Sequence
 from math import prod
@@ -8,7 +8,7 @@ from tenferro_cpu.native.contraction._tables import Offsets, Pairs
 
 
 class Axis(NamedTuple):
-    """An extent, and the strides of left operand, right operand and result; 0 where one does not have the axis."""
+    """An extent, and the strides of left operand, right operand and result; 0 for an absent axis."""
 
     n: int
     a: int
@@ -16,7 +16,7 @@ class Axis(NamedTuple):
     c: int
 
     def swapped(self) -> "Axis":
-        """The same with the operands exchanged."""
+        """The same axis with the operands exchanged."""
         return Axis(self.n, self.b, self.a, self.c)
 
 
@@ -25,12 +25,12 @@ Plain = tuple[int, int, int, int]
 
 
 def size(axes: Iterable[Axis]) -> int:
-    """Elements of the space of some axes."""
+    """Number of elements of the space of some axes."""
     return prod([axis[0] for axis in axes])
 
 
 def merged(axes: Iterable[Axis]) -> list[Axis]:
-    """The axes without those of extent 1, and with those made one that every operand runs through as one.
+    """Drop axes of extent 1, and merge axes that every operand traverses as one.
 
     Sorted by the strides of the result, the largest first; summed axes by those of the left operand, then the right.
 
@@ -59,13 +59,13 @@ def along(axes: Iterable[Axis], place: int) -> Pairs:
 
 
 def tables(axes: Sequence[Axis]) -> tuple[Offsets, Offsets, Offsets]:
-    """The offsets of the three operands over axes."""
+    """Offsets of the three operands over axes."""
     n = size(axes)
     return Offsets(along(axes, 1), n), Offsets(along(axes, 2), n), Offsets(along(axes, 3), n)
 
 
 def ordered(axes: Iterable[Axis], place: int) -> list[Axis]:
-    """Axes by the strides of one operand, the largest first."""
+    """Sort axes by the strides of one operand, the largest first."""
     found = list(axes)
     if len(found) > 1:
         found.sort(key=lambda axis: (-abs(axis[place]), -abs(axis[3])))
@@ -73,7 +73,7 @@ def ordered(axes: Iterable[Axis], place: int) -> list[Axis]:
 
 
 def capped(axes: Sequence[Axis], most: int) -> tuple[list[Axis], list[Axis]]:
-    """Outer axes, and inner ones whose space has at most `most` elements; an axis is cut where that divides it.
+    """Split axes into outer ones, and inner ones with at most `most` elements; an axis is cut where that divides it.
 
     >>> capped([Axis(6, 80, 0, 80), Axis(10, 8, 0, 8)], 30)
     ([Axis(n=2, a=240, b=0, c=240)], [Axis(n=3, a=80, b=0, c=80), Axis(n=10, a=8, b=0, c=8)])

@@ -1,8 +1,8 @@
-"""Products whose operands or result have the batch inside: block by block of the batch, with copies that stay near.
+"""Products whose operands or result have the batch innermost: block by block of the batch, with cached copies.
 
-Where elements of several batches share lines of memory, a block of the batch is copied at a time: with the batch
-innermost, so that vectors run along it, or outermost, so that each batch is a matrix. The copies of one block lie in
-the same memory as those of the block before, so that they come from and go to near caches.
+Where elements of several batches share cache lines, one block of the batch is copied at a time: with the batch
+innermost, so that vectors run along it, or outermost, so that each batch is a matrix. The copies of consecutive blocks
+share memory, so that they stay in the nearest caches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from tenferro_cpu.native.contraction._record import Places, Step
 from tenferro_cpu.native.contraction._step import copied, plan_step, three
 
 COPIES, ONE = 3, 4
-"""Base pointers of the copies and of the number one: after both operands and the result."""
+"""Base pointers of the copies and of the number one, after both operands and the result."""
 
 
 def blocked(code: Microkernels, axes: Sequence[Plain], most: int, cost: float) -> Step | None:
-    """The product over these axes in blocks, if that takes less than `cost` nanoseconds."""
+    """The product over these axes in blocks, if that costs less than `cost` nanoseconds."""
     if cost < tuning.BLOCKS_MIN_COST:
         return None
     best = min(ways(code, axes, most), key=lambda step: step.cost, default=None)
@@ -28,13 +28,13 @@ def blocked(code: Microkernels, axes: Sequence[Plain], most: int, cost: float) -
 
 
 def ways(code: Microkernels, axes: Sequence[Plain], most: int) -> list[Step]:
-    """All ways in which the product over these axes can be done in blocks."""
+    """All ways to compute the product over these axes in blocks."""
     whole = merged([Axis(*numbers) for numbers in axes])
     return [step for axis in whole for step in _along(code, whole, axis, most)]
 
 
 def _along(code: Microkernels, axes: Sequence[Axis], axis: Axis, most: int) -> Iterator[Step]:
-    """Ways to take blocks along one axis of the batch: inside of lines of memory, and long enough."""
+    """Ways to take blocks along one axis of the batch that is inside cache lines and long enough."""
     n, *strides = axis
     if n < code.width or not all(strides) or min(map(abs, strides)) >= tuning.CACHE_LINE_BYTES:
         return
@@ -49,13 +49,13 @@ def _along(code: Microkernels, axes: Sequence[Axis], axis: Axis, most: int) -> I
 
 
 def _innermost(code: Microkernels, axes: Sequence[Axis]) -> dict[int, list[Axis]]:
-    """Orders of axes for copies of those operands that have the first axis not innermost, which then is."""
+    """Axis orders for copies, with the first axis innermost, of the operands that have it elsewhere."""
     first, *rest = axes
     return {place: [*ordered(_of(rest, place), place), first] for place in (1, 2, 3) if first[place] != code.item}
 
 
 def _outermost(axes: Sequence[Axis]) -> dict[int, list[Axis]]:
-    """Orders of axes for copies of those operands that have the first axis inside of lines; it is the outermost one."""
+    """Axis orders for copies, with the first axis outermost, of the operands that have it inside cache lines."""
     first, *rest = axes
     found = {}
     for place in (1, 2, 3):
@@ -77,7 +77,7 @@ def _step(
     code: Microkernels, axes: Sequence[Axis], outside: list[Axis], axis: Axis, inside: list[Axis],
     layouts: Mapping[int, list[Axis]],
 ) -> Step | None:  # fmt: skip
-    """Copies of some operands, the product, a copy of the result: for each block."""
+    """For each block: copies of some operands, the product, a copy of the result."""
     own = {place: [x[place] for x in inside] for place in (1, 2, 3)}
     places = [(place - 1, 0) for place in (1, 2, 3)]
     copies: dict[int, Step] = {}

@@ -1,4 +1,4 @@
-"""A bound of the memory that many owners keep, each by itself: those that grew longest ago give theirs up."""
+"""Bounds the memory that several owners hold; the owners that grew longest ago release theirs."""
 
 from collections import deque
 from typing import Protocol
@@ -8,20 +8,20 @@ from tenferro_tensor_core.forks import new_lock
 
 
 class Forgets(Protocol):
-    """What can make again what it keeps."""
+    """An owner that can recompute what it holds."""
 
     def forget(self) -> None:
-        """Give up what is kept."""
+        """Release what is held."""
 
 
 class Bound:
-    """Counts what owners keep, and has them give it up, the first ones first, while it is too much.
+    """Bounds the total bytes held by several owners; evicts whole owners, oldest first.
 
-    Owners that are gone count until it is their turn; the last one may keep more than all together.
+    Deleted owners count until their turn; the last owner may exceed the bound by itself.
 
     Attributes:
-        most: bytes that all may keep together.
-        held: bytes that were noted and not given up.
+        most: maximum total number of bytes.
+        held: bytes noted and not released.
     """
 
     def __init__(self, most: int) -> None:
@@ -30,7 +30,7 @@ class Bound:
         self._lock = new_lock()
 
     def note(self, owner: Forgets, nbytes: int) -> None:
-        """An owner keeps so many bytes more."""
+        """Note that an owner holds more bytes."""
         stale: list[Forgets | None] = []
         with self._lock:
             self._owners.append((ref(owner), nbytes))

@@ -1,12 +1,12 @@
-"""Factors of what is large are multiplied into what is small: chains of scalings become one, or none.
+"""Moves factors of large values to small ones: chains of scalings become one, or none.
 
-Three rules on graphs; each leaves the number of steps as it is, and takes away a pass over a large value:
+Three rules on graphs; each keeps the number of steps and saves a pass over a large value:
 
 - ``(a * b) * (c * d)`` becomes ``((a * b) * c) * d``, or any other order that reads and writes less;
-- ``(x * s) y`` becomes ``x (s y)``, where `x * s` has the axes of `x` and ``s y`` is small beside it;
-- ``(x y) * s`` becomes ``(x * s) y``, where `x` has all axes of `s` and is small beside the product.
+- ``(x * s) y`` becomes ``x (s y)``, where `x * s` has the axes of `x` and ``s y`` is comparatively small;
+- ``(x y) * s`` becomes ``(x * s) y``, where `x` has all axes of `s` and is small compared with the product.
 
-Factors are the same as before, so results differ in roundings only, as long as the small products are in range.
+The factors are the same, so results differ only in rounding, as long as the small products are in range.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from tenferro_tensor.device_model import ContractionGraph, Labels
 
 
 def folded(graph: ContractionGraph) -> ContractionGraph:
-    """The graph with factors where they cost least; all values keep their numbers.
+    """The graph with factors where they cost least; all values keep their indices.
 
     >>> import numpy as np
     >>> steps = (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
@@ -42,7 +42,7 @@ class _Folding:
         self.changed = False
 
     def folded(self) -> ContractionGraph:
-        """Each step is looked at once: trees from their roots on, then steps after those that make what they take."""
+        """Visit each step once: trees from their roots, then steps after those that produce their operands."""
         seen: set[int] = set()
         for number in reversed(range(self.count, len(self.labels))):
             if number not in seen and self.large(number):
@@ -59,7 +59,7 @@ class _Folding:
         return replace(self.graph, steps=tuple(zip(self.labels[self.count :], self.terms, strict=True)))
 
     def whole(self, value: int) -> bool:
-        """Whether a value is large, the product of two, and taken once."""
+        """Whether a value is large, the product of two, and used once."""
         return self.uses[value] == 1 and self.large(value)
 
     def large(self, value: int) -> bool:
@@ -70,7 +70,7 @@ class _Folding:
         return len(terms) == 1 and len(terms[0]) == 2 and self.distinct(value)
 
     def multiplied(self, root: int) -> set[int]:
-        """A tree of element-wise products in an order that takes less, if there is one; the products of the tree."""
+        """A cheaper order for a tree of element-wise products, if there is one; the products of the tree."""
         places, factors = self.tree(root)
         if not 2 < len(places) < tuning.CHAIN_MAX_PRODUCTS or not all(map(self.distinct, factors)):
             return {*places}
@@ -98,7 +98,7 @@ class _Folding:
         return {*places}
 
     def tree(self, root: int) -> tuple[list[int], list[int]]:
-        """Products about as large as the root that are made for it alone, and what they multiply."""
+        """Products about as large as the root that only it uses, and their factors."""
         places, factors, stack = [], [], [root]
         while stack:
             v = stack.pop()
@@ -114,12 +114,12 @@ class _Folding:
         return places, factors
 
     def touched(self, x: Labels, y: Labels, made: Labels) -> int:
-        """Elements that a product reads and writes; those of its smaller factor lie in another order."""
+        """Elements that a product reads and writes; the smaller factor is laid out in another order."""
         small, large = sorted((self.size(x), self.size(y)))
         return self.size(made) + large + tuning.CHAIN_STRIDED_FACTOR * small
 
     def worsened(self, x: Labels, y: Labels) -> int:
-        """What a product costs, and how much more there is to read then in another order."""
+        """Cost of a product, and the additional reads in another order that it causes."""
         made = tuple({*x, *y})
         return self.touched(x, y, made) + tuning.CHAIN_STRIDED_FACTOR * (self.size(made) - self.size(x) - self.size(y))
 
@@ -153,7 +153,7 @@ class _Folding:
         return False
 
     def put(self, number: int, made: int, pair: tuple[int, int], labels: Labels, other: int) -> None:
-        """Make the value `made` of a pair, and take it together with `other`."""
+        """Define the value `made` as the product of a pair, and combine it with `other`."""
         self.terms[made - self.count], self.labels[made] = (pair,), labels
         self.terms[number - self.count] = ((other, made),)
 

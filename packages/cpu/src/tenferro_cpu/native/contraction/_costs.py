@@ -1,4 +1,4 @@
-"""What steps cost, in nanoseconds as estimated, and orders of axes that keep lines of memory near."""
+"""Estimated costs of steps, in nanoseconds, and axis orders that keep cache lines near."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ from tenferro_cpu.native.contraction._tables import lying
 
 
 def moved(code: Microkernels, elements: int) -> float:
-    """Elements that are read or written in runs; sixteen bytes cost as eight, as in the other estimates."""
+    """Elements read or written in runs; sixteen bytes cost as much as eight, as in the other estimates."""
     return elements * min(code.item, 8) / 8 * tuning.RUN_COSTS[elements * code.item > tuning.NEAR_MAX_BYTES]
 
 
 def flop(code: Microkernels) -> float:
-    """A multiplication or addition of elements: of real parts, in vectors."""
+    """Cost of a multiplication or addition of elements, in vectors of real parts."""
     return tuning.FLOP_COST * code.parts**2 * code.real_bytes / 8
 
 
 def settled(code: Microkernels, sizes: Sequence[int], cost: float) -> bool:
-    """Whether no other way can be much cheaper for a product of these sizes.
+    """Whether no other method can be much cheaper for a product of these sizes.
 
     >>> code = Microkernels("d", "avx512", 32 << 20)
     >>> settled(code, (1, 100, 100, 100), 45e3), settled(code, (1, 100, 100, 100), 100e3)
@@ -32,7 +32,7 @@ def settled(code: Microkernels, sizes: Sequence[int], cost: float) -> bool:
 
 
 def alone(code: Microkernels, elements: int, apart: bool) -> float:
-    """One of so many elements, moved alone; `apart` says that lines are left before all of them is used."""
+    """Cost per element moved individually; `apart` means that cache lines are left before they are fully used."""
     size = elements * code.item
     return tuning.SINGLE_COSTS[(size > tuning.NEAR_MAX_BYTES) + (size > tuning.CACHED_MAX_BYTES and apart)]
 
@@ -40,7 +40,7 @@ def alone(code: Microkernels, elements: int, apart: bool) -> float:
 def packed(
     code: Microkernels, axes: Sequence[Axis], inner: Sequence[Axis], place: int, elements: tuple[int, int]
 ) -> float:
-    """All elements of an operand, and those of one of its batch, that are packed along some axes."""
+    """Number of elements of an operand, and per batch, that are packed along some axes."""
     width = code.width if place == 1 else code.columns
     every, once = elements
     far = every * code.item > tuning.NEAR_MAX_BYTES
@@ -56,7 +56,7 @@ def packed(
 
 
 def stored(code: Microkernels, rows: Sequence[Axis], columns: Sequence[Axis], elements: int) -> float:
-    """The result, tile by tile."""
+    """Cost of writing the result, tile by tile."""
     runs = lying(along(rows, 3), code.width, code.item)
     if runs == 1.0:
         return moved(code, elements)
@@ -65,7 +65,7 @@ def stored(code: Microkernels, rows: Sequence[Axis], columns: Sequence[Axis], el
 
 
 def lines(axes: Sequence[Axis], place: int) -> int:
-    """Lines of memory that an operand touches along axes, about.
+    """Approximate number of cache lines that an operand touches along axes.
 
     >>> lines([Axis(4, 800, 0, 0), Axis(16, 8, 0, 0)], 1), lines([Axis(5, 0, 8, 0)], 1)
     (8, 1)
@@ -81,7 +81,7 @@ def lines(axes: Sequence[Axis], place: int) -> int:
 
 
 def streams(code: Microkernels, rows: Sequence[Axis], others: Sequence[Axis], elements: int) -> bool:
-    """Whether a large result is written in whole lines of memory, each far from the one before.
+    """Whether a large result is written in whole cache lines, each far from the previous one.
 
     >>> code = Microkernels("d", "avx512", 32 << 20)
     >>> rows = [Axis(1 << 17, 0, 0, 128), Axis(2, 0, 0, 1 << 24), Axis(8, 0, 0, 8)]
@@ -99,7 +99,7 @@ def streams(code: Microkernels, rows: Sequence[Axis], others: Sequence[Axis], el
 
 
 def leaves(axes: Sequence[Axis], place: int, count: int) -> bool:
-    """Whether a line is left and comes back when it is near no more; each of the axes' elements has `count` lines."""
+    """Whether a cache line is left and revisited after eviction; each of the axes' elements has `count` lines."""
     reach = window = 1
     for axis in reversed(axes):
         if 0 < abs(axis[place]) < tuning.CACHE_LINE_BYTES:
@@ -111,15 +111,15 @@ def leaves(axes: Sequence[Axis], place: int, count: int) -> bool:
 def best_order(
     code: Microkernels, axes: list[Axis], place: int, read: tuple[int, int], written: tuple[int, int]
 ) -> list[Axis]:
-    """Axes of one side in the order of the operand or of the result, or in that of the operand with those inside
-    along which lines of either are filled: what is cheapest.
+    """The cheapest order of one side's axes: that of the operand or of the result, or that of the operand with the axes
+    innermost that fill cache lines of either.
 
     Args:
         code: the dtype on its host.
-        axes: of the side.
-        place: of the operand in an axis.
-        read: elements of the operand, and lines of memory that one index of the side has in it.
-        written: the same of the result.
+        axes: axes of the side.
+        place: index of the operand in an axis.
+        read: elements of the operand, and cache lines that one index of the side has in it.
+        written: the same for the result.
     """
     if len(axes) < 2:
         return axes
@@ -144,7 +144,7 @@ def best_order(
 
 
 def _split(code: Microkernels, axes: list[Axis], place: int) -> list[Axis]:
-    """Long axes that fill lines are cut, so that inside is about one line."""
+    """Split long axes that fill cache lines, so that the inner part is about one line."""
     found: list[Axis] = []
     for axis in axes:
         least = -(-tuning.CACHE_LINE_BYTES // max(1, abs(axis[place])))

@@ -1,4 +1,4 @@
-"""The form of a step: all that decides how it is done, without names and places, which networks repeat many times."""
+"""The form of a step: everything that decides how it is done, without names and positions; networks repeat forms."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -14,8 +14,8 @@ class Form(NamedTuple):
     """The form of a product of two values.
 
     Attributes:
-        key: for each label its extent, its strides, its place in the result, and whether what the result meets next,
-            and what comes of that, have it; and whether what the result meets is small.
+        key: for each label its extent, its strides, its index in the result, and whether the next partner of the result
+            and their product have it; and whether that partner is small.
         names: the labels, in the order of the key.
     """
 
@@ -24,12 +24,12 @@ class Form(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """How a step was done whose form others have too.
+    """How a step was done whose form others share.
 
     Attributes:
-        order: the labels of its result as they lie in memory, by their number in the form.
-        strides: of these labels.
-        nbytes: of the result.
+        order: the labels of its result in memory order, by their index in the form.
+        strides: strides of these labels.
+        nbytes: size of the result.
         step: the product.
     """
 
@@ -39,16 +39,17 @@ class Alike(NamedTuple):
     step: Step | None
 
     def layout(self, form: Form) -> Labels:
-        """The labels of the result of a step of this form, as they lie in memory."""
+        """The labels of the result of a step of this form, in memory order."""
         return tuple([form.names[n] for n in self.order])
 
 
 def form_of(
     extents: Sequence[int], left: Strides, right: Strides, labels: Labels, partner: Labels, after: Labels
 ) -> Form | None:
-    """The form of a product with the given labels, `partner` those of what the result meets, `after` what they make.
+    """The form of a product with the given labels; `partner` are those of the result's next partner, `after` of their
+    product.
 
-    None where the result has a label twice or one that neither operand has.
+    None if the result has a label twice or one that neither operand has.
     """
     names = tuple({**left, **right})
     places = dict(zip(labels, range(len(labels)), strict=True))
@@ -59,5 +60,5 @@ def form_of(
 
 
 def alike(form: Form, layout: Labels, strides: Mapping[int, int], nbytes: int, step: Step | None) -> Alike:
-    """What other steps of this form need to know of one that was done."""
+    """Data of a finished step that other steps of this form reuse."""
     return Alike(tuple([form.names.index(x) for x in layout]), tuple([strides[x] for x in layout]), nbytes, step)

@@ -24,23 +24,30 @@ from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import cached_property, new_lock
 
 KEPT: Final = Bound(tuning.MAX_PLAN_BYTES)
-"""What the plans of all kernels take."""
+"""Bound of the plans of all kernels."""
 
 _strides_of = attrgetter("strides")
 
 CHARS: Final = "fdFD"
-"""Dtypes that the engine has code for."""
+"""Dtypes that the engine supports."""
 
 
 def contraction(ir: ContractionIR | ContractionGraph) -> ContractionKernel | None:
-    """The engine's kernel, or None for dtypes that it does not have and where there is no C extension."""
+    """The engine's kernel for a contraction.
+
+    Args:
+        ir: the contraction, or graph of contractions.
+
+    Returns:
+        The kernel, or None for other dtypes and without the C extension.
+    """
     if ir.dtype.char not in CHARS or not ir.dtype.isnative or team() is None:
         return None
     return CpuContraction(ir)
 
 
 class CpuContraction(ContractionKernel):
-    """Contractions of NumPy arrays with any strides; safe to call from many threads."""
+    """Contractions of NumPy arrays with any strides; thread-safe."""
 
     def __init__(self, ir: ContractionIR | ContractionGraph) -> None:
         self.ir = ir
@@ -57,13 +64,13 @@ class CpuContraction(ContractionKernel):
         self._result = maker(prod(self._shape) * ir.dtype.itemsize)
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
-        """As the contract says.
+        """See `ContractionKernel.__call__`.
 
-        Callers know the shapes and dtypes of what they pass: these are looked at only where arrays lie in a new way.
+        Callers guarantee the shapes and dtypes of operands: these are checked only for new layouts.
 
         Raises:
-            ArgumentError: `out` is no array that can be written to.
-            ShapeError: operands or `out` have other shapes or dtypes than the IR says.
+            ArgumentError: `out` is not a writable array.
+            ShapeError: operands or `out` have shapes or dtypes other than those of the IR.
         """
         if self._made_first:
             raws = self._made(raws)
@@ -88,7 +95,7 @@ class CpuContraction(ContractionKernel):
         return (first, *outputs.turned(rest))
 
     def _made(self, raws: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arrays for numbers, which NumPy gives for arrays without axes; conjugates where these are asked for."""
+        """Convert numbers, which NumPy returns for 0-d arrays, to arrays; take conjugates where requested."""
         self._require_all(raws)
         made = list(raws)
         for number in self._scalars:
@@ -126,7 +133,7 @@ class CpuContraction(ContractionKernel):
         return found
 
     def forget(self) -> None:
-        """Give the plans up, but for that of the entries; calls that run hold theirs."""
+        """Release the plans, except that of the entries; running calls hold theirs."""
         with self._lock:
             self._plans.clear()
 
@@ -156,19 +163,19 @@ class CpuContraction(ContractionKernel):
 
     @property
     def peak_bytes(self) -> int:
-        """As the contract says, for operands whose axes lie in order."""
+        """See `ContractionKernel.peak_bytes`, for contiguous operands."""
         return self._contiguous.arena + self._result_bytes
 
     def peak_bytes_at(self, strides: Sequence[tuple[int, ...]]) -> int:
-        """As the contract says."""
+        """See `ContractionKernel.peak_bytes_at`."""
         return make(self._code, self._graph, strides, None, usable_cores()).arena + self._result_bytes
 
     @property
     def _result_bytes(self) -> int:
-        """Of all outputs, and of operands that are conjugated before."""
+        """Bytes of all outputs, and of operands that are conjugated first."""
         made = (*range(self._graph.conjugated), *self._graph.outputs)
         return sum([prod(self._graph.shape(v)) * self.ir.dtype.itemsize for v in made])
 
     def report(self) -> tuple[StepReport, ...]:
-        """As the contract says."""
+        """See `ContractionKernel.report`."""
         return reports(self._code, self._graph, self._contiguous)

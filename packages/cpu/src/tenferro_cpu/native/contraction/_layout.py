@@ -1,7 +1,7 @@
-"""How the result of a step lies in memory: its axes are free, and their order decides what the next steps cost.
+"""Memory layouts of the results of steps: their axis order is free, and determines the cost of the next steps.
 
-The innermost axes come from one operand, whose rows are then vectors, and fill vectors; of these, free axes of the
-step that takes the result are preferred. Outside lie the axes that this step has in common with its partner.
+The innermost axes come from one operand, whose rows are then vectors, and fill vectors; among these, free axes of the
+consuming step are preferred. The outer axes are those that this step shares with its partner.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from tenferro_cpu.native.contraction import tuning
 from tenferro_tensor.device_model import ContractionGraph, Labels
 
 Strides = Mapping[int, int]
-"""Strides of a value by label, the outermost label first."""
+"""Strides of a value by label, outermost first."""
 
 Groups = tuple[list[int], list[int], list[int]]
 
@@ -20,17 +20,17 @@ def orders(
     graph: ContractionGraph, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: Set[int],
     stays: Set[int], *, first: bool,
 ) -> list[Labels]:  # fmt: skip
-    """Ways in which a result may lie, outermost label first; the one that is best by rule comes first.
+    """Possible layouts of a result, outermost label first; the preferred one comes first.
 
     Args:
         graph: the contractions.
         width: elements of a vector.
-        labels: of the result.
+        labels: labels of the result.
         left: strides of the left operand, by label.
         right: those of the right operand.
-        partner: labels of the value that the result meets next.
-        stays: labels that are there after that step.
-        first: whether the first way is enough.
+        partner: labels of the value that the result is combined with next.
+        stays: labels that remain after that step.
+        first: whether only the first layout is needed.
     """
     if len(labels) < 2:
         return [tuple(labels)]
@@ -64,7 +64,7 @@ def orders(
 
 
 def results(labels: Labels, left: Strides, right: Strides) -> list[Labels]:
-    """Ways in which an output may lie whose operands are read in their own order: sides as blocks, or interleaved.
+    """Possible layouts of an output whose operands are read in their own order: sides as blocks, or interleaved.
 
     >>> results((0, 1, 2), {1: 24, 9: 8}, {9: 16, 2: 8, 0: 80})
     [(1, 0, 2), (0, 2, 1)]
@@ -81,7 +81,7 @@ def results(labels: Labels, left: Strides, right: Strides) -> list[Labels]:
 
 
 def _groups(extent: Sequence[int], by_depth: list[int], partner: Set[int], stays: Set[int]) -> Groups:
-    """Labels that the next step has in common, that it sums, and that are free, from the outermost group on."""
+    """Labels that the next step shares, sums, and keeps free, from the outermost group inward."""
     groups: Groups = ([], [], [])
     for label in by_depth:
         groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
@@ -95,7 +95,7 @@ def _groups(extent: Sequence[int], by_depth: list[int], partner: Set[int], stays
 def _filling(
     extent: Sequence[int], width: int, by_depth: list[int], larger: Strides, other: Strides, groups: Groups
 ) -> list[Labels]:
-    """Ways whose innermost labels are of one operand, the one first that fills vectors better."""
+    """Layouts whose innermost labels belong to one operand, first the one that fills vectors better."""
     ways: list[tuple[tuple[float, int, int], Labels]] = []
     for side, rest in ((larger, other), (other, larger)):
         mine = [x for x in by_depth if x in side and x not in rest]
@@ -111,7 +111,7 @@ def _filling(
 
 
 def _run(extent: Sequence[int], width: int, mine: list[int], groups: Groups) -> list[int]:
-    """Labels of one operand, from its innermost ones on, until they fill vectors; in its own order."""
+    """Labels of one operand, from its innermost outward, until they fill vectors; in its own order."""
     if not mine:
         return []
     found: list[int] = []

@@ -1,4 +1,4 @@
-"""Sizes of the engine's microkernels, which plans depend on: for each dtype at each vector level."""
+"""Sizes of the engine's microkernels, which plans depend on, by dtype and vector level."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ from tenferro_cpu.native.machine._host import last_level_cache
 from tenferro_tensor_core.forks import cached_property
 
 REGISTERS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generic": (16, 16)}
-"""Bytes of a vector register, and number of registers, by level; `vectors.h` has the same."""
+"""Bytes of a vector register, and number of registers, by level; must equal `vectors.h`."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Microkernels:
     Attributes:
         char: NumPy's letter of the dtype.
         level: the vector level.
-        cache_bytes: last-level cache; larger results are written past it where that pays.
+        cache_bytes: last-level cache in bytes; larger results are written past it where that pays.
 
     >>> code = Microkernels("D", "avx512", 32 << 20)
     >>> code.parts, code.lanes, code.width, code.vectors, code.columns, code.item, code.strips["dot"]
@@ -32,7 +32,7 @@ class Microkernels:
 
     @cached_property
     def key(self) -> str:
-        """A text that tells it from all others."""
+        """A text that identifies it."""
         return f"{self.char} {self.level} {self.near_bytes}"
 
     @cached_property
@@ -42,27 +42,27 @@ class Microkernels:
 
     @cached_property
     def parts(self) -> int:
-        """Real numbers of one element."""
+        """Real numbers per element."""
         return 2 if self.char in "FD" else 1
 
     @cached_property
     def item(self) -> int:
-        """Bytes of one element."""
+        """Bytes per element."""
         return self.parts * self.real_bytes
 
     @cached_property
     def lanes(self) -> int:
-        """Real numbers of one vector."""
+        """Real numbers per vector."""
         return REGISTERS[self.level][0] // self.real_bytes
 
     @cached_property
     def width(self) -> int:
-        """Elements of one vector."""
+        """Elements per vector."""
         return self.lanes // self.parts
 
     @cached_property
     def masks(self) -> bool:
-        """Whether some lanes of a vector are loaded or stored by one instruction."""
+        """Whether one instruction loads or stores some lanes of a vector."""
         return REGISTERS[self.level][0] > 16
 
     @cached_property
@@ -71,7 +71,7 @@ class Microkernels:
 
     @cached_property
     def columns(self) -> int:
-        """Columns of a full tile, each element of which is repeated over a vector."""
+        """Columns of a full microkernel tile, whose elements are broadcast over a vector."""
         return 8 if self._many else 4
 
     @cached_property
@@ -95,12 +95,12 @@ class Microkernels:
     def near_bytes(self) -> int:
         """Bytes that element-wise work may touch while its results are written through the caches.
 
-        More would put out of them what is still to be read; the other half is for what comes next.
+        More would evict data that is still to be read; the other half is for later operations.
         """
         return self.cache_bytes // 2
 
 
 @cache
 def microkernels(char: str) -> Microkernels:
-    """Those of this process, which has the C extension."""
+    """The microkernels of this process, which has the C extension."""
     return Microkernels(char, compiled.LEVEL, last_level_cache())

@@ -1,4 +1,4 @@
-"""Memory of the results of a graph: large ones one by one, many small ones of one shape as parts of common blocks."""
+"""Memory of the results of a graph: large ones individually, many small ones of one shape as parts of shared blocks."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -12,21 +12,21 @@ from tenferro_tensor.device_model import ContractionGraph, Labels
 
 
 def maker(nbytes: int) -> Callable[..., Any]:
-    """What makes arrays of this size."""
+    """The allocation function for arrays of this size."""
     memory = serving() if nbytes >= POOLED else None
     return np.empty if memory is None else memory.empty
 
 
 class Outputs:
-    """The outputs of a graph, made without the first, which callers may give.
+    """The outputs of a graph, except the first, which callers may provide.
 
     Attributes:
-        shape: of the first, axes as they lie in memory.
-        axes: which of these its labels are; None where they lie in order.
+        shape: shape of the first, axes in memory order.
+        axes: for each of its labels the index of its axis; None for the same order.
 
     Args:
         graph: the graph.
-        orders: for each of its outputs, its labels as they lie in memory.
+        orders: for each of its outputs, its labels in memory order.
     """
 
     def __init__(self, graph: ContractionGraph, orders: Sequence[Labels]) -> None:
@@ -57,7 +57,7 @@ class Outputs:
             self._blocks.append((maker(nbytes * len(part)), (len(part), *shape), part))
 
     def make(self) -> tuple[list[Any], list[Any]]:
-        """Arrays for them, axes as they lie in memory; and the blocks that hold nothing else."""
+        """Allocate the arrays, axes in memory order; and the blocks that hold nothing else."""
         found: list[Any] = [None] * self._count
         blocks = []
         for make, shape, where in self._blocks:
@@ -71,7 +71,7 @@ class Outputs:
         return found, blocks
 
     def turned(self, found: list[Any]) -> list[Any]:
-        """The same arrays, axes in the order of the labels."""
+        """The same arrays with axes in the order of the labels."""
         for n, axes in self._turned:
             found[n] = found[n].transpose(axes)
         return found

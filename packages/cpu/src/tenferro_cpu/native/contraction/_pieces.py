@@ -1,4 +1,4 @@
-"""Where threads cut the work of a step: along the batch, the rows or the columns, never within a sum."""
+"""Cuts the work of a step into chunks for threads: along the batch, the rows or the columns, never within a sum."""
 
 from math import prod
 from typing import Final
@@ -12,7 +12,7 @@ SIDES: Final = ("rows", "columns")
 
 
 def cut(code: Microkernels, step: Step, most: int) -> Step:
-    """Where threads cut the work: the batch where it is long, else the longer side."""
+    """Cut the work into chunks: along the batch if it is long, otherwise along the longer side."""
     words = step.words
     flops = 2 * code.parts**2 * prod(step.sizes)
     touched = prod(step.sizes[:3]) + step.sizes[0] * step.sizes[3] * sum(step.sizes[1:3])

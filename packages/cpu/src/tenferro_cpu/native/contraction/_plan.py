@@ -1,4 +1,4 @@
-"""A plan: the records of all steps of contractions for operands with given strides, and the memory they share."""
+"""A plan: the records of all steps of contractions for operands with given strides, and the memory that they share."""
 
 from array import array
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from tenferro_tensor.device_model import ContractionGraph, Labels
 def make(
     code: Microkernels, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
 ) -> Plan:
-    """The plan for operands with these strides in bytes, and a first output with the strides `out` or in order."""
+    """The plan for operands with these strides in bytes, and a first output with strides `out` or contiguous."""
     return _Planner(code, graph, strides, out, most).plan()
 
 
 class _Planner:
-    """Goes through the steps once; pointers are those of operands, arena, outputs, and the number one.
+    """Visits the steps once; base pointers are those of operands, arena, outputs, and the number one.
 
-    Values that later steps take may lie in any order. Outputs that none takes, and the first one, lie in the order of
-    their labels, but for larger ones that cost less otherwise.
+    Values that later steps use may be laid out in any order. Unused outputs, and the first one, are laid out in the
+    order of their labels, except larger ones for which another order is cheaper.
     """
 
     def __init__(
@@ -70,19 +70,19 @@ class _Planner:
         self.orders: dict[int, Labels] = {}
 
     def in_order(self, value: int) -> tuple[int, ...]:
-        """Strides of a value whose axes lie in the order of its labels."""
+        """Strides of a value laid out in the order of its labels."""
         return in_order(self.graph.values[value], self.extents, self.code.item)
 
     def strides(self, labels: Sequence[int]) -> dict[int, int]:
-        """Strides of a value whose labels lie in this order."""
+        """Strides of a value whose labels are laid out in this order."""
         return dict(zip(labels, in_order(labels, self.extents, self.code.item), strict=True))
 
     def bytes_of(self, labels: Sequence[int]) -> int:
-        """Bytes of a value."""
+        """Size of a value in bytes."""
         return self.code.item * prod([self.extents[label] for label in labels])
 
     def plan(self) -> Plan:
-        """All steps, in order."""
+        """Plan all steps, in order."""
         for number, (labels, terms) in enumerate(self.graph.steps):
             self.step(number, labels, terms)
         scratch_at = self.memory.size
@@ -97,7 +97,7 @@ class _Planner:
         return Plan(arena, scratch_at, shared, unlocked, orders, tuple(self.told), keeps)
 
     def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
-        """One step of the graph: as one of the same form before it, else with all that is to be decided."""
+        """Plan one step of the graph: reuse one of the same form, otherwise decide everything."""
         result, before = self.count + number, len(self.steps)
         form = self.form(result, labels, terms)
         found = self.alike.get(form.key) if form is not None else None
@@ -113,7 +113,7 @@ class _Planner:
     def form(self, result: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> Form | None:
         """The form of a product whose result is an intermediate value, too small for its layout to be estimated.
 
-        None where no other step is likely to have it.
+        None if no other step is likely to share it.
         """
         if len(terms) > 1 or len(terms[0]) == 1 or result in self.base or result not in self.taken:
             return None
@@ -130,7 +130,7 @@ class _Planner:
         return form_of(self.extents, left, right, labels, partner, self.graph.values[made])
 
     def repeat(self, result: int, term: tuple[int, ...], form: Form, found: Alike) -> None:
-        """A step like one before it."""
+        """A step like an earlier one."""
         self.repeats += 1
         layout, n = found.layout(form), found.nbytes
         value = Value(self.count, self.memory.take(n), dict(zip(layout, found.strides, strict=True)), n)
@@ -140,7 +140,7 @@ class _Planner:
         self.told.append((layout, found.step))
 
     def decided(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
-        """A step's terms, each on its own and then added up where there are several."""
+        """The terms of a step, each computed separately and then added if there are several."""
         result = self.count + number
         scratch: list[Value] = []
         pairs = [self.operands(term, labels, scratch) for term in terms]
@@ -166,7 +166,7 @@ class _Planner:
         self.told.append((layout, found))
 
     def operands(self, term: tuple[int, ...], labels: Labels, scratch: list[Value]) -> tuple[Value, Value]:
-        """The factors of a term, the number one among them; axes of their own are summed beforehand."""
+        """The factors of a term, including the number one; axes that only one operand has are summed first."""
         if len(term) == 1:
             return self.values[term[0]], self.one
         left, right = (self.values[v] for v in term)
@@ -187,7 +187,7 @@ class _Planner:
         return found
 
     def add(self, x: Value, y: Value, value: Value) -> None:
-        """The sum of two values in the arena that lie alike."""
+        """The sum of two values in the arena with the same layout."""
         apart = y.at - x.at
         axes = [(self.extents[label], x.strides[label], 0, along) for label, along in value.strides.items()]
         key = (*axes, (-1, apart, 0, 0))  # products have no such extent
@@ -196,19 +196,19 @@ class _Planner:
         self.put(self.known[key], x, self.one, value)
 
     def room(self, layout: Sequence[int]) -> Value:
-        """Memory in the arena for a value whose labels lie in this order."""
+        """Allocate memory in the arena for a value whose labels are laid out in this order."""
         found = self.strides(layout)
         n = self.extents[layout[0]] * found[layout[0]] if layout else self.code.item
         return Value(self.count, self.memory.take(n), found, n)
 
     def release(self, values: Sequence[Value]) -> None:
-        """Give back the memory of values that are in the arena."""
+        """Free the memory of values in the arena."""
         for value in values:
             if value.arena:
                 self.memory.give(value.at, value.arena)
 
     def reduced(self, x: Value, y: Value, labels: Labels, scratch: list[Value]) -> Value:
-        """An operand, summed over what only it has, where that makes the product cheaper."""
+        """An operand, summed over the axes that only it has, if that makes the product cheaper."""
         extent = self.extents
         own = [label for label in x.strides if label not in y.strides and label not in labels and extent[label] > 1]
         if not own or not any(extent[label] != 1 for label in y.strides):
@@ -220,7 +220,7 @@ class _Planner:
         return made
 
     def repeated(self, x: Value, y: Value, value: Value, scratch: list[Value]) -> Value:
-        """A small operand of an element-wise step, repeated over what `y` and the result have innermost alike."""
+        """A small operand of an element-wise step, repeated along the innermost axes shared by `y` and the result."""
         extent = self.extents
         inner = sorted([label for label in value.strides if extent[label] > 1], key=lambda k: abs(value.strides[k]))
         block: list[int] = []
@@ -246,7 +246,7 @@ class _Planner:
         return repeated
 
     def blocks_of(self, left: Value, right: Value, value: Value) -> Step | None:
-        """A product as a step in blocks of the batch, where that is cheaper."""
+        """A product as a step in blocks of the batch, if that is cheaper."""
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.code, plain.sizes, plain.cost):
             return None
@@ -255,7 +255,7 @@ class _Planner:
     def relaid(
         self, left: Value, right: Value, value: Value, scratch: list[Value], blocks: Step | None
     ) -> tuple[Value, Value]:
-        """Operands, or copies that lie otherwise where that is cheaper, than in blocks too."""
+        """Operands, or copies in another layout if that is cheaper, also compared with blocks."""
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.code, plain.sizes, plain.cost):
             return left, right
@@ -283,7 +283,7 @@ class _Planner:
         return copied(self.code, axes, self.most) or self.step_of(x, self.one, made)
 
     def layout(self, result: int, labels: Sequence[int], left: Value, right: Value) -> Labels:
-        """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
+        """Layout of an intermediate result: the preferred one or, where it matters, the cheapest with the next step."""
         if result not in self.taken:
             return self.result_layout(labels, left, right)
         small = prod([self.extents[label] for label in labels]) < tuning.LAYOUT_MIN_ELEMENTS or self.scales(
@@ -301,7 +301,7 @@ class _Planner:
         return ways[costs.index(min(costs))]
 
     def result_layout(self, labels: Sequence[int], left: Value, right: Value) -> Labels:
-        """How a large output lies: in the order of its labels, or in one that costs less."""
+        """Layout of a large output: in the order of its labels, or a cheaper one."""
         best = tuple(labels)
         value = Value(0, 0, self.strides(best))
         plain = self.step_of(left, right, value)
@@ -315,14 +315,14 @@ class _Planner:
         return best
 
     def scales(self, labels: Sequence[int], left: Value, right: Value) -> bool:
-        """Whether a step only multiplies a value by a small one, so that the result best lies as that value does."""
+        """Whether a step only multiplies a value by a small one, so the result should keep the layout of that value."""
         if {*left.strides, *right.strides} != {*labels}:
             return False
         sizes = [self.bytes_of([*x.strides]) for x in (left, right)]
         return tuning.SCALING_FACTOR * min(sizes) <= max(sizes) == self.bytes_of(labels)
 
     def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides, *, first: bool) -> list[Labels]:
-        """Layouts for a result, the best by rule first, or only that one."""
+        """Possible layouts of a result, the preferred one first, or only that one."""
         partner, after = set[int](), set[int]()
         if result in self.taken:
             term, made = self.taken[result]
@@ -331,7 +331,7 @@ class _Planner:
         return orders(self.graph, self.code.width, labels, left, right, partner, after, first=first)
 
     def trial(self, result: int, labels: Sequence[int], left: Value, right: Value, way: Labels) -> list[Step]:
-        """The step that makes a result and the one that takes it first, if it lies this way."""
+        """The step that produces a result and the first that uses it, if it has this layout."""
         mine = Value(0, 0, self.strides(way))
         term, after = self.taken[result]
         partner = next((self.partner(v) for v in term if v != result), self.one)
@@ -345,11 +345,11 @@ class _Planner:
         return [step for step in steps if step is not None]
 
     def partner(self, value: int) -> Value:
-        """A value that is there, or one that lies in the order of its labels."""
+        """An existing value, or one laid out in the order of its labels."""
         return self.values.get(value) or Value(0, 0, self.strides(self.graph.values[value]))
 
     def place(self, result: int, labels: Labels, left: Value, right: Value) -> tuple[Value, Labels]:
-        """Memory of a result, and its labels as they lie in memory; off diagonals only outputs have elements."""
+        """Memory of a result, and its labels in memory order; only outputs have elements off diagonals."""
         distinct = tuple(dict.fromkeys(labels))
         if result in self.fixed:
             along = by_label(labels, self.fixed[result])
@@ -368,7 +368,7 @@ class _Planner:
         return self.put(self.step_of(left, right, value), left, right, value)
 
     def put(self, step: Step | None, left: Value, right: Value, value: Value) -> Step | None:
-        """A step with the places of what it takes and makes."""
+        """A step with the addresses of its operands and result."""
         if step is not None:
             self.steps.append((step, ((left.base, left.at), (right.base, right.at), (value.base, value.at))))
         return step

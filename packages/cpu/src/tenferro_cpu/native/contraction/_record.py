@@ -1,4 +1,4 @@
-"""The record of one step: 64-bit words, addresses of tables among them, as `struct step` in `step.h` has them."""
+"""The record of one step: 64-bit words, including addresses of tables, in the layout of `struct step` in `step.h`."""
 
 from __future__ import annotations
 
@@ -34,22 +34,24 @@ PLACE: Final = {name: number for number, name in enumerate(FIELDS)}
 WORDS: Final = len(FIELDS)
 
 SCATTER, CONTIGUOUS, STREAM = 2, 4, 1 << 16
-"""Flags of tiles: rows are no full contiguous vectors; the first vector is contiguous, twice that for the second and so
-on; full vectors on whole lines of memory are written past the caches."""
+"""Flags of tiles: rows are not full contiguous vectors; the first vector is contiguous, twice that for the second, and
+so on; full vectors on whole cache lines are written past the caches.
+"""
 
 PREFETCHED: Final = 2
-"""Flag of blocks to be packed: the rows after them are prefetched."""
+"""Flag of blocks to be packed: the following rows are prefetched."""
 
 KERNELS: Final = (
     "gemm", "gemm direct rows", "gemm direct", "elementwise", "scaling", "gather", "dot", "lanes", "transpose", "fill",
     "blocks",
 )  # fmt: skip
-"""Kernels by number: products of packed panels, of rows or of both operands where they lie; products of runs, of a
-run and a number, of single elements; inner products of runs; products whose batch is a run; a copy in
-another order; zeros; steps of their own for each block of the batch."""
+"""Kernels by number: products of packed panels, with rows read in place, or with both operands read in place; products
+of runs, of a run and a number, of single elements; inner products of runs; products whose batch is a run; a copy in
+another order; zeros; separate steps for each block of the batch.
+"""
 
 Places = tuple[tuple[int, int], ...]
-"""Base pointer and bytes from there, of both operands and the result."""
+"""Base pointer and byte offset of both operands and the result."""
 
 _A, _B, _C, _A_AT, _B_AT, _C_AT = (PLACE[name] for name in ("a", "b", "c", "a_at", "b_at", "c_at"))
 
@@ -61,10 +63,10 @@ class Step:
     Attributes:
         kernel: its name.
         sizes: batch, rows, columns and summed size.
-        swapped: whether the right operand gives the rows.
+        swapped: whether the right operand provides the rows.
         words: fields that are numbers.
-        fill: gives the fields that are addresses of tables; one that refers to another comes after it.
-        inside: steps of each block, with the places of their operands and result.
+        fill: tables for the fields that are addresses; a table that refers to another comes after it.
+        inside: steps of each block, with the addresses of their operands and result.
         cost: estimated nanoseconds on one core.
     """
 
@@ -77,7 +79,7 @@ class Step:
     inside: tuple[tuple[Step, Places], ...] = ()
 
     def exchanged(self) -> Step:
-        """The same with the operands exchanged; the tables are those of this one."""
+        """The same step with the operands exchanged; the tables are shared."""
         _ = self._row
         made = object.__new__(Step)
         made.__dict__.update(self.__dict__, swapped=not self.swapped)
@@ -85,21 +87,21 @@ class Step:
 
     @property
     def scratch(self) -> int:
-        """Bytes for the packed panels of all pieces."""
+        """Bytes for the packed panels of all chunks."""
         return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the record and its tables, with those of the steps inside."""
+        """Bytes of the record and its tables, including the inner steps."""
         row, *tables = self._row
         return 8 * (len(row) + sum(map(len, tables))) + sum([step.nbytes for step, _ in self.inside])
 
     @property
     def _row(self) -> tuple[array[int], ...]:
-        """The record without places of operands, the memory of its tables, and the records of the steps inside.
+        """The record without addresses of operands, the memory of its tables, and the records of the inner steps.
 
-        Plans of several threads share steps, and their records hold addresses of these tables: so the first ones that
-        were made stay, where `cached_property` would let the last ones take their place.
+        Plans of several threads share steps, and their records hold addresses of these tables: the first tables must
+        therefore stay, whereas `cached_property` would let later ones replace them.
         """
         made: tuple[array[int], ...] | None = self.__dict__.get("_made")
         if made is None:
@@ -123,7 +125,7 @@ class Step:
         return row, room, records
 
     def record(self, places: Places) -> array[int]:
-        """The words, for operands and result given by base pointer and bytes from there; good while the step lives."""
+        """The words, for operands and result given by base pointer and byte offset; valid while the step lives."""
         row = self._row[0][:]
         left, right = (1, 0) if self.swapped else (0, 1)
         row[_A], row[_A_AT] = places[left]

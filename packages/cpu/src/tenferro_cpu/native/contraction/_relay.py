@@ -1,4 +1,4 @@
-"""Operands in another order: where a copy with another innermost axis makes the product so cheap that it pays."""
+"""Operands in another order, where a copy with another innermost axis makes the product sufficiently cheaper."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,10 +10,10 @@ Order = tuple[int, ...] | None
 def relays(
     extents: Sequence[int], item: int, left: Strides, right: Strides, result: Strides
 ) -> Iterator[tuple[Order, Order]]:
-    """Orders of labels, outermost first, for copies of the operands; None for one that stays as it is.
+    """Label orders, outermost first, for copies of the operands; None for an operand that is used in place.
 
-    A label that one operand has innermost, and that is summed, may be innermost in the other one too: then vectors run
-    along the sum. So may a label that the result has innermost and both operands have: then they run along the batch.
+    A summed label that is innermost in one operand may become innermost in the other: vectors then run along the sum. A
+    label that is innermost in the result and present in both operands may too: vectors then run along the batch.
 
     >>> [*relays((9, 50, 9), 8, {0: 400, 1: 8}, {1: 72, 2: 8}, {0: 72, 2: 8})]
     [(None, (2, 1))]

@@ -1,4 +1,4 @@
-"""A plan as it is run, and what is told of its steps."""
+"""A plan as it is executed, and the report on its steps."""
 
 from dataclasses import dataclass
 from math import prod
@@ -9,20 +9,20 @@ from tenferro_cpu.native.contraction._record import Step
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
 OBJECTS: Final = 2048
-"""Bytes of the objects of a step, about, besides its tables."""
+"""Approximate bytes of the objects of a step, besides its tables."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run needs besides pointers; safe to use in many threads at once.
+    """Everything that a run needs besides pointers; may be used in many threads at once.
 
     Attributes:
         arena: bytes of intermediate results and packed panels.
         scratch: bytes of the arena before the packed panels.
         shared: whether some step pays for several threads.
-        unlocked: whether the work is worth giving the interpreter's lock away.
-        orders: for each output, its labels as they lie in memory.
-        told: for each step the labels of its result as they lie in memory, and what makes it.
+        unlocked: whether the work justifies releasing the interpreter's lock.
+        orders: for each output, its labels in memory order.
+        told: for each step the labels of its result in memory order, and its kernel.
         keeps: records and tables, which machine code reads.
     """
 
@@ -36,13 +36,13 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of records, tables and objects, about; steps that occur several times count once."""
+        """Approximate bytes of records, tables and objects; repeated steps count once."""
         steps: dict[int, Step] = {id(step): step for step in self.keeps[1:]}
         return 8 * len(self.keeps[0]) + OBJECTS + sum([step.nbytes + OBJECTS for step in steps.values()])
 
 
 def reports(code: Microkernels, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
-    """What is told of the steps of a plan; kernel and sizes are those of a step's first term."""
+    """Report on the steps of a plan; kernel and sizes are those of a step's first term."""
     found = []
     for number, ((labels, terms), (layout, step)) in enumerate(zip(graph.steps, plan.told, strict=True)):
         spaces = [{label for v in term for label in graph.values[v]} for term in terms]

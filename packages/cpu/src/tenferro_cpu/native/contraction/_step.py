@@ -1,4 +1,4 @@
-"""One step as a record: which kernel, which operand gives the rows, what is packed at once."""
+"""One step as a record: which kernel runs, which operand provides the rows, what is packed at once."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ Sizes = tuple[int, int, int, int]
 """Sizes of the four."""
 
 STEPS: Final = Table("steps of contractions", 4096)
-"""Steps with small tables, by dtype, host and axes: networks repeat them."""
+"""Steps with small tables, by dtype, host and axes, which networks repeat."""
 
 LENGTHS: Final = ("batch", "rows", "columns", "inner")
 
 
 def plan_step(code: Microkernels, plain: tuple[Plain, ...], most: int, *, often: bool = False) -> Step | None:
-    """The step over these axes in at most `most` pieces, or None where there is nothing to write.
+    """The step over these axes in at most `most` chunks, or None if there is nothing to write.
 
-    Ways are compared if there is enough work, or the step is done `often`.
+    Several methods are compared if there is enough work, or the step is done `often`.
     """
     # One step for both orders of the operands.
     exchanged = sum([numbers[1] for numbers in plain]) < sum([numbers[2] for numbers in plain])
@@ -90,7 +90,7 @@ def _cost(step: Step) -> float:
 
 
 def _stripped(code: Microkernels, groups: Groups, sizes: Sizes) -> list[Step]:
-    """Products by strips, where there are some."""
+    """Products by strips, if there are any."""
     if not any(axis.a == axis.b == code.item for axis in groups[0] + groups[3]):
         return []
     return [step for name in STRIPS if (step := _strips(code, name, groups, sizes)) is not None]
@@ -101,7 +101,7 @@ def _oriented(
 ) -> list[Step]:
     """Matrix products whose rows come from the left operand, or from the right one.
 
-    Rows that are many short runs are read where they lie if each run is a product of its own.
+    Rows that are many short runs are read in place if each run is a product of its own.
     """
     if swaps:
         batch, columns, rows, inner = [[axis.swapped() for axis in group] for group in groups]
@@ -132,7 +132,7 @@ def _groups(axes: Sequence[Axis]) -> Groups:
 
 
 def _swaps(code: Microkernels, groups: Groups, sizes: Sizes, last: Axis | None) -> bool:
-    """Whether the right operand gives the rows: it has the innermost axis of the result, or the left one is thin."""
+    """Whether the right operand provides the rows: it has the innermost axis of the result, or the left one is thin."""
     _, rows, columns, _ = sizes
     if last in groups[1]:
         return rows < code.width and columns >= 2 * code.width
@@ -157,7 +157,7 @@ def zeros(code: Microkernels, axes: Sequence[Axis], most: int) -> Step | None:
 
 
 def accumulation(code: Microkernels, axes: Sequence[Axis], apart: int, most: int) -> Step | None:
-    """The sum of a left operand, which is added to what lies `apart` bytes from it, times the one right number."""
+    """Adds a left operand to the values at byte distance `apart`, times the number one on the right."""
     if any(axis.n == 0 for axis in axes):
         return None
     axes, both = merged(axes), [Axis(2, apart, 0, 0)]
@@ -166,7 +166,7 @@ def accumulation(code: Microkernels, axes: Sequence[Axis], apart: int, most: int
 
 
 def _run(code: Microkernels, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]:
-    """Length of the run that the axes end with, whether each operand moves along it, and the axes before it."""
+    """Length of the trailing run of the axes, whether each operand moves along it, and the axes before it."""
     item, left = code.item, list(axes)
     if not left or left[-1].c != item or not {left[-1].a, left[-1].b} <= {0, item}:
         return 1, False, False, left
@@ -175,7 +175,7 @@ def _run(code: Microkernels, axes: Sequence[Axis]) -> tuple[int, bool, bool, lis
 
 
 def _runs(code: Microkernels, axes: Sequence[Axis], inner: Sequence[Axis], sizes: Sizes) -> Step | None:
-    """Element-wise work over runs of the result; the sums over `inner` add up in place."""
+    """Element-wise work over runs of the result; the sums over `inner` accumulate in place."""
     axes = sorted(axes, key=lambda axis: -abs(axis.c))
     run, with_a, with_b, left = _run(code, axes)
     if run < max(4, code.width):
@@ -218,7 +218,7 @@ def three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
 
 
 def _strips(code: Microkernels, name: str, groups: Groups, sizes: Sizes) -> Step | None:
-    """Products whose vectors run along the sum or along the batch, if an axis of these lies together everywhere."""
+    """Products whose vectors run along the sum or along the batch, if one of their axes is contiguous everywhere."""
     batch, rows, columns, inner = groups
     dot, item, w = name == "dot", code.item, code.width
     among = inner if dot else batch
@@ -261,7 +261,7 @@ def _strips(code: Microkernels, name: str, groups: Groups, sizes: Sizes) -> Step
 
 
 def _product(code: Microkernels, groups: Groups, sizes: Sizes, *, estimated: bool = True) -> Step:
-    """A matrix product; which side is read where it lies, and which is packed; what it costs only if asked for."""
+    """A matrix product: which side is read in place, and which is packed; its cost only if `estimated`."""
     batch, rows, columns, inner = groups
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
@@ -344,7 +344,7 @@ def _product(code: Microkernels, groups: Groups, sizes: Sizes, *, estimated: boo
 
 
 def _compact(code: Microkernels, axes: Sequence[Axis], place: int) -> bool:
-    """Whether axes fill a block of memory."""
+    """Whether axes fill a contiguous block of memory."""
     step = code.item
     for axis in reversed(ordered(axes, place)):
         if axis[place] != step and axis.n > 1:
@@ -354,7 +354,7 @@ def _compact(code: Microkernels, axes: Sequence[Axis], place: int) -> bool:
 
 
 def copied(code: Microkernels, axes: Sequence[Axis], most: int) -> Step | None:
-    """The copy of a left operand to a result with another innermost axis, where each has one that lies together."""
+    """A copy of a left operand to a result with another innermost axis, if each has a contiguous one."""
     axes, item = merged(axes), code.item
     row = next((x for x in axes if x.c == item), None)
     inner = next((x for x in axes if x.a == item), None)

@@ -1,4 +1,4 @@
-"""Tables of byte offsets and of flags that records point to: what they hold; `tables.c` fills them."""
+"""Contents of the tables of byte offsets and flags that records point to; `tables.c` fills them."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_cpu.native._extension import compiled
 
 Pairs = tuple[tuple[int, int], ...]
-"""Extents and strides of axes, the last axis the fastest."""
+"""Extents and strides of axes, the last axis fastest."""
 
 
 class Offsets(NamedTuple):
@@ -24,13 +24,13 @@ class Offsets(NamedTuple):
 
 
 class Flags(NamedTuple):
-    """For each block of offsets of another table, whether they lie side by side; the last may be shorter.
+    """For each block of offsets of another table, whether they are contiguous; the last may be shorter.
 
     Attributes:
         of: name of the other table.
         length: its number of offsets.
-        width: offsets of one block.
-        step: bytes from one to the next.
+        width: offsets per block.
+        step: distance of consecutive offsets in bytes.
     """
 
     of: str
@@ -40,14 +40,14 @@ class Flags(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """For each tile of rows how it is stored: 0 for whole vectors, else which of its vectors lie together.
+    """How each tile of rows is stored: 0 for whole vectors, otherwise which of its vectors are contiguous.
 
     Attributes:
         of: name of the table of rows.
         length: its number of offsets.
-        width: rows of one vector.
-        step: bytes from one to the next.
-        vectors: vectors of one tile.
+        width: rows per vector.
+        step: distance of consecutive offsets in bytes.
+        vectors: vectors per tile.
     """
 
     of: str
@@ -60,7 +60,7 @@ class Tiles(NamedTuple):
 Entries = Offsets | Flags | Tiles
 
 BEYOND: Final = 1 << 10
-"""Bytes after the last table, which machine code may look at."""
+"""Padding after the last table that machine code may read."""
 _OFFSETS, _FLAGS, _TILES = range(3)
 
 
@@ -74,14 +74,14 @@ def offsets(pairs: Sequence[tuple[int, int]]) -> Offsets:
 
 
 def listed(table: Offsets) -> list[int]:
-    """What a table of offsets holds."""
+    """The contents of a table of offsets."""
     room, at = filled({"one": table})
     first = (at["one"] - room.buffer_info()[0]) // 8
     return list(room[first : first + table.length])
 
 
 def lying(pairs: Pairs, width: int, step: int) -> float:
-    """The part of the blocks of `width` offsets that lie side by side, `step` bytes apart; 1.0 only if all do.
+    """Fraction of the blocks of `width` offsets that are contiguous, `step` bytes apart; 1.0 only if all are.
 
     >>> lying(((2, 100), (4, 8)), 4, 8), lying(((6, 16),), 4, 8), lying(((10, 128), (6, 8)), 4, 8)
     (1.0, 0.0, 0.6666666666666666)
@@ -100,7 +100,7 @@ def lying(pairs: Pairs, width: int, step: int) -> float:
 
 
 def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
-    """Memory that holds the tables, and the address of each; one that refers to another comes after it."""
+    """Memory that holds the tables, and the address of each; a table that refers to another comes after it."""
     words: list[int] = []
     places: dict[str, int] = {}
     zeros: list[str] = []  # tables of one zero share the first word

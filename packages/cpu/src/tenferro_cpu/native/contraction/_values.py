@@ -1,4 +1,4 @@
-"""Values of a plan: where they are, and how their axes lie in memory."""
+"""Values of a plan: their addresses and memory layouts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ class Value:
     """An operand, an intermediate value, or an output.
 
     Attributes:
-        base: number of its base pointer.
-        at: bytes from there.
-        strides: bytes from one index to the next, by label.
-        arena: bytes that it takes in the arena; 0 where it is elsewhere.
+        base: index of its base pointer.
+        at: byte offset.
+        strides: strides in bytes, by label.
+        arena: bytes that it occupies in the arena; 0 if it is elsewhere.
     """
 
     base: int
@@ -22,7 +22,7 @@ class Value:
 
 
 def in_order(labels: Sequence[int], extents: Sequence[int], item: int) -> tuple[int, ...]:
-    """Strides in bytes of axes that lie in the order of their labels.
+    """Strides in bytes of contiguous axes in the order of their labels.
 
     >>> in_order((2, 0), (3, 4, 5), 8)
     (24, 8)
@@ -35,7 +35,7 @@ def in_order(labels: Sequence[int], extents: Sequence[int], item: int) -> tuple[
 
 
 def by_label(labels: Sequence[int], strides: Sequence[int]) -> dict[int, int]:
-    """Strides by label, the outermost first; those of a label that occurs again add up to that of its diagonal.
+    """Strides by label, outermost first; those of a repeated label add up to that of its diagonal.
 
     >>> by_label((0, 1, 0), (40, 100, 8))
     {1: 100, 0: 48}

@@ -21,12 +21,12 @@ cache_bytes = cache(last_level_cache)
 
 
 def available() -> bool:
-    """Whether copies are planned; else all are NumPy's."""
+    """Whether copies are planned; otherwise all are NumPy's."""
     return compiled is not None
 
 
 class CopyPlans:
-    """Copies by layout, made on first use; bounded by entries and by bytes, safe to share between threads."""
+    """Copies by layout, created on first use; bounded by entries and by bytes, thread-safe."""
 
     def __init__(self, entries: int = tuning.MAX_PLANS, nbytes: int = tuning.MAX_PLAN_BYTES) -> None:
         self._entries, self._most = entries, nbytes
@@ -37,7 +37,7 @@ class CopyPlans:
     def find(
         self, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int, part: bool = False
     ) -> Copy:
-        """``copy(target, source)`` for arrays of these layouts (strides in bytes), perhaps as parts of large ones."""
+        """``copy(target, source)`` for arrays of these layouts (strides in bytes), which may be parts of large ones."""
         key = (shape, source, target, item, part)
         found = self._table.get(key)
         if found is None:
@@ -51,11 +51,11 @@ class CopyPlans:
         return found[0]
 
     def stats(self) -> dict[str, int]:
-        """Entries and bytes of tables now."""
+        """Current number of entries, and bytes of tables."""
         return {"size": len(self._table), "bound": self._entries, "nbytes": self._nbytes}
 
     def clear(self) -> None:
-        """Forget all plans; what is needed again is made again."""
+        """Drop all plans; they are recreated when needed."""
         with self._lock:
             self._table.clear()
             self._nbytes = 0
@@ -91,7 +91,7 @@ def _by_numpy(to: Array, of: Array) -> Array:
 
 
 def built(step: Step, streams: bool, vector: int | None = None) -> Copy:
-    """A step as an object of C, for vectors of so many bytes; stores bypass the caches if `streams` and they can."""
+    """A step as a C object, for vectors of the given bytes; stores bypass the caches if `streams` and possible."""
     assert compiled is not None
     rows, columns = step.tiles
     share = tuning.TILE_BLOCKS // tuning.CACHED_TILE_BLOCKS if step.aligned and not streams else 1
@@ -115,7 +115,7 @@ def built(step: Step, streams: bool, vector: int | None = None) -> Copy:
 
 
 def _carried(target: Array, source: Array, part: bool = False) -> Array:
-    """Copy as planned, more than `tuning.BYTES_AT_ONCE` bytes in parts."""
+    """Copy as planned; more than `tuning.BYTES_AT_ONCE` bytes in parts."""
     if source.nbytes <= tuning.BYTES_AT_ONCE:
         return COPIES.find(source.shape, source.strides, target.strides, source.itemsize, part)(target, source)
     part = part or tuning.STREAM_CACHE_DIVISOR * source.nbytes > cache_bytes()
@@ -130,15 +130,17 @@ def _carried(target: Array, source: Array, part: bool = False) -> Array:
 
 
 def _merit(axis: int, target: Array, source: Array) -> tuple[int, int]:
-    """How good an axis is to cut: first, parts should not share cache lines and pages; then, the target is in order."""
+    """How suitable an axis is for cutting: parts should not share cache lines and pages, and the target should be in
+    order.
+    """
     steps = abs(target.strides[axis]), abs(source.strides[axis])
     return (min(tuning.PAGE_BYTES, min(steps) * source.shape[axis]), steps[0]) if source.shape[axis] > 1 else (-1, 0)
 
 
 def copy_into(target: Array, source: Array) -> Array:
-    """``target[...] = source`` for arrays of one shape and dtype; gives `target`.
+    """Assign ``target[...] = source`` for arrays of one shape and dtype; returns `target`.
 
-    Overlapping arrays and small ones are left to NumPy.
+    Overlapping and small arrays are left to NumPy.
 
     >>> x = np.arange(60000.0).reshape(20, 30, 100)
     >>> out = np.empty((100, 20, 30))
@@ -160,14 +162,14 @@ def copy_into(target: Array, source: Array) -> Array:
 
 
 def copy_in_order(target: Array, source: Array) -> None:
-    """``target[...] = source`` for arrays with axes, both in one order, where NumPy's own loop is fast; in parts."""
+    """Assign ``target[...] = source`` for arrays in one order, where NumPy's own loop is fast; in parts."""
     length = max(1, len(source) * tuning.BYTES_AT_ONCE // max(1, source.nbytes))
     for start in range(0, len(source), length):
         target[start : start + length] = source[start : start + length]
 
 
 def contiguous(x: Array) -> Array:
-    """`x` itself where it is C-contiguous, else a C-contiguous copy from the memory pool.
+    """`x` itself if it is C-contiguous, otherwise a C-contiguous copy from the memory pool.
 
     >>> contiguous(np.eye(300)[:, ::-1]).flags.c_contiguous
     True

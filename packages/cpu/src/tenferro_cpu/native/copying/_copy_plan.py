@@ -1,11 +1,11 @@
 """From shapes and strides to a plan: which copy kernel, and the tables of offsets of its loops.
 
-Axes are merged where both sides allow it. Elements that stay together become one larger element (up to 32 bytes) or a
-run. What is left is a transposition: *columns* are the fastest axes of the source, *rows* the fastest axes of the
-target, both many axes as one by a table of offsets; the outer axes are a table, too, but for the longest one.
+Axes are merged where both sides allow it. Elements that stay adjacent become one larger element (up to 32 bytes) or a
+run. The rest is a transposition: *columns* are the fastest axes of the source, *rows* the fastest axes of the
+target, each many axes flattened into one by a table of offsets; the outer axes are a table, too, except the longest.
 
-Groups of rows are neighbours in the target, groups of columns in the source. A kernel moves blocks of a power of two
-of either, or of another size on one side where the other is as wide as a vector; other groups take two kernels a side.
+Groups of rows are contiguous in the target, groups of columns in the source. A kernel moves blocks whose sides are
+powers of two, or of another size on one side if the other is as wide as a vector; other groups take two kernels a side.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ import numpy as np
 from tenferro_cpu.native.copying import tuning
 
 MAX_STREAMS: Final = 7
-"""Widest narrow interleave."""
+"""Largest number of rows of an interleave kernel."""
 LINE: Final = 64
 """Bytes of a cache line."""
 
@@ -34,7 +34,7 @@ class Axis:
     target: int
 
     def part(self, n: int, step: int = 1) -> "Axis":
-        """`n` elements, `step` apart."""
+        """The axis with `n` elements, `step` apart."""
         return Axis(n, self.source * step, self.target * step)
 
 
@@ -53,10 +53,10 @@ class Cut:
 
     Attributes:
         loop: index of a loop in `LOOPS`.
-        chunks: number of chunks; the last one takes what is left, and is not shorter.
-        length: steps of the loop in one chunk.
-        source: bytes of a step in the source, for loops without tables.
-        target: bytes of a step in the target.
+        chunks: number of chunks; the last takes the remainder, and is not shorter.
+        length: steps of the loop per chunk.
+        source: bytes per step in the source, for loops without tables.
+        target: bytes per step in the target.
     """
 
     loop: int = 0
@@ -67,17 +67,17 @@ class Cut:
 
 
 LOOPS: Final = ("none", "repeat", "outer", "rows", "columns", "run")
-"""Loops that may be cut, as `copy.c` numbers them."""
+"""Loops that may be cut, in the numbering of `copy.c`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one C object copies.
+    """The work of one C object.
 
     Attributes:
         kind: ``"tile"``, ``"run"``, ``"interleave"`` or ``"deinterleave"``.
         item: bytes of an element, a power of two; for runs, bytes of a vector.
-        blocks: rows and columns of the kernels, and at which row and column of a group each begins.
+        blocks: rows and columns of the kernels, and the row and column of a group at which each begins.
         groups: rows and columns of a group.
         tiles: rows and columns of a tile.
         repeat: the longest outer axis, without tables.
@@ -87,7 +87,7 @@ class Step:
         run: bytes of a run.
         nbytes: bytes of all elements.
         cut: how the thread team shares it.
-        aligned: whether streamed stores are possible on a target aligned to 64 bytes.
+        aligned: whether streaming stores are possible on a target aligned to 64 bytes.
     """
 
     kind: str
@@ -106,24 +106,24 @@ class Step:
 
     @property
     def tables(self) -> tuple[bytes, ...]:
-        """The offsets as C reads them."""
+        """The offsets in the format of the C code."""
         return tuple(t.tobytes() for loop in (self.outer, self.rows, self.columns) for t in (loop.source, loop.target))
 
 
 def plan(
     shape: Sequence[int], source: Sequence[int], target: Sequence[int], item: int, vector: int
 ) -> tuple[Step, ...] | None:
-    """How to copy elements of `item` bytes between two layouts of one shape (strides in bytes).
+    """Plan a copy of elements of `item` bytes between two layouts of one shape (strides in bytes).
 
     Args:
         shape: extents.
-        source: strides that are read; any.
-        target: strides that are written.
+        source: strides of the source; any.
+        target: strides of the target.
         item: bytes of an element: a power of two, up to 32.
         vector: bytes of a vector register.
 
     Returns:
-        Steps in any order; None where no kernel suits and NumPy's own copy should run.
+        Steps in any order; None if no kernel suits and NumPy's own copy should run.
     """
     if 0 in shape:
         return ()
@@ -135,7 +135,7 @@ def plan(
 
 
 def merged(axes: Iterable[Axis]) -> list[Axis] | None:
-    """Axes by falling target stride, neighbours that are one axis on both sides merged; None if targets may overlap.
+    """Sort axes by decreasing target stride and merge those that are one on both sides; None if targets may overlap.
 
     >>> merged([Axis(2, 96, 96), Axis(3, 32, 32), Axis(4, 8, 8)])
     [Axis(n=24, source=8, target=8)]
@@ -190,7 +190,7 @@ def _steps(axes: list[Axis], item: int, vector: int, at_source: int, at_target: 
 
 
 def _reach(axis: Axis) -> int:
-    """Distance of neighbours in the source; a repeated element is far from useful to a vector load."""
+    """Stride in the source; a repeated element counts as far, because a vector load gains nothing."""
     return abs(axis.source) or 1 << 62
 
 
@@ -224,7 +224,7 @@ def _gathered(
 
 
 def _joined(group: list[Axis], strides: str, item: int) -> int:
-    """How many elements of a group are neighbours on the side that it is fast on."""
+    """Number of elements of a group that are adjacent on the side where it is fast."""
     count = 1
     for axis in group:
         if getattr(axis, strides) != count * item:
@@ -234,12 +234,12 @@ def _joined(group: list[Axis], strides: str, item: int) -> int:
 
 
 def _group(axes: list[Axis], strides: str, item: int, width: int) -> int:
-    """Neighbours that belong together: a whole vector of them where all are neighbours, else all that are."""
+    """Adjacent elements that form a group: a whole vector if all are adjacent, otherwise all that are."""
     return min(_joined(axes, strides, item), width)
 
 
 def _tiling(down: int, across: int, width: int) -> list[tuple[int, int, int, int]]:
-    """Blocks that cover a group of rows and columns: one where there is a kernel of that size, else powers of two.
+    """Blocks that cover a group of rows and columns: one if there is a kernel of that size, otherwise powers of two.
 
     >>> _tiling(3, 8, 8), _tiling(3, 4, 8)
     ([(3, 8, 0, 0)], [(2, 4, 0, 0), (1, 4, 2, 0)])
@@ -250,7 +250,7 @@ def _tiling(down: int, across: int, width: int) -> list[tuple[int, int, int, int
 
 
 def _powers(group: int) -> list[tuple[int, int]]:
-    """Where blocks of a group begin, and their sizes: one or two powers of two, which may overlap.
+    """Offsets and sizes of the blocks of a group: one or two powers of two, which may overlap.
 
     >>> _powers(8), _powers(5), _powers(7)
     ([(0, 8)], [(0, 4), (4, 1)], [(0, 4), (3, 4)])
@@ -264,7 +264,7 @@ def _powers(group: int) -> list[tuple[int, int]]:
 
 
 def _split(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
-    """A long axis as two, and what is left over by itself."""
+    """Split a long axis in two, with the remainder as a separate step."""
     part = tuning.TABLE_PART
     step = part if long.n >= 2 * part else max(1, long.n // 2)
     count, rest = divmod(long.n, step)
@@ -282,7 +282,7 @@ def _split(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int,
 
 
 def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
-    """Runs of bytes that stay together; rows and columns are the nearest axes on each side, for locality."""
+    """Runs of adjacent bytes; rows and columns are the nearest axes on each side, for locality."""
     size = vector
     while size > run:
         size //= 2
@@ -344,7 +344,7 @@ def _finished(
 def _cut(
     kind: str, item: int, groups: tuple[int, int], repeat: Axis, loops: tuple[Loop, Loop, Loop], run: int, nbytes: int
 ) -> Cut:
-    """The loop that the thread team shares: the first that makes enough chunks, else the best one."""
+    """The loop that the thread team shares: the first with enough chunks, otherwise the best one."""
     if nbytes < tuning.SHARED_MIN_BYTES:
         return Cut()
     outer, rows, columns = (loop.count for loop in loops)
@@ -373,7 +373,7 @@ def _cut(
 def _aligned(
     kind: str, item: int, groups: tuple[int, int], repeat: Axis, loops: tuple[Loop, Loop, Loop], run: int, vector: int
 ) -> bool:
-    """Whether every store is a whole vector at a multiple of its size."""
+    """Whether every store is a whole vector aligned to its size."""
     outer, rows, columns = loops
     if kind == "run":
         size, whole, starts = item, run % item == 0, [rows.target, columns.target]

@@ -1,6 +1,6 @@
-"""Kernels of the structural primitives that move elements: `reshape`, `concatenate`, and the packing of `dot_general`.
+"""Kernels of primitives that move elements: `reshape`, `concatenate`, and the packing of `dot_general`.
 
-Transpositions stay views. Where a view has to become another layout in memory, the native copy does it.
+Transpositions stay views. Where a view must be laid out differently in memory, the native copy does it.
 """
 
 import math
@@ -20,7 +20,7 @@ Pair = tuple[Ints, Ints]
 Array = np.ndarray[Any, Any]
 
 LAYOUTS = 64
-"""Bound of the table of layouts that a kernel has met."""
+"""Maximum number of layouts cached per kernel."""
 
 _HAS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
@@ -47,12 +47,12 @@ def _reshape(reference: Maker) -> Maker:
 
 
 def arranged(shape: Ints, order: Ints | None = None, *, matrices: bool = False) -> Kernel:
-    """Transposed to `order`, then reshaped: a view where there is one, else a native copy.
+    """Transpose to `order`, then reshape: a view if possible, otherwise a native copy.
 
     Args:
         shape: shape of the result.
-        order: axes of the operand in the order of the result's merged axes; by default as they are.
-        matrices: copy also where the result would be a view that BLAS cannot read.
+        order: axes of the operand in the order of the result's merged axes; by default unchanged.
+        matrices: copy also if the result would be a view that BLAS cannot read.
     """
     views: dict[Ints, bool] = {}
 
@@ -118,10 +118,10 @@ def _concatenate(reference: Maker) -> Maker:
 
 
 def packed(product: Maker, reference: Maker) -> Maker:
-    """The maker of `dot_general` kernels that bring large operands into the layout of matrices by native copies.
+    """The maker of `dot_general` kernels that bring large operands into matrix layout by native copies.
 
     Args:
-        product: maker of the kernels for operands that are stacks of matrices, or vectors, already.
+        product: maker of the kernels for operands that already are stacks of matrices, or vectors.
         reference: maker of the kernels for everything else.
     """
 
@@ -151,9 +151,9 @@ def packed(product: Maker, reference: Maker) -> Maker:
 
 
 def _side(s: Spec, batch: Ints, contracted: Ints, *, first: bool = False) -> tuple[Kernel, Spec, int]:
-    """How an operand becomes a stack of matrices (or of vectors), as what, and at which axis it is contracted.
+    """How an operand becomes a stack of matrices (or of vectors), its kind, and its contracted axis.
 
-    A matrix that lies in memory the other way round is taken as it lies.
+    A matrix stored transposed is used in place.
     """
     free = tuple([i for i in range(s.ndim) if i not in batch + contracted])
     sizes = _extents(s)

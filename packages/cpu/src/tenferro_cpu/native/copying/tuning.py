@@ -3,28 +3,27 @@
 from typing import Final
 
 COPY_MIN_BYTES: Final = 16 << 10
-"""Smallest array for which a plan is looked up: below, the lookup costs as much as NumPy's copy."""
+"""Smallest array for which a plan is looked up; for smaller ones the lookup costs as much as NumPy's copy."""
 UNLOCKED_MIN_BYTES: Final = 256 << 10
-"""Copies of more bytes run without the interpreter's lock."""
+"""Larger copies release the interpreter's lock."""
 BYTES_AT_ONCE: Final = 24 << 20
-"""Bytes copied by one call: the interpreter sees signals between two of them."""
+"""Bytes copied per call: the interpreter handles signals between calls."""
 CUT_MULTIPLE: Final = 64
 """A large copy is cut along an axis at multiples of this many elements."""
 PAGE_BYTES: Final = 4096
-"""Bytes along an axis above which a cut costs no cache lines worth counting."""
+"""Bytes along an axis above which a cut costs a negligible number of cache lines."""
 
 STREAM_CACHE_DIVISOR: Final = 2
-"""Results larger than this part of the last-level cache are written past it."""
+"""Results larger than this fraction of the last-level cache are written past it."""
 TILE_BLOCKS: Final = 32
 """Blocks along each side of a tile."""
 CACHED_TILE_BLOCKS: Final = 8
-"""The same where whole cache lines are written through the caches; larger tiles would not stay in the nearest one."""
+"""The same if whole cache lines are written through the caches; larger tiles would not fit the nearest one."""
 
 LINE_ELEMENTS: Final = 64
-"""Rows and columns are gathered from several axes up to this many elements where all axes are powers of two: whole
-cache lines are moved then."""
+"""Maximum rows or columns combined from several axes if all axes are powers of two: whole cache lines are moved."""
 SPREAD_ELEMENTS: Final = 128
-"""The same for other axes: lines that are written in parts must still be cached for the next part."""
+"""The same for other axes: partially written lines must still be cached for the next part."""
 
 MAX_TABLE: Final = 4096
 """Longest table of rows or columns; a longer axis is cut into parts of `TABLE_PART`."""
@@ -36,7 +35,7 @@ MAX_PLAN_BYTES: Final = 64 << 20
 """Bounds of the cache of plans: entries, and bytes of their tables of offsets."""
 
 SHARED_MIN_BYTES: Final = 1 << 20
-"""Copies of at least this many bytes are cut into chunks for the thread team."""
+"""Smallest copy that is cut into chunks for the thread team."""
 MAX_CHUNKS: Final = 32
-"""Chunks of a copy: enough to keep any usual number of threads busy to the end."""
+"""Maximum chunks of a copy: enough to keep any usual number of threads busy."""
 CHUNK_MIN_BYTES: Final = 128 << 10

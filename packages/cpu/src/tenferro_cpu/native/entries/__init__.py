@@ -1,1 +1,1 @@
-"""Entries of eager calls, of recording and of sweeps: from Python into machine code and back."""
+"""Entries of eager calls, of recording and of backward passes: from Python into machine code and back."""

@@ -1,4 +1,4 @@
-"""Native kernels of single element-wise ops: what eager work and tapes call in place of a ufunc."""
+"""Native kernels of single element-wise ops, which eager calls and tapes use instead of ufuncs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANA
 """Primitives of one or two operands that have an entry where the dtype has a native form."""
 
 THREE: Final = (comparison.select, arithmetic.clamp)
-"""Those of three operands."""
+"""Primitives of three operands."""
 
 _DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
 
@@ -69,13 +69,13 @@ SCANNED: Final = frozenset(
         arithmetic.nextafter,
     }
 )  # fmt: skip
-"""Those that choose infinity and NaN by comparing operands, unseen by the processor."""
+"""Primitives that select infinity and NaN by comparing operands, which raises no floating-point flag."""
 
 WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - _SILENT | _DIVISIONS | {numbers.convert}
-"""The others of which NumPy warns, where their numbers leave the range or the domain."""
+"""Other primitives that NumPy warns about if numbers leave the range or the domain."""
 
 _ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
-"""With a number, NumPy has short cuts (for squares, roots, reciprocals) that no kernel of two operands has."""
+"""With a number, NumPy has fast paths (for squares, roots, reciprocals) that no kernel of two operands has."""
 
 _BOTH: Final = ("float64", "float32")
 SHORT: Final = {
@@ -94,15 +94,15 @@ _ONE_ANSWER: Final = frozenset(
         *_COMPARISON, *_BITS,
     }
 )  # fmt: skip
-"""Primitives of which every loop gives the same bits."""
+"""Primitives for which every loop returns the same bits."""
 
 _ONE_REAL_ANSWER: Final = _ONE_ANSWER | {
     arithmetic.mul, arithmetic.absorbing_mul, arithmetic.div, arithmetic.abs, arithmetic.sign, analytic.sqrt,
 }  # fmt: skip
-"""The same of real numbers; of complex ones they round several times."""
+"""The same for real numbers; for complex ones they round several times."""
 
 _UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, numbers.conj})
-"""Integers pass these as they are, without a copy."""
+"""Integers pass through these unchanged, without a copy."""
 
 _kernels: dict[tuple[Op, np.dtype[Any]], _Kernels | None] = {}
 _lock = new_lock()
@@ -111,7 +111,7 @@ _lock = new_lock()
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     """Makers that put entries in front of the kernels of `table`; empty in a pure wheel.
 
-    Without a compiler of machine code the entries of `EAGER` call the inner loops of NumPy's ufuncs.
+    Without a compiler for machine code the entries of `EAGER` call the inner loops of NumPy's ufuncs.
     """
     if compiled is None:
         return {}
@@ -129,7 +129,7 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
 
 
 def _with_squares(make_power: Maker, reference: Maker) -> Maker:
-    """Entries of powers that multiply an array by itself where the exponent is the number 2."""
+    """Entries of powers that multiply an array by itself if the exponent is the number 2."""
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         power, dtype = make_power(ins, outs), ins[0].dtype
@@ -152,7 +152,7 @@ _NUMBERS: Final = frozenset({int, float})
 
 
 def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
-    """Entries for three arrays that broadcast, or arrays and numbers, which know no warnings."""
+    """Entries for three arrays that broadcast, or arrays and numbers; these never warn."""
     op = primitive.op()
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
@@ -172,9 +172,9 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
 
 
 def _learning(kernel: Fused, run: Kernel) -> Kernel:
-    """`run`, which has the kernel compiled for such numbers among the arrays, so that it takes the next ones.
+    """Wrap `run` to compile the kernel for the numbers it meets among the arrays, so that it takes the next call.
 
-    Larger arrays than entries take are the kernel's own, with numbers as arrays without axes.
+    Arrays too large for entries go to the kernel itself, with numbers as 0-d arrays.
     """
     operands = kernel.kernel.inputs
 
@@ -196,7 +196,7 @@ LARGE: Final = 1 << 17
 
 
 def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
-    """The reference kernel, made when it is needed: it loads SciPy."""
+    """The reference kernel, created when it is needed because it loads SciPy."""
     made = cache(lambda: reference(ins, outs))
     return lambda *args: made()(*args)
 
@@ -242,7 +242,7 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
 def _fixed(
     rows: tuple[int, int, int], dtype: np.dtype[Any], out: np.dtype[Any], nin: int, rest: Kernel, watch: bool
 ) -> Kernel:
-    """An entry of kernels that were compiled ahead of time, for what the caches hold; `rest` takes all else."""
+    """An entry of kernels compiled ahead of time, for operands that fit the caches; `rest` takes everything else."""
     team()
     moved = nin * dtype.itemsize + out.itemsize
     near = last_level_cache() // 2 // moved
@@ -253,7 +253,7 @@ def _fixed(
 
 
 def _generated(op: Op, dtype: np.dtype[Any], out: np.dtype[Any], run: Kernel) -> Kernel:
-    """The entry of generated kernels for operands that fixed ones do not take; `run` where there are none."""
+    """The entry of generated kernels for operands that fixed ones do not take; `run` if there are none."""
     nin = len(op.primitive.operands)
     kernels = _compiled(op, nin, dtype)
     return run if kernels is None else _entry(op.primitive, kernels, nin, dtype, out, run, run)
@@ -268,7 +268,7 @@ def _entry(
     run: Kernel,
     rest: Kernel,
 ) -> Kernel:
-    """The entry of an op: `rest` takes what the kernels do not, `run` warns."""
+    """The entry of an op: `rest` takes the operands that its kernels do not, `run` warns."""
     team()
     usual, (watch, scan) = kernels.usual, _warns(primitive, dtype)
 
@@ -294,14 +294,14 @@ def _entry(
 
 
 LOOP_NS: Final = 0.3
-"""Nanoseconds that an element takes in NumPy's loops of one rounding."""
+"""Nanoseconds per element in NumPy's loops that round once."""
 
 LONGEST_LOOP: Final = 32768
 """Elements up to which loops that round several times are called here: they are never cut, so that bits are NumPy's."""
 
 
 def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
-    """Entries that call the inner loop of the ufunc that `reference` gives: its bits at a fraction of its overhead."""
+    """Entries that call the inner loop of the ufunc of `reference`: equal bits at a fraction of its overhead."""
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
         run, dtype = reference(ins, outs, **params), ins[0].dtype
@@ -323,7 +323,7 @@ def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
 
 
 def _warns(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[bool, bool]:
-    """Whether the status of the processor tells of NumPy's warnings, and whether the result does."""
+    """Whether the processor's status flags reveal NumPy's warnings, and whether the result does."""
     watched = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
     return watched, primitive in SCANNED
 
@@ -340,7 +340,7 @@ def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
 
 
 class _Kernels:
-    """The machine code of an op for one dtype: for arrays, an array and a number, a number and an array."""
+    """The machine code of an op for one dtype: for two arrays, an array and a number, a number and an array."""
 
     def __init__(self, op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> None:
         array, number = Operand(dtype), Operand(dtype, Access.FIXED)
@@ -363,7 +363,7 @@ class _Kernels:
         return self._addresses(True)
 
     def broadcast(self, run: Kernel, watch: bool, scan: bool) -> Kernel:
-        """The kernels on operands of other shapes, as far as neighbours are read and written; `run` for the rest."""
+        """The kernels on operands of other shapes, if contiguous elements are read and written; `run` for the rest."""
         return strided(self._kernels[0], self._variants, run, cost=self.cost, watch=watch, scan=scan)
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
@@ -377,16 +377,16 @@ def row_kernel(
 ) -> tuple[int, float]:
     """Machine code ``void(void **data, int64_t n, int64_t *strides)`` of an op for rows of contiguous results.
 
-    Where eager calls have it, it is theirs.
+    It is shared with eager calls if they have it.
 
     Args:
-        op: element-wise.
-        dtypes: of its operands.
+        op: an element-wise op.
+        dtypes: dtypes of its operands.
         out: dtype of the result.
-        accesses: how operands lie along the row.
+        accesses: access of each operand along the row.
 
     Returns:
-        The address, and the nanoseconds that one element takes.
+        The address, and nanoseconds per element.
 
     Raises:
         UnsupportedError: the op has no native form here.

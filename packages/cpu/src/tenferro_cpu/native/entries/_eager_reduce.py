@@ -30,7 +30,7 @@ _KINDS: Final = {
     reduction.reduce_any: ("max", "b"),
     reduction.reduce_all: ("min", "b"),
 }
-"""Primitive to reduction, and kinds of dtype. NumPy's argmax and argmin are faster at every size."""
+"""Primitive to reduction and kinds of dtype. NumPy's argmax and argmin are faster at every size."""
 
 PLANNED: Final = 1 << 15
 """Elements from which planning in the interpreter pays."""
@@ -48,7 +48,7 @@ LONG_ROW: Final = 512
 """Elements of a row from which NumPy's own extremes are faster."""
 
 BYTE_NS: Final = 0.045
-"""Nanoseconds that a byte takes in the row kernels that are compiled ahead of time."""
+"""Nanoseconds per byte in the row kernels compiled ahead of time."""
 
 _kernels: dict[tuple[str, np.dtype[Any]], Reduced] = {}
 _lock = new_lock()
@@ -57,7 +57,7 @@ _lock = new_lock()
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     """Makers that put native reductions in front of those of `table`; empty in a pure wheel.
 
-    Without a compiler of machine code, what no entry takes is NumPy's.
+    Without a compiler for machine code, operands that no entry takes go to NumPy.
     """
     if compiled is None:
         return {}
@@ -86,7 +86,7 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
 
 
 def _maker_of_rows(kind: str, kinds: str, reference: Maker) -> Maker:
-    """Entries with the row kernels that are compiled ahead of time, where operands lie simply."""
+    """Entries with the row kernels compiled ahead of time, for operands in simple layouts."""
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: tuple[int, ...]) -> Kernel:
         run = reference(ins, outs, axes=axes)
@@ -103,7 +103,7 @@ def _maker_of_rows(kind: str, kinds: str, reference: Maker) -> Maker:
 
 
 def _rows(axes: tuple[int, ...], rank: int) -> Rows | None:
-    """The rows of an array that are reduced, or combined; None for axes in its midst, or none."""
+    """The rows of an array that are reduced, or combined; None for inner axes, or none."""
     every = tuple(range(rank))
     if axes == every and axes:
         return Rows(reduced=True)
@@ -126,7 +126,7 @@ def _entry(kernel: KernelIR, address: int, rows: Rows, fallback: Kernel, cost: f
 
 
 def _scanned(sums: bool, dtype: np.dtype[Any]) -> bool:
-    """Whether NumPy warns of a result that is not finite."""
+    """Whether NumPy warns about a result that is not finite."""
     return sums and dtype.kind in "fc"
 
 
@@ -139,10 +139,10 @@ def _reduced(kind: str, dtype: np.dtype[Any]) -> Reduced:
 
 
 class _Planned:
-    """What entries do not take: large arrays are planned, and all others NumPy's.
+    """Reductions that entries do not take: large arrays are planned, all others go to NumPy.
 
-    NumPy's also are results that are not finite, of which it warns in its way. It adds pairwise along contiguous axes
-    only, so long sums of small arrays are brought to lie so.
+    NumPy also computes results that are not finite, which it warns about. It adds pairwise only along contiguous axes,
+    so long sums of small arrays are first made contiguous.
     """
 
     def __init__(self, kernel: Reduced, axes: tuple[int, ...], rank: int, run: Kernel) -> None:

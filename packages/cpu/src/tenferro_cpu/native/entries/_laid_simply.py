@@ -1,8 +1,8 @@
-"""Operands of any layout for functions that round, so that the bits of results follow from values alone.
+"""Operands of any layout for functions that round, so that the bits of results depend on values alone.
 
-NumPy has several loops for a function, and machine code is one more; they differ in the last place. Which of them runs
-must not depend on how an operand lies in memory: `Apart` reads few elements where they are, by the machine code that
-contiguous ones have, and `LaidSimply` brings many into the order that an entry takes.
+NumPy has several loops for a function, and machine code is one more; they differ in the last place. The choice must not
+depend on the memory layout of an operand: `Apart` reads few elements in place, with the machine code used for
+contiguous ones, and `LaidSimply` copies many into the order that an entry takes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ OFTEN: Final = 3
 
 
 def same_lanes(kernel: KernelIR, host: Host) -> bool:
-    """Whether operands at any distance fill vectors as contiguous ones do: functions have a form for full registers."""
+    """Whether strided operands fill vectors as contiguous ones do: functions have a variant for full registers."""
     apart = replace(kernel, inputs=tuple([replace(o, access=Access.STRIDED) for o in kernel.inputs]))
     return lanes_for(kernel, host) == lanes_for(apart, host)
 
 
 class Apart:
-    """Machine code of an op for few elements at any distances, compiled for the layouts that come.
+    """Machine code of an op for few strided elements, compiled for the layouts that occur.
 
     Args:
         kernel: the op.
@@ -49,11 +49,11 @@ class Apart:
         self._compiled: dict[Any, bool] = {}
 
     def builtin(self, fallback: Callable[..., Any], watch: bool, scan: bool) -> Callable[..., Any]:
-        """The built-in function; `fallback` takes what has no machine code, and what NumPy warns of."""
+        """The built-in function; `fallback` takes layouts without machine code, and operands that NumPy warns about."""
         return self._fused.strided(fallback, watch=watch, scan=scan, most=self.most)
 
     def meet(self, operands: tuple[Any, ...]) -> None:
-        """Compile for such operands when they have come often enough."""
+        """Count such operands, and compile for them once they have occurred often enough."""
         kind = tuple(map(_layout, operands))
         met = self._met.get(kind, 0) + 1
         remember(self._met, kind, met)
@@ -61,7 +61,7 @@ class Apart:
             self._compile(operands)
 
     def learns(self, operands: tuple[Any, ...], shapes: set[tuple[int, ...]]) -> bool:
-        """Compile for these operands of different shapes, where they broadcast to few elements; whether it was new."""
+        """Compile for these operands of different shapes if they broadcast to few elements; returns whether this was new."""
         kind = tuple([(x.shape, x.strides) if x.__class__ is np.ndarray else None for x in operands])
         if kind in self._compiled or max(map(len, shapes)) > MOST_AXES:
             return False
@@ -87,19 +87,19 @@ class Apart:
 
 
 class LaidSimply:
-    """What an entry leaves to others: operands that lie otherwise come back to it, all else goes to NumPy.
+    """Fallback of an entry: copies operands in other layouts and returns them to the entry; the rest goes to NumPy.
 
-    Results of few elements are contiguous, as those of `Apart` are; of many they keep the order of the operands. Which
-    code runs never depends on what ran before, but where both give the same bits.
+    Results of few elements are contiguous, like those of `Apart`; results of many keep the order of the operands. The
+    code that runs never depends on earlier calls, unless both choices have equal bits.
 
     Args:
         count: number of operands.
-        dtype: theirs.
-        run: NumPy's function, for what does lie simply: where it warns, and where it is faster.
-        apart: for small operands, where there is machine code for those of different shapes.
+        dtype: their dtype.
+        run: NumPy's function, for operands in simple layouts: where it warns, and where it is faster.
+        apart: for small operands, if there is machine code for different shapes.
 
     Attributes:
-        entry: the entry, which is made after this.
+        entry: the entry, which is created later.
         builtin: that of `apart`.
     """
 
@@ -125,7 +125,7 @@ class LaidSimply:
         return self.entry(*map(_copied, turned)).transpose(np.argsort(order))
 
     def _simple(self, args: tuple[Any, ...], arrays: list[Array], few: bool) -> Any:
-        """What no layout is a reason for: few elements of different shapes get machine code."""
+        """Operands in a simple layout: few elements of different shapes get machine code."""
         shapes = {x.shape for x in arrays}
         if self.apart is not None and few and len(shapes) > 1 and self.apart.learns(args, shapes):
             return self.builtin(*args)
@@ -133,7 +133,7 @@ class LaidSimply:
 
 
 def _layout(x: Any) -> Any:
-    """What the choice of machine code depends on, sizes aside: which axes are repeated, and their order in memory."""
+    """The features of a layout that select machine code, apart from sizes: repeated axes, and the order in memory."""
     if x.__class__ is not np.ndarray:
         return None
     steps = [abs(s) for s in x.strides]
@@ -150,7 +150,7 @@ def _copied(x: Any) -> Any:
 
 
 def _order(arrays: list[Array]) -> list[int] | None:
-    """The order of axes in which operands of one shape lie one element after the other, or None."""
+    """The axis order in which operands of one shape are all contiguous, or None."""
     order, shape = None, arrays[0].shape
     for x in arrays:
         strides = x.strides

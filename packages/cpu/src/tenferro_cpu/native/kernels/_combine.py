@@ -1,4 +1,4 @@
-"""What reductions do with values: the neutral element, combining two, folding the lanes of a vector."""
+"""Operations of reductions: the neutral element, combining two states, folding the lanes of a vector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCATED = ("argmax", "argmin")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A value and the number of the element that it was found at."""
+    """A value and the index of its element."""
 
     value: Vec
     place: Vec
@@ -55,7 +55,7 @@ class Combiner:
         return (state.re, state.im) if isinstance(state, Pair) else (state,)
 
     def join(self, *vectors: Vec) -> State:
-        """The state made of these vectors."""
+        """The state composed of these vectors."""
         if self.kind in LOCATED:
             return Found(*vectors)
         return Pair(*vectors) if self.dtype.kind == "c" else vectors[0]
@@ -79,7 +79,7 @@ class Combiner:
         return Found(value, self.block.splat("i64", 0))
 
     def combine(self, x: State, y: State) -> State:
-        """The state of both; of equal extremes the one of the smaller place."""
+        """Combine two states; of equal extremes, the one with the smaller index."""
         if isinstance(x, Found) and isinstance(y, Found):
             return self._found(x, y)
         assert not isinstance(x, Found) and not isinstance(y, Found)
@@ -112,7 +112,7 @@ class Combiner:
         return self.join(*(self.block.where(wide, x, n) for x, n in zip(self.split(state), neutral)))
 
     def folded(self, state: State) -> tuple[str, ...]:
-        """The lanes of one vector combined pairwise: names of the scalars."""
+        """Combine the lanes of one vector pairwise; returns names of scalars."""
         b, width = self.block, self.block.lanes
         while width > 1:
             width //= 2
@@ -121,7 +121,7 @@ class Combiner:
         return tuple([b.first_lane(x) for x in self.split(state)])
 
     def interleaved(self, state: State) -> State:
-        """The interleaved vectors of a state combined pairwise into one; leaves the block at one vector."""
+        """Combine the interleaved vectors of a state pairwise into one; the block then has one vector."""
         states = [self.join(*(x.one(u) for x in self.split(state))) for u in range(self.block.interleave)]
         self.block.interleave = 1
         while len(states) > 1:

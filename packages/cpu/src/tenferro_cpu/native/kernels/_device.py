@@ -1,6 +1,6 @@
 """The CPU as a device: LLVM or NumPy for kernels, memory from the pool or from NumPy.
 
-Eager kernels and fused regions get their machine code by `llvm`, whose parts the public device has as well.
+Eager kernels and fused regions obtain their machine code through `llvm`, whose parts the public device shares.
 """
 
 from abc import abstractmethod
@@ -42,8 +42,8 @@ class CpuRenderer(Renderer):
 
     Args:
         host: the processor.
-        stream: write results past the caches.
-        short: reduce short rows, many at once.
+        stream: whether to write results past the caches.
+        short: whether to reduce short rows, many at once.
     """
 
     device = "cpu"
@@ -52,13 +52,13 @@ class CpuRenderer(Renderer):
         self.host, self.stream, self.short = host, stream, short
 
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
-        """As the contract says."""
+        """See `Renderer.supports`."""
         return supported(primitive, tuple(map(np.dtype, dtypes)), self.host)
 
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
-        """One variable, the length of a row; a reduction over rows has a second, their number.
+        """See `Renderer.render`; the variable is the length of a row, for reductions over rows followed by their number.
 
-        The text is written when it is first read, which takes longer than to load its machine code.
+        The text is written when it is first read, which takes longer than loading its machine code.
         """
         name = entry_name(name)
         known = identity(kernel, self.stream, self.short)
@@ -77,7 +77,7 @@ class CpuCompiler(Compiler):
 
     Args:
         engine: compiles and loads.
-        fixed: whether code that was compiled ahead of time serves.
+        fixed: whether code compiled ahead of time may be used.
     """
 
     def __init__(self, engine: Engine, fixed: bool = True) -> None:
@@ -87,7 +87,7 @@ class CpuCompiler(Compiler):
         return fixed_row(spec.kernel, self.engine.host) if self.fixed and spec.kernel is not None else 0
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
-        """As the contract says."""
+        """See `Compiler.compile`."""
         fixed = self._fixed(spec)
         if fixed:
             return CompiledSpec(spec, fixed, f"fixed {self.engine.host.level} {spec.identity}")
@@ -98,22 +98,21 @@ class CpuCompiler(Compiler):
         return CompiledSpec(spec, address, self.engine.key(spec.identity, (spec.entry,)))
 
     def at_hand(self, spec: ProgramSpec) -> bool:
-        """As the contract says."""
+        """See `Compiler.at_hand`."""
         return bool(self._fixed(spec)) or self.engine.at_hand(spec.identity, spec.entry)
 
 
 class HostProgram(Program):
-    """A kernel on NumPy arrays, which broadcast to `n` elements, or to `m` rows of `n` elements.
+    """A kernel on NumPy arrays that broadcast to `n` elements, or to `m` rows of `n` elements.
 
-    The last strides must be those that the kernel was rendered for; results have `n` elements, or one for a row that
-    is reduced.
+    The last strides must be those that the kernel was rendered for; results have `n` elements, or one per reduced row.
     """
 
     def __init__(self, compiled: CompiledSpec) -> None:
         self.compiled = compiled
 
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
-        """Refuse what does not reach exactly as far as the kernel would go, then run."""
+        """Check that the buffers cover exactly the range that the kernel accesses, then run."""
         spec = self.compiled.spec
         n, m = values[0], values[1] if len(values) > 1 else 1
         inner, rows = [], []
@@ -146,26 +145,27 @@ class HostProgram(Program):
 
     @abstractmethod
     def run(self, buffers: Sequence[Any], row: Axis, rows: Axis) -> None:
-        """Run on arrays that were checked, with their strides along a row and from row to row."""
+        """Run on checked arrays, with their strides along a row and from row to row."""
 
 
 class CpuProgram(HostProgram):
     """Machine code."""
 
     def run(self, buffers: Sequence[Any], row: Axis, rows: Axis) -> None:
-        """As the base says."""
+        """See `HostProgram.run`."""
         assert isinstance(self.compiled.code, int)
         drive(self.compiled.code, [x.ctypes.data for x in buffers], row, [], rows)
 
 
 OVERLAP_WORK: Final = 1000
-"""Effort that the search for shared memory may take; what it does not decide is refused."""
+"""Maximum effort of the search for shared memory; undecided cases are refused."""
 
 
 def _require_apart(spec: ProgramSpec, buffers: Sequence[Any], steps: Sequence[int]) -> None:
     """Refuse buffers that share memory with one that is written.
 
-    An operand may be written over where it lies exactly as the result does: element by element it is read first.
+    An operand may be overwritten in place if it has the layout of the result: each element is read before it is
+    written.
     """
     for written in spec.writes:
         y, by_element = buffers[written], spec.operands[written].access is not Access.FIXED
@@ -189,34 +189,34 @@ def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
 
 
 class NumpyRenderer(Renderer):
-    """The description of a kernel itself, for `NumpyCompiler`."""
+    """Renders a kernel as its own description, for `NumpyCompiler`."""
 
     device = "cpu"
 
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
-        """As the contract says: every element-wise primitive has a reference kernel."""
+        """See `Renderer.supports`: every element-wise primitive has a reference kernel."""
         return primitive.elementwise
 
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
-        """As the contract says; variables are those of `CpuRenderer`."""
+        """See `Renderer.render`; the variables are those of `CpuRenderer`."""
         return row_spec(kernel, entry_name(name), str(kernel))
 
 
 class NumpyCompiler(Compiler):
-    """Checks that there is a description to run; nothing is compiled."""
+    """Checks that there is a description to run; compiles nothing."""
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
-        """As the contract says."""
+        """See `Compiler.compile`."""
         if spec.kernel is None:
             raise CompileError(f"{spec.entry} was written by hand, and NumPy runs kernels that were rendered")
         return CompiledSpec(spec, spec.source, f"numpy {np.__version__} {spec.identity}")
 
 
 class NumpyProgram(HostProgram):
-    """A kernel op by op, by the reference kernels: what it means, for tests and where there is no llvmlite."""
+    """Runs a kernel op by op with the reference kernels, for tests and without llvmlite."""
 
     def run(self, buffers: Sequence[Any], row: Axis, rows: Axis) -> None:
-        """As the base says."""
+        """See `HostProgram.run`."""
         kernel, space = self.compiled.spec.kernel, (rows.extent, row.extent)
         assert kernel is not None
         inputs = [np.broadcast_to(x, space) for x in buffers[: len(kernel.inputs)]]
@@ -248,12 +248,12 @@ _REDUCED: Final[dict[str, Any]] = {
 
 
 def llvm(engine: Engine, stream: bool = False, short: Short | None = None) -> Toolchain:
-    """The way from kernels to machine code of an engine.
+    """The toolchain from kernels to machine code of an engine.
 
     Args:
         engine: compiles and loads.
-        stream: write results past the caches.
-        short: reduce short rows, many at once.
+        stream: whether to write results past the caches.
+        short: whether to reduce short rows, many at once.
     """
     renderer = CpuRenderer(engine.host, stream, short)
     return Toolchain(renderer, CpuCompiler(engine, not stream and short is None), CpuProgram)
@@ -267,8 +267,11 @@ def _numpy() -> Toolchain:
 def device() -> Device:
     """The CPU as a device: its memory, and its toolchains ``"llvm"`` and ``"numpy"``.
 
-    The default is ``"llvm"``, where native kernels can be had. Its kernels are those that eager calls and fused regions
-    run. ``"numpy"`` runs a kernel op by op.
+    The default is ``"llvm"`` where native kernels are available; its kernels are those of eager calls and fused
+    regions. ``"numpy"`` runs a kernel op by op.
+
+    Returns:
+        The device.
 
     >>> from tenferro_tensor.catalog import mul
     >>> from tenferro_tensor.device_model import Apply, Operand, Reduction

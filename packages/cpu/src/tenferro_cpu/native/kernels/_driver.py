@@ -22,7 +22,7 @@ class Axis:
 
 
 def coalesced(axes: Iterable[Axis]) -> list[Axis]:
-    """The same elements in the same order with as few axes as possible; no axis is left for one element.
+    """The same elements in the same order with as few axes as possible; a single element has no axes.
 
     >>> coalesced([Axis(2, (24, 0)), Axis(1, (5, 5)), Axis(3, (8, 0))])
     [Axis(extent=6, strides=(8, 0))]
@@ -40,7 +40,7 @@ def coalesced(axes: Iterable[Axis]) -> list[Axis]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A run of the driver but for the pointers; see `drive`."""
+    """Arguments of `drive`, except the pointers."""
 
     kernel: int
     inner: Axis
@@ -49,15 +49,16 @@ class Step:
 
     @property
     def elements(self) -> int:
-        """Elements that are read of each operand, repeated ones counted."""
+        """Number of elements read per operand, including repeated ones."""
         rows = 1 if self.combined is None else self.combined.extent
         return self.inner.extent * rows * prod([axis.extent for axis in self.outer])
 
 
 def words(pointers: Sequence[int], step: Step) -> "array[int]":
-    """A walk as the C code takes it, strides in bytes: number of operands, length of a row, rank of the outer axes,
+    """A walk in the format of the C code, strides in bytes: number of operands, length of a row, rank of the outer axes,
     number of combined rows; pointers, inner strides and combined rows' strides of the operands; outer extents, and axis
-    by axis outer strides of the operands."""
+    by axis outer strides of the operands.
+    """
     inner, outer = step.inner, step.outer
     rows = step.combined if step.combined is not None else Axis(1, (0,) * len(pointers))
     found = [len(pointers), inner.extent, len(outer), rows.extent, *pointers, *inner.strides, *rows.strides]
@@ -77,16 +78,16 @@ def drive(
     cost: float = 0.0,
     whole: bool = False,
 ) -> None:
-    """Call `kernel` for every row: rows run along `inner`, `outer` counts them, `combined` is the kernel's own.
+    """Call `kernel` for every row: rows run along `inner`, `outer` counts them, `combined` is left to the kernel.
 
     Args:
         kernel: address of machine code.
-        pointers: where the operands begin.
+        pointers: start addresses of the operands.
         inner: the axis of a row.
         outer: the other axes.
-        combined: rows that the kernel combines by itself.
-        cost: nanoseconds that one element takes, for the decision about more threads.
-        whole: a row is one piece of work and is not cut.
+        combined: rows that the kernel itself combines.
+        cost: nanoseconds per element, which decides the number of threads.
+        whole: whether a row must not be cut.
     """
     team()
     compiled.drive(kernel, words(pointers, Step(kernel, inner, outer, combined)), cost, whole)

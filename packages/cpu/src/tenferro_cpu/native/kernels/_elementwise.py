@@ -1,4 +1,4 @@
-"""`Fused`: an element-wise kernel as a function of NumPy arrays, of any shapes that broadcast and any strides."""
+"""`Fused`: an element-wise kernel as a function of NumPy arrays, with broadcasting and any strides."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,14 +22,14 @@ from tenferro_tensor_core.forks import cached_property
 Array = np.ndarray[Any, Any]
 
 STREAMED_ROW = 1024
-"""Elements from which a row of many is written past the caches: each of them ends with a barrier."""
+"""Shortest row, among many, that is written past the caches: each of them ends with a barrier."""
 
 PLANS = 256
-"""Plans that one function keeps; then it starts again."""
+"""Maximum number of plans per function; a full cache is cleared."""
 
 
 def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
-    """Put a plan in a bounded table."""
+    """Add a plan to a bounded table."""
     if len(table) >= PLANS:
         table.clear()
     table[key] = plan
@@ -40,8 +40,8 @@ def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
     """The operands as aligned arrays of the kernel's dtypes.
 
     Raises:
-        ArgumentError: another number of operands.
-        DTypeError: an operand has another dtype.
+        ArgumentError: the number of operands differs.
+        DTypeError: the dtype of an operand differs.
     """
     if len(arrays) != len(kernel.inputs):
         raise ArgumentError(f"the kernel takes {len(kernel.inputs)} array(s), got {len(arrays)}")
@@ -58,7 +58,7 @@ def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
 
 
 def extents(arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The shape that the operands broadcast to."""
+    """The broadcast shape of the operands."""
     shapes: set[tuple[int, ...]] = {x.shape for x in arrays}
     if len(shapes) == 1:
         return shapes.pop()
@@ -79,7 +79,7 @@ def strides_over(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Memory for a result; large results come from the pool."""
+    """Allocate a result; large results come from the pool."""
     count = dtype.itemsize
     for d in shape:
         count *= d
@@ -88,9 +88,9 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def results(kernel: KernelIR, shape: tuple[int, ...], arrays: list[Array], out: Any) -> list[Array]:
-    """The arrays to write: those given, checked, or fresh ones. Operands that the writing would change are copied.
+    """The arrays to write: the given ones, checked, or new ones. Operands that writing would change are copied.
 
-    An operand that lies exactly as a result does stays: all operands of an element are read before it is written.
+    An operand with exactly the layout of a result stays: all operands of an element are read before it is written.
     """
     if out is None:
         return [empty(shape, operand.dtype) for operand in kernel.written]
@@ -118,12 +118,12 @@ def results(kernel: KernelIR, shape: tuple[int, ...], arrays: list[Array], out: 
 class Fused:
     """A fused element-wise kernel on NumPy arrays.
 
-    One variant is compiled for each way the operands lie in memory along the innermost axis, on first use. Threads
-    may call it at once; the interpreter lock is free meanwhile.
+    One variant is compiled, on first use, for each access pattern of the operands along the innermost axis. Threads
+    may call it concurrently; the interpreter lock is released meanwhile.
 
     Args:
-        kernel: what to compute; the accesses written in it are replaced by those of the arrays.
-        engine: what compiles it; by default the engine of the process.
+        kernel: what to compute; its accesses are replaced by those of the arrays.
+        engine: the compiler; by default the engine of the process.
 
     >>> from tenferro_cpu.native import available
     >>> from tenferro_tensor.catalog.arithmetic import add, mul
@@ -147,11 +147,11 @@ class Fused:
 
     @cached_property
     def cost(self) -> float:
-        """Nanoseconds that one element takes in one thread."""
+        """Nanoseconds per element in one thread."""
         return noted_cost(self.kernel, self.engine)
 
     def address(self, reads: tuple[Access, ...], writes: tuple[Access, ...], stream: bool = False) -> int:
-        """Machine code ``void(void **data, int64_t n, int64_t *strides)`` for operands that lie as given."""
+        """Machine code ``void(void **data, int64_t n, int64_t *strides)`` for operands with these accesses."""
         key = (reads, writes, stream)
         found = self._variants.get(key)
         if found is None:
@@ -159,7 +159,7 @@ class Fused:
         return found
 
     def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
-        """The machine code of a variant, compiled if need be."""
+        """The machine code of a variant, compiled if necessary."""
         reads, writes, stream = variant
         made: int = llvm(self.engine, stream).compiled(self._variant(variant), "row").code  # type: ignore[assignment]
         self._variants[variant] = made
@@ -173,7 +173,7 @@ class Fused:
         return replace(self.kernel, inputs=inputs, writes=writes)
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """The results, fresh or written to `out`: one array, or a tuple where the kernel has several outputs.
+        """The results, new or written to `out`: one array, or a tuple if the kernel has several outputs.
 
         Raises:
             ArgumentError: wrong number of operands, or `out` does not fit.
@@ -188,21 +188,21 @@ class Fused:
         return ys[0] if len(ys) == 1 else tuple(ys)
 
     def entry(self, fallback: Callable[..., Any] | None = None, **how: Any) -> Callable[..., Any]:
-        """The kernel as a C entry of its operands, for which small contiguous arrays cost least to call.
+        """The kernel as a C entry of its operands, with the least call overhead for small contiguous arrays.
 
         Args:
             fallback: called for everything else; by default the kernel itself.
-            how: as in `tenferro_cpu.native.kernels._fused_entry.entry`.
+            how: see `tenferro_cpu.native.kernels._fused_entry.entry`.
         """
         units = (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,) * len(self.kernel.outputs)
         return entry(self.address(*units), self.kernel, Rows(), self.strided(fallback or self), cost=self.cost, **how)
 
     def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
-        """The variants that are compiled by now, or later, as a C entry of arrays of any strides.
+        """The variants compiled now or later, as a C entry of arrays with any strides.
 
         Args:
             fallback: called for everything else.
-            how: as in `tenferro_cpu.native.kernels._strided.strided`.
+            how: see `tenferro_cpu.native.kernels._strided.strided`.
         """
         return strided(self.kernel, self._known, fallback, cost=self.cost, **how)
 
@@ -243,9 +243,9 @@ class Fused:
 
 
 def _head(pointers: list[int], inner: Axis, outer: Sequence[Axis], count: int) -> int | None:
-    """Elements of the only row before results can be written past the caches, which takes whole lines; or None.
+    """Elements of the only row before the first cache line that can be written past the caches; or None.
 
-    Of several rows each begins with a line, and is long enough.
+    With several rows, each begins with a cache line and is long enough.
     """
     results, steps = pointers[count:], inner.strides[count:]
     if outer:
@@ -261,6 +261,6 @@ def _accesses(inner: Axis, both: list[Array]) -> tuple[Access, ...]:
 
 
 def _merit(axis: Axis, both: list[Array]) -> float:
-    """How good an axis is as the row: its length, a quarter of it per operand that must be gathered."""
+    """Suitability of an axis as the row: its length, a quarter of it per operand that must be gathered."""
     strided = sum(access_of(s, x.itemsize) is Access.STRIDED for s, x in zip(axis.strides, both))
     return min(axis.extent, 64) / 4.0**strided

@@ -1,4 +1,4 @@
-"""Row kernels that were compiled ahead of time: arithmetic, comparisons and reductions of contiguous arrays."""
+"""Row kernels compiled ahead of time: arithmetic, comparisons and reductions of contiguous arrays."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tenferro_tensor.device_model import Access, Apply, KernelIR, Over
 
 
 def fixed_cost(moved: int) -> float:
-    """Nanoseconds that one element takes, roughly, where so many bytes of it are read and written."""
+    """Approximate nanoseconds per element, for `moved` bytes read and written."""
     return 0.03 + 0.02 * moved
 
 
 def fixed_rows(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[int, int, int] | None:
-    """Addresses for arrays, an array and a number, a number and an array; 0 where there is none."""
+    """Addresses for two arrays, an array and a number, a number and an array; 0 if there is none."""
     if compiled is None or dtype.kind == "b" or not primitive.in_house:
         return None  # booleans have an arithmetic of their own
     found: tuple[int, int, int] | None = compiled.ROWS.get(f"{primitive.name} {_type(dtype)}")
@@ -26,7 +26,7 @@ def fixed_rows(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[int, int, in
 
 
 def fixed_reduction(kind: str, dtype: np.dtype[Any], *, fastest: bool = True) -> tuple[int, int] | None:
-    """Addresses of a reduction over the trailing and over the leading axis; with `fastest` only where they win."""
+    """Addresses of a reduction over the trailing and over the leading axis; with `fastest`, only if they are fastest."""
     if compiled is None or (fastest and kind in ("max", "min") and dtype.kind == "f"):
         return None  # generated code for extremes of floating-point numbers is up to a fifth faster
     found: tuple[int, int] | None = compiled.REDUCTIONS.get(f"{kind} {_type(dtype, signed=kind in ('sum', 'prod'))}")
@@ -34,11 +34,11 @@ def fixed_reduction(kind: str, dtype: np.dtype[Any], *, fastest: bool = True) ->
 
 
 def fixed_row(kernel: KernelIR, host: Host) -> int:
-    """The address of a kernel that needs no compiler, or 0.
+    """Address of a kernel that needs no compiler, or 0.
 
     Args:
         kernel: the kernel, with the accesses along a row.
-        host: what it is for: there is fixed code for one vector level of a process only.
+        host: the target; fixed code exists for only one vector level of a process.
     """
     if compiled is None or compiled.LEVEL != host.level:
         return 0
@@ -66,6 +66,6 @@ _FORMS: Final = {
 
 
 def _type(dtype: np.dtype[Any], *, signed: bool = False) -> str:
-    """The name of a type, as in ``"f64"``; truth values are bytes, and sums know no sign of integers."""
+    """Name of a type, such as ``"f64"``; booleans are bytes, and sums ignore the sign of integers."""
     letter = {"b": "u", "u": "i" if signed else "u"}.get(dtype.kind, dtype.kind)
     return f"{letter}{8 * dtype.itemsize}"

@@ -1,6 +1,6 @@
-"""Entries of fused kernels: operands that lie simply, small enough that the call itself counts (fused.c).
+"""Entries of fused kernels: operands in simple layouts, small enough that call overhead matters (fused.c).
 
-Whatever they do not take goes to the fallback, which plans for any layout.
+Everything else goes to the fallback, which plans for any layout.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class Rows:
     """An iteration space as rows of contiguous elements.
 
     Attributes:
-        trailing: number of trailing axes that a row consists of; 0 for all axes.
+        trailing: number of trailing axes in a row; 0 for all axes.
         reduced: whether rows are reduced to one element.
         combined: whether rows are combined element by element.
     """
@@ -49,12 +49,12 @@ class Rows:
 
 
 def unpooled(written: Sequence[Operand]) -> int:
-    """Elements of the largest results of which none comes from the pool."""
+    """Elements of the largest results that do not come from the pool."""
     return (POOLED - 1) // max([o.dtype.itemsize for o in written])
 
 
 def long_row(cost: float) -> int:
-    """Elements of the longest row that is reduced in one piece, where an element takes `cost` nanoseconds."""
+    """Length of the longest row that is reduced as one, if an element takes `cost` nanoseconds."""
     return int(LONG_WORK / cost)
 
 
@@ -73,21 +73,21 @@ def entry(
     widest: int = NEVER,
     large: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A callable of arrays that runs a kernel, or `fallback` where it has too many operands.
+    """A callable of arrays that runs a kernel, or `fallback` if it has too many operands.
 
     Args:
         address: machine code for the accesses of `rows`.
         kernel: what it computes.
         rows: the iteration space.
         fallback: called with the same arguments for everything else.
-        cost: nanoseconds that one element takes, for the decision about more threads.
-        near: elements up to which large results are taken, from the pool; by default what the caches hold, because
-            beyond that the fallback writes past them.
-        longest: elements of the longest row that the kernel takes.
+        cost: nanoseconds per element, which decides the number of threads.
+        near: maximum elements of large results from the pool; by default the capacity of the caches, because the
+            fallback writes larger ones past them.
+        longest: length of the longest row that the kernel takes.
         most: larger spaces go to the fallback.
-        scan: so do calls of which the only result, which is reduced, is not finite.
-        rest: machine code that combines what is left of chunks of rows; without it there is one chunk at most.
-        widest: elements of the longest rows that are combined.
+        scan: whether calls whose only, reduced result is not finite go to the fallback.
+        rest: machine code that combines the partial results of chunks of rows; without it there is one chunk at most.
+        widest: length of the longest rows that are combined.
         large: called instead of `fallback` for spaces beyond `near` and `most`.
     """
     written = kernel.written

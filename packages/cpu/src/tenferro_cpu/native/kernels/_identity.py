@@ -1,4 +1,4 @@
-"""What tells kernels apart from one process to the next: their description as text."""
+"""Identity of kernels across processes: their description as text."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from tenferro_tensor.device_model import Apply, KernelIR, Literal
 
 
 def identity(kernel: KernelIR, *more: Any) -> str:
-    """Equal for equal kernels only, in every process.
+    """A text that is equal only for equal kernels, in every process.
 
     Args:
         kernel: the kernel.
-        more: what else its machine code depends on.
+        more: anything else that its machine code depends on.
 
     >>> from tenferro_tensor.catalog import mul
     >>> from tenferro_tensor.device_model import Operand
@@ -37,7 +37,7 @@ def _line(line: Literal | Apply) -> str:
 
 
 def noted_cost(kernel: KernelIR, engine: Engine) -> float:
-    """Nanoseconds that one element takes in one thread; estimated once."""
+    """Nanoseconds per element in one thread; estimated once."""
     if fixed_row(kernel, engine.host):
         return fixed_cost(sum([o.dtype.itemsize for o in (*kernel.inputs, *kernel.written)]))
     return float(engine.noted(f"cost {identity(kernel)}", lambda: repr(cost(kernel, engine.host))))

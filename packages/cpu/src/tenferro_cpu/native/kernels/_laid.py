@@ -1,8 +1,7 @@
-"""Planned reductions: for operands of known shapes and strides one callable that makes the results and runs (laid.c).
+"""Planned reductions: one callable per layout of the operands that allocates the results and runs (laid.c).
 
-The interpreter finds the callable by shapes and strides; it reads where the operands begin, and writes that into a copy
-of the words that the walk was given for this layout. What it does not take, operands of other dtypes or misaligned
-ones, goes to the fallback.
+The interpreter finds the callable by shapes and strides; the callable writes the start addresses of the operands into a
+copy of the walk's words. Operands of other dtypes and misaligned ones go to the fallback.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from tenferro_cpu.native.kernels._limits import MOST_OPERANDS, TEAM_MIN_NS
 from tenferro_tensor.device_model import Operand
 
 LARGEST: Final = 256
-"""Words of the longest walk, which are copied to the stack in every call."""
+"""Maximum words of a walk, which are copied to the stack in every call."""
 
 
 def laid(
@@ -28,15 +27,15 @@ def laid(
     *,
     cost: float,
 ) -> Callable[..., Any] | None:
-    """The callable for a layout, or None where calls are too large for it.
+    """The callable for a layout, or None if the walk is too large for it.
 
     Args:
         step: the walk for the layout.
         inputs: the operands.
-        written: the results, fresh and contiguous.
+        written: the results, new and contiguous.
         shape: extents of the results.
         fallback: called with the same operands for everything else.
-        cost: nanoseconds that one element takes.
+        cost: nanoseconds per element.
     """
     every = (*inputs, *written)
     block = words((0,) * len(every), step)
@@ -47,7 +46,7 @@ def laid(
 
 
 def layout_of(arrays: Sequence[Any]) -> Any:
-    """What tells layouts apart, or None where an operand is no array."""
+    """Key of a layout, or None if an operand is not an array."""
     try:
         return tuple([(x.shape, x.strides) for x in arrays])
     except AttributeError:

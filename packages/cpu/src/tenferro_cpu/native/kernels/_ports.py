@@ -1,4 +1,4 @@
-"""Operands inside of a kernel: vectors are read from `Port`s and written to them, as the operand is laid out."""
+"""Operands inside a kernel: vectors are read from and written to `Port`s according to the operand's layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,18 +10,18 @@ from tenferro_tensor.device_model import Access, Operand
 
 
 def access_of(stride: int, itemsize: int) -> Access:
-    """The access that a stride along the row means."""
+    """The access that a stride along the row implies."""
     return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One operand inside of a function.
+    """One operand inside a function.
 
     Attributes:
         operand: dtype and access.
-        pointer: where its elements begin.
-        stride: bytes between elements, where the access is strided.
+        pointer: start of its elements.
+        stride: bytes between elements, if the access is strided.
         steps: the same for each lane of a vector.
     """
 
@@ -32,7 +32,7 @@ class Port:
 
     @property
     def element(self) -> memory.Element:
-        """One number in memory: a part of a complex one."""
+        """Layout of one number in memory: a part of a complex one."""
         dtype = self.operand.dtype
         llvm = "i8" if dtype.kind == "b" else LLVM_TYPES[self.kind]
         return memory.Element(llvm, dtype.itemsize // (2 if self.cplx else 1))
@@ -53,7 +53,7 @@ class Port:
         return self.operand.dtype.kind == "b"
 
     def moved(self, distance: Int | int) -> "Port":
-        """The port so many bytes further on."""
+        """The port at a byte offset."""
         return replace(self, pointer=self.pointer.offset(distance))
 
 
@@ -67,7 +67,7 @@ def open_port(block: Block, operand: Operand, data: Pointer, strides: Pointer, n
 
 
 def load_fixed(block: Block, port: Port) -> tuple[Vec, ...]:
-    """The one element in every lane of one vector, or of two for a complex number."""
+    """Broadcast the one element to every lane of one vector, or of two for a complex number."""
     llvm, found = port.element.llvm, []
     for part in range(2 if port.cplx else 1):
         scalar = port.pointer.item(llvm, part).load(llvm, port.element.align)
@@ -76,13 +76,13 @@ def load_fixed(block: Block, port: Port) -> tuple[Vec, ...]:
 
 
 def fixed_value(block: Block, port: Port, vectors: Sequence[Vec]) -> Value:
-    """The vectors of `load_fixed` as a value of the present interleaving."""
+    """The vectors of `load_fixed` as a value of the current interleaving."""
     parts = [Vec(block, port.kind, x.names[:1] * block.interleave) for x in vectors]
     return Pair(*parts) if port.cplx else parts[0]
 
 
 def load(block: Block, port: Port, starts: Sequence[Int], mask: Vec | None = None) -> Value:
-    """Vectors of elements from the given numbers on, one per interleaved vector; the mask has the first lane set."""
+    """Load vectors starting at the given indices, one per interleaved vector; the mask has the first lane set."""
     numbers = [_load(block, port, start, mask.names[0] if mask else "") for start in starts]
     parts = [Vec(block, port.kind, column) for column in zip(*numbers)]
     return Pair(*parts) if port.cplx else parts[0]
@@ -105,7 +105,7 @@ def _load(block: Block, port: Port, start: Int, mask: str) -> tuple[str, ...]:
 def store(
     block: Block, port: Port, starts: Sequence[Int], value: Value, mask: Vec | None = None, *, stream: bool = False
 ) -> None:
-    """Write vectors of elements; `stream` writes past the caches and needs 64-byte aligned whole vectors."""
+    """Store vectors; `stream` writes past the caches and requires 64-byte aligned whole vectors."""
     w, element, lanes = block.lanes, port.element, mask.names[0] if mask else ""
     if port.boolean:
         assert isinstance(value, Vec)
@@ -137,5 +137,5 @@ def _places(block: Block, port: Port, start: Int) -> list[str]:
 
 
 def number_bits(operand: Operand) -> int:
-    """Bits of one number in a register; booleans go through bytes."""
+    """Bits of one number in a register; booleans are loaded as bytes."""
     return max(8, BITS[kind_of(operand.dtype)])

@@ -30,7 +30,7 @@ from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 from tenferro_tensor_core.forks import cached_property
 
 PART = 1 << 16
-"""Elements of a part of a long row."""
+"""Elements per part of a long row."""
 
 ENOUGH_ROWS = 64
 """Rows from which short ones are reduced as many at once as a vector has lanes (none has more), and long ones are not
@@ -39,20 +39,20 @@ cut."""
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """An iteration space: axes that stay and axes that go; operands are the inputs, then the outputs."""
+    """An iteration space: axes that stay and axes that are reduced; operands are the inputs, then the outputs."""
 
     kept: list[Axis]
     gone: list[Axis]
 
 
 class Reduced:
-    """A fused kernel whose outputs are reduced, on NumPy arrays of any strides.
+    """A fused kernel with reduced outputs, on NumPy arrays of any strides.
 
-    Sums and products have the accuracy of pairwise summation, and equal inputs of equal layout give equal bits.
+    Sums and products have the accuracy of pairwise summation; equal inputs of equal layout yield equal bits.
 
     Args:
         kernel: what to compute and how to reduce it; accesses and direction are chosen for the arrays.
-        engine: what compiles it; by default the engine of the process.
+        engine: the compiler; by default the engine of the process.
 
     >>> import numpy as np
     >>> from tenferro_cpu.native import available
@@ -75,11 +75,11 @@ class Reduced:
 
     @cached_property
     def cost(self) -> float:
-        """Nanoseconds that one element takes in one thread."""
+        """Nanoseconds per element in one thread."""
         return noted_cost(self.kernel, self.engine)
 
     def address(self, over: Over | Short, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
-        """Machine code for operands that lie as given; see `render_reduction`, and for short rows `render_short`."""
+        """Machine code for operands with these accesses; see `render_reduction`, and for short rows `render_short`."""
         key = (over, reads, writes)
         found = self._variants.get(key)
         if found is None:
@@ -87,7 +87,7 @@ class Reduced:
         return found
 
     def compiled(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> int:
-        """The machine code of a variant, compiled if need be."""
+        """The machine code of a variant, compiled if necessary."""
         tools, kernel = self._rendered(variant)
         made: int = tools.compiled(kernel, "reduce").code  # type: ignore[assignment]
         self._variants[variant] = made
@@ -96,7 +96,7 @@ class Reduced:
     def _rendered(
         self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]
     ) -> tuple[Toolchain, KernelIR]:
-        """What compiles a variant, and its kernel."""
+        """The toolchain of a variant, and its kernel."""
         over, reads, writes = variant
         assert self.kernel.reduction is not None
         inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
@@ -106,15 +106,15 @@ class Reduced:
         return llvm(self.engine), replace(kernel, reduction=replace(self.kernel.reduction, over=over))
 
     def __call__(self, *arrays: Any, axes: Sequence[int]) -> Any:
-        """The reduced outputs: one array, or a tuple where the kernel has several.
+        """The reduced outputs: one array, or a tuple if the kernel has several.
 
         Args:
             arrays: the operands, broadcast to one shape.
-            axes: axes of that shape that go; exactly one for argmax and argmin.
+            axes: axes of that shape to reduce; exactly one for argmax and argmin.
 
         Raises:
             AxisError: an axis is out of range or repeated.
-            ShapeError: the shapes do not broadcast, or an extreme of no elements is asked for.
+            ShapeError: the shapes do not broadcast, or an extreme of no elements is requested.
         """
         key = layout_of(arrays), axes.__class__ is tuple and axes
         known = self._laid.get(key)
@@ -158,7 +158,7 @@ class Reduced:
         return found
 
     def _run(self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step | None:
-        """Run; how the driver ran, where it ran once."""
+        """Run; returns the arguments of the driver if it ran once."""
         columns = list(zip(*(strides_over(x, shape) for x in xs)))
         steps = iter(list(zip(*(y.strides for y in ys))))
         none = (0,) * len(ys)
@@ -181,7 +181,7 @@ class Reduced:
         return self._reduce(space, pointers, both)
 
     def _short_rows(self, gone: Sequence[Axis], rows: Axis, both: list[Array]) -> Short | None:
-        """The short rows along an axis, if the operands are such, one after the other or one for all."""
+        """The short rows along an axis, if the operands are contiguous rows or one row for all."""
         if len(gone) != 1 or self.kind in LOCATED:
             return None
         length, count, repeated = gone[0].extent, len(self.kernel.inputs), []
@@ -195,7 +195,7 @@ class Reduced:
         return None if apart else Short(length, tuple(repeated))
 
     def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> Step | None:
-        """Choose the axis that one kernel reduces; what other reduced axes leave is reduced in turn."""
+        """Choose the axis that one kernel reduces; partial results along other reduced axes are reduced in turn."""
         count = len(self.kernel.inputs)
         inputs, gone = both[:count], list(space.gone) or [Axis(1, (0,) * len(both))]
         at = min(range(len(gone)), key=lambda k: (_gathered(gone[k], inputs), gone[k].extent < SHORT, -k))
@@ -220,7 +220,7 @@ class Reduced:
         return step
 
     def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
-        """Rows run along the kept axis that gathers least."""
+        """Rows run along the kept axis with the fewest gathers."""
         count = len(self.kernel.inputs)
         at = min(range(len(kept)), key=lambda k: (_merit(kept[k], both), -k))
         inner, outer = kept[at], [a for k, a in enumerate(kept) if k != at]
@@ -231,9 +231,9 @@ class Reduced:
         return step
 
     def _part(self, axis: Axis, kept: list[Axis]) -> int:
-        """Elements of a row that are reduced at once: few long rows are cut, so that several threads find work.
+        """Elements of a row reduced at once: few long rows are cut, so that several threads find work.
 
-        That follows from the shape and the kernel alone, and so does every bit of the result.
+        It depends only on the shape and the kernel, and so does every bit of the result.
         """
         few = prod([a.extent for a in kept]) < ENOUGH_ROWS
         cut = self.kind not in LOCATED and few and axis.extent > long_row(self.cost)
@@ -242,7 +242,7 @@ class Reduced:
     def _partial(
         self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over, unit: int
     ) -> None:
-        """Reduce `unit` elements of an axis at once into a temporary with more axes, and those afterwards."""
+        """Reduce `unit` elements of an axis at once into a temporary with more axes, and reduce those afterwards."""
         count, tops = len(self.kernel.inputs), [a.extent for a in space.kept]
         chunks = -(-axis.extent // unit)
         pieces = [a.extent for a in gone]
@@ -307,10 +307,10 @@ def _accesses(axis: Axis, arrays: Sequence[Array]) -> tuple[Access, ...]:
 
 
 def _gathered(axis: Axis, arrays: Sequence[Array]) -> int:
-    """Operands whose elements along the axis are not neighbours."""
+    """Number of operands whose elements along the axis are not contiguous."""
     return sum(a is Access.STRIDED for a in _accesses(axis, arrays))
 
 
 def _merit(axis: Axis, arrays: Sequence[Array]) -> float:
-    """Cost of an axis as the row: gathers, and too few elements for a vector."""
+    """Cost of an axis as the row: gathers, and rows too short for a vector."""
     return _gathered(axis, arrays) + (4.0 if axis.extent < 4 else 0.0)

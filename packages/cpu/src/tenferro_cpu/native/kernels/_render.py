@@ -1,7 +1,7 @@
 """`RowRenderer`: element-wise kernels over one row, ``void(ptr data, i64 n, ptr strides)``.
 
-`data` holds one pointer per operand, inputs first, `strides` one stride in bytes per operand, read only where the
-access is strided. A main loop takes several vectors at once, a masked loop the rest.
+`data` holds one pointer per operand, inputs first; `strides` one stride in bytes per operand, read only if the
+access is strided. The main loop takes several vectors at once, a masked loop the remainder.
 """
 
 import re
@@ -47,12 +47,12 @@ def lanes_for(kernel: KernelIR, host: Host) -> int:
 
 
 def fused_host(host: Host) -> bool:
-    """Whether the processor multiplies and adds in one rounding, which the function library builds on."""
+    """Whether the processor has fused multiply-add, which the function library requires."""
     return host.level != "generic"
 
 
 def require_rendered(kernel: KernelIR, host: Host) -> None:
-    """Raise the typed error that names what cannot be rendered."""
+    """Raise a typed error that names an op that cannot be rendered."""
     for line in kernel.lines:
         if isinstance(line, Literal):
             continue
@@ -67,7 +67,7 @@ def require_rendered(kernel: KernelIR, host: Host) -> None:
 
 
 def evaluate(block: Block, kernel: KernelIR, inputs: list[Value]) -> list[Value]:
-    """The instructions of the kernel's lines; gives the values of its outputs."""
+    """Write the instructions of the kernel's lines; returns the values of its outputs."""
     values = list(inputs)
     for line, dtype in zip(kernel.lines, kernel.dtypes[len(inputs) :]):
         if isinstance(line, Apply):
@@ -79,7 +79,7 @@ def evaluate(block: Block, kernel: KernelIR, inputs: list[Value]) -> list[Value]
 
 
 def work(kernel: KernelIR, host: Host) -> int:
-    """Instructions of one vector's work."""
+    """Number of instructions for one vector."""
     block = Block(Module(), lanes_for(kernel, host), tables=host.tables)
     ports = [Port(o, Pointer(block, "%p"), Int(block, "%s"), Vec(block, "i64", ("%o",))) for o in kernel.inputs]
     evaluate(block, kernel, [load(block, port, [Int(block, "%i")]) for port in ports])
@@ -87,14 +87,14 @@ def work(kernel: KernelIR, host: Host) -> int:
 
 
 def cost(kernel: KernelIR, host: Host) -> float:
-    """Nanoseconds of one element, roughly: instructions, and bytes that come from memory or go there."""
+    """Approximate nanoseconds per element: instructions, and bytes moved from and to memory."""
     lanes = lanes_for(kernel, host)
     moved = sum(o.dtype.itemsize for o in (*kernel.inputs, *kernel.written) if o.access is not Access.FIXED)
     return 0.16 * work(kernel, host) / lanes + 0.02 * moved
 
 
 def interleaving(instructions: int, host: Host) -> int:
-    """How many vectors the main loop takes at once; a power of two, for the trip count is masked with it."""
+    """Number of vectors that the main loop takes at once; a power of two, because the trip count is masked with it."""
     most = 4 if host.registers >= 32 else 2
     if instructions <= LIGHT or CHAIN < instructions <= HEAVY:
         return most
@@ -124,7 +124,7 @@ class Row:
         self._fixed: dict[int, tuple[Vec, ...]] = {}
 
     def fix(self) -> None:
-        """Load the operands that stay the same along the row."""
+        """Load the operands that are constant along the row."""
         for number, port in enumerate(self.inputs):
             if port.operand.access is Access.FIXED:
                 self._fixed[number] = load_fixed(self.block, port)
@@ -135,7 +135,7 @@ class Row:
         mask: Vec | None = None,
         known: Mapping[int, Value] = MappingProxyType({}),
     ) -> list[Value]:
-        """The kernel's output values for the elements from `starts` on; `known` are inputs that need no load."""
+        """The kernel's output values for the elements from `starts`; `known` are inputs that need no load."""
         values = [
             known[number]
             if number in known
@@ -151,7 +151,7 @@ class Row:
         return [first + k * self.block.lanes for k in range(self.block.interleave)]
 
     def over_elements(self, body: Callable[[list[Int], Vec | None], None]) -> None:
-        """Call `body` for all elements: with several vectors at once, then with what is left under a mask."""
+        """Call `body` for all elements: with several vectors at once, then for the remainder under a mask."""
         b, n = self.block, self.length
         step = b.lanes * self.width
         main = n & -step
@@ -169,7 +169,7 @@ class Row:
 
 
 def render_row(kernel: KernelIR, name: str, host: Host, stream: bool = False) -> str:
-    """LLVM text of an element-wise kernel; `stream` writes past the cache, to outputs aligned to 64 bytes."""
+    """LLVM text of an element-wise kernel; `stream` writes past the caches, to outputs aligned to 64 bytes."""
     require_rendered(kernel, host)
     row = Row(kernel, host)
     b = row.block
@@ -206,12 +206,12 @@ def row_spec(kernel: KernelIR, name: str, source: str | Callable[[], str], ident
 
 
 def supported(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], host: Host) -> bool:
-    """Whether `render_row` takes an application of `primitive`."""
+    """Whether `render_row` supports an application of `primitive`."""
     return rule_for(primitive, dtypes, fused_host(host)) is not None
 
 
 def entry_name(text: str) -> str:
-    """An identifier that LLVM takes unquoted.
+    """An identifier that LLVM accepts unquoted.
 
     >>> entry_name("a*b+c")
     'a_b_c'

@@ -1,7 +1,7 @@
 """Reducing kernels: one element per row, or rows combined element by element.
 
 Sums are cascades: groups of a few additions, a block of a few groups in several accumulators, then blocks combined like
-the digits of a counter. The error grows with the logarithm of the length, with no longer chains than those of NumPy's
+the digits of a counter. The error grows with the logarithm of the length, with chains no longer than those of NumPy's
 pairwise summation, and the order of operations depends on shapes alone.
 """
 
@@ -17,21 +17,21 @@ from tenferro_cpu.native.operations._value import Value
 from tenferro_tensor.device_model import Access, KernelIR, Over
 
 GROUP = 8
-"""Rounded additions one after the other, before their result is added to an accumulator."""
+"""Consecutive rounded additions before their result is added to an accumulator."""
 
 BLOCK = 64
-"""Elements of one accumulator before it goes to the cascade."""
+"""Elements per accumulator before it enters the cascade."""
 
 LEVELS = 48
 
 LINE = 64
-"""Bytes that come from memory at once."""
+"""Bytes of a cache line."""
 
 COMBINED = 16
-"""Rows that are combined in registers before the result in memory is read, and rows to prefetch."""
+"""Rows combined in registers before the result in memory is read, and rows to prefetch."""
 
 GROUPED = 64
-"""Rows in place of `COMBINED` where they are added in groups."""
+"""The same number for rows that are added in groups."""
 
 
 class Terms(Protocol):
@@ -51,18 +51,18 @@ class Terms(Protocol):
         """First elements of the interleaved vectors."""
 
     def fix(self) -> None:
-        """Load what stays the same along the row."""
+        """Load the operands that are constant along the row."""
 
     def read(self, starts: Sequence[Int], mask: Vec | None = None) -> Sequence[Value]:
-        """Values of the elements from `starts` on, one for each combiner."""
+        """Values of the elements from `starts`, one for each combiner."""
 
 
 class Reduced:
-    """Rows, and one way to combine for each of their values.
+    """Rows, and one combiner for each of their values.
 
     Args:
-        row: what is reduced.
-        parts: how.
+        row: the rows.
+        parts: the combiners.
     """
 
     def __init__(self, row: Terms, parts: Sequence[Combiner]) -> None:
@@ -76,7 +76,7 @@ class Reduced:
         return [part.neutral() for part in self.parts]
 
     def combine(self, xs: list[State], ys: list[State]) -> list[State]:
-        """The states of both."""
+        """Combine two lists of states."""
         return [part.combine(x, y) for part, x, y in zip(self.parts, xs, ys)]
 
     def vectors(self, states: list[State]) -> list[Vec]:
@@ -84,12 +84,12 @@ class Reduced:
         return [x for part, state in zip(self.parts, states) for x in part.split(state)]
 
     def states(self, vectors: list[Vec]) -> list[State]:
-        """The states that are made of these vectors."""
+        """The states composed of these vectors."""
         rest = iter(vectors)
         return [part.join(*(next(rest) for _ in part.kinds)) for part in self.parts]
 
     def summed(self, start: Int, end: Int, step: int, accumulate: "Accumulate") -> list[State]:
-        """What lies at ``start, start + step, ...`` below `end`, at least one, combined; in groups where it rounds."""
+        """Combine the values at ``start, start + step, ...`` below `end`, at least one; in groups if combining rounds."""
         neutral = self.vectors(self.neutral())
         if not self.group:
             with DoLoop(self.block, start, end, step, neutral) as each:
@@ -106,13 +106,13 @@ class Reduced:
 
 
 Accumulate = Callable[[Int, list[State]], list[State]]
-"""From a place and states, the states with what is at the place combined in."""
+"""Maps a position and states to the states combined with the value at the position."""
 
 
 def render_reduction(kernel: KernelIR, name: str, host: Host) -> str:
     """LLVM text of a reducing kernel: ``void(ptr data, i64 n, ptr strides, i64 m, ptr rows)``.
 
-    Over the trailing axis, `n` elements become one, and `m` and `rows` are not read. Over the leading axis, `m` rows
+    Over the trailing axis, `n` elements become one; `m` and `rows` are not read. Over the leading axis, `m` rows
     at the distances `rows` become one of `n` elements; both are at least 1.
     """
     assert kernel.reduction is not None
@@ -129,7 +129,7 @@ def render_reduction(kernel: KernelIR, name: str, host: Host) -> str:
 
 
 class _Cascade:
-    """Sums of blocks on the stack: level k holds one of ``2**k`` blocks where the k-th digit of their number is set."""
+    """Sums of blocks on the stack: level k holds one of ``2**k`` blocks if the k-th bit of their number is set."""
 
     def __init__(self, reduced: Reduced, entry: Block) -> None:
         self.reduced = reduced
@@ -140,7 +140,7 @@ class _Cascade:
         return self.reduced.combine(self.reduced.states([slot.get(level) for slot in self.levels]), states)
 
     def add(self, number: Int, states: list[State]) -> None:
-        """Put the block of this number in, carrying as a binary counter does."""
+        """Add the block of this number, with carries as in a binary counter."""
         r = self.reduced
         with Loop(r.block, [0, number], r.vectors(states)) as carry:
             level, digits = carry.counters
@@ -151,7 +151,7 @@ class _Cascade:
             slot.put(carry.counters[0], x)
 
     def total(self, blocks: Int, states: list[State]) -> list[State]:
-        """All levels and these states, the lowest level first."""
+        """Combine all levels and these states, the lowest level first."""
         r = self.reduced
         with Loop(r.block, [0, blocks], r.vectors(states)) as gather:
             level, digits = gather.counters
@@ -164,12 +164,12 @@ class _Cascade:
 
 
 def trailing(r: Reduced, entry: Block, most: int | None = None) -> list[State]:
-    """One row becomes one vector for each state, whose lanes are left to be combined.
+    """Reduce one row to one vector per state, whose lanes remain to be combined.
 
     Args:
         r: the row.
         entry: where memory on the stack is reserved.
-        most: a bound of the length, where one is known; the order of operations does not depend on it.
+        most: bound of the length, if known; the order of operations does not depend on it.
     """
     row, b, n = r.row, r.block, r.row.length
     step = b.lanes * row.width
@@ -187,7 +187,7 @@ def trailing(r: Reduced, entry: Block, most: int | None = None) -> list[State]:
 
 
 def _in_blocks(r: Reduced, blocks: Int, cascade: _Cascade, nothing: list[Vec]) -> list[Vec]:
-    """Whole blocks go to the cascade; gives the last block, which is a part of one, or empty."""
+    """Add whole blocks to the cascade; returns the last block, which is partial or empty."""
     b, step = r.block, r.block.lanes * r.row.width
     main = r.row.length & -step
     with DoLoop(b, 0, blocks + 1, 1, nothing) as loop:
@@ -202,7 +202,7 @@ def _in_blocks(r: Reduced, blocks: Int, cascade: _Cascade, nothing: list[Vec]) -
 
 
 def _block(r: Reduced, start: Int, end: Int, nothing: list[Vec]) -> list[Vec]:
-    """The elements from `start` on, below `end`, in whole steps, as one vector for each state."""
+    """The elements from `start` below `end`, in whole steps, as one vector per state."""
     row, b = r.row, r.block
     with Branch(b, start < end, nothing) as filled:
         b.interleave = row.width
@@ -217,7 +217,7 @@ def _block(r: Reduced, start: Int, end: Int, nothing: list[Vec]) -> list[Vec]:
 
 
 def _with_rest(r: Reduced, n: Int, values: list[Vec]) -> list[Vec]:
-    """The elements that fill no step are combined in."""
+    """Combine the remaining elements that fill no step."""
     b = r.block
     main = n & -(b.lanes * r.row.width)
     with Branch(b, main < n, values) as rest:
@@ -229,7 +229,7 @@ def _with_rest(r: Reduced, n: Int, values: list[Vec]) -> list[Vec]:
 
 
 def _accumulated(r: Reduced, states: list[State], starts: list[Int], mask: Vec | None = None) -> list[State]:
-    """The states with the elements from `starts` on combined in."""
+    """The states combined with the elements from `starts`."""
     b, found = r.block, []
     for part, state, value in zip(r.parts, states, r.row.read(starts, mask)):
         new: State = value
@@ -256,7 +256,7 @@ def _write(part: Combiner, port: Port, scalars: tuple[str, ...]) -> None:
 
 
 def _leading(r: Reduced, row: Row) -> None:
-    """`m` rows become one, few of them at a time so that they stream."""
+    """`m` rows become one, a few at a time so that they stream."""
     b = r.block
     many, rows = Int(b, "%m"), Pointer(b, "%rows")
     distances = [rows.item("i64", number).load_int() for number in range(len(row.inputs))]
@@ -283,7 +283,7 @@ def _leading(r: Reduced, row: Row) -> None:
 
 
 def _row_value(r: Reduced, port: Port, distance: Int, starts: list[Int], mask: Vec | None) -> Value:
-    """An operand in one row; it prefetches the same columns of the next rows, in which no processor sees a pattern."""
+    """An operand in one row; prefetches the same columns of the next rows, a pattern that processors do not detect."""
     b = r.block
     if port.operand.access is Access.FIXED:
         return fixed_value(b, port, load_fixed(b, port))

@@ -1,8 +1,8 @@
-"""Reducing kernels for short rows that lie one after the other: as many rows at once as a vector has lanes.
+"""Reducing kernels for contiguous short rows: as many rows at once as a vector has lanes.
 
-As many whole vectors as a row has elements hold that many rows, so no lane is idle while the elements are computed.
-Then neighbours are combined by halves while the rows are even, and what is left is brought into columns, in registers.
-An operand may be one row for all: its vectors are the same throughout.
+A number of whole vectors equal to the length of a row holds that many rows, so no lane is idle in the element-wise
+part. Then neighbours are combined by halves while the row length is even, and the remainder is arranged in columns, in
+registers. An operand may be one row for all: its vectors are the same throughout.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class Short(NamedTuple):
     """Short rows.
 
     Attributes:
-        length: elements of a row.
-        repeated: for each input whether it is one row, the same for all rows.
+        length: length of a row.
+        repeated: for each input whether it is one row, shared by all rows.
     """
 
     length: int
@@ -33,7 +33,7 @@ def render_short(kernel: KernelIR, name: str, host: Host, short: Short) -> str:
     """LLVM text of ``void(ptr data, i64 n, ptr strides, i64 m, ptr rows)``: `n` short rows.
 
     Operands are contiguous, fixed or repeated. With fewer rows than lanes, rows before the first one are read and
-    written as well: pieces of a longer array may be cut anywhere, but that many rows there must be.
+    written as well: chunks of a longer array may be cut anywhere, but that many rows must exist there.
     """
     assert kernel.reduction is not None
     require_rendered(kernel, host)
@@ -63,7 +63,7 @@ def render_short(kernel: KernelIR, name: str, host: Host, short: Short) -> str:
 
 
 def _tiled(block: Block, port: Port, length: int) -> list[tuple[Vec, ...]]:
-    """The vectors of a row that is repeated, each in its parts."""
+    """The vectors of a repeated row, by part."""
     lanes, size = block.lanes, port.operand.dtype.itemsize
     elements = [load_fixed(block, port.moved(n * size)) for n in range(length)]
     return [
@@ -76,7 +76,7 @@ def _tiled(block: Block, port: Port, length: int) -> list[tuple[Vec, ...]]:
 
 
 def _blended(block: Block, vectors: Sequence[Vec], places: Sequence[int]) -> Vec:
-    """A vector whose lane is that of the vector at its place."""
+    """A vector whose lanes are taken from the vectors at the given indices."""
     found = vectors[places[0]]
     for n in sorted(set(places) - {places[0]}):
         found = block.chosen([place == n for place in places], vectors[n], found)
@@ -90,7 +90,7 @@ def _value(block: Block, port: Port, vectors: Sequence[tuple[Vec, ...]]) -> Valu
 
 
 def _combined(part: Combiner, states: list[State]) -> State:
-    """One vector of rows from vectors of their elements in order."""
+    """Combine vectors of consecutive elements into one vector of rows."""
     lanes = part.block.lanes
     while len(states) % 2 == 0:
         even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
@@ -106,7 +106,7 @@ def _combined(part: Combiner, states: list[State]) -> State:
 
 
 def _picked(part: Combiner, states: Sequence[State], places: Sequence[int]) -> State:
-    """The elements of several vectors at these places of their concatenation."""
+    """The elements at these positions of the concatenation of several vectors."""
     return part.join(*(_gathered(column, places) for column in zip(*map(part.split, states))))
 
 

@@ -1,4 +1,4 @@
-"""Calls planned in C: operands of any strides, without a plan for each shape (strided.c)."""
+"""Calls planned in C: operands of any strides, without a plan per shape (strided.c)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -15,17 +15,17 @@ from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core.forks import new_lock
 
 VARIANTS: Final = 32
-"""Ways to lie along a row that one table has machine code for; others are planned by the fallback."""
+"""Maximum number of access patterns per table; others are planned by the fallback."""
 
 _BITS: Final = {Access.UNIT: 0, Access.FIXED: 1, Access.STRIDED: 2}
 """Two bits for each operand and result in the key of a variant."""
 
 
 class Variants:
-    """Machine code by how operands lie along a row, where C code finds it.
+    """Machine code by access pattern along a row, in a table that C code reads.
 
     Attributes:
-        table: pairs of a key and an address, up to one without an address.
+        table: pairs of a key and an address, terminated by one without an address.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Variants:
         self._lock = new_lock()
 
     def add(self, accesses: Sequence[Access], code: int) -> None:
-        """Let calls for operands and results that lie so be `code`; there are none for more than `MOST_OPERANDS`."""
+        """Register `code` for these accesses of operands and results, at most `MOST_OPERANDS`."""
         if len(accesses) > MOST_OPERANDS:
             return
         key = 0
@@ -59,18 +59,18 @@ def strided(
     scan: bool = False,
     most: int | None = None,
 ) -> Callable[..., Any]:
-    """A callable of arrays of any strides, or `fallback` where it has too many operands or axes.
+    """A callable of arrays of any strides, or `fallback` if it has too many operands or axes.
 
     Args:
         kernel: an element-wise kernel.
-        variants: its machine code; what is not there yet goes to the fallback.
+        variants: its machine code; missing variants go to the fallback.
         fallback: called with the same arguments for everything else.
-        cost: nanoseconds that one element takes.
+        cost: nanoseconds per element.
         axes: for each operand the axes of the space that its own axes are; by default the last ones of the largest
             operand.
-        rank: axes of the space, where `axes` are given.
-        watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN.
-        scan: the same where the only result is not finite.
+        rank: axes of the space, if `axes` are given.
+        watch: whether the fallback recomputes if the kernel divided by zero, overflowed or produced a NaN.
+        scan: the same if the only result is not finite.
         most: larger spaces go to the fallback.
     """
     every = (*kernel.inputs, *kernel.written)

@@ -1,1 +1,1 @@
-"""Machine code: what the processor can do, text to code, and the cache on disk."""
+"""Machine code: capabilities of the processor, compilation of LLVM text, and the cache on disk."""

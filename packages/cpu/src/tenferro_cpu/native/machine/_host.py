@@ -1,4 +1,4 @@
-"""`Host`: what the compiler may assume of this processor."""
+"""`Host`: what the compiler may assume about this processor."""
 
 import os
 import re
@@ -10,21 +10,27 @@ from typing import Any, Final
 from tenferro_cpu.native._extension import compiled
 
 FALLBACK_CACHE = 8 << 20
-"""Bytes of last-level cache where the system does not tell."""
+"""Assumed last-level cache (bytes) if the system does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Processor, instruction set and the vector width that kernels are rendered for.
+    """Processor, instruction set and vector width that kernels are rendered for.
+
+    Methods take:
+        item_bytes: bytes of an element.
+
+    Methods return:
+        A number of elements.
 
     Attributes:
-        triple: LLVM target triple; empty where no compiler has been asked.
+        triple: LLVM target triple; empty if no compiler has been loaded.
         cpu: LLVM's name of the processor, likewise.
         features: LLVM feature string, likewise.
         level: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``.
-        vector_bytes: width of one vector register.
+        vector_bytes: bytes of a vector register.
         registers: number of vector registers.
-        cache_bytes: last-level cache; larger results are written past it where that pays.
+        cache_bytes: last-level cache in bytes; larger results are written past it where that pays.
 
     >>> Host("x86_64-unknown-linux-gnu", "znver4", "", "avx512", 64, 32, 32 << 20).lanes(8)
     8
@@ -39,30 +45,30 @@ class Host:
     cache_bytes: int
 
     def lanes(self, item_bytes: int) -> int:
-        """Elements of one vector."""
+        """Number of elements in a vector."""
         return max(1, self.vector_bytes // item_bytes)
 
     @property
     def near_bytes(self) -> int:
         """Bytes that element-wise work may touch while its results are written through the caches.
 
-        More would put out of them what is still to be read; the other half is for what comes next.
+        More would evict data that is still to be read; the other half is for later operations.
         """
         return self.cache_bytes // 2
 
     @property
     def tables(self) -> bool:
-        """Whether a lookup among sixteen numbers in registers is one instruction."""
+        """Whether one instruction looks up sixteen numbers in registers."""
         return self.level == "avx512"
 
     @property
     def masks(self) -> bool:
-        """Whether some lanes of a vector are loaded or stored by one instruction."""
+        """Whether one instruction loads or stores some lanes of a vector."""
         return self.level.startswith("avx")
 
     @property
     def attributes(self) -> str:
-        """Function attributes that let LLVM use the whole register width."""
+        """Function attributes that allow LLVM to use the full register width."""
         return f'nounwind "prefer-vector-width"="{8 * self.vector_bytes}"'
 
 
@@ -71,7 +77,7 @@ LEVELS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generi
 
 
 def here(limit: str | None = None) -> Host:
-    """This processor, as far as it is known without a compiler; `limit` names the highest level to use."""
+    """This processor, as far as it is known without a compiler; `limit` is the highest level to use."""
     assert compiled is not None
     level = compiled.LEVEL
     if limit is not None and (limit == "generic" or (limit, level) == ("avx2", "avx512")):
@@ -80,9 +86,9 @@ def here(limit: str | None = None) -> Host:
 
 
 def detect(binding: Any, limit: str | None = None) -> Host:
-    """The host as llvmlite's `binding` sees it; `limit` names the highest level to use, for tests of narrow kernels.
+    """The host as llvmlite's `binding` sees it; `limit` is the highest level to use, for tests of narrow kernels.
 
-    The level of another kind of processor limits nothing.
+    A level of another architecture limits nothing.
     """
     triple = binding.get_process_triple()
     flags: dict[str, bool] = dict(binding.get_host_cpu_features())
@@ -97,7 +103,7 @@ def detect(binding: Any, limit: str | None = None) -> Host:
 
 
 def level_of(triple: str, flags: dict[str, bool]) -> str:
-    """The widest vectors that the flags allow.
+    """The widest vector level that the flags allow.
 
     >>> level_of("x86_64-pc-linux", {"avx2": True, "fma": True})
     'avx2'

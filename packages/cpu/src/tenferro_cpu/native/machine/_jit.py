@@ -1,8 +1,8 @@
-"""`Engine`: LLVM text in, address of machine code out.
+"""`Engine`: compiles LLVM text and returns addresses of machine code.
 
-Kernels are rendered with explicit vectors, so no optimiser pipeline runs by default: it costs more time than code
-generation and gains nothing. Machine code stays loaded for the life of the process, because addresses of it were
-given away; equal text is compiled once.
+Kernels are rendered with explicit vectors, so by default no optimiser pipeline runs: it takes longer than code
+generation and gains nothing. Machine code stays loaded for the life of the process, because its addresses have been
+handed out; equal text is compiled once.
 """
 
 import hashlib
@@ -28,27 +28,26 @@ from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import idle_at_fork, new_lock
 
 RESOLVERS: dict[str, Callable[[Sequence[str]], Mapping[str, int]]] = {}
-"""Functions that find external functions when an object is loaded, by the prefix of their names; one that is not there
-any more has no address."""
+"""Functions that resolve external functions when an object is loaded, by name prefix; a missing one has no address."""
 
 OLDEST_LLVM = 20
-"""Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it."""
+"""Oldest LLVM with opaque pointers, ``splat`` constants and vector ``llvm.ldexp``, which the kernels use."""
 
 OLDEST_LLVMLITE = (0, 45)
-"""The first that brings it."""
+"""Oldest llvmlite that ships it."""
 
 FINISHED = '"finished"'
-"""Attribute of functions that the optimiser of a module leaves alone."""
+"""Attribute of functions that a module's optimiser must not change."""
 
 SWITCH = "TENFERRO_CPU_JIT"
 
 LEVEL = "TENFERRO_CPU_LEVEL"
-"""The variable that names the vector level which machine code may use at most; `LEVELS` are the names."""
+"""Environment variable with the highest vector level that machine code may use, one of `LEVELS`."""
 
 
 @cache
 def unavailable() -> str | None:
-    """Why native kernels cannot be had here, or None."""
+    """The reason why native kernels are unavailable, or None."""
     if os.environ.get(SWITCH, "1") == "0":
         return f"{SWITCH}=0 turns them off"
     if compiled is None:
@@ -66,20 +65,24 @@ def unavailable() -> str | None:
 
 
 def _version(origin: str | None) -> tuple[int, ...]:
-    """Version of an installed llvmlite, from the folder of its metadata: importing either takes 20 to 100 ms."""
+    """Version of an installed llvmlite, from its metadata folder: importing either takes 20 to 100 ms."""
     found = Path(origin or "").parents[1].glob("llvmlite-*.dist-info") if origin else ()
     numbers = [re.match(r"llvmlite-(\d+)\.(\d+)", path.name) for path in found]
     return max([(int(m[1]), int(m[2])) for m in numbers if m], default=OLDEST_LLVMLITE)
 
 
 def available() -> bool:
-    """Whether native kernels can be compiled here; imports nothing."""
+    """Whether native kernels can be compiled; imports nothing.
+
+    Returns:
+        The flag.
+    """
     return unavailable() is None
 
 
 @cache
 def compiles_programs() -> bool:
-    """Whether machine code is made of programs; where only llvmlite is missing for that, the log says so, once."""
+    """Whether programs are compiled to machine code; logs once if only llvmlite is missing."""
     why = unavailable()
     if why is not None and why.startswith("llvmlite"):
         import logging
@@ -93,7 +96,7 @@ def compiles_programs() -> bool:
 
 _engines: WeakSet["Engine"] = WeakSet()
 _COMPILERS: list["_Compiler"] = []
-"""Those of all engines, also of engines that are gone: they hold machine code of which addresses were given away."""
+"""Compilers of all engines, including deleted engines: they own machine code whose addresses have been handed out."""
 
 
 class _Compiler:
@@ -105,7 +108,7 @@ class _Compiler:
         machine: emits objects.
         layout: data layout of modules.
         execution: links them.
-        target: what makes compiled code another: versions and processor.
+        target: versions and processor, on which compiled code depends.
 
     Raises:
         BackendUnavailableError: this LLVM is too old.
@@ -138,14 +141,25 @@ class _Compiler:
 
 
 class Engine:
-    """Compiles and loads LLVM text; safe to call from many threads.
+    """Compiles and loads LLVM text; thread-safe.
+
+    Methods take:
+        ir_text: LLVM module as text.
+        name, names: functions to look up.
+        symbols: addresses of external functions.
+        level: optimiser level, 0 to 3.
+        what: key of the text or note, valid for one version of the renderer.
+        make: creates the note.
+
+    Methods return:
+        Addresses, keys, notes or flags, as their summary says.
 
     Args:
-        cache: compiled objects on disk; by default the user's folder. None keeps them in memory only.
-        limit: the vector level to compile for at most, one of `LEVELS`.
+        cache: compiled objects on disk; by default the user's folder. None keeps them only in memory.
+        limit: the highest vector level to compile for, one of `LEVELS`.
 
     Raises:
-        ArgumentError: there is no such level.
+        ArgumentError: `limit` is not a level.
         BackendUnavailableError: this LLVM is too old.
     """
 
@@ -169,7 +183,7 @@ class Engine:
 
     @property
     def _compiler(self) -> _Compiler:
-        """LLVM, loaded when machine code is first compiled or taken from disk (0.1 s)."""
+        """LLVM, loaded when machine code is first compiled or read from disk (0.1 s)."""
         if self._made_compiler is None:
             with self._lock:  # as always where a thread is inside of LLVM: `idle`
                 self._made_compiler = self._made_compiler or _Compiler(self._limit)
@@ -177,7 +191,7 @@ class Engine:
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Hold off compiling and loading: no thread is inside of LLVM, or between two calls that belong together."""
+        """Hold off compiling and loading: no thread is inside LLVM, or between two dependent calls."""
         # llvmlite gives no other access to the lock that it holds in every call of LLVM.
         with (
             self._lock,
@@ -197,13 +211,16 @@ class Engine:
         Args:
             ir_text: one LLVM module as text, without target lines. Functions that are not in `names` must be
                 ``private`` or ``internal``.
-            names: functions to give out; they are renamed inside, so that modules may use equal names.
-            symbols: addresses of the external functions that the text declares; a name means one address for the
-                whole process. Never write an address into the text: it would be cached on disk.
+            names: functions to export; they are renamed internally, so that modules may use equal names.
+            symbols: addresses of the external functions that the text declares; a name has one address for the whole
+                process. Never write an address into the text: it would be cached on disk.
             level: optimiser pipeline to run first, 1 to 3, each with the loop vectoriser; 0 runs none.
 
+        Returns:
+            The addresses, in the order of `names`.
+
         Raises:
-            CompileError: LLVM refuses the text, or it declares a function that no symbol defines.
+            CompileError: LLVM rejects the text, or it declares a function that no symbol defines.
         """
         key = self.key(ir_text, names, level)
         found = self._loaded.get(key)
@@ -217,15 +234,18 @@ class Engine:
             return found
 
     def rendered(self, what: str, name: str, render: Callable[[], str], level: int = 0) -> int:
-        """Address of the function `name` of a text that is rendered only where its object is not known.
+        """Address of the function `name` of a text that is rendered only if its object is not cached.
 
-        Rendering takes as long as compiling takes, and far longer than loading.
+        Rendering takes as long as compiling, and far longer than loading.
 
         Args:
-            what: tells texts apart, with the version of the renderer.
+            what: key of the text, valid for one version of the renderer.
             name: the function.
-            render: gives the text; of symbols it needs those of `RESOLVERS` at most.
-            level: as of `functions`.
+            render: creates the text, which may declare only symbols of `RESOLVERS`.
+            level: see `functions`.
+
+        Returns:
+            The address.
         """
         title = f"{name}\0{what}"
         key = self._note(title)
@@ -240,12 +260,12 @@ class Engine:
         return address
 
     def at_hand(self, what: str, name: str) -> bool:
-        """Whether `rendered` would find an object, so that it takes a moment only."""
+        """Whether `rendered` would find a cached object, and return at once."""
         key = self._note(f"{name}\0{what}")
         return key is not None and (key in self._loaded or (self._cache is not None and self._cache.has(key)))
 
     def noted(self, what: str, make: Callable[[], str]) -> str:
-        """A line of text about `what`, made once for each version of the renderer and processor."""
+        """A line of text about `what`, computed once per version of the renderer and processor."""
         found = self._note(what)
         if found is None:
             found = make()
@@ -266,7 +286,7 @@ class Engine:
             self._cache.put(self.key(stamp, (what,)), line.encode())
 
     def _fetched(self, key: str, names: Sequence[str]) -> tuple[int, ...] | None:
-        """Addresses from the object on disk; None where there is none, or one that cannot be linked."""
+        """Addresses from the object on disk; None if it is missing or cannot be linked."""
         stored = None if self._cache is None else self._cache.get(key)
         if stored is None:
             return None
@@ -278,7 +298,7 @@ class Engine:
         return found
 
     def _made(self, key: str, text: str, names: Sequence[str], level: int) -> tuple[int, ...]:
-        """Addresses from an object that is compiled now, unless another process does so at this moment."""
+        """Addresses from an object compiled now, unless another process is compiling it."""
         if self._cache is None:
             return self._linked(key, self._compile(key, text, names, level), names)
         with self._cache.writing(key):
@@ -290,7 +310,7 @@ class Engine:
         return self._linked(key, stored, names)
 
     def key(self, ir_text: str, names: Sequence[str], level: int = 0) -> str:
-        """Content, compiler, processor and flags: what makes compiled code another."""
+        """Key of compiled code: hash of content, compiler, processor and flags."""
         content = "\0".join((self._compiler.target, str(level), *names, ir_text))
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -303,7 +323,7 @@ class Engine:
             self._compiler.llvm.add_symbol(name, address)
 
     def _compile(self, key: str, text: str, names: Sequence[str], level: int) -> bytes:
-        """An object, after a line that lists the external functions it needs."""
+        """An object, preceded by a line that lists the external functions it needs."""
         unique = _unique(key, names)
         for name, new in zip(names, unique, strict=True):
             text = re.sub(rf'@(?:{re.escape(name)}(?![\w.$-])|"{re.escape(name)}")', f"@{new}", text)
@@ -337,11 +357,10 @@ class Engine:
         builder.getModulePassManager().run(module, builder)
 
     def _linked(self, key: str, stored: bytes, names: Sequence[str]) -> tuple[int, ...]:
-        """Load an object, and find and remember the addresses of its functions.
+        """Load an object and record the addresses of its functions.
 
         Raises:
-            CompileError: it needs what nothing defines, or it is damaged. Either ends the process where LLVM is left
-                to find out.
+            CompileError: it needs an undefined symbol, or it is damaged. LLVM itself would end the process.
         """
         line, _, code = stored.partition(b"\n")
         needs = line.decode(errors="replace").split()
@@ -366,23 +385,23 @@ class Engine:
         return found
 
     def stats(self) -> dict[str, int]:
-        """How many modules are loaded, were compiled, came from disk; bytes of their objects."""
+        """Number of modules loaded, compiled and read from disk; bytes of their objects."""
         return {"loaded": len(self._loaded), **self._counts}
 
     def clear(self) -> None:
-        """Delete the user's compiled objects on disk; loaded code stays, for its addresses are in use."""
+        """Delete the user's compiled objects on disk; loaded code stays, because its addresses are in use."""
         if self._cache is not None:
             self._cache.clear()
 
 
 def _unique(key: str, names: Sequence[str]) -> tuple[str, ...]:
-    """What functions are called inside of their object, so that modules may use equal names."""
+    """Names of functions inside their object, unique so that modules may use equal names."""
     return tuple(f"{name}.{key[:24]}" for name in names)
 
 
 @cache
 def renderer() -> str | None:
-    """The version of what renders: sizes and times of all files of native kernels; None where there are none."""
+    """Version of the renderer: sizes and times of all files of native kernels; None if there are none."""
     native = Path(__file__).parents[1]
     try:
         seen = [(str(path.relative_to(native)), path.stat()) for path in sorted(native.rglob("*.py"))]
@@ -396,17 +415,20 @@ _making = new_lock()
 
 
 def loaded() -> int:
-    """Number of modules that the engine of the process has loaded; 0 where there is none yet."""
+    """Number of modules that the engine of the process has loaded; 0 if there is no engine yet."""
     return 0 if _engine is None else _engine.stats()["loaded"]
 
 
 def engine() -> Engine:
-    """The engine of the process, made on first use (about 0.1 s, most of it the import of llvmlite).
+    """The engine of the process, created on first use (about 0.1 s, mostly for the import of llvmlite).
 
-    The environment variable `LEVEL` keeps it below what the processor has.
+    The environment variable `LEVEL` limits its vector level.
+
+    Returns:
+        The engine.
 
     Raises:
-        BackendUnavailableError: native kernels cannot be had; the text says why.
+        BackendUnavailableError: native kernels are unavailable; the text gives the reason.
         ArgumentError: the variable names no level.
     """
     global _engine
@@ -423,14 +445,14 @@ def engine() -> Engine:
 
 
 def folder() -> str | None:
-    """The folder that keeps machine code on disk, or None where none is kept."""
+    """The folder that caches machine code on disk, or None."""
     cache = user_cache("cpu") if available() else None
     return None if cache is None else str(cache.folder)
 
 
 @contextmanager
 def _idle() -> Iterator[None]:
-    """All engines idle, and none being made: nobody is in the midst of the import of llvmlite."""
+    """Hold all engines idle, and creation of engines: no thread is importing llvmlite."""
     with ExitStack() as stack:
         stack.enter_context(_making)
         for each in list(_engines):
@@ -442,5 +464,9 @@ idle_at_fork(_idle)
 
 
 def host() -> Host:
-    """The host that the engine compiles for."""
+    """The host that the engine compiles for.
+
+    Returns:
+        The host.
+    """
     return engine().host

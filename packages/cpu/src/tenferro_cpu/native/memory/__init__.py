@@ -1,1 +1,1 @@
-"""The pool that large arrays live in."""
+"""The memory pool of large arrays."""

@@ -1,8 +1,8 @@
-"""`MemoryPool`: large blocks are kept when they are freed, because fresh pages cost more than what is done with them.
+"""`MemoryPool`: keeps freed large blocks for reuse, because fresh pages cost more than the work on them.
 
 A NumPy allocation handler (NEP 49), written in C (`pool.h`). It is in force only while a kernel of this library runs,
-so the memory of other code is left alone. An array keeps its handler: its block comes back to the pool when the last
-reference to it goes, from wherever that is, and never earlier; views, buffers and DLPack exports hold such references.
+so the memory of other code is unaffected. An array keeps its handler: its block returns to the pool when the last
+reference to it is dropped, anywhere; views, buffers and DLPack exports hold such references.
 """
 
 import os
@@ -23,7 +23,7 @@ from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import new_lock
 
 POOLED: Final = 128 << 10
-"""Smallest block that a pool keeps, in bytes; `pool.h` has the same number."""
+"""Size in bytes of the smallest block that a pool keeps; must equal the constant in `pool.h`."""
 
 VARIABLE: Final = "TENFERRO_CPU_POOL"
 _MEMORY_SHARE: Final = 8
@@ -34,11 +34,19 @@ _UNBOUNDED: Final = (1 << 63) - 1
 class MemoryPool(Allocator):
     """Main memory in blocks aligned to 64 bytes; freed blocks of 128 KB and more are kept for reuse.
 
-    Blocks are reused within a size class (eight per octave); the longest unused ones go back to the system when more
-    than `limit` bytes are kept. On Linux, blocks of 2 MB and more ask for huge pages.
+    Blocks are reused within a size class (eight per octave); when more than `limit` bytes are kept, the blocks unused
+    for longest return to the system. On Linux, blocks of 2 MB and more request huge pages.
+
+    Methods take:
+        call: function of positional arguments.
+        shape, dtype: shape and dtype of the array.
+        nbytes: size in bytes.
+
+    Methods return:
+        The wrapped function, or the uninitialised array.
 
     Args:
-        limit: bytes that may be kept while nothing uses them.
+        limit: maximum number of unused bytes to keep.
 
     Raises:
         BackendUnavailableError: this installation has no C extension.
@@ -68,40 +76,49 @@ class MemoryPool(Allocator):
         compiled.pool_bound(self._pool, min(limit, _UNBOUNDED))
 
     def scoped(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`call` with the arrays that NumPy allocates in it taken from this pool; positional arguments only."""
+        """Wrap `call` so that arrays allocated by NumPy in it come from this pool."""
         return compiled.pool_scoped(self._pool, call, False)
 
     def giving_way(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`scoped` where NumPy's own allocator is in force; in a thread that has another one, that serves."""
+        """Like `scoped`, but only where NumPy's own allocator is in force; other allocators keep precedence."""
         return compiled.pool_scoped(self._pool, call, True)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        """An array of this pool, contents undefined."""
+        """Allocate an uninitialised array."""
         made: np.ndarray[Any, Any] = self._empty(shape, dtype)
         return made
 
     def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """A block as an array of bytes."""
+        """Allocate a block as an array of bytes."""
         if nbytes < 0:
             raise ArgumentError(f"a block of {nbytes} bytes was asked for; sizes begin at 0", nbytes=nbytes)
         return self.empty((nbytes,), np.uint8)
 
     def stats(self) -> dict[str, int]:
-        """Bytes: ``limit``, ``cached`` (kept unused), ``live`` (in use), ``peak`` (of both together). Counts: ``hits``
-        and ``misses`` of large allocations, blocks ``returned`` to the system."""
+        """Bytes: ``limit``, ``cached`` (kept unused), ``live`` (in use), ``peak`` (of both together).
+
+        Counts: ``hits`` and ``misses`` of large allocations, blocks ``returned`` to the system.
+        """
         return compiled.pool_stats(self._pool)
 
     def clear(self) -> None:
-        """Give the unused blocks back to the system."""
+        """Return the unused blocks to the system."""
         compiled.pool_clear(self._pool)
 
     def serving(self) -> AbstractContextManager[Any]:
-        """As the contract says; of all arrays that NumPy allocates meanwhile."""
+        """A context in which all arrays that NumPy allocates come from this pool."""
         return _serving(self, self._pool)
 
 
 class NumpyMemory(Allocator):
-    """Main memory as NumPy allocates it; nothing is kept for reuse.
+    """Main memory as NumPy allocates it; no block is kept for reuse.
+
+    Methods take:
+        shape, dtype: shape and dtype of the array.
+        nbytes: size in bytes.
+
+    Methods return:
+        The uninitialised array.
 
     >>> from tenferro_cpu import CpuContext
     >>> from tenferro_tensor import compute_context
@@ -110,22 +127,22 @@ class NumpyMemory(Allocator):
     """
 
     def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """A block as an array of bytes."""
+        """Allocate a block as an array of bytes."""
         return np.empty(nbytes, np.uint8)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        """An array, contents undefined."""
+        """Allocate an uninitialised array."""
         return np.empty(shape, dtype)
 
     def stats(self) -> dict[str, int]:
-        """Nothing is counted."""
+        """Empty; nothing is counted."""
         return {}
 
     def clear(self) -> None:
-        """Nothing is kept."""
+        """Does nothing; no block is kept."""
 
     def serving(self) -> AbstractContextManager[Any]:
-        """As the contract says."""
+        """A context in which NumPy's own allocator is in force."""
         return _serving(self, None if compiled is None else compiled.pool_plain())
 
 
@@ -145,7 +162,7 @@ def _serving(memory: MemoryPool | NumpyMemory, handler: Any) -> Iterator[Any]:
 
 
 def own_memory() -> None:
-    """In the thread of a pool, whose memory is its own: leave out what the caller's context has chosen."""
+    """In a pool's thread, which has its own memory, override the allocator chosen by the caller's context."""
     _chosen.set(None)
 
 
@@ -154,7 +171,7 @@ _making = new_lock()
 
 
 def pool() -> MemoryPool | None:
-    """The pool of the process, or None where it cannot be had or ``TENFERRO_CPU_POOL=0`` turns it off."""
+    """The pool of the process, or None if it is unavailable or ``TENFERRO_CPU_POOL=0`` disables it."""
     if not _found:
         with _making:
             if not _found:
@@ -164,10 +181,13 @@ def pool() -> MemoryPool | None:
 
 
 def memory_pool() -> MemoryPool | None:
-    """The pool that large results on the CPU come from, or None where there is none.
+    """The pool that large results on the CPU come from.
 
-    There is none in a pure wheel, and with ``TENFERRO_CPU_POOL=0`` in the environment; a size there, as in
-    ``TENFERRO_CPU_POOL=512M``, is the limit of what is kept unused. By default that is an eighth of the memory.
+    There is none in a pure wheel, or with ``TENFERRO_CPU_POOL=0`` in the environment. A size, as in
+    ``TENFERRO_CPU_POOL=512M``, limits the unused bytes that it keeps; the default is an eighth of the memory.
+
+    Returns:
+        The pool, or None.
 
     >>> pool = memory_pool()
     >>> if pool is not None:
@@ -178,27 +198,27 @@ def memory_pool() -> MemoryPool | None:
 
 
 here = threading.local()
-"""``here.memory``: the allocator of the calling thread, where it has one of its own."""
+"""``here.memory``: the allocator of the calling thread, if it has its own."""
 
 
 def serving() -> MemoryPool | NumpyMemory | None:
-    """The allocator of the open context, else of the calling thread, else of the process; None where there is none."""
+    """The allocator of the open context, otherwise of the thread, otherwise of the process; or None."""
     own: MemoryPool | NumpyMemory | None = _chosen.get() or getattr(here, "memory", None)
     return pool() if own is None else own
 
 
 def memory() -> MemoryPool | NumpyMemory:
-    """The allocator of the process: the pool, or NumPy's where there is none."""
+    """The allocator of the process: the pool, or NumPy's if there is none."""
     return pool() or NumpyMemory()
 
 
 def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any]:
-    """`run`, with large results taken from the pool."""
+    """Wrap `run` so that large results come from the pool."""
     return pooled_replay(run) if sum(map(_bytes, outs)) >= POOLED else run
 
 
 def pooled_replay(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, with everything that NumPy allocates in it taken from the pool."""
+    """Wrap `run` so that everything that NumPy allocates in it comes from the pool."""
     have = pool()
     return run if have is None else have.giving_way(run)
 
@@ -211,7 +231,7 @@ def _bytes(spec: Spec) -> int:
 
 
 def _limit(text: str | None) -> int:
-    """Bytes from a number with K, M or G; by default an eighth of the memory that this process may use.
+    """Parse a number of bytes with suffix K, M or G; by default an eighth of the memory that this process may use.
 
     >>> _limit("512M") == 512 << 20
     True
@@ -228,7 +248,7 @@ def _limit(text: str | None) -> int:
 
 
 def _memory() -> int:
-    """Bytes of main memory, or of the limit of the control group (Linux) where that is lower."""
+    """Bytes of main memory, or the lower limit of the control group (Linux)."""
     try:
         installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -11,7 +11,7 @@ from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value
 
 
 def parts(f: Callable[..., Vec]) -> Rule:
-    """`f` part by part."""
+    """Apply `f` to each part."""
 
     def rule(site: Site, *args: Value) -> Value:
         if isinstance(args[0], Pair):
@@ -34,7 +34,7 @@ def mul(site: Site, x: Value, y: Value) -> Value:
 
 
 def absorbing_mul(site: Site, x: Value, y: Value) -> Value:
-    """A product in which a zero of `x` finds a zero in place of an infinity or NaN of `y`."""
+    """A product in which a zero of `x` is zero even with an infinity or NaN of `y`."""
     where = site.block.where
     if isinstance(x, Pair) and isinstance(y, Pair):
         keep = x.re.differs(0.0) | x.im.differs(0.0) | (_finite(y.re) & _finite(y.im))
@@ -86,7 +86,7 @@ def sign(site: Site, x: Value) -> Value:
 
 
 def _complex_sign(z: Pair) -> Pair:
-    """The direction of a number; infinities lie on an axis, or half-way between two."""
+    """The direction of a number; infinities are on an axis, or half-way between two."""
     where = z.re.block.where
     re_endless, im_endless = (_math.absolute(part).equals(math.inf) for part in (z.re, z.im))
     endless = re_endless | im_endless
@@ -105,7 +105,7 @@ def _complex_sign(z: Pair) -> Pair:
 
 
 def order(site: Site, x: Vec, floating: str, signed: str, y: Vec) -> Vec:
-    """A mask by the predicate for the dtype at hand."""
+    """Mask of the predicate for the dtype of the operands."""
     return x.compare(floating, signed.replace("s", "u", 1) if site.unsigned else signed, y)
 
 

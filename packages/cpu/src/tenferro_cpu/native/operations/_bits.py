@@ -1,4 +1,4 @@
-"""Rules of shifts and of counting bits."""
+"""Rules of shifts and bit counts."""
 
 from __future__ import annotations
 

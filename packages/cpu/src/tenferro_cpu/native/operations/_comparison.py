@@ -37,7 +37,7 @@ def ne(site: Site, x: Value, y: Value) -> Value:
 
 
 def _class(test: Callable[[Vec], Vec], join: str, whole: bool) -> Rule:
-    """A classification of floating-point numbers; whole numbers have the answer `whole`."""
+    """A classification of floating-point numbers; for integers the result is `whole`."""
 
     def rule(site: Site, x: Value) -> Value:
         if isinstance(x, Pair):

@@ -1,8 +1,8 @@
-"""Conversion between dtypes: exact where the number fits, else as follows.
+"""Conversion between dtypes: exact if the number fits, otherwise as follows.
 
-Integers wrap. Floating-point numbers beyond the range of an integer dtype become what NumPy makes of them on x86: they
-wrap if they fit into 32 bits, or 64 for wider dtypes, and else become the lowest of these. NumPy warns of them, so the
-conversion raises the processor's flag for invalid operations. Whatever becomes bfloat16 becomes float32 on the way.
+Integers wrap. Floating-point numbers beyond the range of an integer dtype convert as in NumPy on x86: they
+wrap if they fit into 32 bits, or 64 for wider dtypes, and otherwise become the lowest of these. NumPy warns about them,
+so the conversion raises the processor's invalid-operation flag. Conversions to bfloat16 go through float32.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tenferro_tensor_core import float16, float32, float64, is_narrow
 
 
 def resized(x: Vec, kind: str, signed: bool) -> Vec:
-    """Integer lanes of another width."""
+    """Convert integer lanes to another width."""
     if BITS[kind] < BITS[x.kind]:
         return x.block.cast("trunc", x, kind)
     return x.block.cast("sext" if signed else "zext", x, kind)
 
 
 def resized_float(x: Vec, kind: str) -> Vec:
-    """Floating-point lanes of another width."""
+    """Convert floating-point lanes to another width."""
     return x.block.cast("fptrunc" if kind == "f32" else "fpext", x, kind)
 
 
 def converted(x: Value, source: np.dtype[Any], target: np.dtype[Any]) -> Value:
-    """`x` in another dtype, whatever is lost on the way."""
+    """Convert `x` to another dtype, with any loss of information."""
     if is_narrow(source):
         return converted(widened(x, source), float32, target)  # type: ignore[arg-type]
     if is_narrow(target):

@@ -1,8 +1,9 @@
-"""Division with remainder: NumPy's `floor_divide`, `remainder` and C's `fmod`, of integers and of floating point.
+"""Division with remainder: NumPy's `floor_divide`, `remainder` and C's `fmod`, for integers and floating point.
 
 An infinite dividend has an infinite quotient, as the array API standard prefers; NumPy's is NaN.
 
-Integers: a zero divisor gives 0, and the least integer divided by -1 is itself; both are signalled, for NumPy warns.
+Integers: a zero divisor yields 0, and the least integer divided by -1 is itself; both raise the flag, because NumPy
+warns.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _fmod(x: Vec, y: Vec) -> Vec:
 
 
 def _floored(x: Vec, y: Vec) -> tuple[Vec, Vec]:
-    """Exact remainder towards zero, and where the quotient must go one down."""
+    """Exact remainder towards zero, and a mask of the quotients to decrement."""
     rest = _fmod(x, y)
     return rest, rest.differs(0.0) & ((rest < 0.0) ^ (y < 0.0))
 

@@ -1,8 +1,8 @@
 """Elementary functions on vectors, for f32 and f64.
 
-Bounds in units in the last place, held by tests over the whole range, subnormal results included:
+Bounds in units in the last place, verified by tests over the whole range, including subnormal results:
 exp exp2 log rsqrt 1.5; sqrt 0.5; all others 2.5 (hypot sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
-atanh expm1 log1p log2 log10); logaddexp what its parts give. Special values follow C99. Every function needs fused
+atanh expm1 log1p log2 log10); logaddexp as its parts. Special values follow C99. Every function requires fused
 multiply-add.
 
 Polynomials are Chebyshev interpolants computed with 60 digits. Range reductions: W. J. Cody, W. Waite, Software Manual
@@ -34,7 +34,7 @@ from tenferro_cpu.native.operations._math_tables import (
 
 
 def fma(x: Vec, y: "Vec | float", z: "Vec | float") -> Vec:
-    """``x * y + z`` in one rounding."""
+    """``x * y + z``, rounded once."""
     return x.block.call("fma", x, x.like(y), x.like(z))
 
 
@@ -69,12 +69,12 @@ def polynomial(x: Vec, coefficients: tuple[float, ...]) -> Vec:
 
 
 def integer(x: Vec) -> Vec:
-    """Whole floating-point lanes below 2^31 as i32."""
+    """Convert whole floating-point lanes below 2^31 to i32."""
     return x.block.cast("fptosi", x, "i32")
 
 
 def scaled(x: Vec, n: Vec) -> Vec:
-    """``x * 2**n`` for whole `n` of the kind of `x`, with one rounding also where the result is subnormal."""
+    """``x * 2**n`` for whole `n` of the kind of `x`, rounded once, also for subnormal results."""
     block, kind = x.block, x.kind
     if wide.serves(x):
         return avx512.scaled(x, n)
@@ -87,7 +87,7 @@ def scaled(x: Vec, n: Vec) -> Vec:
 
 
 def _clamped(x: Vec, low: float, high: float) -> Vec:
-    """Within bounds; NaN stays."""
+    """Clamp to bounds; NaN stays NaN."""
     if wide.serves(x):
         return avx512.bounded(x, low, high)
     x = x.block.where(x < low, x.like(low), x)
@@ -138,7 +138,7 @@ def expm1(x: Vec) -> Vec:
 
 
 def _linear(x: Vec, found: Vec) -> Vec:
-    """`found`, but `x` itself where it is so small that halves of it may be lost."""
+    """`found`, or `x` itself if it is so small that halving may lose bits."""
     return x.block.where(absolute(x) < 2.0**-100, x, found)
 
 
@@ -195,12 +195,12 @@ def split(x: Vec) -> tuple[Vec, Vec]:
 
 
 def _from_integer(n: Vec, kind: str) -> Vec:
-    """Small integers as floating-point numbers; AVX2 converts no others."""
+    """Convert small integers to floating point; AVX2 converts no others."""
     return n.block.cast("sitofp", n.block.cast("trunc", n, "i32"), kind)
 
 
 def _log_tail(f: Vec) -> tuple[Vec, Vec]:
-    """log(1 + f) = f - (h - s (h + R)); gives h = f^2/2 and s (h + R)."""
+    """log(1 + f) = f - (h - s (h + R)); returns h = f^2/2 and s (h + R)."""
     s = f / (f + 2.0)
     z = s * s
     h = f * f * 0.5
@@ -208,7 +208,7 @@ def _log_tail(f: Vec) -> tuple[Vec, Vec]:
 
 
 def _log_edges(x: Vec, result: Vec) -> Vec:
-    """Logarithms of what is not positive and finite."""
+    """Logarithms of operands that are not positive and finite."""
     where = x.block.where
     result = where(x.equals(math.inf), x, result)
     result = where(x.equals(0.0), x.like(-math.inf), result)

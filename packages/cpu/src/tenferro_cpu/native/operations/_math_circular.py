@@ -7,7 +7,7 @@ from tenferro_cpu.native.operations._math import absolute, fma, integer, polynom
 from tenferro_cpu.native.operations._math_tables import ASIN, ATAN, COS, NARROW, PI_2, PI_4, SIN, WIDE
 
 CIRCLE_RANGE = {WIDE: 2.0**30, NARROW: 2.0**16}
-"""Larger angles go to the C library, lane by lane."""
+"""Larger angles are computed by the C library, lane by lane."""
 
 
 def _angle(x: Vec) -> tuple[Vec, Vec, Vec]:

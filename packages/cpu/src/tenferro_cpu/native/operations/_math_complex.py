@@ -1,8 +1,8 @@
 """Complex functions as rules, after W. Kahan, Branch cuts for complex elementary functions (1987).
 
-Special values follow C99, annex G, but for signs of zeros and of infinities beside a NaN. Single precision is computed
-in double precision. The relative error is below 4 units in the last place of the larger part; for `power` it grows
-with the size of ``y * log(x)``, for `exp2` with that of the imaginary part.
+Special values follow C99, annex G, except for signs of zeros and of infinities next to a NaN. Single precision is
+computed in double precision. The relative error is below 4 units in the last place of the larger part; for `power` it
+grows with the magnitude of ``y * log(x)``, for `exp2` with that of the imaginary part.
 """
 
 import math
@@ -18,7 +18,7 @@ from tenferro_cpu.native.operations._math_tables import LN2, LN2_SHORT, LOG2_E, 
 from tenferro_cpu.native.operations._value import Pair, Rule, Site
 
 _HUGE: Final = 700.0
-"""Beyond it, exponentials are computed as parts of 2^1024 and multiplied by it in two steps, last."""
+"""Larger exponentials are computed as parts of 2^1024 and finally multiplied by it in two steps."""
 
 
 def wide(f: Callable[..., Pair]) -> Rule:
@@ -41,7 +41,7 @@ def _infinite(x: Vec) -> Vec:
 
 
 def _grown(x: Vec) -> tuple[Vec, Vec]:
-    """exp(x) = e * f * f, where neither `e` nor `f` leaves the range before the product does."""
+    """exp(x) = e * f * f, where neither `e` nor `f` overflows before the product does."""
     where = x.block.where
     big = x > _HUGE
     high, low = (1024 * part for part in LN2_SHORT[WIDE])
@@ -65,7 +65,7 @@ def exp2(z: Pair) -> Pair:
 
 
 def _directed(z: Pair, where: Callable[..., Vec], re: Vec, im: Vec) -> Pair:
-    """The edges of an exponential: real arguments, and infinities that point nowhere."""
+    """Edge cases of an exponential: real arguments, and infinities without a direction."""
     astray = ~_finite(z.im)
     low, high = z.re.equals(-math.inf), z.re.equals(math.inf)
     re = where(astray & low, re.like(0.0), where(astray & high, re.like(math.inf), re))
@@ -84,7 +84,7 @@ def expm1(z: Pair) -> Pair:
 
 
 def _hyperbolic(z: Pair) -> tuple[Vec, Vec, Vec, Vec, Vec]:
-    """sinh x, cosh x, a factor to be multiplied in twice, sin y, cos y."""
+    """sinh x, cosh x, a factor to multiply in twice, sin y, cos y."""
     where = z.re.block.where
     size = absolute(z.re)
     e, f = _grown(where(size > _HUGE, size, size.like(1.0)))
@@ -153,7 +153,7 @@ def tan(z: Pair) -> Pair:
 
 
 def _sum(x: Vec, y: Vec) -> tuple[Vec, Vec]:
-    """x + y and what it lost (D. E. Knuth)."""
+    """x + y and its rounding error (D. E. Knuth)."""
     total = x + y
     back = total - x
     return total, (x - (total - back)) + (y - back)
@@ -271,7 +271,7 @@ def acos(z: Pair) -> Pair:
 
 
 def _far(z: Pair) -> tuple[Vec, Vec, Vec]:
-    """Where one more or less changes nothing; there log |2 z|, and the angle to the imaginary axis."""
+    """Mask of operands for which adding one changes nothing; there log |2 z|, and the angle to the imaginary axis."""
     far = (absolute(z.re) > 2.0**54) | (absolute(z.im) > 2.0**54)
     size = _log_size(z.re, z.im) + LN2[WIDE][0]
     return far, size, _math_circular.atan2(absolute(z.re), absolute(z.im))
@@ -316,7 +316,7 @@ def atan(z: Pair) -> Pair:
 
 
 def rsqrt(site: Site, z: Pair) -> Pair:
-    """One by the root, the division in the precision of the dtype."""
+    """One divided by the root, in the precision of the dtype."""
     like = z.re.like
     root = wide(sqrt)(site, z)
     quotient = div(site, Pair(like(1.0), like(0.0)), root)
@@ -325,7 +325,7 @@ def rsqrt(site: Site, z: Pair) -> Pair:
 
 
 _REPEATED: Final = 100
-"""Smaller whole exponents are repeated products, as in NumPy."""
+"""Smaller integer exponents are repeated products, as in NumPy."""
 
 
 def power(site: Site, z: Pair, exponent: Pair) -> Pair:
@@ -355,7 +355,7 @@ def _times(site: Site, x: Pair, y: Pair) -> Pair:
 
 
 def _repeated(site: Site, x: Pair, n: Vec) -> Pair:
-    """A whole power, by squaring."""
+    """Integer power, by squaring."""
     block, where = site.block, site.block.where
     count = block.cast("fptosi", absolute(n), "i32")
     result, square = Pair(n.like(1.0), n.like(0.0)), x

@@ -1,8 +1,8 @@
 """Roots and powers on vectors, for f32 and f64: cbrt within 1 unit in the last place, power within 2.
 
-The power needs the logarithm to some 64 bits, for an error of it grows with the exponent: it is carried in two numbers,
-after T. J. Dekker, A floating-point technique for extending the available precision (1971). In single precision all of
-it is done in double precision. Special values follow C99, F.9.4.4.
+The power needs the logarithm to about 64 bits, because its error grows with the exponent: it is carried in two numbers,
+after T. J. Dekker, A floating-point technique for extending the available precision (1971). Single precision is
+computed in double precision. Special values follow C99, F.9.4.4.
 """
 
 import math
@@ -61,7 +61,7 @@ def cbrt(x: Vec) -> Vec:
 
 
 def _log2(x: Vec) -> Double:
-    """The logarithm of positive numbers to some 64 bits."""
+    """Logarithm of positive numbers to about 64 bits."""
     k, m = split(x)
     f = m - 1.0
     below = f + 2.0
@@ -94,7 +94,7 @@ def _product(x: Vec, x_low: Vec, y: Vec, y_low: Vec) -> Double:
 
 
 def exp2_parts(high: Vec, low: Vec) -> tuple[Vec, Vec, Vec]:
-    """Two to a power given in two parts, as a number near 1 in two parts and a whole power."""
+    """Two to a power given in two parts, as a number near 1 in two parts and an integer exponent."""
     n = high.block.call("rint", high)
     whole = high - n
     r = whole + low
@@ -134,7 +134,7 @@ def power(x: Vec, y: Vec) -> Vec:
 
 
 def _magnitude(size: Vec, y: Vec, short: bool) -> Vec:
-    """A nonnegative number to a power, where neither is NaN; `short` to single precision."""
+    """Power of a nonnegative number, neither operand NaN; `short` to single precision."""
     where = size.block.where
     high, low = (_log2_short(size), None) if short else _log2(size)
     high = where(size.equals(0.0), size.like(-math.inf), where(size.equals(math.inf), size, high))

@@ -1,11 +1,11 @@
 """Exponential functions and logarithms by tables in registers, for 512-bit vectors (AVX-512).
 
-A lookup among 16 numbers is one instruction there. So is scaling by a power of two, by an exponent that is a
-floating-point number, rounded down; subnormal results are rounded once. Arguments are reduced to a sixteenth of the
-usual interval, and polynomials are half as long. (P. T. P. Tang, Table-driven implementation of the exponential
-function in IEEE floating-point arithmetic, ACM TOMS 15, 1989; the same of the logarithm, ACM TOMS 16, 1990.)
+One instruction looks up 16 numbers, and one scales by a power of two with a floating-point exponent, rounded down;
+subnormal results are rounded once. Arguments are reduced to a sixteenth of the usual interval, and polynomials are half
+as long. (P. T. P. Tang, Table-driven implementation of the exponential function in IEEE floating-point arithmetic, ACM
+TOMS 15, 1989; the same for the logarithm, ACM TOMS 16, 1990.)
 
-Signs of results and the bounds of arguments are the caller's.
+Signs of results and the bounds of arguments are left to the caller.
 """
 
 from tenferro_cpu.native.builder import BITS, Vec
@@ -45,7 +45,7 @@ def fma(x: Vec, y: Vec | float, z: Vec | float) -> Vec:
 
 
 def horner(x: Vec, coefficients: tuple[float, ...]) -> Vec:
-    """A polynomial; interleaved vectors hide the depth."""
+    """Evaluate a polynomial; interleaved vectors hide the latency."""
     result = x.like(coefficients[-1])
     for c in coefficients[-2::-1]:
         result = fma(x, result, c)
@@ -108,7 +108,7 @@ def tanh(x: Vec) -> Vec:
 
 
 def split_log(x: Vec, with_exponent: bool = False) -> tuple[Vec, Vec, Vec, Vec]:
-    """k, c, a, b with ``x = 2**k m`` and log(m) = a + b, a the larger part; c is 1/m but for a thousandth.
+    """k, c, a, b with ``x = 2**k m`` and log(m) = a + b, a the larger part; c is 1/m to within a thousandth.
 
     With the exponent, a + b is log(x).
     """
@@ -125,22 +125,22 @@ def split_log(x: Vec, with_exponent: bool = False) -> tuple[Vec, Vec, Vec, Vec]:
 
 
 _EDGES = 0x03530421
-"""What becomes of NaN, zero, negative numbers and infinity: four bits for each class of operand."""
+"""Results for NaN, zero, negative numbers and infinity: four bits for each class of operand."""
 
 
 def edged(x: Vec, result: Vec) -> Vec:
-    """The logarithms of what is not positive and finite."""
+    """Replace the logarithms of operands that are not positive and finite."""
     return fixed(x, result, _EDGES)
 
 
 def log(x: Vec) -> Vec:
-    """For all `x`."""
+    """Logarithm, valid for all `x`."""
     _, _, total, rest = split_log(x, True)
     return edged(x, total + rest)
 
 
 def log1p(x: Vec) -> Vec:
-    """For all `x`; -0 becomes 0."""
+    """Logarithm of 1 + x, valid for all `x`; -0 becomes 0."""
     u = x + 1.0
     lost = x.block.where(x > 1.0, 1.0 - (u - x), x - (u - 1.0))
     k, inverse, total, rest = split_log(u, True)

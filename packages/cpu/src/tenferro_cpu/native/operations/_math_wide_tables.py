@@ -1,4 +1,4 @@
-"""Tables of sixteen numbers and the short polynomials that go with them; see `_math_wide`."""
+"""Tables of sixteen numbers and their short polynomials; see `_math_wide`."""
 
 from typing import Final
 
@@ -106,4 +106,4 @@ LOG1P: Final = {  # (log(1 + r) - r) / r^2, |r| <= 1/24
     ),
 }  # fmt: skip
 NEAREST: Final = {WIDE: 1.5 * 2.0**48, NARROW: 1.5 * 2.0**19}
-"""As `MAGIC`, for the nearest sixteenth."""
+"""Like `MAGIC`, for the nearest sixteenth."""

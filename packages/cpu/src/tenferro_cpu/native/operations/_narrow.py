@@ -1,7 +1,7 @@
-"""float16 and bfloat16 in registers: their bits, as integers of 16 bits, which are widened and rounded.
+"""float16 and bfloat16 in registers: their bits as 16-bit integers, which are widened and rounded.
 
-To move them is to move integers. Rounding is to the nearest number, to the even one of two; NaN stays NaN. Processors
-of the vector levels convert float16 by an instruction; for others the conversion is written out (after F. Giesen).
+Moving them moves integers. Rounding is to nearest, ties to even; NaN stays NaN. Processors of the vector levels convert
+float16 by an instruction; for others the conversion is written out (after F. Giesen).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tenferro_tensor_core import float16
 
 _SIGN: Final = 1 << 15
 _INFINITE: Final = 0x7C00 << 13
-"""The exponent bits of float16, where float32 has its fraction."""
+"""The exponent bits of float16, at the fraction bits of float32."""
 
 
 def widened(x: Vec, dtype: np.dtype[Any]) -> Vec:
-    """The float32 numbers of a narrow type."""
+    """Convert numbers of a narrow type to float32."""
     block = x.block
     if dtype is not float16:
         return (block.cast("zext", x, "i32") << 16).float
@@ -38,7 +38,7 @@ def widened(x: Vec, dtype: np.dtype[Any]) -> Vec:
 
 
 def rounded(x: Vec, dtype: np.dtype[Any]) -> Vec:
-    """The bits in a narrow type of float32 numbers."""
+    """Convert float32 numbers to the bits of a narrow type."""
     block = x.block
     bits, where = x.bits, block.where
     if dtype is not float16:
@@ -57,7 +57,7 @@ def rounded(x: Vec, dtype: np.dtype[Any]) -> Vec:
 
 
 def to_odd(x: Vec) -> Vec:
-    """float64 numbers as float32, inexact ones with an odd last bit: rounding these again rounds once."""
+    """Convert float64 to float32, with an odd last bit if inexact, so that a second rounding rounds only once."""
     block, where = x.block, x.block.where
     near = block.cast("fptrunc", x, "f32")
     back = block.cast("fpext", near, "f64")
@@ -72,7 +72,7 @@ _MAGNITUDE: Final = (1 << 63) - 1
 
 
 def nextafter(site: Site, x: Vec, y: Vec) -> Value:
-    """As of wider numbers."""
+    """Next representable number, as for wider types."""
     where, (a, b) = site.block.where, (widened(v, site.dtype) for v in (x, y))
     away = (a < b) ^ (x < 0)
     stepped = x + where(away, x.like(1), -1)

@@ -1,7 +1,7 @@
-"""Which primitives have a native form, and what it is.
+"""The native forms of primitives.
 
 A real value is a `Vec`, a complex one a `Pair`, a boolean one a mask. Every element-wise primitive is in these tables
-for each dtype that it takes, or in `RESERVED` with the reason.
+for each dtype that it supports, or in `RESERVED` with the reason.
 """
 
 from __future__ import annotations
@@ -147,16 +147,16 @@ RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     analytic.digamma: {"f": _SPECIAL},
     analytic.polygamma: {"f": _SPECIAL},
 }  # fmt: skip
-"""What is left to the reference kernels on purpose: kinds of dtype, and why."""
+"""Kinds of dtype left to the reference kernels on purpose, with the reason."""
 
 
 def rule_for(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], fused: bool) -> Rule | None:
-    """The rule of a primitive for operands of these dtypes, or None where the reference must serve.
+    """The rule of a primitive for operands of these dtypes, or None if the reference must run.
 
     Args:
-        primitive: what is applied.
-        dtypes: of its operands.
-        fused: whether the processor multiplies and adds in one rounding.
+        primitive: the primitive.
+        dtypes: dtypes of its operands.
+        fused: whether the processor has fused multiply-add.
     """
     ruled = next((d for i, d in enumerate(dtypes) if i != primitive.chooser), None)
     for table in (RULES, FUSED_RULES, COMPLEX_RULES) if fused else (RULES,):
@@ -167,7 +167,7 @@ def rule_for(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], fused: boo
 
 
 def apply(block: Block, op: Op, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any], *args: Value) -> Value:
-    """The native form of one application; `rule_for` tells beforehand whether there is one."""
+    """The native form of one application; check `rule_for` first."""
     ruled = next(d for i, d in enumerate(dtypes) if i != op.primitive.chooser)
     rule = rule_for(op.primitive, dtypes, block.fused)
     assert rule is not None

@@ -1,4 +1,4 @@
-"""What a rule works on: real, complex and boolean values of vectors, and the place where a rule is applied."""
+"""Operands of rules: real, complex and boolean values of vectors, and the context in which a rule is applied."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Value: TypeAlias = Vec | Pair
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an op is applied: the dtype of its operands and of its result."""
+    """The context of an op: the dtypes of its operands and of its result."""
 
     block: Block
     dtype: np.dtype[Any]
@@ -40,7 +40,7 @@ Rule: TypeAlias = Callable[..., Value]
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """Element kind of a dtype; of a complex one that of its parts, of a narrow one that of its bits.
+    """Element kind of a dtype: for complex ones that of the parts, for narrow ones that of the bits.
 
     >>> kind_of(np.dtype("complex64")), kind_of(np.dtype("uint8")), kind_of(np.dtype("bool"))
     ('f32', 'i8', 'i1')
@@ -53,7 +53,7 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 
 def literal(block: Block, value: Any, dtype: np.dtype[Any]) -> Value:
-    """A number in every lane; integers wrap as NumPy's conversion does."""
+    """A number in every lane; integers wrap as in NumPy's conversion."""
     kind = kind_of(dtype)
     if dtype.kind == "c":
         z = complex(value)

@@ -1,4 +1,4 @@
-"""Native kernels of sorting, of searches, of positions of extremes and of cumulative sums, in front of NumPy's."""
+"""Native kernels of sorting, searches, positions of extremes and cumulative sums, in front of NumPy's."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NARROW: Final = ("int16", "int8", "uint16", "uint8", "bool")
 """Types whose elements have keys (ordering/keys.h)."""
 
 SHORT_LINE: Final = 24
-"""Elements of the longest line that is sorted by insertion. NumPy sorts long ones of narrow types by their digits."""
+"""Longest line that is sorted by insertion. NumPy sorts long lines of narrow types by radix."""
 
 POSITIONS: Final = 1 << 32
-"""Elements of the longest line whose positions fit into a word beside keys of 32 bits."""
+"""Longest line whose positions fit into a word next to 32-bit keys."""
 
 
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:

@@ -1,1 +1,1 @@
-"""Products of matrices: small ones by C kernels, others through the best BLAS there is."""
+"""Matrix products: small ones by C kernels, others through the best available BLAS."""

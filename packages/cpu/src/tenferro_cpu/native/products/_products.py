@@ -1,7 +1,7 @@
-"""`dot_general` on operands that are laid out as stacks of matrices: small ones in C, larger ones through BLAS.
+"""`dot_general` on operands laid out as stacks of matrices: small ones in C, larger ones through BLAS.
 
-What `Product` of ``product.c`` does not take (axes to be moved, integers, zero extents, strided operands) stays with
-the reference kernel, which is its fallback; large products are bounded by the thread policy either way.
+Cases that `Product` of ``product.c`` does not support (axes to be moved, integers, zero extents, strided operands) go
+to its fallback, the reference kernel; the thread policy bounds large products either way.
 """
 
 import math
@@ -30,12 +30,12 @@ Ints = tuple[int, ...]
 Pair = tuple[Ints, Ints]
 
 KINDS: Final = "fdFD"
-"""NumPy's letters of the dtypes that are multiplied here."""
+"""NumPy's letters of the supported dtypes."""
 
 UNBOUNDED: Final = (1 << 63) - 1
 
 MAX_AXES: Final = 8
-"""Most axes of an operand or of the result."""
+"""Maximum number of axes of an operand or of the result."""
 
 SMALL: Final = 8
 """Most rows, columns and terms of a matrix that is multiplied without BLAS."""
@@ -46,12 +46,12 @@ class Matrices:
     """A `dot_general` whose operands are laid out as stacks of matrices.
 
     Attributes:
-        count: matrices of the stack.
+        count: number of matrices.
         rows: rows of the result.
         inner: terms of each sum.
         columns: columns of the result.
-        swap_left: whether the left operand has its rows last.
-        swap_right: whether the right operand has its columns first.
+        swap_left: whether the left matrices are stored transposed.
+        swap_right: whether the right matrices are stored transposed.
     """
 
     count: int
@@ -63,12 +63,12 @@ class Matrices:
 
     @property
     def swap(self) -> tuple[bool, bool]:
-        """Both of these."""
+        """Both flags."""
         return self.swap_left, self.swap_right
 
     @property
     def work(self) -> int:
-        """Multiplications and additions for one matrix."""
+        """Multiply-adds for one matrix."""
         return self.rows * self.inner * self.columns
 
     @property
@@ -78,7 +78,7 @@ class Matrices:
 
 
 def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Matrices | None:
-    """The operands as the stacks of matrices that they are laid out as; None where axes would have to move.
+    """The operands as the stacks of matrices that they are laid out as; None if axes would have to move.
 
     >>> as_matrices(Spec((2, 3, 4), "float64"), Spec((2, 5, 4), "float64"), ((2,), (2,)), ((0,), (0,)))
     Matrices(count=2, rows=3, inner=4, columns=5, swap_left=False, swap_right=True)
@@ -97,9 +97,9 @@ def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Matrices | Non
 
 
 def _trailing(s: Spec, stack: int, contracted: Ints, left: bool) -> tuple[int, bool] | None:
-    """The merged extent of the free axes, and whether the contracted ones come last; None if they are not together.
+    """The merged extent of the free axes, and whether the contracted ones come last; None if they are not adjacent.
 
-    A vector is a row on the left and a column on the right, where nothing needs to be swapped.
+    A vector is a row on the left and a column on the right, where nothing is transposed.
     """
     shape: Any = s.shape
     n = len(contracted)
@@ -111,17 +111,17 @@ def _trailing(s: Spec, stack: int, contracted: Ints, left: bool) -> tuple[int, b
 
 
 def available() -> bool:
-    """Whether products are multiplied here; else all are NumPy's."""
+    """Whether products are multiplied here; otherwise all are NumPy's."""
     return compiled is not None
 
 
 def _most_work(x: Spec) -> int:
-    """Work of one product up to which BLAS takes stacks and transposed matrices as well; the engine takes others."""
+    """Maximum work of a product for which BLAS takes stacks and transposed matrices; the engine takes larger ones."""
     return BLAS_ONE_THREAD_WORK if x.dtype.kind == "c" else ENGINE_MIN_WORK
 
 
 def _stack(ins: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
-    """The engine's kernel for products that lie as matrices."""
+    """The engine's kernel for products laid out as matrices."""
     x, y = ins
     left = list(range(x.ndim))
     right = [0] * y.ndim
@@ -137,7 +137,7 @@ def _stack(ins: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
 
 
 def _gemm(kind: str) -> tuple[int, int]:
-    """Address of the chosen BLAS's function for a dtype, 0 where there is none, and bytes of its integers."""
+    """Address of the chosen BLAS's function for a dtype, 0 if there is none, and bytes of its integers."""
     library = provider().library
     return (0, 8) if library is None else (library.gemm.get(kind, 0), library.integers)
 
@@ -151,7 +151,7 @@ def _entry(
     fallback: Kernel,
     shapes: tuple[Any, ...] = (),
 ) -> Kernel:
-    """The callable of C for operands of these shapes (extents of both), or of any shapes."""
+    """The C callable for operands of these shapes (extents of both), or of any shapes."""
     assert compiled is not None
     x, y = ins
     arbiter()  # knows the libraries whose threads the calls set
@@ -176,7 +176,7 @@ def _entry(
 def dot_general(
     reference: Kernel, ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair
 ) -> Kernel:
-    """The fastest kernel for the operands, with the kernel `reference` for everything that it does not take."""
+    """The fastest kernel for the operands; the kernel `reference` takes everything that it does not support."""
     x, y = ins
     if x.dtype.char not in KINDS or x.dtype != y.dtype:
         return reference
@@ -201,7 +201,7 @@ def dot_general(
 
 
 def has_open(x: Spec, y: Spec, contract: Pair, batch: Pair) -> bool:
-    """Whether `open_dot_general` has a kernel for such operands, large ones included."""
+    """Whether `open_dot_general` has a kernel for such operands, including large ones."""
     axes = max(x.ndim, y.ndim, x.ndim + y.ndim - 2 * len(contract[0]) - len(batch[0]))
     taken = available() and x.dtype.char in KINDS and x.dtype == y.dtype and axes <= MAX_AXES
     return taken and as_matrices(x, y, contract, batch) is not None
@@ -215,15 +215,15 @@ def open_dot_general(
     contract: Pair,
     batch: Pair,
 ) -> Kernel:
-    """The kernel for operands of any size that gives the bits of `dot_general`, for specs that `has_open` accepts.
+    """The kernel for operands of any size, bit-equal to `dot_general`, for specs that `has_open` accepts.
 
     Args:
-        reference: the reference kernel for all sizes, for what the entry does not take.
-        make: the maker of kernels for numbers, for large products among these.
+        reference: the reference kernel for all sizes, for operands that the entry does not support.
+        make: the maker of kernels for fixed sizes, used for large products.
         ins: specs of the operands.
         outs: the spec of the result.
-        contract: pairs of axes that are summed.
-        batch: pairs of axes that stay.
+        contract: pairs of axes to sum.
+        batch: pairs of batch axes.
     """
     x, y = ins
     matrices = as_matrices(x, y, contract, batch)
@@ -248,8 +248,9 @@ def open_dot_general(
 
 
 def large(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[DimLike, DimLike] | None:
-    """Multiplications and additions of a product, and the number above which it is worth a kernel of its own; None
-    where that for all sizes is as good."""
+    """Multiply-adds of a product, and the number above which it gets its own kernel; None if the kernel for all sizes is
+    as good.
+    """
     x, y = ins
     if has_open(x, y, contract, batch):
         return None

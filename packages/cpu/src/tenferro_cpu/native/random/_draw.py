@@ -1,4 +1,4 @@
-"""Native kernels of the primitives of random numbers; without them their expansions serve."""
+"""Native kernels of random number primitives; otherwise their expansions run."""
 
 from __future__ import annotations
 

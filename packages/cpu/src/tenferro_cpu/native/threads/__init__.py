@@ -1,1 +1,1 @@
-"""Who works on how many cores: the choice of BLAS and its threads, the arbiter of Python threads, the native team."""
+"""Threads: the choice of BLAS and its thread count, the arbiter of Python threads, the native thread team."""

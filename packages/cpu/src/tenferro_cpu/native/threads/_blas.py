@@ -1,13 +1,13 @@
-"""Which BLAS computes here: the libraries that NumPy and SciPy carry, and the choice of one for matrix products.
+"""Which BLAS runs here: the libraries bundled with NumPy and SciPy, and the choice of one for matrix products.
 
-OpenBLAS picks its kernels when it is loaded, from a list of processors that it knows; on one that is newer than the
-library it takes AVX2 kernels, at half the speed of the AVX-512 ones. NumPy has loaded its copy before anything here
-runs, but SciPy carries another one: unless the program has loaded that already, it is loaded with
-``OPENBLAS_CORETYPE`` set to the AVX-512 kernels, which is OpenBLAS's own documented switch, and matrix products
-(and whatever SciPy computes) go there. That is done on processors whose vector units are 512 bits wide; AMD's before
-Zen 5 need two steps for such a vector and gain nothing. The environment variable ``TENFERRO_CPU_BLAS`` decides:
-``auto``, the default; ``default`` leaves everything as NumPy found it; ``avx512`` takes the AVX-512 kernels wherever
-the processor runs them; one of `NAMES` takes that library.
+OpenBLAS selects its kernels at load time from a list of known processors; on newer processors it falls back to AVX2
+kernels, at half the speed of the AVX-512 ones. NumPy has loaded its copy before this code runs, but SciPy bundles
+another one: unless the program has loaded that already, it is loaded with ``OPENBLAS_CORETYPE`` set to the AVX-512
+kernels, a documented switch of OpenBLAS, and matrix products (and everything that SciPy computes) use it. This happens
+only on processors with 512-bit vector units; AMD's before Zen 5 need two steps for such a vector and gain nothing. The
+environment variable ``TENFERRO_CPU_BLAS`` overrides the choice: ``auto`` is the default; ``default`` leaves everything
+as NumPy found it; ``avx512`` uses the AVX-512 kernels on every processor that runs them; one of `NAMES` selects that
+library.
 """
 
 import ctypes
@@ -29,40 +29,40 @@ from tenferro_tensor_core.forks import new_lock
 
 SWITCH: Final = "TENFERRO_CPU_BLAS"
 NAMES: Final = ("numpy", "scipy", "mkl", "blis")
-"""What `use_blas` takes: the library that a wheel carries, or one that is installed beside."""
+"""Names that `use_blas` accepts: a library bundled with a wheel, or one installed separately."""
 
 CHOICES: Final = ("auto", "default", "avx512", *NAMES)
 
 CORE: Final = "OPENBLAS_CORETYPE"
 WIDE: Final = "SkylakeX"
-"""OpenBLAS's name of its AVX-512 kernels of general use."""
+"""OpenBLAS's name of its general AVX-512 kernels."""
 
 OVERLOOKED: Final = ("Haswell", "Zen")
-"""The cores that OpenBLAS falls back to on an AVX-512 processor which it does not know."""
+"""Cores that OpenBLAS falls back to on an unknown AVX-512 processor."""
 
 NEEDED: Final = frozenset(("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"))
-"""Processor flags that the AVX-512 kernels rely on."""
+"""Processor flags that the AVX-512 kernels require."""
 
 ZEN_5: Final = 26
-"""Family of AMD's first processors with 512-bit units."""
+"""Family number of AMD's first processors with 512-bit units."""
 
 LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
-"""BLAS's letter by NumPy's."""
+"""BLAS's dtype letters by NumPy's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A BLAS in this process.
+    """A BLAS loaded in this process.
 
     Attributes:
         path: its file.
         name: ``"openblas"``, ``"mkl"`` or ``"blis"``.
-        core: the kernels that it has chosen, where it tells.
+        core: the kernels that it has selected, if it reports them.
         integers: bytes of its integers, 4 or 8.
         gemm: addresses of Fortran's ``xGEMM`` by NumPy's letter of the dtype.
         get_threads: the number of threads that its next call may use.
         set_threads: change that number, for the whole process.
-        syrk: addresses of ``xSYRK``, products of matrices with themselves.
+        syrk: addresses of ``xSYRK``, products of matrices with their own transposes.
     """
 
     path: str
@@ -76,7 +76,7 @@ class Library:
 
 
 def libraries() -> tuple[Library, ...]:
-    """Every BLAS that is loaded now, NumPy's first.
+    """Every loaded BLAS, NumPy's first.
 
     >>> libraries()[0].name in ("openblas", "mkl", "blis") if libraries() else True
     True
@@ -86,13 +86,13 @@ def libraries() -> tuple[Library, ...]:
 
 
 def carried_by(package: str, library: Library) -> bool:
-    """Whether a library is the one inside of the wheel of `package`."""
+    """Whether a library is bundled with the wheel of `package`."""
     folder = Path(library.path).parent
     return folder.name == f"{package}.libs" or (folder.name == ".dylibs" and folder.parent.name == package)
 
 
 def _loaded() -> list[str]:
-    """Paths of the loaded libraries that may be a BLAS."""
+    """Paths of loaded libraries that may be a BLAS."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
@@ -102,7 +102,7 @@ def _loaded() -> list[str]:
 
 
 def _carried(*packages: str) -> Iterator[Path]:
-    """The BLAS files inside of installed wheels; nothing is imported."""
+    """BLAS files bundled with installed wheels; imports nothing."""
     for package in packages:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
@@ -125,7 +125,7 @@ def _is_loaded(path: str) -> bool:
 
 
 def _open(path: str) -> Library | None:
-    """What a loaded library offers; None if it is none of those whose names are known."""
+    """The functions of a loaded library; None if its names are unknown."""
     try:
         dynamic = ctypes.PyDLL(path)  # reading and setting a number is too short to give up the GIL
     except OSError:
@@ -163,19 +163,19 @@ def _open(path: str) -> Library | None:
 
 
 def _routines(dynamic: Any, pattern: str) -> dict[str, int]:
-    """Addresses of a subroutine by NumPy's letter, as far as the library has them."""
+    """Addresses of a subroutine by NumPy's letter, as far as the library exports them."""
     found = {kind: getattr(dynamic, pattern.format(letter), None) for kind, letter in LETTERS.items()}
     return {kind: ctypes.cast(f, ctypes.c_void_p).value or 0 for kind, f in found.items() if f is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The BLAS that matrix products go to.
+    """The BLAS for matrix products.
 
     Attributes:
-        library: the library, None where none is known; then products are NumPy's.
+        library: the library; None if none is known, and products are NumPy's.
         own: whether it is NumPy's.
-        why: the reason of the choice, in words.
+        why: the reason for the choice.
     """
 
     library: Library | None
@@ -188,7 +188,7 @@ _lock = new_lock()
 
 
 def provider() -> Provider:
-    """The BLAS of matrix products, chosen at the first call.
+    """The BLAS for matrix products, chosen at the first call.
 
     >>> provider() is provider()
     True
@@ -202,18 +202,18 @@ def provider() -> Provider:
 
 
 def use_blas(name: str) -> None:
-    """Send matrix products of this process to a BLAS of your choice, before the first one is computed.
+    """Choose the BLAS for the matrix products of this process, before the first one is computed.
 
-    The environment variable ``TENFERRO_CPU_BLAS`` takes the same names. Products that NumPy and SciPy compute by
-    themselves stay where they are.
+    The environment variable ``TENFERRO_CPU_BLAS`` takes the same names. Products that NumPy and SciPy compute
+    themselves are unaffected.
 
     Args:
-        name: ``"numpy"`` or ``"scipy"``, for the library in that wheel; ``"mkl"`` or ``"blis"``, where installed.
+        name: ``"numpy"`` or ``"scipy"``, for the library in that wheel; ``"mkl"`` or ``"blis"``, if installed.
 
     Raises:
-        ArgumentError: it is none of these names.
-        BackendUnavailableError: there is no such library here; the text says which there are.
-        RegistryError: products go to another one already.
+        ArgumentError: `name` is none of these.
+        BackendUnavailableError: there is no such library; the text lists the available ones.
+        RegistryError: products already use another one.
 
     >>> use_blas("atlas")
     Traceback (most recent call last):
@@ -243,7 +243,7 @@ def _by_name(name: str, by: str) -> Provider:
 
 
 def _installed(name: str) -> Library | None:
-    """The library of a name: one that is loaded, or one that is loaded now."""
+    """The library of a name, loaded if necessary."""
     for library in libraries():
         if carried_by(name, library) if name in ("numpy", "scipy") else library.name == name:
             return library
@@ -251,7 +251,7 @@ def _installed(name: str) -> Library | None:
 
 
 def _files(name: str) -> Iterator[str]:
-    """Where the library of a name may be."""
+    """Possible paths of the library of a name."""
     if name in ("numpy", "scipy"):
         yield from map(str, _carried(name))
         return
@@ -293,7 +293,7 @@ def _choose() -> Provider:
 
 
 def _widened(own: Library, others: list[Library]) -> Provider:
-    """SciPy's copy with AVX-512 kernels, if it has them or can still be told to take them."""
+    """SciPy's copy with AVX-512 kernels, if it uses them or can still be made to."""
     for library in others:
         if library.core == WIDE and library.gemm:
             return Provider(library, False, f"it has {WIDE} kernels; NumPy's has {own.core}")
@@ -307,7 +307,7 @@ def _widened(own: Library, others: list[Library]) -> Provider:
 
 
 def _loaded_with(path: str, core: str) -> Library | None:
-    """Load a library while the environment names its kernels; it reads the name once, while it is loaded."""
+    """Load a library while the environment names its kernels; the library reads the name once, at load time."""
     os.environ[CORE] = core
     try:
         return _open(path)
@@ -316,7 +316,7 @@ def _loaded_with(path: str, core: str) -> Library | None:
 
 
 def processor() -> dict[str, str]:
-    """What Linux tells of the first processor; empty elsewhere."""
+    """Linux's description of the first processor; empty elsewhere."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -334,14 +334,14 @@ def runs_wide() -> bool:
 
 
 def gains_from_wide() -> bool:
-    """Whether they are faster there than the AVX2 kernels, which they are not on AMD's processors before Zen 5."""
+    """Whether they are faster there than the AVX2 kernels; they are not on AMD's processors before Zen 5."""
     seen = processor()
     halved = seen.get("vendor_id") == "AuthenticAMD" and int(seen.get("cpu family", "0")) < ZEN_5
     return runs_wide() and not halved
 
 
 def report() -> dict[str, Any]:
-    """What `tenferro_cpu.info` tells: every loaded BLAS with its kernels and threads, and which one is taken.
+    """BLAS section of `tenferro_cpu.info`: every loaded BLAS with its kernels and threads, and the chosen one.
 
     >>> sorted(report())
     ['libraries', 'provider', 'why']

@@ -1,8 +1,8 @@
 """The thread team: workers that run machine code beside the calling thread, without the interpreter's lock.
 
-`team.h` has its laws and its interface for C; machine code that is generated later finds the same function as the
-symbol ``tenferro_parallel_for``, and Python as `Team.run`. Other Python threads inside of such calls count as cores
-that are taken. Workers are made when a job first needs them; they end before a fork and at exit.
+`team.h` states its laws and its C interface; generated machine code finds the same function as the symbol
+``tenferro_parallel_for``, and Python as `Team.run`. Other Python threads inside such calls count as occupied cores.
+Workers start when a job first needs them; they end before a fork and at exit.
 """
 
 import atexit
@@ -16,20 +16,21 @@ from tenferro_cpu.native.threads._threads import limit, usable_cores
 from tenferro_tensor_core.forks import new_lock
 
 VARIABLE: Final = "OMP_NUM_THREADS"
-"""The variable by which programs bound the threads of numerical libraries."""
+"""Environment variable that limits the threads of numerical libraries."""
 
 PATIENCE: Final = 2.0
-"""Seconds to wait for the end of the workers."""
+"""Seconds to wait for workers to end."""
 
 
 class Team:
-    """Workers, and the one job that they may be at; made by `team`.
+    """Workers and their current job; created by `team`.
 
     Attributes:
-        run: ``run(piece, context, count, most)`` calls the machine code at the address `piece` with the address
+        run: ``run(piece, context, count, most)`` calls the machine code at address `piece` with the address
             `context` and every number below `count`, on at most `most` threads.
-        symbols: what machine code that calls the team declares: ``tenferro_parallel_for``, and ``tenferro_allowed``,
-            the number of threads for the calling Python thread, asked with the interpreter's lock held.
+        symbols: symbols declared by machine code that calls the team: ``tenferro_parallel_for``, and
+            ``tenferro_allowed``, the number of threads for the calling Python thread, which requires the interpreter's
+            lock.
     """
 
     def __init__(self) -> None:
@@ -45,16 +46,16 @@ class Team:
 
     @property
     def threads(self) -> int:
-        """Threads that a job of the calling Python thread may use, itself included."""
+        """Maximum number of threads for a job of the calling Python thread, itself included."""
         return limit() or self._get("allowed")
 
     def stats(self) -> dict[str, int]:
-        """``cores``, ``threads`` of a job outside of any scope, ``workers`` that exist, ``jobs`` that they joined."""
+        """``cores``, ``threads`` of a job outside any scope, existing ``workers``, ``jobs`` that they joined."""
         names = {"cores": "cores", "threads": "allowed", "workers": "running", "jobs": "jobs"}
         return {name: self._get(counter) for name, counter in names.items()}
 
     def stop(self) -> None:
-        """End the workers; jobs run where they are called until the team goes on."""
+        """End the workers; jobs run in their callers until the team resumes."""
         with self._stopping:
             self._set("stop", 1)
             compiled.team_wake_all()
@@ -67,7 +68,7 @@ class Team:
         self._set("stop", 0)
 
     def _renew(self) -> None:
-        """In the child of a fork, which has one thread, whatever the others were at."""
+        """Reset in the child of a fork, which has one thread."""
         for name in ("busy", "callers", "gate", "sleeping", "running", "rest"):
             self._set(name, 0)
         compiled.team_prepare()
@@ -75,7 +76,7 @@ class Team:
 
 
 def chosen() -> int:
-    """Threads that the program has chosen for numerical libraries: `VARIABLE`, else the usable cores."""
+    """Number of threads that the program has chosen for numerical libraries: `VARIABLE`, otherwise the usable cores."""
     given = os.environ.get(VARIABLE, "").partition(",")[0].strip()
     return min(int(given), usable_cores()) if given.isdecimal() and int(given) else usable_cores()
 
@@ -89,7 +90,7 @@ def _made() -> Team | None:
 
 
 def team() -> Team | None:
-    """The team of the process, or None in a pure wheel; makes no thread.
+    """The team of the process, or None in a pure wheel; starts no thread.
 
     >>> have = team()
     >>> have is None or have.threads >= 1

@@ -1,12 +1,12 @@
-"""The thread policy: how many threads BLAS may use for a piece of work, so that nothing runs on more than the cores.
+"""The thread policy: how many threads BLAS may use for an operation without oversubscribing the cores.
 
-The number of threads of a BLAS belongs to the whole process. So it is set only around the library's own calls, and
-given back to what the program had chosen when the last of them is done:
+The thread count of a BLAS is global to the process. It is therefore set only around this library's own calls, and
+restored to the program's choice when the last of them is done:
 
-- small work gets one thread, larger work one more for each `PER_THREAD` multiplications and additions, up to what the
-  program has chosen (``OPENBLAS_NUM_THREADS``, threadpoolctl) or ``with threads(n)`` allows;
-- while several Python threads are inside of such calls, each call gets one thread: the parallelism is theirs;
-- a call within a call of the same Python thread keeps the number of the outer one.
+- small work gets one thread, larger work one more for each `PER_THREAD` multiply-adds, up to the program's choice
+  (``OPENBLAS_NUM_THREADS``, threadpoolctl) or the limit of ``with threads(n)``;
+- while several Python threads are inside such calls, each call gets one thread, because they already run in parallel;
+- a call within a call of the same Python thread keeps the count of the outer one.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from tenferro_tensor_core import ArgumentError, DimLike, dim_max, dim_min, floor
 from tenferro_tensor_core.forks import new_lock
 
 PER_THREAD: Final = 1 << 23
-"""Multiplications and additions that pay for one more thread: about 0.3 ms, several times what waking it costs."""
+"""Multiply-adds that pay for one more thread: about 0.3 ms, several times the cost of waking it."""
 
 limit_variable: ContextVar[int]
 if compiled is None:
@@ -38,13 +38,16 @@ else:
 
 @contextlib.contextmanager
 def threads(n: int) -> Iterator[None]:
-    """In this scope, and in the calling Python thread, work on the CPU uses at most `n` threads.
+    """Limit the CPU threads of the calling Python thread within a ``with`` block.
 
-    Small work uses one in any case. Threads that are started inside have no limit of their own unless they open a
-    scope; work that several of them do at once runs on one thread each.
+    Small work always uses one thread. Python threads started inside have no limit unless they open a scope themselves;
+    work that several of them do at once runs on one thread each.
 
     Args:
-        n: number of threads; numbers above that of the usable cores mean all of them.
+        n: maximum number of threads; numbers above the usable cores mean all of them.
+
+    Returns:
+        A context manager.
 
     Raises:
         ArgumentError: `n` is not a positive integer.
@@ -66,7 +69,7 @@ def threads(n: int) -> Iterator[None]:
 
 
 def limit() -> int | None:
-    """The number of threads of the innermost ``with threads(n)``, None outside of any.
+    """Limit of the innermost ``with threads(n)``; None outside any.
 
     >>> with threads(1):
     ...     limit()
@@ -76,13 +79,13 @@ def limit() -> int | None:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on; fewer than the machine has where it is pinned."""
+    """Number of cores that this process may run on; fewer than the machine has if it is pinned."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def wanted(work: DimLike) -> DimLike:
-    """Threads that `work` multiplications and additions pay for.
+    """Number of threads that `work` multiply-adds pay for.
 
     >>> wanted(100**3), wanted(400**3)
     (1, 7)
@@ -93,9 +96,9 @@ def wanted(work: DimLike) -> DimLike:
 
 
 def work_of(spec: Spec) -> DimLike:
-    """Multiplications and additions of a decomposition of one matrix of a stack, but for a factor.
+    """Multiply-adds of a decomposition of one matrix of a stack, up to a factor.
 
-    Stacks are worked on matrix by matrix, so their length pays for no thread.
+    Stacks are processed matrix by matrix, so their length pays for no thread.
 
     >>> work_of(Spec((7, 100, 10), "float64")), work_of(Spec((7,), "float64"))
     (10000, 0)
@@ -109,7 +112,7 @@ def work_of(spec: Spec) -> DimLike:
 
 
 class Arbiter:
-    """Sets the thread count of every loaded BLAS around calls; the only one who does.
+    """Sets the thread count of every loaded BLAS around calls; nothing else sets it.
 
     Args:
         libraries: finds the libraries.
@@ -124,20 +127,20 @@ class Arbiter:
         self._changed: dict[_blas.Library, int] = {}
 
     def refresh(self) -> None:
-        """Look for libraries again."""
+        """Search for libraries again."""
         with self._lock:
             self._libraries = self._find()
 
     def scopes(self, change: int) -> None:
-        """A scope of `threads` opens or closes."""
+        """Note that a scope of `threads` opens or closes."""
 
     def after_fork(self) -> None:
-        """In the child of a fork: calls that other threads of the parent were inside of never end here."""
+        """Reset in the child of a fork: calls of the parent's other threads never end here."""
         self._inside = 0
         self._give_back()
 
     def enter(self, most: int, allowed: int) -> None:
-        """Before a call that pays for `most` threads; `allowed` is the limit of the scope, 0 outside of any."""
+        """Begin a call that pays for `most` threads; `allowed` is the limit of the scope, 0 outside any."""
         with self._lock:
             self._inside += 1
             me = threading.get_ident()
@@ -151,7 +154,7 @@ class Arbiter:
                     self._set(library, 1)
 
     def leave(self) -> None:
-        """After it."""
+        """End a call."""
         with self._lock:
             self._inside -= 1
             if not self._inside and self._changed:
@@ -174,7 +177,7 @@ _making = new_lock()
 
 
 def arbiter() -> Any:
-    """The arbiter of the process: in machine code where that can be had, at a twentieth of the cost; else in Python."""
+    """The arbiter of the process: in machine code if available (twenty times as fast), otherwise in Python."""
     global _arbiter
     if _arbiter is None:
         with _making:
@@ -187,7 +190,7 @@ def arbiter() -> Any:
 
 
 def bounded(kernel: Callable[..., Any], work: DimLike) -> Callable[..., Any]:
-    """`kernel`, run with as many BLAS threads as `work` multiplications and additions pay for.
+    """Wrap `kernel` to run with as many BLAS threads as `work` multiply-adds pay for.
 
     >>> bounded(lambda a, b: a + b, 8**3)(1, 2)
     3
@@ -196,7 +199,7 @@ def bounded(kernel: Callable[..., Any], work: DimLike) -> Callable[..., Any]:
 
 
 def bounded_open(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """`kernel`, run with as many BLAS threads as the last argument says, which it does not get.
+    """Wrap `kernel` to run with as many BLAS threads as its last argument says; `kernel` does not receive it.
 
     >>> bounded_open(lambda a, b: a + b)(1, 2, 1)
     3

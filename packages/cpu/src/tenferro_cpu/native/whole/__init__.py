@@ -1,10 +1,10 @@
-"""Whole programs as one native function: `LoopIR` in, LLVM text out.
+"""Whole programs as one native function: from `LoopIR` to LLVM text.
 
-In the order in which one thing needs the other: `_sizes` (symbolic sizes in registers), `_values` (numbers in
-registers and in memory), `_functions` (mathematics on them), `_arena` (memory of temporaries), `_frame` (where the
-numbers of a function are), `_calls` (kernels for whole arrays), `_work` (estimates), `_polls` (interrupts),
-`_statements` (loops and branches), `_lanes` and `_vectors` (innermost loops as vectors), `_pieces` (threads), `_nests`
-(nests of loops as functions of their own), `_render` (the function), `_entry` (the function as a callable).
+In order of dependence: `_sizes` (symbolic sizes in registers), `_values` (numbers in registers and in memory),
+`_functions` (mathematics on them), `_arena` (memory of temporaries), `_frame` (registers and buffers of a function),
+`_calls` (kernels for whole arrays), `_work` (estimates), `_polls` (interrupts), `_statements` (loops and branches),
+`_lanes` and `_vectors` (innermost loops as vectors), `_pieces` (threads), `_nests` (nests of loops as functions of
+their own), `_render` (the function), `_entry` (the function as a callable).
 """
 
 from tenferro_cpu.native.whole._arena import arena_bytes

@@ -1,4 +1,4 @@
-"""The arena: the memory of all temporaries of a function, laid out by one formula for code and for callers."""
+"""The arena: the memory of all temporaries of a function, laid out by one formula shared by code and callers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from tenferro_tensor.loop_ir import LoopFunction, plan_arena
 from tenferro_tensor_core import DimLike, evaluate
 
 LINE: Final = 64
-"""Bytes to which temporaries are aligned, and the gap between them."""
+"""Alignment of temporaries in bytes, and the gap between them."""
 
 
 def arena_bytes(function: LoopFunction, sizes: Mapping[str, int]) -> int:
-    """Bytes of the arena for values of the symbolic sizes.
+    """Size of the arena for values of the symbolic sizes.
+
+    Args:
+        function: the function.
+        sizes: value of each symbolic size.
+
+    Returns:
+        The number of bytes.
 
     >>> import numpy as np
     >>> from tenferro_tensor.loop_ir import Buffer
@@ -30,7 +37,7 @@ def arena_bytes(function: LoopFunction, sizes: Mapping[str, int]) -> int:
 
 
 def arena_size(function: LoopFunction, sizes: Sizes) -> Int:
-    """As `arena_bytes`, in a register."""
+    """Like `arena_bytes`, in a register."""
     total = Int(sizes.block, "0")
     for size in plan_arena(function).slots:
         total = total.plus(_slot(size, sizes))
@@ -38,14 +45,14 @@ def arena_size(function: LoopFunction, sizes: Sizes) -> Int:
 
 
 def _slot(size: DimLike, sizes: Sizes) -> Int | int:
-    """Bytes of a slot with the gap after it."""
+    """Bytes of a slot including the gap after it."""
     if isinstance(size, int):
         return (size + 2 * LINE - 1) // LINE * LINE
     return sizes.of(size).plus(2 * LINE - 1) & -LINE
 
 
 def place_temporaries(function: LoopFunction, arena: Pointer, sizes: Sizes) -> dict[int, Pointer]:
-    """The address of each temporary, by number of its buffer; in step with `arena_bytes`."""
+    """The address of each temporary, by number of its buffer; consistent with `arena_bytes`."""
     plan, slots, offset = plan_arena(function), [], Int(sizes.block, "0")
     for size in plan.slots:
         slots.append(arena.element("i8", offset))

@@ -1,6 +1,6 @@
 """`Call` statements: kernels for whole arrays, reached through the context of the run.
 
-A kernel with a symbol of its own may be called from here directly; all others go through ``context->call``.
+Kernels with a symbol may be called directly from here; all others go through ``context->call``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ THREADS: Final = 32
 """Offsets of the fields of ``struct tenferro_whole``."""
 
 FIRST_REPORT: Final = 2
-"""What a function that runs without Python gives where its first `Call` should run; the next ones follow."""
+"""Status with which a function without Python ends at its first `Call`; the following calls have consecutive numbers."""
 
 
 def write_call(frame: Frame, call: Call, number: int) -> None:
-    """Run statement `number` of the function's calls; leave the function with its status where that is not 0."""
+    """Run statement `number` of the function's calls; leave the function with its status unless that is 0."""
     if frame.alone:
         leave_with(frame, Int(frame.block, str(FIRST_REPORT + number)))
         return
@@ -51,7 +51,7 @@ def _first(frame: Frame, view: View) -> Pointer:
 
 
 def write_foreign(frame: Frame, s: Foreign) -> None:
-    """Call a subroutine: every argument is an address; a routine that there is not is left out."""
+    """Call a subroutine by reference; a routine without an address is skipped."""
     if "." in s.symbol and (frame.alone or not has_routine(s.symbol)):
         assert s.info is not None
         frame.registers[s.info.number] = Vec(frame.block, "i64", ("-1",))
@@ -90,7 +90,7 @@ def _integer(frame: Frame, value: Int, llvm: str) -> Pointer:
 
 
 def leave_with(frame: Frame, status: Int) -> None:
-    """End the function with a status that is not 0."""
+    """End the function with a nonzero status."""
     b = frame.block
     left, on = b.new_label("left"), b.new_label("on")
     b.branch(status.differs(0).name, left, on, rarely=True)

@@ -1,4 +1,4 @@
-"""`native`: a `LoopFunction` as a callable of values of its sizes and of arrays."""
+"""`native`: a `LoopFunction` as a callable of its sizes and of arrays."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ LEVEL: Final = 1
 """Optimiser level of rendered functions."""
 
 MAX_KERNELS: Final = 64
-"""Number of sizes for which one statement keeps its kernel."""
+"""Maximum number of sizes for which one statement caches its kernel."""
 
 Kernels = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Callable[..., Any]]
 
 
 def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> NativeProgram | None:
-    """Machine code of a function, or None where this process makes none.
+    """Machine code of a function, or None if this process cannot compile.
 
     Args:
         function: what to compute.
         kernels: makes the kernel of an op for operands and results, for its `Call` statements.
-        bare: return the only output itself instead of a tuple of one.
+        bare: return the only output itself instead of a tuple.
+
+    Returns:
+        The callable, or None.
 
     Raises:
         UnsupportedError: it has no native form on this processor.
-        CompileError: LLVM refuses it.
+        CompileError: LLVM rejects it.
     """
     if not compiles_programs():
         return None
@@ -65,7 +68,7 @@ def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> N
 
 
 def _address(function: LoopFunction) -> int:
-    """The address of the code, which is kept on disk."""
+    """The address of the code, which is cached on disk."""
     what = hashlib.sha256(show(function, where=False).encode()).hexdigest()
 
     def text() -> str:
@@ -85,19 +88,19 @@ def calls(statements: Iterable[Statement]) -> Iterator[Call]:
 
 
 def _place(output: Buffer, function: LoopFunction) -> int:
-    """0 where an output is new memory, else the number of the input in whose memory it lies, counted from 1."""
+    """0 if an output is new memory, otherwise the number, counted from 1, of the input whose memory it reuses."""
     return function.inputs.index(output) + 1 if output in function.inputs else 0
 
 
 class RunWords:
-    """What a run needs of the sizes, as words of `WholeFunction`."""
+    """The size-dependent data of a run, as words of `WholeFunction`."""
 
     def __init__(self, function: LoopFunction) -> None:
         self.function = function
 
     @cached_property
     def _works(self) -> list[DimLike]:
-        """What nests that the team may share cost, as far as they are not small for sure."""
+        """Costs of nests that the team may share, unless they are certainly small."""
         return list(dict.fromkeys(team_works(self.function.body)))
 
     def __call__(self, *values: int) -> bytes:
@@ -117,7 +120,7 @@ def _bytes(buffer: Buffer, sizes: dict[str, int]) -> int:
 
 
 class PythonCall:
-    """A statement that the kernel of its op carries out, on views of the memory of the run."""
+    """A statement run by the kernel of its op, on views of the memory of the run."""
 
     def __init__(self, call: Call, names: tuple[str, ...], kernels: Kernels) -> None:
         self.call, self.names, self.make, self.count = call, names, kernels, len(call.operands)
@@ -125,7 +128,7 @@ class PythonCall:
         self.kernels: dict[tuple[int, ...], Callable[..., Any]] = {}
 
     def entry(self) -> tuple[Callable[..., None], tuple[np.dtype[Any], ...], bytes, int]:
-        """As `WholeFunction` takes it."""
+        """Arguments for `WholeFunction`."""
         views = (*self.call.operands, *self.call.results)
         return self, tuple([v.buffer.dtype for v in views]), bytes([len(v.shape) for v in views]), self.count
 

@@ -1,8 +1,8 @@
-"""Object code of whole programs for use without Python: entries in the convention of C around rendered functions.
+"""Object code of whole programs for use without Python: entries with the C calling convention around rendered functions.
 
-An entry ``int name(sizes..., inputs..., outputs...)`` takes its temporary memory from malloc and gives 0, `NO_MEMORY`,
-or `FIRST_REPORT` and more where LAPACK reports something. ``name_extents(sizes, extents)`` writes the extents of all
-outputs, and ``name_description`` is a text for whoever loads the library.
+An entry ``int name(sizes..., inputs..., outputs...)`` allocates its temporary memory with malloc and returns 0,
+`NO_MEMORY`, or `FIRST_REPORT` and above if LAPACK reports an error. ``name_extents(sizes, extents)`` writes the extents
+of all outputs, and ``name_description`` is a text for whoever loads the library.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor_core import ArgumentError, UnsupportedError
 
 NO_MEMORY: Final = 1
-"""What an entry gives where malloc has no memory."""
+"""Status of an entry if malloc fails."""
 
 FOREVER: Final = 1 << 62
-"""Work until a poll, which there is none of."""
+"""Work until the next poll, which never happens."""
 
 PROCESSORS: Final = {
     "avx512": ("x86_64-unknown-linux-gnu", "x86-64-v4"),
@@ -35,18 +35,18 @@ PROCESSORS: Final = {
     "generic": ("x86_64-unknown-linux-gnu", "x86-64-v2"),
     "neon": ("aarch64-unknown-linux-gnu", "generic"),
 }
-"""LLVM's triple and processor of each level that object code can be asked for."""
+"""LLVM's triple and processor for each level that object code can target."""
 
 
 Entry = tuple[LoopFunction, str, tuple[str, ...]]
-"""A program, a text that is kept with it, and the texts of its codes from `FIRST_REPORT` on."""
+"""A program, a text stored with it, and the texts of its status codes from `FIRST_REPORT` on."""
 
 
 def object_code(entries: Mapping[str, Entry], level: str | None) -> ObjectCode:
     """An object file with an entry for each name.
 
     Args:
-        entries: by name.
+        entries: programs by name.
         level: a vector level, one of `PROCESSORS`; by default this processor.
 
     Raises:
@@ -127,7 +127,7 @@ def _chars(value: str) -> str:
 
 
 def _entry(name: str, f: LoopFunction) -> list[str]:
-    """The function in the convention of C."""
+    """The function with the C calling convention."""
     b = EntryBlock(Module())
     b.begin("entry")
     sizes = Sizes(b, {size: Int(b, f"%n{k}") for k, size in enumerate(f.sizes)})
@@ -171,7 +171,7 @@ def _extents(name: str, f: LoopFunction) -> list[str]:
 
 
 def _error(name: str, reports: tuple[str, ...]) -> list[str]:
-    """The function that puts a code in words."""
+    """The function that translates a status code to text."""
     texts = ["success", f"{name}: there is no memory for temporaries", *[f"{name}: {text}" for text in reports]]
     texts.append(f"{name}: there is no such code")
     b = EntryBlock(Module())

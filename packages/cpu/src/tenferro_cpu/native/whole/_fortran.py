@@ -1,5 +1,6 @@
-"""Which library serves a subroutine: products come from the chosen BLAS, other ones of BLAS and LAPACK from SciPy,
-routines of the backend from the C extension."""
+"""The library of each subroutine: products come from the chosen BLAS, other BLAS and LAPACK subroutines from SciPy,
+routines of the backend from the C extension.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ ROUTINE: Final = "routine."
 
 
 def _chosen(symbol: str) -> tuple[int, int] | None:
-    """Address and bytes of integers of a product of the chosen BLAS."""
+    """Address and integer size of a product of the chosen BLAS."""
     library = provider().library
     products = {} if library is None else {"gemm": library.gemm, "syrk": library.syrk}.get(symbol[1:], {})
     address = products.get(_LETTERS[symbol[0]], 0)
@@ -27,7 +28,7 @@ def _chosen(symbol: str) -> tuple[int, int] | None:
 
 
 def fortran(symbol: str) -> tuple[str, int]:
-    """What generated code calls a subroutine, and the bytes of its integers.
+    """Name of a subroutine in generated code, and the bytes of its integers.
 
     Raises:
         UnsupportedError: no library has it.
@@ -42,7 +43,14 @@ def fortran(symbol: str) -> tuple[str, int]:
 
 
 def fortran_symbols(names: Iterable[str]) -> Mapping[str, int]:
-    """Addresses of what `fortran` named; code of a process that had another library may name what there is not."""
+    """Addresses of the names that `fortran` returned; code from a process with another library may name missing ones.
+
+    Args:
+        names: the names.
+
+    Returns:
+        Address by name, without the missing ones.
+    """
     symbols = {}
     for name in names:
         symbol = name.removeprefix(PREFIX).split(".")[0]

@@ -1,4 +1,4 @@
-"""`Frame`: one function under construction, and where its numbers and buffers are."""
+"""`Frame`: one function under construction, with its registers and buffers."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tenferro_tensor_core import DimLike
 
 
 class EntryBlock(ScalarBlock):
-    """The first basic block of a function; its names differ from those of the rest."""
+    """The first basic block of a function, with distinct names."""
 
     def fresh(self) -> str:
         return super().fresh().replace("%t", "%e")
 
 
 class Frame:
-    """One function under construction, and where its registers and buffers are.
+    """One function under construction, with its registers and buffers.
 
     Args:
-        entry: the basic block at the head of the function: sizes and memory on the stack.
+        entry: the first basic block: sizes and memory on the stack.
         block: the function after it.
         sizes: symbolic sizes.
-        pointers: where buffers are at first, by number.
-        calls: the `Call` statements met so far.
+        pointers: initial addresses of buffers, by number.
+        calls: the `Call` statements so far.
 
     Attributes:
-        registers: numbers, by the numbers of their registers.
-        pointers: where buffers are now.
+        registers: numbers, by index of their registers.
+        pointers: current addresses of buffers.
         alone: whether it runs without Python.
     """
 
@@ -64,11 +64,11 @@ class Frame:
         return Int(self.block, x.names[0])
 
     def place(self, at: Affine) -> Int:
-        """An index of a buffer, which is in range."""
+        """An index into a buffer, which is in range."""
         return self._sum(at, Int.plus, Int.times)
 
     def number(self, at: Affine) -> Int:
-        """An index as a number, which wraps like all integers: it may be made of the user's."""
+        """An index as a number, which wraps like all integers because users may compute it."""
         return self._sum(at, Int.__add__, Int.__mul__)
 
     def _sum(self, at: Affine, plus: Callable[[Int, Int], Int], times: Callable[[Int, Int], Int]) -> Int:
@@ -81,9 +81,9 @@ class Frame:
         return Int(self.block, "0") if total is None else total
 
     def pointer(self, buffer: Buffer) -> Pointer:
-        """Where a buffer is now."""
+        """Current address of a buffer."""
         return self.pointers[buffer.number]
 
     def reserved(self, llvm: str, count: int) -> Pointer:
-        """Memory on the stack, once for the whole run of the function."""
+        """Memory on the stack, allocated once per run of the function."""
         return Pointer(self.block, self.entry.raw(f"alloca [{max(count, 1)} x {llvm}], align 16"))

@@ -1,6 +1,6 @@
-"""Mathematics on single numbers: a private function for each op, written once in a module.
+"""Mathematics on single numbers: a private function for each op, defined once per module.
 
-It gives the bits of the vector kernels: where those look numbers up in vector registers, the function fills one.
+Bit-equal to the vector kernels: where those look numbers up in vector registers, the function fills one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tenferro_tensor.device_model import Apply, Literal, expansion
 from tenferro_tensor_core import UnsupportedError
 
 WIDE_BITS: Final = 512
-"""Bits of the vectors whose functions look numbers up (AVX-512)."""
+"""Bits of the vectors whose functions use table lookups (AVX-512)."""
 
 DTypes = tuple[np.dtype[Any], ...]
 
@@ -28,17 +28,17 @@ DTypes = tuple[np.dtype[Any], ...]
 def applied(
     block: ScalarBlock, op: Op, operands: Sequence[np.dtype[Any] | Literal], out: np.dtype[Any], args: Sequence[Value]
 ) -> Value:
-    """One application of an element-wise op, written out in simpler ones where it has no form of its own.
+    """One application of an element-wise op, decomposed into simpler ones if it has no native form.
 
     Args:
-        block: where.
-        op: what is applied.
-        operands: the dtype of each operand, or the number where it is a literal.
+        block: where to write.
+        op: the op.
+        operands: the dtype of each operand, or the number if it is a literal.
         out: dtype of the result.
         args: the operands.
 
     Raises:
-        UnsupportedError: this processor has no form of it.
+        UnsupportedError: it has no form on this processor.
     """
     dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
     if rule_for(op.primitive, dtypes, block.fused) is not None:
@@ -63,13 +63,13 @@ def applied(
 
 
 def is_function(op: Op, dtypes: DTypes) -> bool:
-    """Whether an op is written as a function of its own."""
+    """Whether an op is written as a separate function."""
     return any(dtypes[0].kind in table.get(op.primitive, ("",))[0] for table in (FUSED_RULES, COMPLEX_RULES))
 
 
 @lru_cache(1024)
 def looks_up(op: Op, dtypes: DTypes, out: np.dtype[Any]) -> bool:
-    """Whether the bits of an op come from tables in vector registers where a processor has them."""
+    """Whether the bits of an op come from tables in vector registers on processors that have them."""
     forms = []
     for tables in (False, True):
         block = Block(Module(), WIDE_BITS // BITS[kind_of(dtypes[0])], tables=tables)
@@ -87,7 +87,7 @@ def _value(block: Block, dtype: np.dtype[Any], number: int) -> Value:
 
 
 def called(block: ScalarBlock, op: Op, dtypes: DTypes, out: np.dtype[Any], *args: Value) -> Value:
-    """The result of a function, which is defined where it is first called."""
+    """The result of a function, which is defined when it is first called."""
     given = [part for arg in args for part in parts(arg)]
     kinds = [kind_of(out)] * (2 if out.kind == "c" else 1)
     types = [LLVM_TYPES[kind] for kind in kinds]

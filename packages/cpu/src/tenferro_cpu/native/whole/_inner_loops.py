@@ -1,4 +1,4 @@
-"""Loops inside of a loop over vectors: their iterations are run by all lanes together, which carry vectors."""
+"""Loops inside a loop over vectors: all lanes run their iterations together and carry vectors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tenferro_tensor.loop_ir import Value as Number
 
 
 class Vectors(Protocol):
-    """A loop over vectors, as loops inside of it see it.
+    """A loop over vectors, as seen by its inner loops.
 
     Attributes:
         block: instructions on vectors.
-        writer: of the function.
+        writer: the writer of the function.
     """
 
     block: Block
@@ -30,20 +30,20 @@ class Vectors(Protocol):
         """A number in every lane."""
 
     def share(self, number: Number) -> None:
-        """Have a number that all lanes share in each of them."""
+        """Broadcast a number that all lanes share."""
 
     def inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
-        """Write a statement of a loop inside."""
+        """Write a statement of an inner loop."""
 
     def carry(self, registers: Sequence[Reg], vectors: Sequence[Vec]) -> None:
-        """Let registers have these vectors."""
+        """Assign these vectors to registers."""
 
     def forgetting(self) -> AbstractContextManager[None]:
-        """A scope after which what a loop made known is forgotten."""
+        """A scope; values computed in an inner loop are dropped at its end."""
 
 
 def together(v: Vectors, s: For, starts: Sequence[Int], mask: Vec | None) -> None:
-    """A counted loop, which is as long for every lane."""
+    """A counted loop of equal length for every lane."""
     w, b = v.writer, v.block
     first = [v.value(c.first, starts) for c in s.carries]
     with v.forgetting(), Loop(b, [0], [x for value in first for x in parts(value)]) as loop:
@@ -61,7 +61,7 @@ def together(v: Vectors, s: For, starts: Sequence[Int], mask: Vec | None) -> Non
 
 
 def until_all_leave(v: Vectors, s: While, starts: Sequence[Int], mask: Vec | None) -> None:
-    """A loop that each lane leaves when it is done: it keeps what it carries, and the others go on."""
+    """A loop that each lane leaves when it is done: its carried values stay, and the other lanes continue."""
     w, b = v.writer, v.block
     first = [v.value(c.first, starts) for c in s.carries]
     carried = [x for value in first for x in parts(value)]

@@ -1,6 +1,6 @@
-"""What the statements of a loop mean for vectors: which registers differ from lane to lane, and how.
+"""Analyses the statements of a loop for vectorisation: which registers differ from lane to lane, and how.
 
-Loops inside, with numbers that they carry, run for all lanes together: sums of columns, the best of each column.
+Inner loops that carry numbers run for all lanes together: sums of columns, the best of each column.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tenferro_tensor_core import DimLike
 DTypes = tuple[np.dtype[Any], ...]
 
 SCATTERED: Final = "scattered"
-"""The step of places that follow no rule."""
+"""Step of irregular positions."""
 
 
 @dataclass
@@ -47,20 +47,20 @@ class Lanes:
     """A loop as vectors would run it.
 
     Attributes:
-        uniform: statements that give all iterations the same, but for those of loops inside.
+        uniform: statements with equal results in all iterations, except those of inner loops.
         varying: the others, in order.
-        inside: registers that loops inside set.
-        steps: integer registers that grow by so much from one iteration to the next.
-        differing: registers whose values differ from iteration to iteration, those of `steps` among them.
-        bits: of the widest number.
-        instructions: of one vector's work, roughly.
+        inside: registers set by inner loops.
+        steps: integer registers, and their increment from one iteration to the next.
+        differing: registers whose values differ between iterations, including those of `steps`.
+        bits: width of the widest number.
+        instructions: approximate number of instructions for one vector.
         mathematics: whether functions are among them.
-        apart: how often lanes lie apart in memory; stores count twice.
-        apart_inside: whether they do so at regular distances in a loop inside.
-        depth: loops inside around the statement that is looked at.
+        apart: number of strided or gathered accesses; stores count twice.
+        apart_inside: whether there are regularly strided ones in an inner loop.
+        depth: inner loops around the current statement.
         leaving: loops around the statement that lanes leave when they are done.
-        pairs: whether every other element is read and written by two vectors of neighbours; sums do not.
-        combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
+        pairs: whether every other element is accessed by two contiguous vectors; sums do not.
+        combined: for each carry how it accumulates, as `Combiner.kind` names it, and the term.
     """
 
     uniform: list[Statement] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Lanes:
     combined: list[tuple[str, Number]] = field(default_factory=list)
 
     def step(self, at: Affine) -> DimLike | str:
-        """How far a place moves from one iteration to the next; `SCATTERED` where that differs."""
+        """Increment of a position from one iteration to the next; `SCATTERED` if irregular."""
         total: DimLike = 0
         for reg, by in at.terms:
             if reg.number in self.steps:
@@ -89,11 +89,11 @@ class Lanes:
         return total
 
     def needs(self, dtype: np.dtype[Any]) -> None:
-        """Numbers of this dtype are among the lanes."""
+        """Note that numbers of this dtype are among the lanes."""
         self.bits = max(self.bits, BITS[kind_of(dtype)])
 
     def differs(self, number: Number) -> bool:
-        """Whether a number differs from iteration to iteration."""
+        """Whether a number differs between iterations."""
         return isinstance(number, Reg) and number.number in self.differing
 
 
@@ -105,11 +105,11 @@ _COMBINED: Final = {
     bits.bitwise_or: ("max", "b"),
     bits.bitwise_and: ("min", "b"),
 }
-"""How ops accumulate, and kinds of dtype for which they do."""
+"""How ops accumulate, and the kinds of dtype that support it."""
 
 
 def lanes_of(s: For, fused: bool, given: Sequence[Load] = ()) -> Lanes | None:
-    """The lanes of a loop, or None where vectors cannot run its statements; `given` are loads done beside them."""
+    """The lanes of a loop, or None if vectors cannot run its statements; `given` are loads done elsewhere."""
     differing = {s.index.number, *[t.result.number for t in given]}
     found = Lanes(steps={s.index.number: 1}, differing=differing, pairs=not s.carries)
     for t in given:
@@ -125,7 +125,7 @@ def lanes_of(s: For, fused: bool, given: Sequence[Load] = ()) -> Lanes | None:
 
 
 def _accumulating(lanes: Lanes, s: For) -> list[Statement] | None:
-    """The statements that combine a carry with a term, which is all that they and their results are used for."""
+    """The statements that combine a carry with a term, which must be its only use and that of their results."""
     uses = Counter([a.number for each in everything(s.body) for a in _read(each) if isinstance(a, Reg)])
     made = {each.result.number: each for each in s.body if isinstance(each, Let)}
     found: list[Statement] = []
@@ -200,7 +200,7 @@ def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
 
 
 def _take_loop(lanes: Lanes, s: For | While, body: Sequence[Statement], fused: bool, stored: set[int]) -> bool:
-    """A loop inside, whose iterations all lanes run together."""
+    """An inner loop, whose iterations all lanes run together."""
     outside = lanes.uniform, lanes.varying
     lanes.uniform, lanes.varying, lanes.depth = [], [], lanes.depth + 1
     lanes.differing |= {c.inside.number for c in s.carries}
@@ -232,7 +232,7 @@ def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer, times: int) -> boo
 
 
 def every_other(step: DimLike | str, buffer: Buffer) -> bool:
-    """Whether lanes are every other element, which two vectors of neighbours hold."""
+    """Whether lanes are every other element, which two contiguous vectors contain."""
     return step.__class__ is int and step == 2 and buffer.dtype.kind not in "cb"
 
 
@@ -261,7 +261,7 @@ def _take_let(lanes: Lanes, s: Let, fused: bool) -> bool:
 
 @lru_cache(4096)
 def instructions(op: Op, dtypes: DTypes, out: np.dtype[Any]) -> int:
-    """Instructions of an op on one vector."""
+    """Number of instructions of an op on one vector."""
     block = Block(Module(), 2)
     args: list[Value] = []
     for k, dtype in enumerate(dtypes):
@@ -272,9 +272,9 @@ def instructions(op: Op, dtypes: DTypes, out: np.dtype[Any]) -> int:
 
 
 def same_bits(lanes: Lanes, width: int) -> bool:
-    """Whether functions on vectors of so many bits have the bits that they have one by one.
+    """Whether functions on vectors of this width are bit-equal to scalar ones.
 
-    Numbers are looked up in full vectors only: narrow numbers beside wide ones do not fill theirs.
+    Table lookups need full vectors: narrow numbers next to wide ones do not fill theirs.
     """
     for s in everything(lanes.varying):
         if isinstance(s, Let):

@@ -1,7 +1,7 @@
 """Nests of independent loops as functions of their own, so that compile time grows linearly with a program.
 
-Equal nests are written once: their names come from the order of use. Everything that a nest uses from outside is a
-parameter. Every buffer has one parameter, and different buffers do not overlap, so each is ``noalias``.
+Equal nests are written once: their names follow the order of use. Every outer value of a nest is a parameter. Every
+buffer has one parameter, and different buffers do not overlap, so each is ``noalias``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import Dim, DimLike
 
 VECTOR_UNIT: Final = 64
-"""Iterations of which pieces of a loop over vectors are multiples: whole lines of the caches, in whole vectors."""
+"""Chunks of a vector loop are multiples of this many iterations: whole cache lines, in whole vectors."""
 
 TINY: Final = 128
 """Work of the largest nest that stays in line."""
@@ -51,7 +51,7 @@ class Nests:
         self._names: dict[str, str] = {}
 
     def define(self, result: str, text: str) -> str:
-        """The name of a private function of this text."""
+        """The name of a private function with this text."""
         whole = f"{result}\0{text}"
         name = self._names.get(whole)
         if name is None:
@@ -93,8 +93,8 @@ class NestWriter(Writer):
 
     Attributes:
         arguments: LLVM types, and names in the calling function.
-        unit: iterations of which pieces are multiples.
-        finished: whether all that runs often is in explicit vectors, so that an optimiser gains nothing.
+        unit: chunks are multiples of this many iterations.
+        finished: whether all frequently executed code uses explicit vectors, so that an optimiser gains nothing.
     """
 
     polls = False
@@ -185,20 +185,20 @@ class NestWriter(Writer):
 
 
 def _counts_flags(s: Statement) -> bool:
-    """Whether a statement makes numbers of truth values, whose masks the optimiser simplifies."""
+    """Whether a statement converts booleans to numbers, whose masks the optimiser simplifies."""
     if not isinstance(s, Let) or s.result.dtype.kind == "b" or s.op.primitive.chooser is not None:
         return False
     return any(a.dtype.kind == "b" for a in s.args)
 
 
 def _computes_one_by_one(s: For) -> bool:
-    """Whether a loop without vectors is an innermost one that computes something."""
+    """Whether a scalar loop is an innermost one that computes something."""
     inside = list(everything(s.body))
     return any(isinstance(t, Let) for t in inside) and not any(isinstance(t, For) for t in inside)
 
 
 def write_nest(main: Main, s: For) -> None:
-    """A nest as a private function, and its calls."""
+    """Write a nest as a private function, and its calls."""
     block = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
     inner = NestWriter(main, block, main.nests.host)
     inner.entry.begin("entry")
@@ -227,7 +227,7 @@ def write_nest(main: Main, s: For) -> None:
 
 
 def _take(main: Main, s: For, results: Sequence[Vec], returned: str) -> None:
-    """The results of a nest in registers of the calling function."""
+    """Assign the results of a nest to registers of the calling function."""
     b = main.block
     names = [returned]
     if len(results) > 1:

@@ -1,6 +1,6 @@
-"""Long sums in parts: polls in between, and the thread team.
+"""Long sums in chunks: polls in between, and the thread team.
 
-How many parts there are depends on the length alone, so neither does a bit depend on the number of threads.
+The number of chunks depends only on the length, so no bit depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ _NEUTRAL: Final[dict[Primitive, Any]] = {
     bits.bitwise_xor: _zero,
     bits.bitwise_and: lambda dtype: True if dtype.kind == "b" else _most(dtype) if dtype.kind == "u" else -1,
 }
-"""What changes nothing, by the op that accumulates."""
+"""Neutral element of each accumulating op."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What the carries of a loop accumulate.
+    """How the carries of a loop accumulate.
 
     Attributes:
-        carries: of the loop.
-        ops: by which they accumulate.
-        neutral: what changes nothing, for each.
+        carries: the carries.
+        ops: the op by which each accumulates.
+        neutral: neutral element of each.
     """
 
     carries: tuple[Carried, ...]
@@ -76,24 +76,24 @@ class Sums:
     neutral: tuple[Literal, ...]
 
     def from_neutral(self, s: For) -> For:
-        """The loop, begun with what changes nothing."""
+        """The loop, started from the neutral elements."""
         return replace(s, carries=tuple([replace(c, first=v) for c, v in zip(s.carries, self.neutral, strict=True)]))
 
     def add_first(self, main: Writer) -> None:
-        """Combine what the carries begin with and what was added up."""
+        """Combine the initial values of the carries with the sums."""
         for k, (c, neutral) in enumerate(zip(self.carries, self.neutral, strict=True)):
             if c.first != neutral:
                 found = self.combined(main.block, k, main.value(c.first), main.value(c.result))
                 main.registers[c.result.number] = found
 
     def combined(self, block: ScalarBlock, k: int, x: Value, y: Value) -> Value:
-        """What carry `k` is after both."""
+        """Carry `k`, combined from both."""
         dtype = self.carries[k].inside.dtype
         return apply(block, self.ops[k], (dtype, dtype), dtype, x, y)
 
 
 def sums_of(s: For) -> Sums | None:
-    """What a loop accumulates, or None where one of its carries stays as it is."""
+    """How the carries of a loop accumulate, or None if one of them does not."""
     ops = [accumulation(c, s.body) for c in s.carries]
     known = [op for op in ops if op is not None]
     if len(known) < len(ops):
@@ -112,16 +112,16 @@ def in_parts(
     types: Sequence[str],
     arguments: Sequence[tuple[str, str]],
 ) -> str:
-    """All of a loop that accumulates: the instruction's result that holds what its carries add up to.
+    """Write an accumulating loop; returns the register that holds its total.
 
     Args:
         main: the function that runs it.
         s: the loop.
-        sums: what it accumulates.
+        sums: how it accumulates.
         name: the function of a range of it.
         returned: LLVM type that this function returns.
-        types: of the numbers in it.
-        arguments: LLVM types and names of what the function is handed besides a range.
+        types: types of the numbers in it.
+        arguments: LLVM types and names of its further arguments.
     """
     b, each = main.block, work(s.body) + 1
     least = (floordiv(TEAM_MIN_WORK, each * UNIT) + 1) * UNIT
@@ -151,7 +151,7 @@ def in_parts(
 
 
 def _part(name: str, returned: str, types: Sequence[str], handed: Sequence[str]) -> str:
-    """The function that runs one part; the team calls it with the arguments in memory and the number of the part."""
+    """The function that runs one chunk; the team calls it with the arguments in memory and the number of the chunk."""
     lines = []
     for k, llvm in enumerate(["ptr", "i64", "i64", "i64", *handed]):
         lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")
@@ -183,7 +183,7 @@ def _part(name: str, returned: str, types: Sequence[str], handed: Sequence[str])
 
 
 def _parts(main: Writer, name: str, handed: Sequence[str]) -> str:
-    """The function that runs all parts, and gives what a poll gave that is not 0."""
+    """The function that runs all chunks; returns the first nonzero status of a poll."""
     b = ScalarBlock(main.block.module)
     frame = Writer(EntryBlock(b.module), b, main.sizes, {}, [])
     frame.entry.begin("entry")
@@ -230,7 +230,7 @@ def _parts(main: Writer, name: str, handed: Sequence[str]) -> str:
 
 
 def _total(main: Writer, sums: Sums, name: str, returned: str, types: Sequence[str]) -> str:
-    """The function that combines the results of the parts, the first ones first."""
+    """The function that combines the results of the chunks in order."""
     b = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
     b.begin("entry")
     slots, dtypes = Pointer(b, "%slots"), [c.inside.dtype for c in sums.carries]

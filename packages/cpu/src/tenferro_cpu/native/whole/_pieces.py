@@ -1,6 +1,6 @@
-"""Large nests in pieces: polls in between, and the thread team for pieces whose order does not matter.
+"""Large nests in chunks: polls in between, and the thread team for chunks that may run in any order.
 
-Iterations of such a nest are independent, so its bits depend neither on the pieces nor on the number of threads.
+Iterations of such a nest are independent, so its bits depend neither on the chunks nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def call_of(name: str, start: Int, end: Int, given: Sequence[str]) -> str:
 
 
 def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]], unit: int) -> None:
-    """All of a nest: one batch after the other, each by the team where that pays; a small one without a poll.
+    """Run a nest: one batch after the other, each by the team where that pays; a small nest without a poll.
 
     Args:
         main: the function that runs it.
         s: the nest.
         name: its function.
-        arguments: LLVM types and names of what it is handed besides a range.
-        unit: iterations of which pieces are multiples.
+        arguments: LLVM types and names of its arguments besides the range.
+        unit: chunks are multiples of this many iterations.
     """
     b, each = main.block, work(s.body) + 1
     length = dim_min(s.extent, _iterations(BATCH, each, unit))
@@ -63,12 +63,12 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
 
 
 def _iterations(work: int, each: DimLike, unit: int) -> DimLike:
-    """So many that they are about this work, in whole units."""
+    """Number of iterations with about this work, in whole units."""
     return (floordiv(work, each * unit) + 1) * unit
 
 
 def _all(main: Writer, name: str, types: Sequence[str]) -> str:
-    """The function that runs all of a nest, and gives what a poll gave that is not 0."""
+    """The function that runs all of a nest; returns the first nonzero status of a poll."""
     b = ScalarBlock(main.block.module)
     frame = Writer(EntryBlock(b.module), b, main.sizes, {}, [])
     frame.entry.begin("entry")
@@ -115,7 +115,7 @@ def _all(main: Writer, name: str, types: Sequence[str]) -> str:
 
 
 def _piece(name: str, types: Sequence[str]) -> str:
-    """The function that runs one piece; the team calls it with the arguments in memory and the number of the piece."""
+    """The function that runs one chunk; the team calls it with the arguments in memory and the number of the chunk."""
     lines = []
     for k, llvm in enumerate(["i64", "i64", "i64", *types]):
         lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")

@@ -1,7 +1,7 @@
 """Polls at back edges, so that an interrupt ends a long run.
 
-Loops take their work (`work`) from ``context->countdown`` and ask ``context->poll`` when nothing is left. Loops inside
-of an outlined nest do not: the nest does, after each piece.
+Loops subtract their work (`work`) from ``context->countdown`` and call ``context->poll`` when it is used up. Loops
+inside an outlined nest do not: the nest does, after each chunk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SPACING: Final = 1 << 10
 
 
 def write_poll(frame: Frame, s: For | While, index: Int) -> None:
-    """At the end of an iteration: count down, and leave the function where the poll says so."""
+    """At the end of an iteration, count down, and leave the function if the poll requests it."""
     if isinstance(s, For):
         total = whole_work(s)
         if isinstance(total, int) and total <= SHORT:
@@ -43,7 +43,7 @@ def write_poll(frame: Frame, s: For | While, index: Int) -> None:
 
 
 def count_down(frame: Frame, amount: Int) -> None:
-    """Take work from the countdown, and poll where nothing is left."""
+    """Subtract work from the countdown, and poll if it is used up."""
     b = frame.block
     context = Pointer(b, "%context").element("i8", COUNTDOWN)
     left = context.load_int() - amount

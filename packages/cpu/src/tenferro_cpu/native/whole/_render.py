@@ -15,7 +15,7 @@ from tenferro_cpu.native.whole._sizes import Sizes
 from tenferro_tensor.loop_ir import Call, LoopFunction
 
 NAME: Final = "whole"
-"""The function that rendered text defines."""
+"""Name of the function that rendered text defines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,15 @@ class RenderedFunction:
 
     The text defines ``i64 whole(ptr pointers, ptr sizes, ptr context)``: `pointers` are the inputs, the constants, the
     outputs and the arena (`arena_bytes`, aligned to 64 bytes), `sizes` the values of the symbolic sizes, and `context`
-    a ``struct tenferro_whole``, whose `countdown` is work that may be done until `poll` is called, whose
-    `call` runs a `Call` statement by its number, and whose `parallel_for` serves large nests where `threads` is more
-    than 1. The result is 0, or what a poll or a call gave that is not 0.
+    a ``struct tenferro_whole``: `countdown` is the work until the next `poll`, `call` runs a `Call` statement by its
+    number, and `parallel_for` serves large nests if `threads` exceeds 1. It returns 0, or the first nonzero status of a
+    poll or a call.
 
     Attributes:
         text: the module.
         calls: the `Call` statements, by number.
-        level: optimiser level that the text wants.
-        foreign: what it calls subroutines of BLAS and LAPACK; `fortran_symbols` has their addresses.
+        level: required optimiser level.
+        foreign: names of BLAS and LAPACK subroutines; `fortran_symbols` returns their addresses.
     """
 
     text: str
@@ -45,10 +45,13 @@ def render(function: LoopFunction, host: Host, *, alone: bool = False) -> Render
     """LLVM text of a function for a processor.
 
     Args:
-        function: what to render.
+        function: the function.
         host: the processor.
-        alone: whether it runs without Python: where a `Call` should run it ends with `FIRST_REPORT` and the number of
-            the call, and subroutines have the names and integers that Fortran's compilers give them.
+        alone: whether it runs without Python: at a `Call` it ends with `FIRST_REPORT` plus the number of the call, and
+            subroutines have the names and integers of Fortran compilers.
+
+    Returns:
+        The rendered function.
 
     Raises:
         UnsupportedError: an op has no native form on this processor.

@@ -13,8 +13,8 @@ class Sizes:
     """Values of symbolic sizes in registers.
 
     Args:
-        block: where they are computed, before anything that uses them.
-        variables: the size of each name.
+        block: where they are computed, before any use.
+        variables: the register of each name.
     """
 
     def __init__(self, block: ScalarBlock, variables: Mapping[str, Int]) -> None:
@@ -60,7 +60,7 @@ class Sizes:
         return first
 
     def _quotient(self, a: Int, b: Int, dividend: DimLike, divisor: DimLike) -> Int:
-        """The quotient rounded down; of a zero divisor anything: such sizes are refused before."""
+        """Floor quotient; unspecified for a zero divisor, which is refused earlier."""
         if not isinstance(divisor, int):
             b = self._raw(f"select i1 {b.equals(0).name}, i64 1, i64 {b.name}")
         low, least = (d if isinstance(d, int) else d.lower for d in (dividend, divisor))

@@ -29,7 +29,7 @@ from tenferro_tensor.loop_ir import (
 
 
 class Writer(Frame):
-    """A `Frame` to which statements are written.
+    """A `Frame` that statements are written to.
 
     Attributes:
         polls: whether loops poll.
@@ -99,7 +99,7 @@ class Writer(Frame):
         self.count(s, Int(self.block, "0"), self.size(s.extent))
 
     def count(self, s: For, start: Int, end: Int) -> None:
-        """The iterations of a counted loop from `start` on, below `end`."""
+        """The iterations of a counted loop from `start` below `end`."""
 
         def more(index: Int, after: str) -> str:
             return (index < end).name
@@ -170,7 +170,7 @@ class Writer(Frame):
 
 
 def swapped(statement: Statement) -> set[int]:
-    """Numbers of the buffers that trade their memory in a statement or inside of it."""
+    """Numbers of the buffers that exchange their memory in a statement or inside it."""
     found = set()
     if isinstance(statement, For | While):
         found = {buffer.number for pair in statement.swaps for buffer in pair}

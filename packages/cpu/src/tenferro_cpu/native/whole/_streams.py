@@ -1,6 +1,6 @@
-"""Stores past the caches, of nests that touch more memory than these hold.
+"""Stores past the caches, for nests that touch more memory than the caches hold.
 
-A line that is written whole need not be read before, and puts nothing else out of the caches.
+A cache line that is written whole need not be read first, and evicts nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenferro_tensor.loop_ir import Affine, For, Load, Store, everything
 from tenferro_tensor_core import DimLike
 
 LINE: Final = 64
-"""Bytes of a line of the caches."""
+"""Bytes of a cache line."""
 
 NARROWEST: Final = 16
 """Bytes of the smallest vectors that are stored past the caches."""
@@ -26,11 +26,11 @@ LEAST: Final = 4
 
 
 class Streams:
-    """The beginning of a loop with stores that may go past the caches.
+    """The prologue of a loop with stores that may bypass the caches.
 
     Args:
         block: instructions on vectors.
-        written: where the stores begin, by buffer and place.
+        written: start of the stores, by buffer and position.
         far: whether the nest touches more memory than the caches hold.
     """
 
@@ -38,11 +38,11 @@ class Streams:
         self.block, self.ports, self.far = block, written, far
 
     def head(self, length: Int, step: int) -> tuple[Int, Flag]:
-        """Iterations before the first whole line, and whether it pays to go past the caches from there on.
+        """Iterations before the first whole cache line, and whether bypassing the caches pays from there.
 
         Args:
-            length: iterations.
-            step: iterations of a turn of the main loop.
+            length: number of iterations.
+            step: iterations per pass of the main loop.
         """
         b, (first, *others) = self.block, self.ports.values()
         size = first.operand.dtype.itemsize
@@ -57,19 +57,19 @@ class Streams:
 
 
 def streamed_bytes(block: Block, port: ports.Port) -> int:
-    """Bytes to which vectors are aligned that go past the caches; 0 where they do not."""
+    """Alignment in bytes of vectors that bypass the caches; 0 if they do not."""
     size = min(LINE, block.lanes * port.operand.dtype.itemsize)
     return size if port.operand.access is Access.UNIT and size >= NARROWEST else 0
 
 
 def touched_bytes(loops: Sequence[For]) -> DimLike:
-    """About the memory that loops, each inside of the one before, touch by the statements of the last one."""
+    """Approximate memory that nested loops touch through the statements of the innermost one."""
     sizes = {s.buffer.number: s.buffer.dtype.itemsize for s in loops[-1].body if isinstance(s, Load | Store)}
     return prod([s.extent for s in loops]) * sum(sizes.values())
 
 
 def only_written(s: For) -> frozenset[int]:
-    """Numbers of the buffers that a nest writes to and does not read."""
+    """Numbers of the buffers that a nest writes and does not read."""
     inside = list(everything((s,)))
     loaded = {t.buffer.number for t in inside if isinstance(t, Load)}
     return frozenset({t.buffer.number for t in inside if isinstance(t, Store)} - loaded)

@@ -1,7 +1,7 @@
 """Nests that read some arrays across: squares are transposed in registers.
 
-Of two loops the inner one goes along the rows of most arrays, and the outer one along those of the others. Squares of
-as many iterations of both as a vector has lanes read whole vectors everywhere.
+Of two loops, the inner one runs along the rows of most arrays, the outer one along those of the others. Squares of as
+many iterations of both as a vector has lanes read whole vectors everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenferro_tensor.device_model import Operand
 from tenferro_tensor.loop_ir import For, Let, Load, Order, Position, Store
 
 TILE: Final = 64
-"""Extent of tiles along both axes: the lines of all their rows stay in the nearest cache."""
+"""Side of tiles: the cache lines of all their rows fit the nearest cache."""
 
 FEWEST: Final = 16
 """Iterations of the shortest loop that is cut into squares."""
@@ -33,7 +33,7 @@ MOST_LINES: Final = 24
 
 
 def turned_nest(writer: Writer, s: For, host: Host) -> TurnedNest | None:
-    """Two loops as squares, or None where no array is read across or vectors cannot run the rest."""
+    """Two loops as squares, or None if no array is read across or vectors cannot run the rest."""
     if s.order is not Order.ANY or len(s.body) != 1 or not isinstance(s.body[0], For):
         return None
     inner = s.body[0]
@@ -57,7 +57,7 @@ def turned_nest(writer: Writer, s: For, host: Host) -> TurnedNest | None:
 
 
 def _is_across(t: Load, outer: For, inner: For) -> bool:
-    """Whether neighbours along the outer loop lie side by side, and those along the inner one do not."""
+    """Whether a load is contiguous along the outer loop but not along the inner one."""
     regs = {reg.number for reg, _ in t.at.terms}
     if not {outer.index.number, inner.index.number} <= regs or t.buffer.dtype.kind == "b":
         return False
@@ -66,17 +66,17 @@ def _is_across(t: Load, outer: For, inner: For) -> bool:
 
 
 class _Row(VectorLoop):
-    """The inner loop in one row of the squares; what was read across is given.
+    """The inner loop in one row of the squares; the loads across are given.
 
     Args:
-        writer: of the function that it is part of.
+        writer: writer of the function.
         s: the loop.
-        lanes: what it means for vectors.
+        lanes: its analysis for vectors.
         host: the processor.
-        block: instructions on vectors, the same for all rows.
+        block: instructions on vectors, shared by all rows.
 
     Attributes:
-        given: numbers of the present square, by register.
+        given: values of the current square, by register.
     """
 
     def __init__(self, writer: Writer, s: For, lanes: Lanes, host: Host, block: Block) -> None:
@@ -84,7 +84,7 @@ class _Row(VectorLoop):
         self.block, self.given = block, dict[int, Value]()
 
     def begin(self, start: Int) -> None:
-        """What all squares of a tile share, of which the first begins at `start`."""
+        """Values shared by all squares of a tile, the first of which begins at `start`."""
         self._begin(start, start)
 
     def square(self, at: Int) -> None:
@@ -98,11 +98,11 @@ class TurnedNest:
     """Two loops as squares.
 
     Args:
-        writer: of the function that it is part of.
+        writer: writer of the function.
         s: the outer loop.
         inner: the inner loop without the loads of `across`.
-        across: what is read across.
-        lanes: what the inner loop means for vectors.
+        across: the loads across.
+        lanes: analysis of the inner loop for vectors.
         host: the processor.
     """
 
@@ -111,7 +111,7 @@ class TurnedNest:
         self.side = BYTE * host.vector_bytes // lanes.bits
 
     def write(self, start: Int, end: Int) -> None:
-        """The iterations of the outer loop from `start` on, below `end`."""
+        """The iterations of the outer loop from `start` below `end`."""
         w, b, side = self.writer, self.writer.block, self.side
         (whole,) = self.s.body
         assert isinstance(whole, For)
@@ -168,7 +168,7 @@ class TurnedNest:
         return self.writer.pointer(t.buffer).element(f"[{t.buffer.dtype.itemsize} x i8]", self.writer.place(t.at))
 
     def _read(self, b: Block, t: Load, first: Pointer, step: Int, at: Int) -> list[Value]:
-        """One square: for each row, what it has in the columns of the square."""
+        """One square: for each row, its elements in the columns of the square."""
         vectors = []
         for k in range(self.side):
             place = Pointer(b, first.name).offset((at + k) * Int(b, step.name))
@@ -178,7 +178,7 @@ class TurnedNest:
 
 
 def transposed(block: Block, rows: Sequence[Vec]) -> list[Vec]:
-    """As many vectors as they have lanes: pairs at growing distances exchange halves."""
+    """Transpose as many vectors as they have lanes: pairs at growing distances exchange halves."""
     names, side, kind = [x.names[0] for x in rows], len(rows), rows[0].kind
     vector, distance = f"<{side} x {LLVM_TYPES[kind]}>", 1
     while distance < side:

@@ -12,7 +12,7 @@ from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 
 
 def parts(value: Value) -> tuple[Vec, ...]:
-    """The real numbers that make a number."""
+    """The real numbers that a number consists of."""
     return (value.re, value.im) if isinstance(value, Pair) else (value,)
 
 
@@ -22,7 +22,7 @@ def joined(numbers: Sequence[Vec]) -> Value:
 
 
 def head(phis: Phis, value: Value) -> Value:
-    """The number in registers of its own, at the head of a basic block."""
+    """Phis of a number at the head of a basic block."""
     return joined([phis.head(part) for part in parts(value)])
 
 
@@ -65,7 +65,7 @@ def store(block: ScalarBlock, dtype: np.dtype[Any], buffer: Pointer, at: Int | i
 
 
 def write_return(block: ScalarBlock, results: Sequence[Vec]) -> str:
-    """End a function with its results; gives the type that it returns."""
+    """End a function with its results; returns its return type."""
     types = [LLVM_TYPES[x.kind] for x in results]
     if not results:
         block.do("ret void")

@@ -1,7 +1,7 @@
-"""Loops as explicit vectors: a loop over several vectors at once, and the rest under a mask.
+"""Loops as explicit vectors: a loop over several vectors at once, and the remainder under a mask.
 
-Mathematics is written out in line as the kernels have it, in their width and with their bits. Loops inside run for all
-lanes together and carry vectors, so that sums over rows stay in registers.
+Mathematics is inlined in the form, width and bits of the kernels. Inner loops run for all lanes together and carry
+vectors, so that sums over rows stay in registers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LEAST_BITS: Final = 128
 """Width of the narrowest vectors."""
 
 BYTE: Final = 8
-"""Bits of one."""
+"""Bits of a byte."""
 
 FEWEST: Final = 2
 """Iterations of the shortest loop that becomes vectors for the sake of loops inside."""
@@ -63,11 +63,11 @@ SHORT_ROW: Final = 8
 """Elements of the longest rows of which each is one lane."""
 
 Place = tuple[Int, Int]
-"""Where the first iteration is, and how far the next one."""
+"""Index of the first iteration, and the increment of the next."""
 
 
 def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
-    """The loop as vectors, or None where single numbers serve better."""
+    """The loop as vectors, or None if scalar code is faster."""
     if s.order is Order.GIVEN or s.swaps:
         return None
     lanes = lanes_of(s, writer.block.fused)
@@ -84,7 +84,7 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
 
 
 def _bits(s: For, lanes: Lanes, most: int) -> int:
-    """Width of the vectors, which a short loop may fill with fewer bits than there are; 0 where it has too few."""
+    """Width of the vectors, smaller than the maximum for a short loop; 0 if it has too few iterations."""
     if not isinstance(s.extent, int):
         return most
     if s.carries or lanes.inside:
@@ -95,9 +95,9 @@ def _bits(s: For, lanes: Lanes, most: int) -> int:
 
 
 def short_rows(lanes: Lanes) -> list[DimLike]:
-    """The lengths of loops inside that go along rows, one row for each lane; empty where one is known to be long.
+    """Lengths of inner loops that run along rows, one row per lane; empty if one is known to be long.
 
-    Vectors along short rows would be empty for the most part, and their lanes are combined one row at a time.
+    Vectors along short rows would be mostly empty, and their lanes would be combined one row at a time.
     """
     found = list(dict.fromkeys([s.extent for s in everything(lanes.varying) if isinstance(s, For)]))
     return [] if any(isinstance(n, int) and n > SHORT_ROW for n in found) else found
@@ -110,9 +110,9 @@ def _neutral(block: Block, kind: str, dtype: np.dtype[Any]) -> Value:
 
 
 def _folded(combiner: Combiner, state: State) -> list[str]:
-    """The lanes of one vector combined by halves, as `Combiner.folded` does: names of the scalars.
+    """Combine the lanes of one vector by halves, like `Combiner.folded`; returns names of scalars.
 
-    Vectors become narrower on the way. With full ones, LLVM 22 takes wrong lanes for integers once they are optimised.
+    Vectors become narrower on the way. With full ones, LLVM 22 picks wrong lanes for integers when optimising.
     """
     outer = block = combiner.block
     while block.lanes > 1:
@@ -150,17 +150,17 @@ class VectorLoop:
     """One loop as vectors.
 
     Args:
-        writer: of the function that it is part of.
+        writer: writer of the function.
         s: the loop.
-        lanes: what it means for vectors.
+        lanes: its analysis for vectors.
         host: the processor.
-        bits: of a vector.
+        bits: width of a vector.
 
     Attributes:
-        block: instructions on vectors; it writes to the function.
+        block: instructions on vectors; writes to the function.
         width: vectors that the main loop takes at once.
-        length: iterations.
-        streams: whether stores may go past the caches.
+        length: number of iterations.
+        streams: whether stores may bypass the caches.
     """
 
     length: Int
@@ -180,17 +180,17 @@ class VectorLoop:
 
     @property
     def rows(self) -> list[DimLike]:
-        """Open lengths of rows for which the loop serves up to `SHORT_ROW`."""
+        """Symbolic lengths of rows for which the loop is used only up to a bound."""
         return [n for n in short_rows(self.lanes) if not isinstance(n, int)] if self.lanes.apart_inside else []
 
     def write(self, start: Int, end: Int, written: Set[int] = frozenset(), touched: DimLike = 0) -> None:
-        """The iterations from `start` on, below `end`.
+        """The iterations from `start` below `end`.
 
         Args:
-            start: the first one.
-            end: behind the last one.
-            written: numbers of buffers of which the nest writes only.
-            touched: bytes that the nest touches; where they are too many for the caches, stores go past these.
+            start: the first iteration.
+            end: one past the last iteration.
+            written: numbers of buffers that the nest only writes.
+            touched: bytes that the nest touches; if they exceed the caches, stores bypass them.
         """
         scalar = self.writer.block
         if self._single and (start.name, end.name) == ("0", str(self.s.extent)):
@@ -204,7 +204,7 @@ class VectorLoop:
             scalar.take_over(self.block)
 
     def _streams(self, written: Set[int], touched: DimLike) -> Streams | None:
-        """The stores that may go past the caches, where there are some and it may pay."""
+        """The stores that may bypass the caches, if there are any and it may pay."""
         limit = self.host.cache_bytes
         if self.lanes.mathematics or not limit or (isinstance(touched, int) and touched <= limit):
             return None
@@ -221,13 +221,13 @@ class VectorLoop:
         return Streams(self.block, found, far)
 
     def finish(self, touched: DimLike) -> None:
-        """Where stores went past the caches, have those after them come later."""
+        """Order the stores past the caches before later ones."""
         w = self.writer
         with Branch(w.block, w.size(touched) > self.host.cache_bytes):
             w.block.fence()
 
     def _begin(self, start: Int, end: Int) -> None:
-        """What all iterations share; instructions on vectors follow those on numbers."""
+        """Values shared by all iterations; instructions on vectors follow those on numbers."""
         w, scalar = self.writer, self.writer.block
         w.write(self.lanes.uniform)
         w.registers[self.s.index.number] = Vec(scalar, "i64", (start.name,))
@@ -240,9 +240,9 @@ class VectorLoop:
     def reduce(self, start: Int, end: Int) -> None:
         """The same for a loop with carries, which are combined in the order of the reducing kernels.
 
-        That order depends on the length and on the width of vectors, and on nothing else in the loop. So sums of
-        contiguous rows have the bits of those kernels, but where these cut long rows or take many short ones at once,
-        and where short rows are lanes here.
+        That order depends only on the length and on the width of vectors. Sums of contiguous rows are therefore
+        bit-equal to those kernels, except where these cut long rows or take many short ones at once, and where short
+        rows are lanes here.
         """
         scalar, carries = self.writer.block, self.s.carries
         dtypes = [c.inside.dtype for c in carries]
@@ -275,10 +275,10 @@ class VectorLoop:
         return [first + k * self.block.lanes for k in range(self.block.interleave)]
 
     def fix(self) -> None:
-        """What stays the same is known already."""
+        """Constant values are known already."""
 
     def read(self, starts: Sequence[Int], mask: Vec | None = None) -> list[Value]:
-        """The terms of the carries: of as many vectors at once as suit what is done with them."""
+        """The terms of the carries, for as many vectors at once as suits their combination."""
         b, found = self.block, []
         some = interleaving(self.lanes.instructions, self.host)
         for k in range(0, len(starts), some):
@@ -304,7 +304,7 @@ class VectorLoop:
             self._body([loop.index], b.below(loop.index, n))
 
     def _past_caches(self, streams: Streams, step: int) -> Int:
-        """The main loop with stores past the caches, where that pays; gives the first element after it."""
+        """The main loop with stores past the caches, where that pays; returns the first element after it."""
         b, n = self.block, self.length
         with Branch(b, streams.far, [Int(b, "0")], rarely=True) as far:
             head, pays = streams.head(n, step)
@@ -325,7 +325,7 @@ class VectorLoop:
     # What all iterations share.
 
     def _place_all(self) -> None:
-        """Places in the first iteration, and how far they move; integer registers that move likewise."""
+        """Positions in the first iteration, and their increments; integer registers with regular increments."""
         self._place(Affine.of(self.s.index))
         for s in self.lanes.varying:
             self._place_one(s)
@@ -354,7 +354,7 @@ class VectorLoop:
         return reg.number in self.lanes.differing and reg.number not in self.lanes.steps
 
     def _prepare(self) -> None:
-        """Ports, and numbers that all iterations share in every lane."""
+        """Ports, and uniform numbers broadcast to every lane."""
         for s in self.lanes.varying:
             self._open_port(s)
         for s in everything(self.lanes.varying):
@@ -369,7 +369,7 @@ class VectorLoop:
             self._ports[s.buffer.number, s.at] = self._port(s.buffer, s.at)
 
     def share(self, number: Number) -> None:
-        """A number that all iterations share, in every lane."""
+        """Broadcast a number that all iterations share."""
         if isinstance(number, Reg) and not self.lanes.differs(number):
             b, value = self.block, self.writer.value(number)
             self._fixed[number.number] = [b.repeated(x.kind, LLVM_TYPES[x.kind], x.names[0]) for x in parts(value)]
@@ -414,7 +414,7 @@ class VectorLoop:
             until_all_leave(self, s, starts, mask)
 
     def inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
-        """A statement of a loop inside: places change from one of its iterations to the next."""
+        """A statement of an inner loop, whose positions change between its iterations."""
         scalar = self.writer.block
         scalar.take_over(self.block)
         if isinstance(s, Let | Position | Load) and not self.lanes.differs(s.result):
@@ -429,13 +429,13 @@ class VectorLoop:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """A scope of a loop inside; what it makes known is forgotten after it."""
+        """A scope of an inner loop; values known only inside are dropped after it."""
         known = dict(self._values), dict(self._places), dict(self._ports)
         yield
         self._values, self._places, self._ports = known
 
     def carry(self, registers: Sequence[Reg], vectors: Sequence[Vec]) -> None:
-        """Let registers have these vectors in all lanes."""
+        """Assign these vectors to registers."""
         rest = iter(vectors)
         for reg in registers:
             self._values[reg.number] = joined([next(rest) for _ in range(1 + (reg.dtype.kind == "c"))])
@@ -452,7 +452,7 @@ class VectorLoop:
         return found
 
     def _numbers(self, at: Affine, starts: Sequence[Int]) -> Vec:
-        """A place in every lane."""
+        """A position in every lane."""
         b, (first, by) = self.block, self._places[at]
         steps = b.repeated("i64", "i64", by.name) * b.lane_numbers()
         columns = [b.repeated("i64", "i64", (first + by * start).name) + steps for start in starts]
@@ -467,11 +467,11 @@ class VectorLoop:
         return found
 
     def _distances(self, s: Load | Store, starts: Sequence[Int]) -> Vec:
-        """Bytes from the beginning of a buffer to each lane."""
+        """Byte offset from the start of a buffer to each lane."""
         return self._numbers(s.at, starts) * s.buffer.dtype.itemsize
 
     def _elements(self, buffer: Buffer) -> tuple[memory.Element, list[Pointer]]:
-        """What lies at a place, and pointers from which it is counted: two for a complex number."""
+        """Element layout of a buffer, and its base pointers: two for a complex number."""
         llvm, size = stored_type(buffer.dtype)
         base = Pointer(self.block, self.writer.pointer(buffer).name)
         bases = [base, base.offset(size)] if buffer.dtype.kind == "c" else [base]
@@ -500,7 +500,7 @@ class VectorLoop:
         return joined(found)
 
     def _lined_up(self, port: ports.Port, starts: Sequence[Int]) -> list[Pointer]:
-        """Where vectors of a strided operand begin."""
+        """Start addresses of vectors of a strided operand."""
         assert port.stride is not None
         return [port.pointer.offset(start * port.stride) for start in starts]
 

@@ -1,4 +1,4 @@
-"""Estimates of work, in nanoseconds of scalar code, as sizes: they decide about polls, pieces and threads."""
+"""Estimates of work, in nanoseconds of scalar code, as sizes; they decide about polls, chunks and threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SLOW: Final[dict[Primitive, int]] = {
 
 
 def work(statements: tuple[Statement, ...]) -> DimLike:
-    """What a sequence of statements costs; its loops in the given order and its `While`s count for themselves."""
+    """Cost of a sequence of statements; counted loops and `While`s include their iterations."""
     total: DimLike = 0
     for s in statements:
         if isinstance(s, Let):
@@ -47,12 +47,12 @@ def work(statements: tuple[Statement, ...]) -> DimLike:
 
 
 def whole_work(s: For) -> DimLike:
-    """What a counted loop costs."""
+    """Cost of a counted loop."""
     return (work(s.body) + 1) * s.extent
 
 
 def nested(statement: Statement) -> Iterator[Statement]:
-    """The statements directly inside of a statement."""
+    """The statements directly inside a statement."""
     if isinstance(statement, While):
         yield from statement.test
     if isinstance(statement, For | While):
@@ -63,9 +63,9 @@ def nested(statement: Statement) -> Iterator[Statement]:
 
 
 def self_contained(s: For) -> bool:
-    """Whether a nest of loops may become a function of its own, which runs to its end without a poll.
+    """Whether a nest of loops may become a separate function that runs to its end without a poll.
 
-    It may not where it holds a `Call`, trades memory, or may run for ever.
+    It may not if it contains a `Call`, swaps memory, or may run forever.
     """
     return s.order is not Order.GIVEN and not s.swaps and all(map(_contained, s.body))
 
@@ -78,13 +78,13 @@ def _contained(s: Statement) -> bool:
 
 
 def is_small(s: For) -> bool:
-    """Whether a nest is known to be too small for pieces, or has one iteration."""
+    """Whether a nest is known to be too small for chunks, or has one iteration."""
     total = whole_work(s)
     return s.extent == 1 or (isinstance(total, int) and total <= TEAM_MIN_WORK)
 
 
 def team_works(statements: Iterable[Statement]) -> Iterator[DimLike]:
-    """The work of nests that may run in pieces."""
+    """Costs of nests that may run in chunks."""
     for s in statements:
         if isinstance(s, For) and self_contained(s):
             if not is_small(s):
