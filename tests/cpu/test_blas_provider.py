@@ -39,8 +39,8 @@ got = _blas.provider()
 
 
 def run(script: str, **environment: str) -> None:
-    clean = {k: v for k, v in os.environ.items() if k not in (_blas.SWITCH, _blas.CORE)}
-    environment = {_blas.SWITCH: "avx512"} | environment
+    clean = {k: v for k, v in os.environ.items() if k not in (_blas.BLAS_VARIABLE, _blas.CORE_VARIABLE)}
+    environment = {_blas.BLAS_VARIABLE: "avx512"} | environment
     done = subprocess.run(
         [sys.executable, "-c", script], env=clean | environment, capture_output=True, text=True, check=False
     )
@@ -198,9 +198,9 @@ with pytest.raises(ArgumentError, match="choose numpy, scipy, mkl or blis"):
 def test_a_blas_is_chosen_by_name(by: str, name: str, other: str) -> None:
     if not list(_blas._carried("scipy")):
         pytest.skip("SciPy carries no BLAS")
-    clean = {k: v for k, v in os.environ.items() if k not in (_blas.SWITCH, _blas.CORE)}
+    clean = {k: v for k, v in os.environ.items() if k not in (_blas.BLAS_VARIABLE, _blas.CORE_VARIABLE)}
     use = f'tenferro_cpu.use_blas("{name}")' if by == "function" else ""
-    environment = clean | ({_blas.SWITCH: name} if by == "variable" else {})
+    environment = clean | ({_blas.BLAS_VARIABLE: name} if by == "variable" else {})
     code = CHOSEN.format(name=name, other=other, use=use)
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -149,7 +149,7 @@ def test_conversions_that_lose_numbers_warn_as_numpy_does(source: str, value: fl
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(0, 70), dtype=st.sampled_from(DTYPES), special=st.booleans())
-@pytest.mark.parametrize("primitive", _eager.THREE, ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", _eager.TERNARY, ids=lambda p: p.name)
 def test_entries_of_three_operands_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, special: bool) -> None:
     if primitive is catalog.clamp and dtype.startswith("complex"):
         return
@@ -407,9 +407,9 @@ def test_long_arrays_go_to_numpy_where_it_is_faster(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(_eager, "_short", lambda primitive, dtype: primitive is catalog.log)
     monkeypatch.setattr(_eager, "_kernels", {})  # those of earlier tests know their own limit
     entry, calls = count_fallbacks(catalog.log, "float64", monkeypatch)
-    for n in (_eager.LIMIT, _eager.LIMIT + 1):
+    for n in (_eager.CALL_BOUND_MAX_ELEMENTS, _eager.CALL_BOUND_MAX_ELEMENTS + 1):
         np.testing.assert_allclose(entry(np.full(n, 2.0)), np.log(2.0), rtol=1e-15)
-    assert [len(args[0]) for args in calls] == [_eager.LIMIT + 1]
+    assert [len(args[0]) for args in calls] == [_eager.CALL_BOUND_MAX_ELEMENTS + 1]
 
 
 def test_nothing_is_written_outside_of_the_result() -> None:
@@ -508,7 +508,7 @@ def test_three_operands_with_numbers_at_every_size(dtype: str) -> None:
     """Beyond what the caches hold, the kernel itself takes numbers as well."""
     entry, run = pair_of(catalog.clamp, dtype)
     rng = np.random.default_rng(0)
-    for n in (3, 5000, _eager.LARGE + 7, 700_000):
+    for n in (3, 5000, _eager.TERNARY_MIN_ELEMENTS + 7, 700_000):
         x = numbers(rng, dtype, n, special=True)
         for low, high in ((-3, 5), (x[0], 7), (-2, x[::-1].copy())):
             for _ in range(2):

@@ -61,11 +61,11 @@ def test_reshape_stays_a_view_where_it_can() -> None:
 def test_the_table_of_layouts_is_bounded() -> None:
     run = _movement.arranged((300, 20))
     x = sample("float64", 400, 80, 30)
-    for step in range(1, 2 * _movement.LAYOUTS + 1):
+    for step in range(1, 2 * _movement.MAX_LAYOUTS + 1):
         seen = np.lib.stride_tricks.as_strided(x, (20, 300), (8, 8 * step))
         np.testing.assert_array_equal(run(seen), seen.reshape(300, 20))
     views = next(cell.cell_contents for cell in run.__closure__ or () if isinstance(cell.cell_contents, dict))
-    assert 0 < len(views) <= _movement.LAYOUTS
+    assert 0 < len(views) <= _movement.MAX_LAYOUTS
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

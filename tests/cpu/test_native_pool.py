@@ -35,7 +35,7 @@ def test_blocks_are_aligned_and_whole(size: int) -> None:
     block = pool.allocate(size)
     assert block.nbytes == size and address(block) % 64 == 0
     block[...] = 7  # the last byte, too, belongs to the block
-    assert (pool.stats()["live"] > 0) == (size >= _pool.POOLED)
+    assert (pool.stats()["live"] > 0) == (size >= _pool.POOLED_MIN_BYTES)
     del block
     assert pool.stats()["live"] == 0
 
@@ -368,7 +368,7 @@ def test_it_needs_no_compiler() -> None:
 
 @native
 def test_python_and_c_agree_on_what_is_large() -> None:
-    assert compiled.POOLED_MIN_BYTES == _pool.POOLED
+    assert compiled.POOLED_MIN_BYTES == _pool.POOLED_MIN_BYTES
 
 
 @native

@@ -19,14 +19,14 @@ AGAIN = (
 @pytest.mark.skipif(not available(), reason="native kernels are off")
 def test_the_same_at_the_level_of_avx2():
     from tenferro_cpu.native import engine
-    from tenferro_cpu.native.machine._jit import LEVEL
+    from tenferro_cpu.native.machine._jit import LEVEL_VARIABLE
 
     if engine().host.level != "avx512":
         pytest.skip("the processor has no wider vectors")
     tests = [str(Path("tests", name)) for name in AGAIN]
     options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow")
     command = [sys.executable, "-m", "pytest", *options, *tests]
-    environment = os.environ | {LEVEL: "avx2"}
+    environment = os.environ | {LEVEL_VARIABLE: "avx2"}
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout
@@ -34,11 +34,11 @@ def test_the_same_at_the_level_of_avx2():
 
 @pytest.mark.skipif(not available(), reason="native kernels are off")
 def test_float16_is_converted_where_there_is_no_instruction():
-    from tenferro_cpu.native.machine._jit import LEVEL
+    from tenferro_cpu.native.machine._jit import LEVEL_VARIABLE
 
     chosen = ("-k", "rounding_to_narrow or conversions_of_every", "tests/agreement/test_narrow_floats.py")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *chosen]
-    environment = os.environ | {LEVEL: "generic"}
+    environment = os.environ | {LEVEL_VARIABLE: "generic"}
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout

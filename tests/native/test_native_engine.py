@@ -150,7 +150,7 @@ def test_unknown_functions_are_an_error_and_no_crash(make):
 
 
 def test_refused_text_quotes_the_compiler(make):
-    with pytest.raises(CompileError, match="LLVM refuses the text of f: LLVM IR parsing error\n.*expected type"):
+    with pytest.raises(CompileError, match="LLVM rejects the text of f: LLVM IR parsing error\n.*expected type"):
         make().function("define x", "f")
     with pytest.raises(CompileError, match="defines no function 'g'"):
         make().function(PLUS.format(1), "g")

@@ -16,7 +16,7 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels import _limits
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._limits import MOST_OPERANDS
-from tenferro_cpu.native.kernels._strided import VARIANTS, Variants
+from tenferro_cpu.native.kernels._strided import MAX_VARIANTS, Variants
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import add, convert, lt, mul
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
@@ -167,9 +167,9 @@ def test_tables_are_bounded_and_have_each_way_once():
     table, ways = Variants(), list(itertools.product(Access, repeat=4))
     for code, way in enumerate([*ways, *ways], 1):
         table.add(way, code)
-    assert table._count == VARIANTS
-    assert table.table[:VARIANTS, 1].tolist() == list(range(1, VARIANTS + 1))
-    assert table.table[VARIANTS].tolist() == [0, 0]
+    assert table._count == MAX_VARIANTS
+    assert table.table[:MAX_VARIANTS, 1].tolist() == list(range(1, MAX_VARIANTS + 1))
+    assert table.table[MAX_VARIANTS].tolist() == [0, 0]
 
 
 def test_dtypes_of_different_widths():

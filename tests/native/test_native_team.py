@@ -168,11 +168,11 @@ for _ in range(20):
 
 
 def test_the_variable_of_numerical_libraries_is_read(monkeypatch):
-    from tenferro_cpu.native.threads._team import VARIABLE, chosen
+    from tenferro_cpu.native.threads._team import THREADS_VARIABLE, chosen
     from tenferro_cpu.native.threads._threads import usable_cores
 
     for text, expected in (("1", 1), ("1,2", 1), ("", usable_cores()), ("0", usable_cores()), ("x", usable_cores())):
-        monkeypatch.setenv(VARIABLE, text)
+        monkeypatch.setenv(THREADS_VARIABLE, text)
         assert chosen() == expected
 
 

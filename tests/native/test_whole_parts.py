@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from native_kernels import FUNCTIONS, values
-from tenferro_cpu.native.whole._parts import MOST_PARTS
+from tenferro_cpu.native.whole._parts import MAX_PARTS
 from tenferro_tensor.catalog import arithmetic, bits, numbers
 from tenferro_tensor.loop_ir import Affine, Order
 from tenferro_tensor_core import dim
@@ -115,4 +115,4 @@ def test_polls_between_parts_end_a_run():
         return 9 if len(polled) > 1 else 0
 
     status, _, _ = native.run(x, sizes={"n": LONG}, poll=poll, countdown=1)
-    assert status == 9 and len(polled) == 2 < MOST_PARTS
+    assert status == 9 and len(polled) == 2 < MAX_PARTS

@@ -8,9 +8,9 @@ import pytest
 
 from guard_pages import require_inside
 from native_kernels import FUNCTIONS, values
-from tenferro_cpu.native.kernels._fused_entry import SHORT
+from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.whole._vectors import SHORT_ROW
+from tenferro_cpu.native.whole._vectors import SHORT_ROW_MAX
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import KernelIR, Operand, Reduction
 from tenferro_tensor.loop_ir import Affine, Order
@@ -258,7 +258,7 @@ def test_reductions_have_the_bits_of_the_kernels(kind, dtype, static):
     first = literal(NEUTRAL[kind](dtype), dtype)
     reduced = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=Reduction(kind)))
     native = None if static else in_vectors(folded(kind, dtype, m, first))
-    for size in [0, 1, 3, 17, 200] if static else [0, 1, SHORT, 17, 200, 2047, 5000]:
+    for size in [0, 1, 3, 17, 200] if static else [0, 1, ENTRY_MIN_ROW, 17, 200, 2047, 5000]:
         x, y = values(RNG, dtype, (2, size)), values(RNG, dtype, size)
         if kind == "prod" and dtype.kind in "fc":
             x, y = np.exp(x / 99).astype(dtype), np.exp(y / 99).astype(dtype)
@@ -268,7 +268,7 @@ def test_reductions_have_the_bits_of_the_kernels(kind, dtype, static):
             same(got, np.full(2, first.value, dtype))
             continue
         with np.errstate(over="ignore"):
-            short = dtype.kind in "fc" and 1 < size <= SHORT_ROW  # such rows are lanes
+            short = dtype.kind in "fc" and 1 < size <= SHORT_ROW_MAX  # such rows are lanes
             check = partial(np.testing.assert_allclose, rtol=1e-5) if short else same
             check(got, reduced(x, axes=(1,)))
             if dtype.kind != "c":  # NumPy may round products of complex numbers once
@@ -374,7 +374,7 @@ def test_sums_of_computed_indices_are_numbers_and_places():
     np.testing.assert_allclose(got, total, rtol=1e-14)
 
 
-@pytest.mark.parametrize("extent", [3, SHORT_ROW, SHORT_ROW + 1, 33])
+@pytest.mark.parametrize("extent", [3, SHORT_ROW_MAX, SHORT_ROW_MAX + 1, 33])
 def test_short_rows_are_lanes_and_long_ones_are_vectors(extent):
     def norms(extent):
         w = Writing("n", "m")
@@ -390,7 +390,7 @@ def test_short_rows_are_lanes_and_long_ones_are_vectors(extent):
         return in_vectors(w.function())
 
     known, opened = norms(extent), norms(m)
-    assert ("llvm.masked.gather" in known.rendered.text) == (extent <= SHORT_ROW)
+    assert ("llvm.masked.gather" in known.rendered.text) == (extent <= SHORT_ROW_MAX)
     assert "llvm.masked.gather" in opened.rendered.text
     for count in (0, 1, 5, 40):
         a = RNG.random((count, extent))

@@ -57,7 +57,7 @@ def test_a_missing_compiler_is_told_once() -> None:
 def test_what_the_user_turned_off_is_not_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(_jit, "unavailable", lambda: f"{_jit.SWITCH}=0 turns them off")
+    monkeypatch.setattr(_jit, "unavailable", lambda: f"{_jit.JIT_VARIABLE}=0 turns them off")
     with caplog.at_level(logging.INFO, "tenferro"):
         assert not _jit.compiles_programs.__wrapped__()
     assert caplog.records == []

@@ -126,7 +126,7 @@ class CpuBackend(Backend):
             run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
         if device is not CALLER:
             return run if op.primitive in _VIEWS else _handed_over(device, run)
-        # A kernel that becomes a faster one takes its memory from the pool by itself.
+        # A kernel with a faster version allocates from the pool itself.
         return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
@@ -194,7 +194,7 @@ class CpuBackend(Backend):
         """The program with large values allocated from the memory pool; a pool runs the program as a whole."""
         if device is not CALLER:
             return _handed_over(device, run)
-        return _pool.pooled_replay(run) if largest >= _pool.POOLED else run
+        return _pool.pooled_replay(run) if largest >= _pool.POOLED_MIN_BYTES else run
 
 
 def _handed_over(device: ComputeDevice, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -223,7 +223,7 @@ def make_backend() -> CpuBackend:
 
 @cache
 def _reference() -> dict[Any, Any]:
-    # One table for the process: registering the same makers again is no collision.
+    # One table per process, so that registering the same makers again does not collide.
     table = kernels(np, _special)
     reference = table[catalog.dot_general]
 
@@ -248,5 +248,5 @@ def _reference() -> dict[Any, Any]:
 
 @cache
 def _special() -> Any:
-    # SciPy costs more to import than everything else together; few programs call a special function.
+    # Importing SciPy takes longer than everything else together, and few programs call a special function.
     return library("scipy.special")

@@ -110,7 +110,7 @@ class CpuPool:
         try:
             self.call(_nothing)
         except PlacementError:
-            with self._starting:  # held by `close` until everything is carried out
+            with self._starting:  # held by `close` until everything has run
                 pass
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class CpuPool:
             if self._thread is not None:
                 self._thread.finish()
         if self.memory is not None:
-            self.memory.limit = 0  # arrays that are alive keep their blocks, which go to the system afterwards
+            self.memory.limit = 0  # live arrays keep their blocks, which return to the system afterwards
 
     def lose(self) -> None:
         """In the child of a fork, mark the thread as missing."""

@@ -60,7 +60,7 @@ class PoolThread:
 
     def post(self, run: Callable[[], None]) -> bool:
         """Queue `run`, which must not raise; returns False if the thread has ended."""
-        with self._posting:  # nothing is posted behind the end
+        with self._posting:  # nothing may be posted after the end
             if not self._finished:
                 self._queue.put((copy_context(), run))
             return not self._finished
@@ -80,7 +80,7 @@ class PoolThread:
             while (item := self._queue.get()) is not None:
                 context, run = item
                 context.run(self._carry, run)
-                del item, context, run  # while it waits, it holds nobody's arrays
+                del item, context, run  # while waiting, hold no references to arrays
         finally:
             arbiter().scopes(-1)
 

@@ -14,6 +14,21 @@ class ScalarBlock(Block):
 
     Code written for vectors with `Vec` emits scalar instructions here.
 
+    Methods take:
+        kind: element kind, as `Vec` lists them.
+        value: a number.
+        llvm: LLVM type of the register.
+        scalar: name of a register.
+        intrinsic: name of the LLVM intrinsic.
+        function: name of the C library function.
+        args: operands.
+        unsigned: whether the integers are unsigned.
+        x: a number.
+        mask, usual: condition, and the result where it does not hold.
+
+    Methods return:
+        The resulting `Vec`, or the name or LLVM type of a register.
+
     Args:
         module: see `Block`.
         fused: see `Block`.
@@ -25,30 +40,38 @@ class ScalarBlock(Block):
         self.lookups = lookups
 
     def vector(self, kind: str) -> str:
+        """LLVM type of a number."""
         return LLVM_TYPES[kind]
 
     def splat(self, kind: str, value: float) -> Vec:
+        """A constant."""
         return Vec(self, kind, (number(kind, value),))
 
     def repeated(self, kind: str, llvm: str, scalar: str) -> Vec:
+        """A number in a register."""
         return Vec(self, kind, (scalar,))
 
     def call(self, intrinsic: str, *args: Vec) -> Vec:
+        """Call an intrinsic whose operands and result have the type of the first operand."""
         kind = args[0].kind
         t = self.vector(kind)
         return self.apply(f"call {t} @llvm.{intrinsic}.{kind}({', '.join([f'{t} %s'] * len(args))})", kind, *args)
 
     def saturated(self, x: Vec, kind: str, *, unsigned: bool) -> Vec:
+        """Round towards zero to the nearest representable integer; NaN becomes 0."""
         name = f"llvm.fpto{'u' if unsigned else 's'}i.sat.{kind}.{x.kind}"
         return self.apply(f"call {self.vector(kind)} @{name}({self.vector(x.kind)} %s)", kind, x)
 
     def first_lane(self, x: Vec) -> str:
+        """Name of the number."""
         return x.names[0]
 
     def any(self, mask: Vec) -> Flag:
+        """Whether the mask is set."""
         return Flag(self, mask.names[0])
 
     def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
+        """`usual`, or where `mask` is set the C library's `function` of `args`; a branch skips it otherwise."""
         kind, t = usual.kind, self.vector(usual.kind)
         here, slow, join = self.label, self.new_label("slow"), self.new_label("join")
         self.module.require(function, lambda: declaration(function, kind, len(args)))

@@ -23,7 +23,7 @@ from tenferro_tensor.device_model import ContractionGraph, ContractionIR, Contra
 from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import cached_property, new_lock
 
-KEPT: Final = Bound(tuning.MAX_PLAN_BYTES)
+PLANS_BOUND: Final = Bound(tuning.MAX_PLAN_BYTES)
 """Bound of the plans of all kernels."""
 
 _strides_of = attrgetter("strides")
@@ -56,7 +56,7 @@ class CpuContraction(ContractionKernel):
         self._code = microkernels(ir.dtype.char)
         self._plans: OrderedDict[Any, tuple[Plan, Any, Outputs]] = OrderedDict()
         self._lock = new_lock()
-        self._small: list[Any] | None = None  # the plan that entries run by themselves, once there are entries
+        self._small: list[Any] | None = None  # the plan that entries run directly, once there are entries
         self._shapes = tuple([graph.shape(number) for number in range(len(graph.operands))])
         self._scalars = [number for number, shape in enumerate(self._shapes) if not shape]
         self._made_first = bool(self._scalars or graph.conjugated)
@@ -129,7 +129,7 @@ class CpuContraction(ContractionKernel):
             found = self._plans[key] = plan, run, outputs
             while len(self._plans) > tuning.MAX_PLANS:
                 self._plans.popitem(last=False)
-        KEPT.note(self, plan.nbytes)
+        PLANS_BOUND.note(self, plan.nbytes)
         return found
 
     def forget(self) -> None:

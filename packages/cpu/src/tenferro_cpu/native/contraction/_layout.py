@@ -40,7 +40,7 @@ def orders(
     wanted = {*labels}
     inside = [x for x in larger if x in wanted]
     by_depth = [x for x in other if x in wanted and x not in larger]
-    if len(by_depth) + len(inside) < len(wanted):  # some that the operands are repeated along
+    if len(by_depth) + len(inside) < len(wanted):  # labels along which an operand is repeated
         by_depth += [x for x in labels if x not in larger and x not in other]
     by_depth += inside
     summed = not (wanted.issuperset(left) and wanted.issuperset(right))
@@ -56,10 +56,10 @@ def orders(
     best = _filling(extent, width, by_depth, larger, other, _groups(extent, by_depth, partner, stays))
     if first:
         return best[:1]
-    if not summed:  # the larger one is passed through
+    if not summed:  # the larger one is traversed
         found = [tuple(by_depth), *best]
     else:
-        found = [*found, *best] if reads else [*best, *found]  # reading is what costs, or not
+        found = [*found, *best] if reads else [*best, *found]  # whether reading dominates the cost
     return list(dict.fromkeys(found))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.contraction import tuning
-from tenferro_cpu.native.memory._pool import POOLED, serving
+from tenferro_cpu.native.memory._pool import POOLED_MIN_BYTES, serving
 from tenferro_tensor.device_model import ContractionGraph, Labels
 
 
 def maker(nbytes: int) -> Callable[..., Any]:
     """The allocation function for arrays of this size."""
-    memory = serving() if nbytes >= POOLED else None
+    memory = serving() if nbytes >= POOLED_MIN_BYTES else None
     return np.empty if memory is None else memory.empty
 
 
@@ -48,7 +48,7 @@ class Outputs:
 
     def _share(self, shape: tuple[int, ...], numbers: list[int]) -> None:
         nbytes = prod(shape) * self.dtype.itemsize
-        if len(numbers) < tuning.SHARED_MIN_OUTPUTS or nbytes >= POOLED or not shape:
+        if len(numbers) < tuning.SHARED_MIN_OUTPUTS or nbytes >= POOLED_MIN_BYTES or not shape:
             self._blocks += [(maker(nbytes), shape, n) for n in numbers]
             return
         most = max(1, tuning.OUTPUT_BLOCK_BYTES // max(nbytes, 1))

@@ -11,24 +11,24 @@ from tenferro_cpu.native.contraction._tables import Entries, filled
 
 FIELDS: Final = (
     "kernel",  # one of `KERNELS`
-    "a", "b", "c",  # numbers of the operands' and the result's base pointers
-    "a_at", "b_at", "c_at",  # bytes from there
-    "split",  # what pieces are cut from: 0 the batch, 1 rows, 2 columns
-    "unit",  # how many of these stay together
-    "units", "pieces",  # number of units; pieces that the work pays for
-    "scratch",  # bytes of packed panels of one piece
-    "batch", "sums",  # entries of the batch; how many of them in a row add up into one result
+    "a", "b", "c",  # indices of the base pointers of operands and result
+    "a_at", "b_at", "c_at",  # byte offsets from them
+    "split",  # what is cut into chunks: 0 the batch, 1 rows, 2 columns
+    "unit",  # entries per unit
+    "units", "pieces",  # number of units; chunks that the work pays for
+    "scratch",  # bytes of the packed panels of one chunk
+    "batch", "sums",  # entries of the batch; how many consecutive ones accumulate into one result
     "batch_a", "batch_b", "batch_c",  # tables of byte offsets
     "rows", "columns", "inner",  # sizes of the product
     "row_a", "row_c", "inner_a", "inner_b", "column_b", "column_c", "row_b", "inner_c",
-    "row_flags", "row_inner_flags", "column_flags", "column_inner_flags",  # which blocks lie together, as bytes
-    "tile_flags",  # for each tile of rows, how its result is written
+    "row_flags", "row_inner_flags", "column_flags", "column_inner_flags",  # which blocks are contiguous, as bytes
+    "tile_flags",  # how the result of each tile of rows is written
     "far_rows", "far_columns",  # `PREFETCHED` for operands whose rows or columns are prefetched before packing
-    "row_block", "inner_block", "column_block",  # what is packed at once
+    "row_block", "inner_block", "column_block",  # sizes packed at once
     "ahead",  # bytes of the next batch that a tile prefetches with each summed index
     "stream",  # `STREAM` if the result may be written past the caches, else 0
     "records", "parts", "room",  # steps of each block, their number, and bytes of what they copy
-    "run",  # length of the runs that lie together; of a copy, bytes between the runs that it writes
+    "run",  # length of contiguous runs; for a copy, bytes between the runs that it writes
 )  # fmt: skip
 PLACE: Final = {name: number for number, name in enumerate(FIELDS)}
 WORDS: Final = len(FIELDS)

@@ -8,7 +8,7 @@ from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
-OBJECTS: Final = 2048
+STEP_OBJECT_BYTES: Final = 2048
 """Approximate bytes of the objects of a step, besides its tables."""
 
 
@@ -38,7 +38,11 @@ class Plan:
     def nbytes(self) -> int:
         """Approximate bytes of records, tables and objects; repeated steps count once."""
         steps: dict[int, Step] = {id(step): step for step in self.keeps[1:]}
-        return 8 * len(self.keeps[0]) + OBJECTS + sum([step.nbytes + OBJECTS for step in steps.values()])
+        return (
+            8 * len(self.keeps[0])
+            + STEP_OBJECT_BYTES
+            + sum([step.nbytes + STEP_OBJECT_BYTES for step in steps.values()])
+        )
 
 
 def reports(code: Microkernels, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:

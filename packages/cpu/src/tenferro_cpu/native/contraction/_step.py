@@ -249,7 +249,7 @@ def _strips(code: Microkernels, name: str, groups: Groups, sizes: Sizes) -> Step
     m, n = (min(x, y) for x, y in zip(sizes[1:3], code.strips[name], strict=True))
     vectors = prod(sizes) // run * -(-run // w)
     left, right, result = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3], prod(sizes[:3])
-    passes = -(-sizes[1] // m)  # of the columns, from memory that is near if they fit
+    passes = -(-sizes[1] // m)  # cost of the columns, in near caches if they fit
     reach = sizes[2] * item * (min(sizes[3], tuning.STRIP_CHUNK) if dot else w * sizes[3])
     found.cost = (
         2 * w * flop(code) * vectors * max(1.0, (m + n) / (m * n))
@@ -294,7 +294,7 @@ def _product(code: Microkernels, groups: Groups, sizes: Sizes, *, estimated: boo
     }  # fmt: skip
     lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or code.masks)
     few = m <= 2 * code.rows or n * k * item <= tuning.DIRECT_MAX_COLUMN_BYTES
-    # All columns are packed before: they have to stay near, for every block of rows passes them.
+    # All columns are packed first: they must stay near, because every block of rows meets them.
     direct = lies and (
         n <= tuning.DIRECT_MAX_COLUMNS
         or (m * k * item <= tuning.DIRECT_MAX_ROW_BYTES and (few or n * k * item <= tuning.NEAR_MAX_BYTES))
@@ -312,7 +312,7 @@ def _product(code: Microkernels, groups: Groups, sizes: Sizes, *, estimated: boo
             * -(-n // full)
             * -(-k // tuning.INNER_BLOCK)
             * found.words["batch"]
-            + 2 * tuning.TILE_COST * (m % w > 0) * -(-n // full) * sizes[0]  # the last vector goes by way of the stack
+            + 2 * tuning.TILE_COST * (m % w > 0) * -(-n // full) * sizes[0]  # the last vector is stored via the stack
             + tuning.TILE_COST
             * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w))
             * found.words["batch"]

@@ -59,7 +59,7 @@ class Tiles(NamedTuple):
 
 Entries = Offsets | Flags | Tiles
 
-BEYOND: Final = 1 << 10
+PADDING_BYTES: Final = 1 << 10
 """Padding after the last table that machine code may read."""
 _OFFSETS, _FLAGS, _TILES = range(3)
 
@@ -122,7 +122,7 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
             places[name] = at
             words += (what, 8, at, places.get(of, 0), count, width, step, vectors)
             at += -(-count // (width * vectors)) + 7 & -8
-    program, room = array("q", words), array("q", bytes(at + BEYOND))
+    program, room = array("q", words), array("q", bytes(at + PADDING_BYTES))
     start = room.buffer_info()[0]
     if places:
         compiled.contraction_fill_tables(program, len(places), room)

@@ -12,7 +12,7 @@ CACHE_LINE_BYTES: Final = 64
 NEAR_MAX_BYTES, CACHED_MAX_BYTES = 1 << 20, 2 << 20
 """Bytes that stay in the nearest caches, and in any cache. (einsum_pairs.py)"""
 
-# What steps cost.
+# Costs of steps.
 
 FLOP_COST: Final = 0.02
 """Multiplication or addition of 8-byte real numbers."""
@@ -38,7 +38,7 @@ BLOCK_COST: Final = 40.0
 FAR_BLOCK_COST: Final = 0.25
 """Per element of operands and results outside the near caches, in blocks of the batch."""
 
-# When other ways to do a step are considered: to estimate one takes tens of microseconds. (einsum_families.py)
+# When other methods are considered: an estimate takes tens of microseconds. (einsum_families.py)
 
 COMPARE_MIN_WORK: Final = 20_000
 """Smallest number of multiplications for which several methods are compared."""
@@ -64,7 +64,7 @@ SIMILAR_MIN_STEPS: Final = 5
 REMEMBERED_MAX_ENTRIES: Final = 2048
 """Largest tables (in entries) of a step that is cached."""
 
-# Blocks of the batch. (einsum_pairs.py, batches inside of lines of memory)
+# Blocks of the batch. (einsum_pairs.py, batches inside cache lines)
 
 BLOCKS_MIN_COST: Final = 30_000.0
 """Smallest cost of a product for which blocks of the batch are tried."""

@@ -11,7 +11,7 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying import tuning
 from tenferro_cpu.native.copying._copy_plan import Step, plan
 from tenferro_cpu.native.machine._host import last_level_cache
-from tenferro_cpu.native.memory._pool import POOLED, serving
+from tenferro_cpu.native.memory._pool import POOLED_MIN_BYTES, serving
 from tenferro_tensor_core.forks import new_lock
 
 Array = np.ndarray[Any, Any]
@@ -176,7 +176,7 @@ def contiguous(x: Array) -> Array:
     """
     if x.nbytes < tuning.COPY_MIN_BYTES or x.flags.c_contiguous or not x.flags.aligned or x.dtype.hasobject:
         return np.ascontiguousarray(x)
-    have = serving() if x.nbytes >= POOLED else None
+    have = serving() if x.nbytes >= POOLED_MIN_BYTES else None
     out = np.empty(x.shape, x.dtype) if have is None else have.empty(x.shape, x.dtype)
-    # New memory shares nothing, and its layout is known: the checks of `copy_into` are not needed.
+    # New memory overlaps nothing, and its layout is known: skip the checks of `copy_into`.
     return _carried(out, x)

@@ -19,7 +19,7 @@ from tenferro_cpu.native.copying import tuning
 
 MAX_STREAMS: Final = 7
 """Largest number of rows of an interleave kernel."""
-LINE: Final = 64
+CACHE_LINE_BYTES: Final = 64
 """Bytes of a cache line."""
 
 Table = np.ndarray[Any, np.dtype[np.int64]]
@@ -184,8 +184,8 @@ def _steps(axes: list[Axis], item: int, vector: int, at_source: int, at_target: 
     many = tuning.TILE_BLOCKS
     tiles = (many * down * max(1, width // down), many * across * max(1, width // across))
     if max(down, across) < width and not (down & (down - 1) or across & (across - 1)):
-        # Strides are large powers of two then: few cache lines at a time, which are finished at once.
-        tiles = (max(down, LINE // item), max(across, LINE // item))
+        # Strides are then large powers of two: few cache lines at a time, each finished at once.
+        tiles = (max(down, CACHE_LINE_BYTES // item), max(across, CACHE_LINE_BYTES // item))
     return _finished("tile", item, blocks, (down, across), tiles, axes, rows, columns, at_source, at_target, vector)
 
 
@@ -211,7 +211,7 @@ def _gathered(
         for group, strides, near in ((rows, "target", free[-1]), (columns, "source", min(free, key=_reach))):
             size, joined = prod(a.n for a in group), _joined(group, strides, item)
             adjoins = joined == size and getattr(near, strides) == size * item
-            # An axis that does not adjoin makes tables longer but no vector wider.
+            # An axis that is not adjacent lengthens tables without widening vectors.
             if size < enough and (adjoins or joined < width):
                 choices.append((not adjoins, size, group, near))
         if not choices:
@@ -288,7 +288,7 @@ def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: in
         size //= 2
     rows: list[Axis] = []
     columns: list[Axis] = []
-    if run < 4 * LINE:
+    if run < 4 * CACHE_LINE_BYTES:
         for axis in reversed(axes):
             if prod(a.n for a in rows) * axis.n <= tuning.LINE_ELEMENTS:
                 rows.append(axis)
@@ -348,13 +348,13 @@ def _cut(
     if nbytes < tuning.SHARED_MIN_BYTES:
         return Cut()
     outer, rows, columns = (loop.count for loop in loops)
-    line = max(LINE // item, 1)
-    # Loop, number of its steps, how many stay together, bytes of a step on both sides.
+    line = max(CACHE_LINE_BYTES // item, 1)
+    # Loop, number of its steps, multiple for cuts, bytes per step on both sides.
     choices = [("repeat", repeat.n, 1, repeat.source, repeat.target), ("outer", outer, 1, 0, 0)]
     if kind == "run":
-        choices += [("rows", rows, 1, 0, 0), ("columns", columns, 1, 0, 0), ("run", run, 64 * LINE, 1, 1)]
+        choices += [("rows", rows, 1, 0, 0), ("columns", columns, 1, 0, 0), ("run", run, 64 * CACHE_LINE_BYTES, 1, 1)]
     elif kind == "tile":
-        # Columns first: rows are neighbours in the target, and a line of it belongs to one chunk.
+        # Columns first: rows are adjacent in the target, so each of its cache lines belongs to one chunk.
         choices += [("columns", columns, groups[1], 0, 0), ("rows", rows, groups[0] * line, 0, 0)]
     else:
         steps = (item, item * rows) if kind == "interleave" else (item * rows, item)

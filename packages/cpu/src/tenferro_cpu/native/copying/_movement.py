@@ -19,7 +19,7 @@ Ints = tuple[int, ...]
 Pair = tuple[Ints, Ints]
 Array = np.ndarray[Any, Any]
 
-LAYOUTS = 64
+MAX_LAYOUTS = 64
 """Maximum number of layouts cached per kernel."""
 
 _HAS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
@@ -60,7 +60,7 @@ def arranged(shape: Ints, order: Ints | None = None, *, matrices: bool = False) 
         view = views.get(x.strides)
         if view is None:
             view = _is_view(x, shape, order, matrices)
-            if len(views) >= LAYOUTS:
+            if len(views) >= MAX_LAYOUTS:
                 views.clear()
             views[x.strides] = view
         moved = x if order is None else x.transpose(order)
@@ -81,7 +81,7 @@ def _viewed(x: Array, shape: Ints) -> Array | None:
             return x.reshape(shape, copy=False)
         except ValueError:
             return None
-    seen = x.reshape(shape)  # NumPy 2.0 has no way to ask first
+    seen = x.reshape(shape)  # NumPy 2.0 cannot be asked in advance
     return seen if np.may_share_memory(seen, x) else None
 
 
@@ -130,7 +130,7 @@ def packed(product: Maker, reference: Maker) -> Maker:
         plain = reference(ins, outs, contract=contract, batch=batch)
         if not (available() and contract[0] and x.inexact) or _bytes(x) + _bytes(y) < 2 * COPY_MIN_BYTES:
             return plain
-        if x.ndim + y.ndim <= 3:  # BLAS reads a matrix and a vector as they lie
+        if x.ndim + y.ndim <= 3:  # BLAS reads a matrix and a vector in place
             return plain
         larger = 0 if math.prod(_extents(x)) >= math.prod(_extents(y)) else 1
         pairs = sorted(zip(*contract, strict=True), key=lambda pair: pair[larger])

@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
+from tenferro_cpu.native.entries._laid_simply import IN_PLACE_MAX_ELEMENTS, Apart, LaidSimply, same_lanes
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_rows
 from tenferro_cpu.native.kernels._fused_entry import part_size
 from tenferro_cpu.native.kernels._identity import noted_cost
-from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
+from tenferro_cpu.native.kernels._limits import TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.kernels._render import supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host, last_level_cache
@@ -55,7 +55,7 @@ _ANALYTIC: Final = (
 EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj, numbers.convert)
 """Primitives of one or two operands that have an entry where the dtype has a native form."""
 
-THREE: Final = (comparison.select, arithmetic.clamp)
+TERNARY: Final = (comparison.select, arithmetic.clamp)
 """Primitives of three operands."""
 
 _DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
@@ -78,14 +78,14 @@ _ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
 """With a number, NumPy has fast paths (for squares, roots, reciprocals) that no kernel of two operands has."""
 
 _BOTH: Final = ("float64", "float32")
-SHORT: Final = {
+SHORT_ARRAYS_ONLY: Final = {
     analytic.log2: ("float32",), analytic.log10: ("float32",), analytic.atanh: ("float32",), analytic.tan: ("float32",),
     analytic.asinh: ("float32",), analytic.acosh: ("float32",), analytic.cbrt: _BOTH, arithmetic.pow: _BOTH,
 }  # fmt: skip
-"""Functions whose loops in NumPy are faster than ours where it has AVX-512 ones: the entry is for short arrays."""
+"""Functions for which NumPy has faster AVX-512 loops: the entry takes only short arrays there."""
 
-LIMIT: Final = 512
-"""Elements up to which an entry wins by its call alone."""
+CALL_BOUND_MAX_ELEMENTS: Final = 512
+"""Maximum elements for which an entry is faster through its call overhead alone."""
 
 _ONE_ANSWER: Final = frozenset(
     {
@@ -124,7 +124,7 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     if not available():
         return found
     return found | {
-        primitive: _maker_of_three(primitive, table[primitive]) for primitive in THREE if primitive in table
+        primitive: _maker_of_three(primitive, table[primitive]) for primitive in TERNARY if primitive in table
     }
 
 
@@ -165,7 +165,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
                 inputs = tuple(map(Operand, dtypes))
                 _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
         kernel = _threes[op][dtypes]
-        return kernel.entry(_learning(kernel, run), near=NEVER)
+        return kernel.entry(_learning(kernel, run), near=UNBOUNDED)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -182,7 +182,7 @@ def _learning(kernel: Fused, run: Kernel) -> Kernel:
         reads = tuple([Access.UNIT if getattr(x, "ndim", 0) else Access.FIXED for x in args])
         if len(reads) == 3 and Access.UNIT in reads and Access.FIXED in reads:
             kernel.address(reads, (Access.UNIT,))
-            if _PLAIN.issuperset(map(type, args)) and max([getattr(x, "size", 1) for x in args]) > LARGE:
+            if _PLAIN.issuperset(map(type, args)) and max([getattr(x, "size", 1) for x in args]) > TERNARY_MIN_ELEMENTS:
                 return kernel(*[np.asarray(x, o.dtype) for x, o in zip(args, operands, strict=True)])
         return run(*args)
 
@@ -191,8 +191,8 @@ def _learning(kernel: Fused, run: Kernel) -> Kernel:
 
 _PLAIN: Final = frozenset({np.ndarray, float, int})
 
-LARGE: Final = 1 << 17
-"""Elements above which an operation on three operands, some of them numbers, is not left to NumPy."""
+TERNARY_MIN_ELEMENTS: Final = 1 << 17
+"""Minimum elements for which an operation on three operands with numbers among them is not left to NumPy."""
 
 
 def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
@@ -272,14 +272,16 @@ def _entry(
     team()
     usual, (watch, scan) = kernels.usual, _warns(primitive, dtype)
 
-    def make(fallback: Kernel, large: Kernel, most: int = NEVER, streaming: tuple[int, int, int] = (0, 0, 0)) -> Kernel:
+    def make(
+        fallback: Kernel, large: Kernel, most: int = UNBOUNDED, streaming: tuple[int, int, int] = (0, 0, 0)
+    ) -> Kernel:
         return compiled.ElementwiseEntry(
             usual[0], (*(dtype,) * nin, out), fallback, large, array_number=usual[1], number_array=usual[2],
             streaming=streaming, watch=watch, scan=part_size(out) if scan else 0, most=most, shared=kernels.shared,
         )  # fmt: skip
 
     if _short(primitive, dtype):
-        return make(rest, rest, most=LIMIT)  # NumPy's broadcasts as well
+        return make(rest, rest, most=CALL_BOUND_MAX_ELEMENTS)  # the generic path broadcasts as well
 
     @cache
     def streaming() -> Kernel:
@@ -296,8 +298,8 @@ def _entry(
 LOOP_NS: Final = 0.3
 """Nanoseconds per element in NumPy's loops that round once."""
 
-LONGEST_LOOP: Final = 32768
-"""Elements up to which loops that round several times are called here: they are never cut, so that bits are NumPy's."""
+LOOP_MAX_ELEMENTS: Final = 32768
+"""Maximum elements for loops that round several times; they are never cut, so that the bits equal NumPy's."""
 
 
 def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
@@ -310,7 +312,7 @@ def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
         rows, rounds = fixed_rows(primitive, dtype), _rounds(primitive, dtype, outs[0].dtype)
         if rows is not None:
             return _fixed(rows, dtype, outs[0].dtype, len(ins), run, _warns(primitive, dtype)[0])
-        most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / LOOP_NS))
+        most, shared = (LOOP_MAX_ELEMENTS, UNBOUNDED) if rounds else (UNBOUNDED, int(TEAM_MIN_NS / LOOP_NS))
         team()
         try:
             dtypes = (*(dtype,) * len(ins), outs[0].dtype)
@@ -336,7 +338,11 @@ def _rounds(primitive: Primitive, dtype: np.dtype[Any], out: np.dtype[Any]) -> b
 
 
 def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
-    return sys.platform == "linux" and engine().host.level == "avx512" and dtype.name in SHORT.get(primitive, ())
+    return (
+        sys.platform == "linux"
+        and engine().host.level == "avx512"
+        and dtype.name in SHORT_ARRAYS_ONLY.get(primitive, ())
+    )
 
 
 class _Kernels:
@@ -356,7 +362,9 @@ class _Kernels:
             self._variants.add([*[o.access for o in kernel.inputs], Access.UNIT], address)
         self.apart = None
         if op.primitive not in _ARRAYS_ONLY and same_lanes(self._kernels[0], host):
-            self.apart = Apart(self._kernels[0], LIMIT if _short(op.primitive, dtype) else FEW)
+            self.apart = Apart(
+                self._kernels[0], CALL_BOUND_MAX_ELEMENTS if _short(op.primitive, dtype) else IN_PLACE_MAX_ELEMENTS
+            )
 
     def past(self) -> tuple[int, int, int]:
         """The same with stores past the caches."""

@@ -32,20 +32,20 @@ _KINDS: Final = {
 }
 """Primitive to reduction and kinds of dtype. NumPy's argmax and argmin are faster at every size."""
 
-PLANNED: Final = 1 << 15
-"""Elements from which planning in the interpreter pays."""
+PLAN_MIN_ELEMENTS: Final = 1 << 15
+"""Minimum elements for which planning in the interpreter pays."""
 
-CHAIN: Final = 64
-"""Rounded additions of which NumPy, which adds pairwise along contiguous axes only, may make one chain at most."""
+CHAIN_MAX_ADDITIONS: Final = 64
+"""Maximum chain of rounded additions in NumPy, which adds pairwise only along contiguous axes."""
 
-LONG: Final = 1 << 14
-"""Elements up to which an extreme of one contiguous piece is faster by its call alone."""
+EXTREME_MAX_ELEMENTS: Final = 1 << 14
+"""Maximum elements of a contiguous extreme that is faster through its call overhead alone."""
 
-NARROW: Final = 512
-"""Elements of the longest rows of which extremes are faster, however many: NumPy's call for each row counts."""
+EXTREME_MAX_ROW: Final = 512
+"""Maximum row length for which extremes are faster regardless of the number of rows, due to NumPy's call per row."""
 
-LONG_ROW: Final = 512
-"""Elements of a row from which NumPy's own extremes are faster."""
+NUMPY_EXTREME_MIN_ROW: Final = 512
+"""Minimum row length for which NumPy's own extremes are faster."""
 
 BYTE_NS: Final = 0.045
 """Nanoseconds per byte in the row kernels compiled ahead of time."""
@@ -121,8 +121,8 @@ def _entry(kernel: KernelIR, address: int, rows: Rows, fallback: Kernel, cost: f
     made = partial(entry, address, kernel, rows, cost=cost, scan=scan, rest=rest)
     if sums:
         return made(fallback)
-    short = made(fallback, most=LONG)
-    return made(short, widest=NARROW) if rows.combined else short
+    short = made(fallback, most=EXTREME_MAX_ELEMENTS)
+    return made(short, widest=EXTREME_MAX_ROW) if rows.combined else short
 
 
 def _scanned(sums: bool, dtype: np.dtype[Any]) -> bool:
@@ -158,9 +158,9 @@ class _Planned:
         if rest or x.__class__ is not np.ndarray or x.dtype != self.operand.dtype:
             return self.run(x, *rest)
         length = prod([x.shape[a] for a in self.axes])
-        if x.size < PLANNED:
-            return self._pairwise(x, length) if self.rounds and length > CHAIN else self.run(x)
-        if not self.sums and (self.leading or (self.trailing and length >= LONG_ROW)):
+        if x.size < PLAN_MIN_ELEMENTS:
+            return self._pairwise(x, length) if self.rounds and length > CHAIN_MAX_ADDITIONS else self.run(x)
+        if not self.sums and (self.leading or (self.trailing and length >= NUMPY_EXTREME_MIN_ROW)):
             return self.run(x)
         found = self.kernel(x, axes=self.axes)
         if _scanned(self.sums, x.dtype) and not np.isfinite(found).all():

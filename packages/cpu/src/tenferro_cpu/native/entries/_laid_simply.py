@@ -22,11 +22,11 @@ from tenferro_tensor.device_model import Access, KernelIR
 
 Array = np.ndarray[Any, Any]
 
-FEW: Final = 4096
-"""Elements up to which they are read where they are; beyond it a copy costs less than steps through memory."""
+IN_PLACE_MAX_ELEMENTS: Final = 4096
+"""Maximum elements that are read in place; for more, a copy costs less than strided access."""
 
-OFTEN: Final = 3
-"""Calls with one kind of layout after which machine code is compiled for it."""
+COMPILE_MIN_CALLS: Final = 3
+"""Number of calls with one kind of layout after which machine code is compiled for it."""
 
 
 def same_lanes(kernel: KernelIR, host: Host) -> bool:
@@ -57,11 +57,11 @@ class Apart:
         kind = tuple(map(_layout, operands))
         met = self._met.get(kind, 0) + 1
         remember(self._met, kind, met)
-        if met == OFTEN:
+        if met == COMPILE_MIN_CALLS:
             self._compile(operands)
 
     def learns(self, operands: tuple[Any, ...], shapes: set[tuple[int, ...]]) -> bool:
-        """Compile for these operands of different shapes if they broadcast to few elements; returns whether this was new."""
+        """Compile for these operands of different shapes if they broadcast to few elements; returns whether new."""
         kind = tuple([(x.shape, x.strides) if x.__class__ is np.ndarray else None for x in operands])
         if kind in self._compiled or max(map(len, shapes)) > MOST_AXES:
             return False
@@ -113,7 +113,7 @@ class LaidSimply:
         arrays = [x for x in args if x.__class__ is np.ndarray]
         if len(args) != self.count or not arrays or any(x.dtype != self.dtype for x in arrays):
             return self.run(*args)
-        few = max([x.size for x in arrays]) <= FEW
+        few = max([x.size for x in arrays]) <= IN_PLACE_MAX_ELEMENTS
         if all(map(_is_simple, arrays)):
             return self._simple(args, arrays, few)
         if self.apart is not None and few and max([x.ndim for x in arrays]) <= MOST_AXES:

@@ -56,7 +56,7 @@ class CpuRenderer(Renderer):
         return supported(primitive, tuple(map(np.dtype, dtypes)), self.host)
 
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
-        """See `Renderer.render`; the variable is the length of a row, for reductions over rows followed by their number.
+        """See `Renderer.render`; the variable is the length of a row, followed for combined rows by their number.
 
         The text is written when it is first read, which takes longer than loading its machine code.
         """

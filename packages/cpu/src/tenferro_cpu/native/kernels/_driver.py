@@ -55,9 +55,10 @@ class Step:
 
 
 def words(pointers: Sequence[int], step: Step) -> "array[int]":
-    """A walk in the format of the C code, strides in bytes: number of operands, length of a row, rank of the outer axes,
-    number of combined rows; pointers, inner strides and combined rows' strides of the operands; outer extents, and axis
-    by axis outer strides of the operands.
+    """A walk in the format of the C code, strides in bytes.
+
+    Number of operands, length of a row, rank of the outer axes, number of combined rows; pointers, inner strides and
+    combined rows' strides of the operands; outer extents, and axis by axis outer strides of the operands.
     """
     inner, outer = step.inner, step.outer
     rows = step.combined if step.combined is not None else Axis(1, (0,) * len(pointers))

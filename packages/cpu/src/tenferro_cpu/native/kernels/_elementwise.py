@@ -8,7 +8,7 @@ import numpy as np
 
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
-from tenferro_cpu.native.kernels._fused_entry import POOLED, Rows, entry
+from tenferro_cpu.native.kernels._fused_entry import POOLED_MIN_BYTES, Rows, entry
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._strided import Variants, strided
@@ -21,16 +21,16 @@ from tenferro_tensor_core.forks import cached_property
 
 Array = np.ndarray[Any, Any]
 
-STREAMED_ROW = 1024
+STREAM_MIN_ROW = 1024
 """Shortest row, among many, that is written past the caches: each of them ends with a barrier."""
 
-PLANS = 256
+MAX_PLANS = 256
 """Maximum number of plans per function; a full cache is cleared."""
 
 
 def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
     """Add a plan to a bounded table."""
-    if len(table) >= PLANS:
+    if len(table) >= MAX_PLANS:
         table.clear()
     table[key] = plan
     return plan
@@ -83,7 +83,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     count = dtype.itemsize
     for d in shape:
         count *= d
-    have = serving() if count >= POOLED else None
+    have = serving() if count >= POOLED_MIN_BYTES else None
     return np.empty(shape, dtype) if have is None else have.empty(shape, dtype)
 
 
@@ -250,7 +250,7 @@ def _head(pointers: list[int], inner: Axis, outer: Sequence[Axis], count: int) -
     results, steps = pointers[count:], inner.strides[count:]
     if outer:
         places = [*results, *(s for axis in outer for s in axis.strides[count:])]
-        return 0 if inner.extent >= STREAMED_ROW and not any(p % 64 for p in places) else None
+        return 0 if inner.extent >= STREAM_MIN_ROW and not any(p % 64 for p in places) else None
     heads = {-p % 64 // s if -p % 64 % s == 0 else -1 for p, s in zip(results, steps)}
     head = heads.pop()
     return None if heads or head < 0 else head

@@ -20,13 +20,13 @@ def fixed_cost(moved: int) -> float:
 def fixed_rows(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[int, int, int] | None:
     """Addresses for two arrays, an array and a number, a number and an array; 0 if there is none."""
     if compiled is None or dtype.kind == "b" or not primitive.in_house:
-        return None  # booleans have an arithmetic of their own
+        return None  # booleans have different arithmetic
     found: tuple[int, int, int] | None = compiled.ROWS.get(f"{primitive.name} {_type(dtype)}")
     return found
 
 
 def fixed_reduction(kind: str, dtype: np.dtype[Any], *, fastest: bool = True) -> tuple[int, int] | None:
-    """Addresses of a reduction over the trailing and over the leading axis; with `fastest`, only if they are fastest."""
+    """Addresses of a reduction over the trailing and the leading axis; with `fastest`, only if they are fastest."""
     if compiled is None or (fastest and kind in ("max", "min") and dtype.kind == "f"):
         return None  # generated code for extremes of floating-point numbers is up to a fifth faster
     found: tuple[int, int] | None = compiled.REDUCTIONS.get(f"{kind} {_type(dtype, signed=kind in ('sum', 'prod'))}")

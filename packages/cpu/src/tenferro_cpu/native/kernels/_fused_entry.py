@@ -11,26 +11,26 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._combine import LOCATED
-from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MOST_OPERANDS, NEVER, TEAM_MIN_NS
+from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MOST_OPERANDS, TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import KernelIR, Operand
 
-SHORT: Final = 8
-"""Shorter rows are reduced side by side, one per lane, which entries do not do."""
+ENTRY_MIN_ROW: Final = 8
+"""Shorter rows are reduced side by side, one per lane, which entries do not support."""
 
-LONGEST_SHORT: Final = 16
-"""Elements of the longest row of which as many are reduced at once as a vector has lanes."""
+SHORT_ROW_MAX: Final = 16
+"""Maximum length of rows of which as many are reduced at once as a vector has lanes."""
 
-FEW: Final = 1 << 13
-"""Elements up to which an entry reduces such rows one by one: planning takes longer."""
+ROW_BY_ROW_MAX_ELEMENTS: Final = 1 << 13
+"""Maximum elements for which an entry reduces such rows one by one: planning takes longer."""
 
-LONG_WORK: Final = 600_000.0
-"""Nanoseconds of work in a row from which it is reduced in parts, which entries do not do."""
+LONG_ROW_MIN_NS: Final = 600_000.0
+"""Work per row (nanoseconds) above which it is reduced in parts, which entries do not support."""
 
-POOLED: Final = 1 << 20
-"""Bytes from which results come from the pool."""
+POOLED_MIN_BYTES: Final = 1 << 20
+"""Smallest result in bytes that comes from the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Rows:
 
 def unpooled(written: Sequence[Operand]) -> int:
     """Elements of the largest results that do not come from the pool."""
-    return (POOLED - 1) // max([o.dtype.itemsize for o in written])
+    return (POOLED_MIN_BYTES - 1) // max([o.dtype.itemsize for o in written])
 
 
 def long_row(cost: float) -> int:
     """Length of the longest row that is reduced as one, if an element takes `cost` nanoseconds."""
-    return int(LONG_WORK / cost)
+    return int(LONG_ROW_MIN_NS / cost)
 
 
 def entry(
@@ -66,11 +66,11 @@ def entry(
     *,
     cost: float,
     near: int | None = None,
-    longest: int = NEVER,
+    longest: int = UNBOUNDED,
     most: int | None = None,
     scan: bool = False,
     rest: int = 0,
-    widest: int = NEVER,
+    widest: int = UNBOUNDED,
     large: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """A callable of arrays that runs a kernel, or `fallback` if it has too many operands.
@@ -106,19 +106,20 @@ def entry(
         return compiled.FusedEntry(
             kernel=address, dtypes=dtypes, inputs=len(kernel.inputs), fallback=fallback, large=large,
             trailing=rows.trailing, reduced=rows.reduced, combined=rows.combined, most=most,
-            shortest=0 if not rows.reduced else SHORT if rows.trailing else 1, longest=longest, widest=widest,
-            paired=LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0, few=FEW,
-            shared=int(TEAM_MIN_NS / cost), scan=part_size(written[0].dtype) if scan else 0, rest=rest,
+            shortest=0 if not rows.reduced else ENTRY_MIN_ROW if rows.trailing else 1, longest=longest, widest=widest,
+            paired=SHORT_ROW_MAX if partible and rows.trailing and not rows.combined else 0,
+            few=ROW_BY_ROW_MAX_ELEMENTS, shared=int(TEAM_MIN_NS / cost),
+            scan=part_size(written[0].dtype) if scan else 0, rest=rest,
         )  # fmt: skip
 
     large = fallback if large is None else large
     if rows.reduced or rows.combined:
-        return make(NEVER if most is None else most, large)
+        return make(UNBOUNDED if most is None else most, large)
     bound = engine().host.near_bytes // sum([d.itemsize for d in dtypes]) if near is None else near
     have, limit = pool(), unpooled(written)
     if have is not None:
         large = have.giving_way(make(bound, large))
-    return make(min(NEVER if most is None else most, limit if have is not None else bound), large)
+    return make(min(UNBOUNDED if most is None else most, limit if have is not None else bound), large)
 
 
 def part_size(dtype: np.dtype[Any]) -> int:

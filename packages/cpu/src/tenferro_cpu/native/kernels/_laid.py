@@ -14,7 +14,7 @@ from tenferro_cpu.native.kernels._fused_entry import unpooled
 from tenferro_cpu.native.kernels._limits import MOST_OPERANDS, TEAM_MIN_NS
 from tenferro_tensor.device_model import Operand
 
-LARGEST: Final = 256
+MAX_WORDS: Final = 256
 """Maximum words of a walk, which are copied to the stack in every call."""
 
 
@@ -40,7 +40,7 @@ def laid(
     every = (*inputs, *written)
     block = words((0,) * len(every), step)
     large = prod(shape) > unpooled(written) or cost * step.elements > TEAM_MIN_NS
-    if large or len(block) > LARGEST or len(every) > MOST_OPERANDS:
+    if large or len(block) > MAX_WORDS or len(every) > MOST_OPERANDS:
         return None
     return compiled.Laid(step.kernel, block.tobytes(), tuple([o.dtype for o in every]), len(inputs), shape, fallback)
 

@@ -14,5 +14,5 @@ COMBINED_ROWS: Final = 512
 TEAM_MIN_NS: Final = 50_000.0
 """Smallest work (nanoseconds in one thread) for which the team is called."""
 
-NEVER: Final = 2**62
+UNBOUNDED: Final = 2**62
 """More elements than any array has: a bound without effect."""

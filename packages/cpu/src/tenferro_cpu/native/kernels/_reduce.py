@@ -17,7 +17,7 @@ from tenferro_cpu.native.kernels._elementwise import (
     remember,
     strides_over,
 )
-from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, long_row
+from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW, SHORT_ROW_MAX, long_row
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
@@ -29,12 +29,11 @@ from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Toolch
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 from tenferro_tensor_core.forks import cached_property
 
-PART = 1 << 16
+PART_ELEMENTS = 1 << 16
 """Elements per part of a long row."""
 
-ENOUGH_ROWS = 64
-"""Rows from which short ones are reduced as many at once as a vector has lanes (none has more), and long ones are not
-cut."""
+MANY_ROWS_MIN = 64
+"""Minimum rows for reducing short rows side by side (no vector has more lanes), and for not cutting long ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +184,7 @@ class Reduced:
         if len(gone) != 1 or self.kind in LOCATED:
             return None
         length, count, repeated = gone[0].extent, len(self.kernel.inputs), []
-        if length > LONGEST_SHORT or rows.extent < ENOUGH_ROWS:
+        if length > SHORT_ROW_MAX or rows.extent < MANY_ROWS_MIN:
             return None
         for x, step, hop in zip(both[:count], gone[0].strides, rows.strides):
             if (step, hop) not in ((x.itemsize, length * x.itemsize), (x.itemsize, 0), (0, 0)):
@@ -198,10 +197,10 @@ class Reduced:
         """Choose the axis that one kernel reduces; partial results along other reduced axes are reduced in turn."""
         count = len(self.kernel.inputs)
         inputs, gone = both[:count], list(space.gone) or [Axis(1, (0,) * len(both))]
-        at = min(range(len(gone)), key=lambda k: (_gathered(gone[k], inputs), gone[k].extent < SHORT, -k))
+        at = min(range(len(gone)), key=lambda k: (_gathered(gone[k], inputs), gone[k].extent < ENTRY_MIN_ROW, -k))
         axis = gone.pop(at)
         cheap = _gathered(axis, inputs) == 0 or not space.kept
-        if self.kind in LOCATED or (cheap and axis.extent >= SHORT) or not space.kept:
+        if self.kind in LOCATED or (cheap and axis.extent >= ENTRY_MIN_ROW) or not space.kept:
             unit = self._part(axis, space.kept)
             if gone or unit < axis.extent:
                 self._partial(space, axis, gone, pointers, both, Over.TRAILING, unit)
@@ -235,9 +234,9 @@ class Reduced:
 
         It depends only on the shape and the kernel, and so does every bit of the result.
         """
-        few = prod([a.extent for a in kept]) < ENOUGH_ROWS
+        few = prod([a.extent for a in kept]) < MANY_ROWS_MIN
         cut = self.kind not in LOCATED and few and axis.extent > long_row(self.cost)
-        return PART if cut else axis.extent
+        return PART_ELEMENTS if cut else axis.extent
 
     def _partial(
         self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over, unit: int

@@ -30,10 +30,10 @@ from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Opera
 from tenferro_tensor_core import UnsupportedError
 
 LIGHT, CHAIN, HEAVY, HUGE = 24, 100, 600, 1500
-"""Instructions of one vector's work where the interleaving changes.
+"""Instruction counts of one vector's work at which the interleaving changes.
 
-Code size is compile time. Very short loops pay for their counter, long chains wait for their own results; in between
-the processor looks far enough ahead by itself.
+Code size is compile time. Very short loops are dominated by their counter, long chains wait for their own results; in
+between the processor's out-of-order window suffices.
 """
 
 
@@ -42,7 +42,7 @@ def lanes_for(kernel: KernelIR, host: Host) -> int:
     operands = [*kernel.inputs, *kernel.written, *(Operand(d) for d in kernel.dtypes)]
     bits = max(number_bits(o) for o in operands)
     if any(o.access is Access.STRIDED for o in (*kernel.inputs, *kernel.written)):
-        bits = max(bits, 64)  # lanes of gathers are addressed one by one
+        bits = max(bits, 64)  # gathers address lanes individually
     return 8 * host.vector_bytes // bits
 
 
@@ -190,7 +190,7 @@ def row_spec(kernel: KernelIR, name: str, source: str | Callable[[], str], ident
     """The spec of a rendered kernel: one variable, the length of a row; over rows a second, their number."""
     inputs, outputs = len(kernel.inputs), len(kernel.written)
     over = None if kernel.reduction is None else kernel.reduction.over
-    # A row that is reduced writes one element.
+    # A reduced row writes one element.
     written = kernel.written if over is not Over.TRAILING else [replace(o, access=Access.FIXED) for o in kernel.written]
     return ProgramSpec(
         source,

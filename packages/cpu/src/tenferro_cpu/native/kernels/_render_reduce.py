@@ -89,7 +89,7 @@ class Reduced:
         return [part.join(*(next(rest) for _ in part.kinds)) for part in self.parts]
 
     def summed(self, start: Int, end: Int, step: int, accumulate: "Accumulate") -> list[State]:
-        """Combine the values at ``start, start + step, ...`` below `end`, at least one; in groups if combining rounds."""
+        """Combine the values at ``start, start + step, ...`` below `end`, at least one; in groups if it rounds."""
         neutral = self.vectors(self.neutral())
         if not self.group:
             with DoLoop(self.block, start, end, step, neutral) as each:

@@ -14,7 +14,7 @@ from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core.forks import new_lock
 
-VARIANTS: Final = 32
+MAX_VARIANTS: Final = 32
 """Maximum number of access patterns per table; others are planned by the fallback."""
 
 _BITS: Final = {Access.UNIT: 0, Access.FIXED: 1, Access.STRIDED: 2}
@@ -29,7 +29,7 @@ class Variants:
     """
 
     def __init__(self) -> None:
-        self.table = np.zeros((VARIANTS + 1, 2), np.int64)
+        self.table = np.zeros((MAX_VARIANTS + 1, 2), np.int64)
         self._count = 0
         self._lock = new_lock()
 
@@ -41,7 +41,7 @@ class Variants:
         for access in accesses:
             key = key << 2 | _BITS[access]
         with self._lock:
-            if self._count < VARIANTS and key not in self.table[: self._count, 0]:
+            if self._count < MAX_VARIANTS and key not in self.table[: self._count, 0]:
                 self.table[self._count, 0] = key
                 self.table[self._count, 1] = code  # last: calls stop at a row without code
                 self._count += 1
@@ -89,7 +89,7 @@ def strided(
         return make(min(most, unpooled(kernel.written)), fallback)
     have, large = pool(), fallback
     if have is not None:
-        # Beyond what the caches hold the fallback writes past them.
+        # Beyond the capacity of the caches the fallback writes past them.
         near = engine().host.near_bytes // sum([o.dtype.itemsize for o in every])
         large = have.giving_way(make(near, fallback))
     return make(unpooled(kernel.written), large)

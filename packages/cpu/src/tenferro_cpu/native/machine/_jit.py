@@ -30,32 +30,32 @@ from tenferro_tensor_core.forks import idle_at_fork, new_lock
 RESOLVERS: dict[str, Callable[[Sequence[str]], Mapping[str, int]]] = {}
 """Functions that resolve external functions when an object is loaded, by name prefix; a missing one has no address."""
 
-OLDEST_LLVM = 20
+MIN_LLVM = 20
 """Oldest LLVM with opaque pointers, ``splat`` constants and vector ``llvm.ldexp``, which the kernels use."""
 
-OLDEST_LLVMLITE = (0, 45)
+MIN_LLVMLITE = (0, 45)
 """Oldest llvmlite that ships it."""
 
 FINISHED = '"finished"'
 """Attribute of functions that a module's optimiser must not change."""
 
-SWITCH = "TENFERRO_CPU_JIT"
+JIT_VARIABLE = "TENFERRO_CPU_JIT"
 
-LEVEL = "TENFERRO_CPU_LEVEL"
+LEVEL_VARIABLE = "TENFERRO_CPU_LEVEL"
 """Environment variable with the highest vector level that machine code may use, one of `LEVELS`."""
 
 
 @cache
 def unavailable() -> str | None:
     """The reason why native kernels are unavailable, or None."""
-    if os.environ.get(SWITCH, "1") == "0":
-        return f"{SWITCH}=0 turns them off"
+    if os.environ.get(JIT_VARIABLE, "1") == "0":
+        return f"{JIT_VARIABLE}=0 turns them off"
     if compiled is None:
         return "this installation of tenferro-cpu has no C extension; build it where there is a C compiler"
     spec = importlib.util.find_spec("llvmlite")
     if spec is None:
         return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
-    if _version(spec.origin) < OLDEST_LLVMLITE:
+    if _version(spec.origin) < MIN_LLVMLITE:
         return "llvmlite is older than 0.45: pip install --upgrade llvmlite"
     if int(np.__version__.split(".")[0]) < 2:
         return f"they need NumPy 2, and this is {np.__version__}"
@@ -68,7 +68,7 @@ def _version(origin: str | None) -> tuple[int, ...]:
     """Version of an installed llvmlite, from its metadata folder: importing either takes 20 to 100 ms."""
     found = Path(origin or "").parents[1].glob("llvmlite-*.dist-info") if origin else ()
     numbers = [re.match(r"llvmlite-(\d+)\.(\d+)", path.name) for path in found]
-    return max([(int(m[1]), int(m[2])) for m in numbers if m], default=OLDEST_LLVMLITE)
+    return max([(int(m[1]), int(m[2])) for m in numbers if m], default=MIN_LLVMLITE)
 
 
 def available() -> bool:
@@ -116,9 +116,9 @@ class _Compiler:
 
     def __init__(self, limit: str | None) -> None:
         llvmlite, llvm = library("llvmlite"), library("llvmlite.binding")
-        if llvm.llvm_version_info[0] < OLDEST_LLVM:
+        if llvm.llvm_version_info[0] < MIN_LLVM:
             raise BackendUnavailableError(
-                f"native kernels need LLVM {OLDEST_LLVM} or newer, and llvmlite brings "
+                f"native kernels need LLVM {MIN_LLVM} or newer, and llvmlite brings "
                 f"{llvm.llvm_version_info[0]}; pip install --upgrade llvmlite",
                 llvm=llvm.llvm_version_info,
             )
@@ -168,7 +168,7 @@ class Engine:
             names = ", ".join(LEVELS)
             raise ArgumentError(
                 f"machine code of the vector level {limit!r} was asked for; the levels are {names} "
-                f"(the variable {LEVEL} sets the highest one that is used)",
+                f"(the variable {LEVEL_VARIABLE} sets the highest one that is used)",
                 level=limit,
             )
         self.host = here(limit)
@@ -185,14 +185,14 @@ class Engine:
     def _compiler(self) -> _Compiler:
         """LLVM, loaded when machine code is first compiled or read from disk (0.1 s)."""
         if self._made_compiler is None:
-            with self._lock:  # as always where a thread is inside of LLVM: `idle`
+            with self._lock:  # held whenever a thread is inside LLVM, see `idle`
                 self._made_compiler = self._made_compiler or _Compiler(self._limit)
         return self._made_compiler
 
     @contextmanager
     def idle(self) -> Iterator[None]:
         """Hold off compiling and loading: no thread is inside LLVM, or between two dependent calls."""
-        # llvmlite gives no other access to the lock that it holds in every call of LLVM.
+        # llvmlite holds this lock in every call of LLVM, and exposes it nowhere else.
         with (
             self._lock,
             getattr(library("llvmlite.binding").ffi.lib, "_lock", nullcontext()) if _COMPILERS else nullcontext(),
@@ -335,14 +335,14 @@ class Engine:
             module.triple, module.data_layout = self._compiler.host.triple, self._compiler.layout
             module.verify()
         except RuntimeError as cause:
-            raise CompileError(f"LLVM refuses the text of {', '.join(names)}: {cause}", names=tuple(names)) from cause
+            raise CompileError(f"LLVM rejects the text of {', '.join(names)}: {cause}", names=tuple(names)) from cause
         defined = {f.name for f in module.functions if not f.is_declaration}
         for name, new in zip(names, unique, strict=True):
             if new not in defined:
                 raise CompileError(f"the text defines no function {name!r}", names=tuple(names))
         if level:
             self._optimise(module, level)
-            if "optnone" in text:  # the generator of code would leave them alone as well
+            if "optnone" in text:  # the code generator would skip them as well
                 module = self._compiler.llvm.parse_assembly(str(module).replace(" optnone", ""), context)
         needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
         needs += [v.name for v in module.global_variables if v.is_declaration]
@@ -373,13 +373,18 @@ class Engine:
                 missing=tuple(missing),
             )
         read = self._compiler.llvm.ObjectFileRef.from_data(code)
-        if not read._ptr:  # llvmlite reports what LLVM cannot read by nothing else
-            raise CompileError(f"the object of {', '.join(names)} is damaged", names=tuple(names))
+        if not read._ptr:  # llvmlite has no other report of an unreadable object
+            raise CompileError(
+                f"the object of {', '.join(names)} is damaged; delete the cache of machine code", names=tuple(names)
+            )
         self._compiler.execution.add_object_file(read)
         self._compiler.execution.finalize_object()
         found = tuple(map(self._compiler.execution.get_function_address, _unique(key, names)))
         if not all(found):
-            raise CompileError(f"the object of {', '.join(names)} is another's", names=tuple(names))
+            raise CompileError(
+                f"the object of {', '.join(names)} belongs to other functions; delete the cache of machine code",
+                names=tuple(names),
+            )
         self._counts["object_bytes"] += len(code)
         self._loaded[key] = found
         return found
@@ -422,7 +427,7 @@ def loaded() -> int:
 def engine() -> Engine:
     """The engine of the process, created on first use (about 0.1 s, mostly for the import of llvmlite).
 
-    The environment variable `LEVEL` limits its vector level.
+    The environment variable `LEVEL_VARIABLE` limits its vector level.
 
     Returns:
         The engine.
@@ -440,7 +445,7 @@ def engine() -> Engine:
             )
         with _making:
             if _engine is None:
-                _engine = Engine(user_cache("cpu"), os.environ.get(LEVEL) or None)
+                _engine = Engine(user_cache("cpu"), os.environ.get(LEVEL_VARIABLE) or None)
     return _engine
 
 

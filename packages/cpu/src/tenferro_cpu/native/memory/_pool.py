@@ -22,7 +22,7 @@ from tenferro_tensor.device_model import Allocator
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import new_lock
 
-POOLED: Final = 128 << 10
+POOLED_MIN_BYTES: Final = 128 << 10
 """Size in bytes of the smallest block that a pool keeps; must equal the constant in `pool.h`."""
 
 VARIABLE: Final = "TENFERRO_CPU_POOL"
@@ -62,7 +62,7 @@ class MemoryPool(Allocator):
         self.limit = limit
         self._empty = self.scoped(np.empty)
         close = weakref.finalize(self, compiled.pool_bound, self._pool, 0)
-        close.atexit = False  # the system takes everything then
+        close.atexit = False  # the system frees everything then
 
     @property
     def limit(self) -> int:
@@ -214,7 +214,7 @@ def memory() -> MemoryPool | NumpyMemory:
 
 def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any]:
     """Wrap `run` so that large results come from the pool."""
-    return pooled_replay(run) if sum(map(_bytes, outs)) >= POOLED else run
+    return pooled_replay(run) if sum(map(_bytes, outs)) >= POOLED_MIN_BYTES else run
 
 
 def pooled_replay(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -252,7 +252,7 @@ def _memory() -> int:
     try:
         installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        installed = 4 << 30  # the system does not tell
+        installed = 4 << 30  # not reported by the system
     group = Path("/sys/fs/cgroup/memory.max")
     allowed = group.read_text().strip() if group.is_file() else ""
     return min(installed, int(allowed)) if allowed.isdecimal() else installed

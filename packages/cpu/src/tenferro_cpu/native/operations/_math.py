@@ -239,7 +239,7 @@ def log1p(x: Vec) -> Vec:
     f = m - 1.0
     h, tail = _log_tail(f)
     high, low = LN2_SHORT[x.kind]
-    # What 1 + x lost is added to the logarithm; it matters only where u is small.
+    # The rounding error of 1 + x is added to the logarithm; it matters only if u is small.
     low_part = fma(k, low, tail) + lost / u
     result = _log_edges(u, fma(k, high, f - (h - low_part)))
     return _nan_through(x, x.block.where(x.equals(0.0), x, result))

@@ -78,7 +78,7 @@ def expm1(z: Pair) -> Pair:
     half = _math_circular.sin(z.im * 0.5)
     near = fma(_math.expm1(z.re), _math_circular.cos(z.im), -2.0 * half * half)
     whole = exp(z)
-    # Where the real part of exp is no longer near 1, one is simply subtracted.
+    # Where the real part of exp is not near 1, simply subtract one.
     re = where(absolute(z.re) < 1.0, near, whole.re - 1.0)
     return Pair(re, whole.im)
 
@@ -255,7 +255,7 @@ def asin(z: Pair) -> Pair:
     re = _math_circular.atan2(z.re, low.re * high.re - low.im * high.im)
     im = with_sign(_math.asinh(low.re * high.im - low.im * high.re), z.im)
     far, size, angle = _far(z)
-    # Far out, the angle of the operand is left, measured from the imaginary axis; a NaN above 0 stays above it.
+    # For large operands only the angle to the imaginary axis remains; a NaN above 0 stays above it.
     re = where(z.re.equals(0.0), z.re, re)
     return Pair(where(far, with_sign(angle, z.re), re), where(far, with_sign(size, z.im), im))
 
@@ -300,7 +300,7 @@ def atanh(z: Pair) -> Pair:
     # At 1 the square of a small height is lost: log(2 / y) / 2.
     above = off.equals(0.0) & (near_y < 2.0**-500)
     re = where(above, 0.5 * (LN2[WIDE][0] - _math.log(where(above, near_y, x.like(1.0)))), re)
-    # Far out 1/z is left of the real part, a quarter turn of the imaginary one.
+    # For large operands the real part is that of 1/z, the imaginary part a quarter turn.
     scale = where(x > y, x, y)
     u, v = x / scale, y / scale
     endless = _infinite(x) | _infinite(y)

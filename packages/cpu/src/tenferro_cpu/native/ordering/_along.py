@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.kernels._limits import NEVER
+from tenferro_cpu.native.kernels._limits import UNBOUNDED
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction, scan, sorting
 
@@ -41,7 +41,9 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     }
 
 
-def _along(kernel: str, dtype: np.dtype[Any], axis: int, reversed: bool, fallback: Kernel, most: int = NEVER) -> Kernel:
+def _along(
+    kernel: str, dtype: np.dtype[Any], axis: int, reversed: bool, fallback: Kernel, most: int = UNBOUNDED
+) -> Kernel:
     return compiled.Along(kernel=kernel, dtype=dtype, axis=axis, reversed=reversed, longest=most, fallback=fallback)
 
 

@@ -37,8 +37,8 @@ UNBOUNDED: Final = (1 << 63) - 1
 MAX_AXES: Final = 8
 """Maximum number of axes of an operand or of the result."""
 
-SMALL: Final = 8
-"""Most rows, columns and terms of a matrix that is multiplied without BLAS."""
+SMALL_MAX_SIZE: Final = 8
+"""Maximum rows, columns and terms of a matrix that is multiplied without BLAS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Matrices:
     @property
     def small(self) -> bool:
         """Whether it is multiplied without BLAS."""
-        return max(self.rows, self.inner, self.columns) <= SMALL
+        return max(self.rows, self.inner, self.columns) <= SMALL_MAX_SIZE
 
 
 def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Matrices | None:
@@ -248,8 +248,9 @@ def open_dot_general(
 
 
 def large(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[DimLike, DimLike] | None:
-    """Multiply-adds of a product, and the number above which it gets its own kernel; None if the kernel for all sizes is
-    as good.
+    """Multiply-adds of a product, and the number above which it gets its own kernel; or None.
+
+    None means that the kernel for all sizes is as good.
     """
     x, y = ins
     if has_open(x, y, contract, batch):

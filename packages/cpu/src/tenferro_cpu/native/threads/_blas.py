@@ -27,20 +27,20 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError
 from tenferro_tensor_core.forks import new_lock
 
-SWITCH: Final = "TENFERRO_CPU_BLAS"
+BLAS_VARIABLE: Final = "TENFERRO_CPU_BLAS"
 NAMES: Final = ("numpy", "scipy", "mkl", "blis")
 """Names that `use_blas` accepts: a library bundled with a wheel, or one installed separately."""
 
 CHOICES: Final = ("auto", "default", "avx512", *NAMES)
 
-CORE: Final = "OPENBLAS_CORETYPE"
-WIDE: Final = "SkylakeX"
+CORE_VARIABLE: Final = "OPENBLAS_CORETYPE"
+AVX512_CORE: Final = "SkylakeX"
 """OpenBLAS's name of its general AVX-512 kernels."""
 
-OVERLOOKED: Final = ("Haswell", "Zen")
+FALLBACK_CORES: Final = ("Haswell", "Zen")
 """Cores that OpenBLAS falls back to on an unknown AVX-512 processor."""
 
-NEEDED: Final = frozenset(("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"))
+AVX512_FLAGS: Final = frozenset(("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"))
 """Processor flags that the AVX-512 kernels require."""
 
 ZEN_5: Final = 26
@@ -114,7 +114,7 @@ def _carried(*packages: str) -> Iterator[Path]:
 
 def _is_loaded(path: str) -> bool:
     mode = getattr(os, "RTLD_NOLOAD", None)
-    if mode is None:  # Windows knows modules by name
+    if mode is None:  # Windows identifies modules by name
         kernel32: Any = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]
         return bool(kernel32.GetModuleHandleW(Path(path).name))
     try:
@@ -131,7 +131,7 @@ def _open(path: str) -> Library | None:
     except OSError:
         return None
     if hasattr(dynamic, "MKL_Set_Num_Threads"):
-        # What the plain names of mkl_rt take for integers is chosen at run time; these take 8 bytes.
+        # The integer size of mkl_rt's plain names is chosen at run time; these names take 8 bytes.
         gemm, syrk = (_routines(dynamic, f"{{}}{name}_64_") for name in ("gemm", "syrk"))
         return Library(path, "mkl", "", 8, gemm, dynamic.MKL_Get_Max_Threads, dynamic.MKL_Set_Num_Threads, syrk)
     if hasattr(dynamic, "bli_thread_set_num_threads") and hasattr(dynamic, "bli_info_get_blas_int_type_size"):
@@ -225,7 +225,7 @@ def use_blas(name: str) -> None:
         if _provider is not None and _provider.library != chosen.library:
             raise RegistryError(
                 f"use_blas({name!r}): products of this process go to {_text(_provider)} already; call it before the "
-                f"first product, or set {SWITCH}={name}",
+                f"first product, or set {BLAS_VARIABLE}={name}",
                 name=name,
             )
         _provider = chosen
@@ -258,7 +258,7 @@ def _files(name: str) -> Iterator[str]:
     stem = {"mkl": "mkl_rt", "blis": "blis"}[name]
     for folder in ("lib", "Library/bin"):
         yield from map(str, sorted(Path(sys.prefix, folder).glob(f"*{stem}*.[ds][oly]*")))
-    from ctypes.util import find_library  # it imports subprocess, which few need
+    from ctypes.util import find_library  # it imports subprocess, which is rarely needed
 
     known = find_library(stem)
     if known is not None:
@@ -272,21 +272,23 @@ def _text(provider: Provider) -> str:
 def _choose() -> Provider:
     found = libraries()
     own = next((library for library in found if carried_by("numpy", library)), None)
-    switch = os.environ.get(SWITCH, "auto")
+    switch = os.environ.get(BLAS_VARIABLE, "auto")
     if switch not in CHOICES:
-        raise ArgumentError(f"{SWITCH}={switch!r} names no BLAS; the choices are {', '.join(CHOICES)}", variable=SWITCH)
+        raise ArgumentError(
+            f"{BLAS_VARIABLE}={switch!r} names no BLAS; the choices are {', '.join(CHOICES)}", variable=BLAS_VARIABLE
+        )
     if switch in ("default", "numpy"):
-        return Provider(own, True, f"{SWITCH}={switch} leaves the choice to NumPy")
+        return Provider(own, True, f"{BLAS_VARIABLE}={switch} leaves the choice to NumPy")
     if compiled is None:
         return Provider(own, True, "without the C extension products are NumPy's")
     if switch in NAMES:
-        return _by_name(switch, f"{SWITCH}={switch}")
+        return _by_name(switch, f"{BLAS_VARIABLE}={switch}")
     if own is None or own.name != "openblas":
         return Provider(own, True, "NumPy does not carry an OpenBLAS")
-    if own.core not in OVERLOOKED:
+    if own.core not in FALLBACK_CORES:
         return Provider(own, True, f"NumPy's OpenBLAS has chosen {own.core} kernels")
-    if os.environ.get(CORE):
-        return Provider(own, True, f"{CORE} is set")
+    if os.environ.get(CORE_VARIABLE):
+        return Provider(own, True, f"{CORE_VARIABLE} is set")
     if not runs_wide() or not (switch == "avx512" or gains_from_wide()):
         return Provider(own, True, f"{own.core} kernels fit this processor")
     return _widened(own, [library for library in found if library is not own])
@@ -295,24 +297,28 @@ def _choose() -> Provider:
 def _widened(own: Library, others: list[Library]) -> Provider:
     """SciPy's copy with AVX-512 kernels, if it uses them or can still be made to."""
     for library in others:
-        if library.core == WIDE and library.gemm:
-            return Provider(library, False, f"it has {WIDE} kernels; NumPy's has {own.core}")
+        if library.core == AVX512_CORE and library.gemm:
+            return Provider(library, False, f"it has {AVX512_CORE} kernels; NumPy's has {own.core}")
     if any(carried_by("scipy", library) for library in others):
-        return Provider(own, True, f"SciPy was loaded before, with other kernels; set {CORE}={WIDE} in the environment")
+        return Provider(
+            own,
+            True,
+            f"SciPy was loaded before, with other kernels; set {CORE_VARIABLE}={AVX512_CORE} in the environment",
+        )
     for path in _carried("scipy"):
-        loaded = _loaded_with(str(path), WIDE)
-        if loaded is not None and loaded.core == WIDE and loaded.gemm:
+        loaded = _loaded_with(str(path), AVX512_CORE)
+        if loaded is not None and loaded.core == AVX512_CORE and loaded.gemm:
             return Provider(loaded, False, f"NumPy's OpenBLAS has chosen {own.core} on an AVX-512 processor")
     return Provider(own, True, "SciPy carries no OpenBLAS that could be loaded with AVX-512 kernels")
 
 
 def _loaded_with(path: str, core: str) -> Library | None:
     """Load a library while the environment names its kernels; the library reads the name once, at load time."""
-    os.environ[CORE] = core
+    os.environ[CORE_VARIABLE] = core
     try:
         return _open(path)
     finally:
-        del os.environ[CORE]
+        del os.environ[CORE_VARIABLE]
 
 
 def processor() -> dict[str, str]:
@@ -330,7 +336,7 @@ def runs_wide() -> bool:
     >>> runs_wide() or not gains_from_wide()
     True
     """
-    return set(processor().get("flags", "").split()) >= NEEDED
+    return set(processor().get("flags", "").split()) >= AVX512_FLAGS
 
 
 def gains_from_wide() -> bool:

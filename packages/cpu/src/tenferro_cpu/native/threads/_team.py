@@ -15,10 +15,10 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.threads._threads import limit, usable_cores
 from tenferro_tensor_core.forks import new_lock
 
-VARIABLE: Final = "OMP_NUM_THREADS"
+THREADS_VARIABLE: Final = "OMP_NUM_THREADS"
 """Environment variable that limits the threads of numerical libraries."""
 
-PATIENCE: Final = 2.0
+STOP_TIMEOUT_SECONDS: Final = 2.0
 """Seconds to wait for workers to end."""
 
 
@@ -38,7 +38,7 @@ class Team:
         self.symbols = {name: compiled.ADDRESSES[name] for name in ("tenferro_parallel_for", "tenferro_allowed")}
         self._get, self._set = compiled.team_get, compiled.team_set
         self._stopping = new_lock()
-        if not self._get("cores"):  # a finalizer that computes meanwhile makes another team of the same state
+        if not self._get("cores"):  # a finalizer that computes meanwhile creates another team with the same state
             self._set("cores", usable_cores())
             self._set("allowed", chosen())
             atexit.register(self.stop)
@@ -59,12 +59,12 @@ class Team:
         with self._stopping:
             self._set("stop", 1)
             compiled.team_wake_all()
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + STOP_TIMEOUT_SECONDS
             while self._get("running") and time.monotonic() < until:
                 time.sleep(0.0002)
 
     def _resume(self) -> None:
-        self._set("started", self._get("running"))  # more than none where a worker outlasted the patience
+        self._set("started", self._get("running"))  # not zero if a worker outlived the timeout
         self._set("stop", 0)
 
     def _renew(self) -> None:
@@ -76,8 +76,8 @@ class Team:
 
 
 def chosen() -> int:
-    """Number of threads that the program has chosen for numerical libraries: `VARIABLE`, otherwise the usable cores."""
-    given = os.environ.get(VARIABLE, "").partition(",")[0].strip()
+    """Number of threads chosen for numerical libraries by `THREADS_VARIABLE`, otherwise the usable cores."""
+    given = os.environ.get(THREADS_VARIABLE, "").partition(",")[0].strip()
     return min(int(given), usable_cores()) if given.isdecimal() and int(given) else usable_cores()
 
 

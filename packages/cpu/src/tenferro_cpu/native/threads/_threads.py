@@ -33,7 +33,7 @@ if compiled is None:
     limit_variable = ContextVar("tenferro_cpu_threads", default=0)
 else:
     limit_variable = compiled.LIMIT
-"""The number of the innermost scope of `threads`, 0 outside of any; machine code reads it, too."""
+"""Limit of the innermost scope of `threads`, 0 outside any; machine code reads it too."""
 
 
 @contextlib.contextmanager
@@ -122,7 +122,7 @@ class Arbiter:
         self._find = libraries
         self._lock = new_lock()
         self._inside = 0
-        self._owner = 0  # the Python thread inside; 0 where several are, or were since the first came
+        self._owner = 0  # the Python thread inside; 0 if several are, or have been since the first entered
         self._libraries = libraries()
         self._changed: dict[_blas.Library, int] = {}
 
@@ -215,7 +215,7 @@ def _told(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def run_bounded(most: int, *raws: Any) -> Any:
         nonlocal complete
-        if not complete and "scipy.linalg" in modules:  # it has brought a BLAS of its own
+        if not complete and "scipy.linalg" in modules:  # it has loaded its own BLAS
             complete = True
             chief.refresh()
         n = allowed()

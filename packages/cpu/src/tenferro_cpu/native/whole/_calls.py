@@ -21,7 +21,7 @@ THREADS: Final = 32
 """Offsets of the fields of ``struct tenferro_whole``."""
 
 FIRST_REPORT: Final = 2
-"""Status with which a function without Python ends at its first `Call`; the following calls have consecutive numbers."""
+"""Status with which a function without Python ends at its first `Call`; later calls have consecutive numbers."""
 
 
 def write_call(frame: Frame, call: Call, number: int) -> None:

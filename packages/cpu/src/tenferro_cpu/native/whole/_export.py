@@ -1,4 +1,4 @@
-"""Object code of whole programs for use without Python: entries with the C calling convention around rendered functions.
+"""Object code of whole programs for use without Python: entries with the C calling convention.
 
 An entry ``int name(sizes..., inputs..., outputs...)`` allocates its temporary memory with malloc and returns 0,
 `NO_MEMORY`, or `FIRST_REPORT` and above if LAPACK reports an error. ``name_extents(sizes, extents)`` writes the extents

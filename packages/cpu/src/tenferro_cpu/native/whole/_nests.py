@@ -21,7 +21,7 @@ from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import only_written, touched_bytes
 from tenferro_cpu.native.whole._turned import turned_nest
 from tenferro_cpu.native.whole._values import joined, parts, write_return
-from tenferro_cpu.native.whole._vectors import SHORT_ROW, vector_loop
+from tenferro_cpu.native.whole._vectors import SHORT_ROW_MAX, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Buffer, For, Let, Order, Statement, While, everything
@@ -31,11 +31,11 @@ from tenferro_tensor_core import Dim, DimLike
 VECTOR_UNIT: Final = 64
 """Chunks of a vector loop are multiples of this many iterations: whole cache lines, in whole vectors."""
 
-TINY: Final = 128
-"""Work of the largest nest that stays in line."""
+INLINE_MAX_WORK: Final = 128
+"""Maximum work of a nest that stays inline."""
 
-MOST_IN_LINE: Final = 64
-"""Nests that stay in line at most: the time for a function grows faster than the function."""
+INLINE_MAX_NESTS: Final = 64
+"""Maximum number of inline nests: compile time grows faster than the size of a function."""
 
 
 class Nests:
@@ -76,7 +76,7 @@ class Main(Writer):
                 super().for_(s)
             else:
                 vectors.write(Int(self.block, "0"), self.size(s.extent))
-        elif isinstance(total, int) and total <= TINY and self.in_line < MOST_IN_LINE:
+        elif isinstance(total, int) and total <= INLINE_MAX_WORK and self.in_line < INLINE_MAX_NESTS:
             self.in_line += 1
             super().for_(s)
         else:
@@ -146,7 +146,7 @@ class NestWriter(Writer):
 
     def _by_length(self, rows: Sequence[DimLike], short: Callable[[], None], long: Callable[[], None]) -> None:
         """Short rows as lanes of vectors, long ones one after the other."""
-        b, (are_short, *more) = self.block, [self.size(n) < SHORT_ROW + 1 for n in rows]
+        b, (are_short, *more) = self.block, [self.size(n) < SHORT_ROW_MAX + 1 for n in rows]
         for flag in more:
             are_short = are_short & flag
         lanes, one, after = (b.new_label(word) for word in ("lanes", "row", "rows"))

@@ -16,7 +16,7 @@ from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of
 from tenferro_cpu.native.whole._calls import PARALLEL_FOR, THREADS, leave_with
 from tenferro_cpu.native.whole._frame import EntryBlock
-from tenferro_cpu.native.whole._pieces import SLOT, call_of
+from tenferro_cpu.native.whole._pieces import ARGUMENT_BYTES, call_of
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts, write_return
@@ -27,14 +27,14 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Carried, For, accumulation
 from tenferro_tensor_core import dim_max, floordiv
 
-MOST_PARTS: Final = 64
-"""Parts of the longest sum."""
+MAX_PARTS: Final = 64
+"""Maximum number of chunks of a sum."""
 
-UNIT: Final = 512
-"""Elements of which parts are multiples."""
+PART_MULTIPLE: Final = 512
+"""Chunks are multiples of this many elements."""
 
-PER_THREAD: Final = 4
-"""Parts for each thread between two polls."""
+PARTS_PER_THREAD: Final = 4
+"""Chunks per thread between two polls."""
 
 
 def _least(dtype: np.dtype[Any]) -> Any:
@@ -124,14 +124,14 @@ def in_parts(
         arguments: LLVM types and names of its further arguments.
     """
     b, each = main.block, work(s.body) + 1
-    least = (floordiv(TEAM_MIN_WORK, each * UNIT) + 1) * UNIT
-    length = main.size(dim_max(least, (floordiv(s.extent, MOST_PARTS * UNIT) + 1) * UNIT))
+    least = (floordiv(TEAM_MIN_WORK, each * PART_MULTIPLE) + 1) * PART_MULTIPLE
+    length = main.size(dim_max(least, (floordiv(s.extent, MAX_PARTS * PART_MULTIPLE) + 1) * PART_MULTIPLE))
     handed = [llvm for llvm, _ in arguments]
     b.module.require(f"{name}.part", lambda: _part(name, returned, types, handed))
     b.module.require(f"{name}.parts", lambda: _parts(main, name, handed))
     b.module.require(f"{name}.total", lambda: _total(main, sums, name, returned, types))
     given = [f"{llvm} {value}" for llvm, value in arguments]
-    extent, slots = main.size(s.extent), main.reserved("i64", MOST_PARTS * len(types))
+    extent, slots = main.size(s.extent), main.reserved("i64", MAX_PARTS * len(types))
     many, few, after = (b.new_label(word) for word in ("many", "few", "whole"))
     b.branch((extent > length).name, many, few)
     b.begin(few)
@@ -155,13 +155,13 @@ def _part(name: str, returned: str, types: Sequence[str], handed: Sequence[str])
     lines = []
     for k, llvm in enumerate(["ptr", "i64", "i64", "i64", *handed]):
         lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")
-        lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {SLOT}")
+        lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {ARGUMENT_BYTES}")
     for k, llvm in enumerate(types):
         value = "%found" if len(types) == 1 else f"%x{k}"
         if len(types) > 1:
             lines.append(f"  {value} = extractvalue {returned} %found, {k}")
         lines.append(f"  %s{k} = getelementptr inbounds i64, ptr %slot, i64 {k}")
-        lines.append(f"  store {llvm} {value}, ptr %s{k}, align {SLOT}")
+        lines.append(f"  store {llvm} {value}, ptr %s{k}, align {ARGUMENT_BYTES}")
     given = ", ".join(["i64 %from", "i64 %to", *[f"{llvm} %v{k}" for k, llvm in enumerate(handed, 4)]])
     at = 2 * (4 + len(handed))
     return "\n".join(
@@ -193,13 +193,13 @@ def _parts(main: Writer, name: str, handed: Sequence[str]) -> str:
     memory, context = frame.reserved("i64", 4 + len(arguments)), Pointer(b, "%context")
     threads = context.element("i8", THREADS).load_int()
     several = threads > 1
-    step = several.choose(threads.times(PER_THREAD), 1)
+    step = several.choose(threads.times(PARTS_PER_THREAD), 1)
     first = [("ptr", "%slots"), ("i64", "0"), ("i64", length.name), ("i64", extent.name), *arguments]
     for k, (llvm, value) in enumerate(first):
-        memory.element("i64", k).store(llvm, value, SLOT)
+        memory.element("i64", k).store(llvm, value, ARGUMENT_BYTES)
 
     def some(start: Int) -> None:
-        memory.element("i64", 1).store("i64", start.name, SLOT)
+        memory.element("i64", 1).store("i64", start.name, ARGUMENT_BYTES)
         left = count - start
         here = (left < step).choose(left, step)
         team, alone, after = (b.new_label(word) for word in ("team", "alone", "ran"))
@@ -238,7 +238,7 @@ def _total(main: Writer, sums: Sums, name: str, returned: str, types: Sequence[s
 
     def part(number: Int) -> list[Vec]:
         first = slots.element("i64", number.times(len(types)))
-        found = [first.element("i64", k).load(llvm, SLOT) for k, llvm in enumerate(types)]
+        found = [first.element("i64", k).load(llvm, ARGUMENT_BYTES) for k, llvm in enumerate(types)]
         return [Vec(b, kind, (x,)) for kind, x in zip(kinds, found, strict=True)]
 
     def values(numbers: Sequence[Vec]) -> list[Value]:

@@ -17,13 +17,13 @@ from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, work
 from tenferro_tensor.loop_ir import For
 from tenferro_tensor_core import DimLike, dim_min, floordiv
 
-BATCH: Final = 1 << 21
+BATCH_WORK: Final = 1 << 21
 """Work of a nest between two polls."""
 
-TEAM_PIECE: Final = 1 << 15
+CHUNK_WORK: Final = 1 << 15
 """Work that a thread takes at once."""
 
-SLOT: Final = 8
+ARGUMENT_BYTES: Final = 8
 """Bytes of an argument in memory."""
 
 
@@ -43,8 +43,8 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
         unit: chunks are multiples of this many iterations.
     """
     b, each = main.block, work(s.body) + 1
-    length = dim_min(s.extent, _iterations(BATCH, each, unit))
-    least, piece = floordiv(TEAM_MIN_WORK, each) + 1, _iterations(TEAM_PIECE, each, unit)
+    length = dim_min(s.extent, _iterations(BATCH_WORK, each, unit))
+    least, piece = floordiv(TEAM_MIN_WORK, each) + 1, _iterations(CHUNK_WORK, each, unit)
     numbers = [f"i64 {main.size(d).name}" for d in (s.extent, length, least, piece, each * length)]
     types = [llvm for llvm, _ in arguments]
     b.module.require(f"{name}.piece", lambda: _piece(name, types))
@@ -88,7 +88,7 @@ def _all(main: Writer, name: str, types: Sequence[str]) -> str:
         b.begin(team)
         handed = [("i64", piece.name), ("i64", start.name), ("i64", last.name), *arguments]
         for k, (llvm, value) in enumerate(handed):
-            slots.element("i64", k).store(llvm, value, SLOT)
+            slots.element("i64", k).store(llvm, value, ARGUMENT_BYTES)
         pieces = (count + piece - 1) // piece
         run = context.element("i8", PARALLEL_FOR).load_pointer()
         job = f"ptr @{name}.piece, ptr {slots.name}, i64 {pieces.name}, i64 {threads.name}"
@@ -119,7 +119,7 @@ def _piece(name: str, types: Sequence[str]) -> str:
     lines = []
     for k, llvm in enumerate(["i64", "i64", "i64", *types]):
         lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")
-        lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {SLOT}")
+        lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {ARGUMENT_BYTES}")
     given = ", ".join(["i64 %from", "i64 %to", *[f"{llvm} %v{k}" for k, llvm in enumerate(types, 3)]])
     return "\n".join(
         [

@@ -14,22 +14,22 @@ from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._work import whole_work, work
 from tenferro_tensor.loop_ir import For, While
 
-SHORT: Final = 1 << 16
-"""Work of the longest loop that runs to its end without a poll."""
+UNPOLLED_MAX_WORK: Final = 1 << 16
+"""Maximum work of a loop that runs to its end without a poll."""
 
-SPACING: Final = 1 << 10
-"""Least work between two looks at the countdown."""
+POLL_MIN_WORK: Final = 1 << 10
+"""Minimum work between two updates of the countdown."""
 
 
 def write_poll(frame: Frame, s: For | While, index: Int) -> None:
     """At the end of an iteration, count down, and leave the function if the poll requests it."""
     if isinstance(s, For):
         total = whole_work(s)
-        if isinstance(total, int) and total <= SHORT:
+        if isinstance(total, int) and total <= UNPOLLED_MAX_WORK:
             return
     amount, every = work(s.body) + 1, 1
     if isinstance(amount, int):
-        while every * amount < SPACING:
+        while every * amount < POLL_MIN_WORK:
             every *= 2
     b = frame.block
     after = b.new_label("polled")

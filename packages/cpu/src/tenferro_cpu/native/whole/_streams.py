@@ -18,11 +18,11 @@ from tenferro_tensor_core import DimLike
 LINE: Final = 64
 """Bytes of a cache line."""
 
-NARROWEST: Final = 16
-"""Bytes of the smallest vectors that are stored past the caches."""
+STREAM_MIN_VECTOR_BYTES: Final = 16
+"""Smallest vector that is stored past the caches."""
 
-LEAST: Final = 4
-"""Turns of the main loop from which stores past the caches are worth what is done before them."""
+STREAM_MIN_PASSES: Final = 4
+"""Minimum passes of the main loop for which stores past the caches justify their prologue."""
 
 
 class Streams:
@@ -53,13 +53,13 @@ class Streams:
             place = _address(b, port) + head * port.operand.dtype.itemsize
             beside = place & (streamed_bytes(b, port) - 1)
             odd = Int(b, b.raw(f"or i64 {odd.name}, {beside.name}"))
-        return head, odd.equals(0) & (length > LEAST * step)
+        return head, odd.equals(0) & (length > STREAM_MIN_PASSES * step)
 
 
 def streamed_bytes(block: Block, port: ports.Port) -> int:
     """Alignment in bytes of vectors that bypass the caches; 0 if they do not."""
     size = min(LINE, block.lanes * port.operand.dtype.itemsize)
-    return size if port.operand.access is Access.UNIT and size >= NARROWEST else 0
+    return size if port.operand.access is Access.UNIT and size >= STREAM_MIN_VECTOR_BYTES else 0
 
 
 def touched_bytes(loops: Sequence[For]) -> DimLike:

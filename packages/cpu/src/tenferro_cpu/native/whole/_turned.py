@@ -25,11 +25,11 @@ from tenferro_tensor.loop_ir import For, Let, Load, Order, Position, Store
 TILE: Final = 64
 """Side of tiles: the cache lines of all their rows fit the nearest cache."""
 
-FEWEST: Final = 16
-"""Iterations of the shortest loop that is cut into squares."""
+SQUARES_MIN_ITERATIONS: Final = 16
+"""Shortest loop that is cut into squares."""
 
-MOST_LINES: Final = 24
-"""Statements of the longest body, which is written out for each row of a square."""
+SQUARES_MAX_STATEMENTS: Final = 24
+"""Longest body, which is repeated for each row of a square."""
 
 
 def turned_nest(writer: Writer, s: For, host: Host) -> TurnedNest | None:
@@ -37,8 +37,8 @@ def turned_nest(writer: Writer, s: For, host: Host) -> TurnedNest | None:
     if s.order is not Order.ANY or len(s.body) != 1 or not isinstance(s.body[0], For):
         return None
     inner = s.body[0]
-    short = any(isinstance(n, int) and n < FEWEST for n in (s.extent, inner.extent))
-    if inner.order is not Order.ANY or short or len(inner.body) > MOST_LINES:
+    short = any(isinstance(n, int) and n < SQUARES_MIN_ITERATIONS for n in (s.extent, inner.extent))
+    if inner.order is not Order.ANY or short or len(inner.body) > SQUARES_MAX_STATEMENTS:
         return None
     across = [t for t in inner.body if isinstance(t, Load) and _is_across(t, s, inner)]
     if not across or not all(isinstance(t, Let | Load | Store) or isinstance(t, Position) for t in inner.body):

@@ -17,7 +17,7 @@ from tenferro_cpu.native.builder import _memory as memory
 from tenferro_cpu.native.builder._types import indices
 from tenferro_cpu.native.kernels import _ports as ports
 from tenferro_cpu.native.kernels._combine import Combiner, Found, State
-from tenferro_cpu.native.kernels._fused_entry import SHORT
+from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW
 from tenferro_cpu.native.kernels._render import HEAVY, interleaving
 from tenferro_cpu.native.kernels._render_reduce import Reduced, trailing
 from tenferro_cpu.native.machine._host import Host
@@ -47,20 +47,20 @@ from tenferro_tensor.loop_ir import (
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
-LEAST_BITS: Final = 128
+MIN_BITS: Final = 128
 """Width of the narrowest vectors."""
 
 BYTE: Final = 8
 """Bits of a byte."""
 
-FEWEST: Final = 2
-"""Iterations of the shortest loop that becomes vectors for the sake of loops inside."""
+MIN_ITERATIONS: Final = 2
+"""Shortest loop that is vectorised for the sake of inner loops."""
 
-APART: Final = 8
-"""Instructions for each access to lanes apart, from which vectors are faster than single numbers."""
+GATHER_MIN_INSTRUCTIONS: Final = 8
+"""Minimum instructions per gathered access for which vectors are faster than scalar code."""
 
-SHORT_ROW: Final = 8
-"""Elements of the longest rows of which each is one lane."""
+SHORT_ROW_MAX: Final = 8
+"""Maximum length of rows that are assigned to lanes."""
 
 Place = tuple[Int, Int]
 """Index of the first iteration, and the increment of the next."""
@@ -71,7 +71,9 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     if s.order is Order.GIVEN or s.swaps:
         return None
     lanes = lanes_of(s, writer.block.fused)
-    if lanes is None or (lanes.instructions < lanes.apart * APART and not (lanes.mathematics or lanes.apart_inside)):
+    if lanes is None or (
+        lanes.instructions < lanes.apart * GATHER_MIN_INSTRUCTIONS and not (lanes.mathematics or lanes.apart_inside)
+    ):
         return None
     if lanes.apart_inside and (s.carries or lanes.instructions > HEAVY or not short_rows(lanes)):
         return None
@@ -88,9 +90,9 @@ def _bits(s: For, lanes: Lanes, most: int) -> int:
     if not isinstance(s.extent, int):
         return most
     if s.carries or lanes.inside:
-        return most if s.extent >= (SHORT if s.carries else FEWEST) else 0
+        return most if s.extent >= (ENTRY_MIN_ROW if s.carries else MIN_ITERATIONS) else 0
     bits = min(most, s.extent * lanes.bits)
-    exact = bits & (bits - 1) == 0 and bits >= LEAST_BITS
+    exact = bits & (bits - 1) == 0 and bits >= MIN_BITS
     return bits if bits == most or (exact and not lanes.mathematics) else 0
 
 
@@ -100,7 +102,7 @@ def short_rows(lanes: Lanes) -> list[DimLike]:
     Vectors along short rows would be mostly empty, and their lanes would be combined one row at a time.
     """
     found = list(dict.fromkeys([s.extent for s in everything(lanes.varying) if isinstance(s, For)]))
-    return [] if any(isinstance(n, int) and n > SHORT_ROW for n in found) else found
+    return [] if any(isinstance(n, int) and n > SHORT_ROW_MAX for n in found) else found
 
 
 def _neutral(block: Block, kind: str, dtype: np.dtype[Any]) -> Value:
@@ -489,7 +491,7 @@ class VectorLoop:
         found = []
         for base in bases:
             distances = self._distances(s, starts).names
-            masks = ("",) if mask is None else mask.names  # lanes leave a loop inside vector by vector
+            masks = ("",) if mask is None else mask.names  # lanes leave an inner loop vector by vector
             names = [
                 memory.gather(b, memory.addresses(b, base, d), element, some)
                 for d, some in zip(distances, masks * (len(distances) // len(masks)), strict=True)

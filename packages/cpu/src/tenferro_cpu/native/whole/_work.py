@@ -11,14 +11,14 @@ from tenferro_tensor.catalog import analytic, arithmetic
 from tenferro_tensor.loop_ir import Call, For, Foreign, Let, Order, Statement, Switch, While
 from tenferro_tensor_core import DimLike
 
-TRIPS: Final = 16
-"""Iterations of a `While` that are assumed."""
+ASSUMED_TRIPS: Final = 16
+"""Assumed iterations of a `While`."""
 
-MOST_TRIPS: Final = 1 << 20
-"""Iterations of the longest `While` that need not be interrupted."""
+MAX_TRIPS: Final = 1 << 20
+"""Maximum iterations of a `While` that need not be interruptible."""
 
 TEAM_MIN_WORK: Final = 1 << 19
-"""Work for which the team is called: vectors do it in about 50 microseconds."""
+"""Smallest work for which the team is called: vectors do it in about 50 microseconds."""
 
 _SLOW: Final[dict[Primitive, int]] = {
     **dict.fromkeys([*COMPLEX_RULES, *FUSED_RULES], 10),
@@ -35,7 +35,9 @@ def work(statements: tuple[Statement, ...]) -> DimLike:
         elif isinstance(s, For):
             total = total + whole_work(s)
         elif isinstance(s, While):
-            total = total + (work(s.test) + work(s.body)) * (min(TRIPS, s.most) if isinstance(s.most, int) else TRIPS)
+            total = total + (work(s.test) + work(s.body)) * (
+                min(ASSUMED_TRIPS, s.most) if isinstance(s.most, int) else ASSUMED_TRIPS
+            )
         elif isinstance(s, Switch):
             costs = [work(case.body) for case in s.cases]
             total = total + max([c for c in costs if isinstance(c, int)], default=0)
@@ -71,7 +73,7 @@ def self_contained(s: For) -> bool:
 
 
 def _contained(s: Statement) -> bool:
-    endless = isinstance(s, While) and (s.most is None or (isinstance(s.most, int) and s.most > MOST_TRIPS))
+    endless = isinstance(s, While) and (s.most is None or (isinstance(s.most, int) and s.most > MAX_TRIPS))
     if isinstance(s, Call | Foreign) or endless or (isinstance(s, For | While) and s.swaps):
         return False
     return all(map(_contained, nested(s)))
