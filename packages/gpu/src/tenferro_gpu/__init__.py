@@ -1,4 +1,4 @@
-"""The CUDA and ROCm backends, on CuPy; importable where CuPy is not."""
+"""The CUDA and ROCm backends, on CuPy; importable without CuPy."""
 
 from tenferro_gpu._backend import CudaBackend, RocmBackend, device, make_cuda_backend, make_rocm_backend
 from tenferro_gpu._context import CudaContext, RocmContext

@@ -1,7 +1,7 @@
-"""The CUDA and ROCm backends: kernels on CuPy arrays, each on the device and stream that it is meant for.
+"""The CUDA and ROCm backends: kernels on CuPy arrays, each on its device and stream.
 
-CuPy's current device and stream are hidden arguments of every allocation and launch. They are entered around each
-kernel and restored after it, so that results do not depend on what the caller's program has made current.
+CuPy's current device and stream are implicit arguments of every allocation and launch. They are entered around each
+kernel and restored after it, so that results do not depend on the caller's current device and stream.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tenferro_tensor_core.forks import cached_property, importing
 
 
 class _CupyBackend(AcceleratorBackend):
-    """The backend of both kinds; CuPy has one interface for them."""
+    """The common backend of both kinds; CuPy has one interface for them."""
 
     kind: ClassVar[str]
 
@@ -63,15 +63,15 @@ class _CupyBackend(AcceleratorBackend):
         return found
 
     def require(self, device: ComputeDevice) -> None:
-        """Check that there is the device.
+        """Check that the device exists.
 
         Raises:
-            BackendUnavailableError: there is not.
+            BackendUnavailableError: it does not.
         """
         checked_index(self.kind, device.index)
 
     def library(self, name: str) -> Any:
-        """As the contract says: CuPy, and what it has of SciPy."""
+        """See `Backend.library`: CuPy, and its implementation of SciPy."""
         if name == "numpy":
             return self._cupy
         with importing():
@@ -96,7 +96,7 @@ class _CupyBackend(AcceleratorBackend):
         return found and found._replace(run=self._on(device, found.run))
 
     def stream_for(self, device: RuntimeDevice, raws: Iterable[Any]) -> CupyStream:
-        """As the contract says; while all values are of the default streams there is nothing to wait for."""
+        """See `Backend.stream_for`; no wait is needed while all values are on default streams."""
         if not self.runtime.marked:
             stream = current_stream(device)
             if stream is device.default_stream:
@@ -113,10 +113,10 @@ class _CupyBackend(AcceleratorBackend):
     def started(
         self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...], written: tuple[Any, ...] = ()
     ) -> Any:
-        """Run a function that issues work on raw values, with the device and the stream of that work current.
+        """Run a function that enqueues work on raw values, with the device and the stream of that work current.
 
         Args:
-            device: where the values are.
+            device: device of the values.
             run: the function.
             raws: its operands.
             written: those of them that it writes to.
@@ -135,19 +135,19 @@ class _CupyBackend(AcceleratorBackend):
             if runtime.lent(stream, raws):
                 stream.device.keeping.keep(stream.record(), raws)
             results = result if isinstance(result, (tuple, list)) else (result,)
-            # An operand that is handed through stays a value of its stream, which takes its memory back.
+            # An operand that is passed through remains a value of its stream, which reclaims its memory.
             runtime.mark(stream, *written, *[y for y in results if all(y is not x for x in raws)])
         return result
 
     def exported(self, raw: Any, **options: Any) -> Any:
-        """As the contract says: the stream of the consumer waits for that of the value."""
+        """See `Backend.exported`: the stream of the consumer waits for that of the value."""
         stream = self.runtime.stream_of(raw)
         assert stream is not None
-        with stream:  # CuPy orders the consumer after what is current
+        with stream:  # CuPy orders the consumer after the current stream
             return raw.__dlpack__(**options)
 
     def imported(self, producer: Any, *, copy: bool) -> Any:
-        """As the contract says: the stream of the value waits for that of the producer."""
+        """See `Backend.imported`: the stream of the value waits for that of the producer."""
         device = self.runtime.device(int(producer.__dlpack_device__()[1]))
         stream = current_stream(device)
         assert isinstance(stream, CupyStream)
@@ -164,28 +164,28 @@ class _CupyBackend(AcceleratorBackend):
             shared = raw
             with device.enough(raw.size, raw.dtype), stream:
                 raw = shared.copy()
-            device.keeping.keep(stream.record(), shared)  # the producer may reuse its memory once nobody holds it
+            device.keeping.keep(stream.record(), shared)  # the producer may reuse its memory once no reference is left
         self.runtime.mark(stream, raw)
         return raw
 
     def compiles_wholes(self) -> bool:
-        """As the contract says."""
+        """See `Backend.compiles_wholes`."""
         return self.fusing.available
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """As the contract says: what the renderer knows."""
+        """See `Backend.fuses`: everything that the renderer supports."""
         return self.fusing.fuses(op, operands, result)
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """As the contract says: one kernel for each way in which operands lie in memory."""
+        """See `Backend.fused`: one kernel for each memory layout of the operands."""
         return self.fusing.fused(region, fallback, later)
 
     def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
-        """As the contract says, on arrays of one of its devices: kernels, and loops of the host around them."""
+        """See `Backend.whole`, on arrays of one of its devices: kernels, and host loops around them."""
         return self.fusing.whole(function, bare)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
-        """As the contract says: by cuTENSOR where that is installed."""
+        """See `Backend.contraction`: by cuTENSOR if it is installed."""
         if self._cutensor is None or not taken(ir):
             return None
         target = self.runtime.device(device.index)
@@ -194,25 +194,38 @@ class _CupyBackend(AcceleratorBackend):
 
     @cached_property
     def _cutensor(self) -> Any:
-        """CuPy's door to cuTENSOR, or None."""
+        """CuPy's interface to cuTENSOR, or None."""
         try:
             return import_module("cupyx.cutensor") if self.kind == "cuda" else None
         except ImportError:
             return None
 
     def compiled(self) -> int:
-        """As the contract says: sources that are compiled, for all architectures."""
+        """See `Backend.compiled`: number of compiled sources, for all architectures."""
         return self.fusing.compiled()
 
 
 def device(name: str | ComputeDevice = "cuda:0") -> Device:
-    """An accelerator as a device of the device model, for kernels that are written by hand.
+    """An accelerator as a device of the device model, for hand-written kernels.
 
-    Its one toolchain is ``"nvrtc"`` for CUDA and ``"hiprtc"`` for ROCm, the one of fused regions. Programs run on the
+    Its only toolchain is ``"nvrtc"`` for CUDA and ``"hiprtc"`` for ROCm, the one of fused regions. Programs run on the
     stream that is entered, as in ``with stream:``.
+
+    Args:
+        name: name of the device, such as ``"cuda:0"``.
+
+    Returns:
+        The device.
 
     Raises:
         BackendUnavailableError: there is no such device; the text says what to install or check.
+        PlacementError: the device is neither a CUDA nor a ROCm device.
+
+    >>> from tenferro_tensor_core import BackendUnavailableError
+    >>> try:
+    ...     memory = device("cuda:0").allocator.stats()
+    ... except BackendUnavailableError:
+    ...     memory = {}  # no such device here
     """
     wanted = ComputeDevice(name)
     backend = get_backend(wanted.kind)
@@ -222,7 +235,7 @@ def device(name: str | ComputeDevice = "cuda:0") -> Device:
 
 
 class CudaBackend(_CupyBackend):
-    """NVIDIA devices ``cuda:<i>``.
+    """The backend of NVIDIA devices ``cuda:<i>``.
 
     Raises:
         BackendUnavailableError: CuPy, the driver or a device is missing; the text says what to do.
@@ -232,7 +245,7 @@ class CudaBackend(_CupyBackend):
 
 
 class RocmBackend(_CupyBackend):
-    """AMD devices ``rocm:<i>``.
+    """The backend of AMD devices ``rocm:<i>``.
 
     Raises:
         BackendUnavailableError: CuPy for ROCm, the driver or a device is missing; the text says what to do.
@@ -245,12 +258,38 @@ _B = TypeVar("_B", bound=_CupyBackend)
 
 
 def make_cuda_backend() -> CudaBackend:
-    """The CUDA backend, its kernels registered; the entry point that `get_backend` calls."""
+    """Create the CUDA backend with its kernels registered; the entry point that `get_backend` calls.
+
+    Returns:
+        The backend.
+
+    Raises:
+        BackendUnavailableError: CuPy, the driver or a device is missing; the text says what to do.
+
+    >>> from tenferro_tensor_core import BackendUnavailableError
+    >>> try:
+    ...     devices = make_cuda_backend().devices()
+    ... except BackendUnavailableError:
+    ...     devices = ()  # no such device here
+    """
     return _registered(CudaBackend())
 
 
 def make_rocm_backend() -> RocmBackend:
-    """The ROCm backend, its kernels registered; the entry point that `get_backend` calls."""
+    """Create the ROCm backend with its kernels registered; the entry point that `get_backend` calls.
+
+    Returns:
+        The backend.
+
+    Raises:
+        BackendUnavailableError: CuPy for ROCm, the driver or a device is missing; the text says what to do.
+
+    >>> from tenferro_tensor_core import BackendUnavailableError
+    >>> try:
+    ...     devices = make_rocm_backend().devices()
+    ... except BackendUnavailableError:
+    ...     devices = ()  # no such device here
+    """
     return _registered(RocmBackend())
 
 

@@ -1,4 +1,4 @@
-"""Contexts: a device of this package with a stream of its own, checked when it is made."""
+"""Contexts: a device of this package with its own stream, validated on creation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from tenferro_tensor import Capabilities, ComputeDevice, StreamContext
 
 
 class _GpuContext(StreamContext):
-    """Execution on a stream of its own on one device, for ``with compute_context(...)``."""
+    """Execution on a separate stream of one device, for ``with compute_context(...)``."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
     @classmethod
     def for_device(cls, device: int | str | ComputeDevice) -> Self:
-        """The context that is kept for a device, by number or name.
+        """The cached context of a device.
+
+        Args:
+            device: number or name of the device.
+
+        Returns:
+            The context, the same object for every call.
 
         Raises:
             BackendUnavailableError: there is no such device.
@@ -29,14 +35,14 @@ class _GpuContext(StreamContext):
 
 
 class CudaContext(_GpuContext):
-    """Execution on one NVIDIA device; get one with `for_device`."""
+    """Execution on one NVIDIA device; create one with `for_device`."""
 
     __slots__ = ()
     kind = "cuda"
 
 
 class RocmContext(_GpuContext):
-    """Execution on one AMD device; get one with `for_device`."""
+    """Execution on one AMD device; create one with `for_device`."""
 
     __slots__ = ()
     kind = "rocm"

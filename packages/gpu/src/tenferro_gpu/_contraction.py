@@ -1,4 +1,4 @@
-"""Contractions of many tensors by cuTENSOR, which takes axes in any order without moving them first."""
+"""Contractions of many tensors by cuTENSOR, which accepts axes in any order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tenferro_tensor_core.forks import cached_property
 
 
 def taken(ir: ContractionIR | ContractionGraph) -> bool:
-    """Whether cuTENSOR does every step: results have labels, nothing has one twice, and every term is of two values,
-    neither of them summed alone nor repeated."""
+    """Whether cuTENSOR supports every step of a contraction.
+
+    Results must have labels, none of them repeated, and every term two values, neither summed alone nor repeated.
+    """
     graph = _graph(ir)
     if graph.dtype.kind not in "fc" or 0 in graph.extents:
         return False
@@ -36,10 +38,10 @@ class CutensorContraction(ContractionKernel):
     """A contraction, or a graph of them, whose steps cuTENSOR runs.
 
     Args:
-        ir: what it computes; `taken` tells whether that works.
+        ir: the contraction, which `taken` accepts.
         xp: CuPy.
         contract: ``cupyx.cutensor.contraction``.
-        start: runs a function of raw arrays where these are; those that it writes to are named once more.
+        start: runs a function of raw arrays on their device; the arrays that it writes are passed twice.
     """
 
     def __init__(
@@ -50,11 +52,11 @@ class CutensorContraction(ContractionKernel):
         self._several = isinstance(ir, ContractionGraph) or bool(ir.kept)
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
-        """As the contract says."""
+        """See `ContractionKernel.__call__`."""
         return self._start(self._run, raws) if out is None else self._start(self._into, (out, *raws), (out,))
 
     def direct(self) -> Callable[..., Any]:
-        """As the contract says."""
+        """See `ContractionKernel.direct`."""
         return lambda *raws: self._start(self._run, raws)
 
     def _into(self, out: Any, *raws: Any) -> Any:
@@ -78,7 +80,7 @@ class CutensorContraction(ContractionKernel):
 
     @cached_property
     def _spent(self) -> dict[int, list[int]]:
-        """For each value that is made, those that nothing needs any more then."""
+        """For each computed value, the values whose last use it is."""
         graph, count = self._graph, len(self._graph.operands)
         last = {v: v for v in range(count, len(graph.values))}
         last |= {v: n for n, (_, terms) in enumerate(graph.steps, count) for term in terms for v in term}
@@ -88,13 +90,13 @@ class CutensorContraction(ContractionKernel):
         }
 
     def _described(self, x: Any) -> Any:
-        """cuTENSOR knows neither axes that run backwards nor elements that stand for several."""
+        """A view without negative or zero strides, which cuTENSOR does not support."""
         plain = all(s > 0 or n == 1 for s, n in zip(x.strides, x.shape))
         return x if plain else self._xp.ascontiguousarray(x)
 
     @property
     def peak_bytes(self) -> int:
-        """As the contract says; cuTENSOR's own work space is left out."""
+        """See `ContractionKernel.peak_bytes`; excludes cuTENSOR's own workspace."""
         graph, count = self._graph, len(self._graph.operands)
         live = most = 0
         sizes = [prod(graph.shape(v)) * graph.dtype.itemsize for v in range(len(graph.values))]
@@ -105,7 +107,7 @@ class CutensorContraction(ContractionKernel):
         return most
 
     def report(self) -> tuple[StepReport, ...]:
-        """As the contract says; kernel and sizes are those of a step's first term."""
+        """See `ContractionKernel.report`; kernel and sizes are those of a step's first term."""
         graph, count, found = self._graph, len(self._graph.operands), []
         factor = 8 if graph.dtype.kind == "c" else 2
         for number, (labels, terms) in enumerate(graph.steps):

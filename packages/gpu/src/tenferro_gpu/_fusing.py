@@ -1,4 +1,4 @@
-"""Fused regions and whole programs on the devices of a kind: which ops join, and where kernels are compiled."""
+"""Fused regions and whole programs on the devices of a kind: which ops are fused, and where kernels are compiled."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _REDUCED: Final = frozenset({
 })  # fmt: skip
 
 TOOLCHAINS: Final = {"cuda": "nvrtc", "rocm": "hiprtc"}
-"""The name of the toolchain by kind of device."""
+"""Name of the toolchain by kind of device."""
 
 _MAX_ARRAY_AXES: Final = 60
-"""Arrays of one region times its axes; with all strides its arguments stay below 4 KiB, as old drivers ask for."""
+"""Maximum arrays times axes of a region; with all strides its arguments stay below 4 KiB, the limit of old drivers."""
 
 _MAX_SHARED_BYTES: Final = 48 << 10
-"""Bytes that the work items of one group may share: what they have of each result of a reduction has to fit."""
+"""Shared memory of one group in bytes, which must hold its part of every reduction result."""
 
 
 class Fusing:
@@ -51,12 +51,12 @@ class Fusing:
         self._compilers: dict[str, RuntimeCompiler] = {}
 
     def compiler(self, ordinal: int) -> RuntimeCompiler:
-        """The compiler for a device; devices of one architecture have the same one."""
+        """The compiler for a device, shared by devices of one architecture."""
         architecture = self._backend.runtime.device(ordinal).capabilities.architecture
         found = self._compilers.get(architecture)
         if found is None:
             major = None
-            if self._backend.kind == "cuda":  # the driver that CuPy works with takes the code of its own version
+            if self._backend.kind == "cuda":  # the driver used by CuPy accepts code of its own version
                 major = int(self._backend.runtime.cupy.cuda.runtime.runtimeGetVersion()) // 1000
             found = self._compilers[architecture] = compiler(self._backend.kind, architecture, major)
         return found
@@ -75,11 +75,11 @@ class Fusing:
         return GpuTarget(self._backend, self.compiler)
 
     def whole(self, function: LoopFunction, bare: bool) -> NativeProgram | None:
-        """A whole program as kernels, compiled for the first device, or None where there is no compiler.
+        """A whole program as kernels, compiled for the first device, or None without a compiler.
 
         Raises:
-            UnsupportedError: it has no form as kernels; the text says why.
-            CompileError: the compiler refuses it.
+            UnsupportedError: it has no form as kernels; the text gives the reason.
+            CompileError: the compiler rejects it.
         """
         if not self.available:
             return None
@@ -90,17 +90,17 @@ class Fusing:
         """Whether an op may be part of a region."""
         dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
         if op.primitive.widens and any(map(is_narrow, dtypes)):
-            return False  # it is widened first
+            return False  # operands are widened first
         if op.primitive in _REDUCED:
             return self.available
         if op.primitive is catalog.convert and is_inexact(dtypes[0]) and result.kind in "iu":
-            return False  # out of range CuPy's own conversion decides
+            return False  # out of range, CuPy's own conversion defines the result
         if not op.primitive.elementwise:
             return False
         return (rendered(op.primitive, dtypes) or expansion(op, *operands) is not None) and self.available
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """The region as a function of raw arrays, or None where it has no kernel."""
+        """The region as a function of raw arrays, or None if it has no kernel."""
         if not self.available or len(region.axes) + len(region.kernel.outputs) > _MAX_ARRAY_AXES // max(region.rank, 1):
             return None
         if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _MAX_SHARED_BYTES:
@@ -111,11 +111,11 @@ class Fusing:
             return None
 
     def compiled(self) -> int:
-        """Number of sources that are compiled."""
+        """Number of compiled sources."""
         return sum([c.stats()["loaded"] for c in self._compilers.values()])
 
     def model(self, ordinal: int) -> Device:
-        """A device as allocator and toolchain, for kernels that are written by hand.
+        """A device as allocator and toolchain, for hand-written kernels.
 
         Raises:
             BackendUnavailableError: there is no such device.
@@ -128,7 +128,7 @@ class Fusing:
         )
 
     def toolchain(self, ordinal: int = 0) -> Toolchain:
-        """The renderer of CUDA C, the run-time compiler for a device, and programs.
+        """The renderer for CUDA C, the run-time compiler for a device, and programs.
 
         Raises:
             BackendUnavailableError: there is no compiler.

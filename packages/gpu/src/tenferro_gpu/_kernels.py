@@ -1,4 +1,6 @@
-"""Kernels of the core primitives on CuPy arrays: the reference kernels, others where these wait or lack something."""
+"""Kernels of the core primitives on CuPy arrays: the reference kernels, and others where these synchronize or are
+unsupported.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def core_kernels(kind: str) -> dict[Any, Any]:
 
 
 def _scatter(reference: Any) -> Any:
-    """CuPy combines elements atomically, which it does for some dtypes only; the others go through one of these."""
+    """CuPy combines elements atomically, for some dtypes only; the others are converted to one of these."""
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, mode: str, **params: Any) -> Kernel:
         if mode == "mul":
@@ -51,25 +53,25 @@ def _scatter(reference: Any) -> Any:
 
 
 def _carrier(dtype: np.dtype[Any], mode: str) -> tuple[Kernel, Kernel] | None:
-    """To a dtype that has the atomic operation and back; None where the dtype has it, or needs none."""
+    """Conversion to a dtype that has the atomic operation and back; None if none is needed."""
     if mode == "set" or dtype.kind in "fc" or dtype.name in ("int32", "uint32", "uint64"):
         return None
     if dtype.itemsize < 4:  # sums wrap the same when they are narrowed
         return lambda x: x.astype("int32"), lambda y: y.astype(dtype)
     if mode == "add":
         return lambda x: x.view("uint64"), lambda y: y.view("int64")
-    top = np.uint64(1 << 63)  # with the sign bit turned over, signed integers are in the order of unsigned ones
+    top = np.uint64(1 << 63)  # with the sign bit flipped, signed integers have the order of unsigned ones
     return lambda x: x.view("uint64") ^ top, lambda y: (y ^ top).view("int64")
 
 
 def _positions(xp: Any, starts: Sequence[Any], sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The block of some extents at `starts`, moved where it would leave the shape, as one index for each axis.
+    """The block of given extents at `starts`, clamped to the shape, as one index per axis.
 
-    The numbers are not looked at here: that would wait for the device.
+    The values are not read on the host, which would synchronize with the device.
     """
     index = []
     for d, (start, size, n) in enumerate(zip(starts, sizes, shape, strict=True)):
-        last = min(n - size, np.iinfo(start.dtype).max)  # CuPy may refuse a bound that the dtype lacks
+        last = min(n - size, np.iinfo(start.dtype).max)  # CuPy may reject a bound outside the dtype
         first = xp.clip(start, 0, last).astype("int64")
         index.append((first + xp.arange(size)).reshape([size if e == d else 1 for e in range(len(shape))]))
     return tuple(index)

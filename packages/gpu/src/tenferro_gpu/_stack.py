@@ -1,4 +1,4 @@
-"""CuPy and the devices that it sees, found on first need; every way in which they can be missing has its own words."""
+"""CuPy and the devices that it sees, found on first use; each cause of their absence has its own message."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def device_count(kind: str) -> int:
 
 
 def checked_index(kind: str, index: int) -> int:
-    """The index, if there is such a device: CuPy itself would find out only at the first launch.
+    """The index, if there is such a device; CuPy itself would detect the error only at the first launch.
 
     Raises:
         BackendUnavailableError: there is no such device.

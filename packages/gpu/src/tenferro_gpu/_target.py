@@ -26,7 +26,7 @@ class FusionBackend(Protocol):
         """The device runtime of the kind."""
 
     def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
-        """Run a function that issues work on raw values, where that work goes to."""
+        """Run a function that enqueues work on raw values, on their device and stream."""
 
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
@@ -35,11 +35,11 @@ class FusionBackend(Protocol):
 
 
 class GpuTarget(KernelTarget):
-    """The devices of a backend.
+    """The devices of a backend; implements `KernelTarget`.
 
     Args:
         backend: the backend.
-        compiler: gives the compiler for a device, by number.
+        compiler: maps the number of a device to its compiler.
     """
 
     def __init__(self, backend: FusionBackend, compiler: Callable[[int], RuntimeCompiler]) -> None:
@@ -47,7 +47,7 @@ class GpuTarget(KernelTarget):
         self._cupy = backend.runtime.cupy
 
     def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Sequence[Any]]:
-        """As the contract says; other architectures compile the source when they load it."""
+        """See `KernelTarget.functions`; other architectures compile the source when they load it."""
         spec = ProgramSpec(source, "", (), 0, (), ())
         loaded: dict[int, list[Any]] = {}
         self._compiler(0).compile(spec)
@@ -66,48 +66,48 @@ class GpuTarget(KernelTarget):
         return functions_on
 
     def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
-        """As the contract says, on the stream of the arrays."""
+        """See `KernelTarget.start`; runs on the stream of the arrays."""
         device = self._backend.runtime.device_of(raws[0])
         return self._backend.started(device, lambda *raws: run(device.ordinal, raws), tuple(raws))
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """As the contract says, from CuPy's pool."""
+        """See `KernelTarget.empty`; allocates from CuPy's pool."""
         return self._cupy.empty(shape, dtype)
 
     def lying(self, raw: Any) -> Any:
-        """As the contract says."""
+        """See `KernelTarget.lying`."""
         return raw if raw.flags.c_contiguous else self._cupy.ascontiguousarray(raw)
 
     def address(self, raw: Any) -> int:
-        """As the contract says."""
+        """See `KernelTarget.address`."""
         return int(raw.data.ptr)
 
     def viewed(self, flat: Any, at: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """As the contract says."""
+        """See `KernelTarget.viewed`."""
         if 0 in shape:
             return self._cupy.empty(shape, flat.dtype)
         steps = tuple([s * flat.dtype.itemsize for s in strides])
         return self._cupy.lib.stride_tricks.as_strided(flat[at:], shape, steps)
 
     def kernel(self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: int) -> Callable[..., Any]:
-        """As the contract says: that of single steps."""
+        """See `KernelTarget.kernel`: the kernel of single ops."""
         return self._backend.kernel(op, ins, outs, self._backend.runtime.device(device).id)
 
     def require_kernel(self, op: Op) -> None:
-        """As the contract says."""
+        """See `KernelTarget.require_kernel`."""
         if REGISTRY.find("kernel", op.primitive, self._backend.kind) is None:
             raise UnsupportedError(
                 f"{op.primitive.name} has no kernel for {self._backend.kind}", primitive=op.primitive.name
             )
 
     def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
-        """As the contract says; any stream may read it."""
+        """See `KernelTarget.uploaded`; any stream may read the result."""
         target = self._backend.runtime.device(device)
         raw = target.upload(array, target.default_stream)
         target.default_stream.synchronize()
         return raw
 
     def downloaded(self, raw: Any, device: int) -> np.ndarray[Any, Any]:
-        """As the contract says, after the work of the current stream."""
+        """See `KernelTarget.downloaded`; waits for the current stream."""
         found: np.ndarray[Any, Any] = self._cupy.asnumpy(raw)
         return found

@@ -1,4 +1,4 @@
-"""Explicit transfers between main memory and a device; those without handles are differentiable, as all transfers."""
+"""Explicit transfers between main memory and a device; differentiable unless they return handles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tenferro_tensor_core import PlacementError
 
 
 class PendingTransfer:
-    """A transfer on its way, on the stream of its device that is kept for copies.
+    """A transfer in progress, on the copy stream of its device.
 
     Attributes:
         event: the event after the copy.
@@ -47,16 +47,18 @@ class PendingTransfer:
         """Wait for the copy.
 
         Raises:
-            AsynchronousError: the copy, or what computes its source, failed.
+            AsynchronousError: the copy, or the computation of its source, failed.
         """
         self.event.synchronize()
 
     def result(self) -> Tensor:
-        """The tensor: of an upload at once, for work on the device waits for the copy by itself; of a download, in
-        page-locked memory, when the copy is done.
+        """The transferred tensor.
+
+        An upload returns at once, because work on the device waits for the copy; a download waits for the copy, and
+        returns page-locked memory.
 
         Raises:
-            AsynchronousError: the download, or what computes its source, failed.
+            AsynchronousError: the download, or the computation of its source, failed.
         """
         return self._result()
 
@@ -70,24 +72,35 @@ def upload(x: Any, device: str | ComputeDevice = ..., *, out: Any = ..., pending
 
 
 def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, out: Any = None, pending: bool = False) -> Any:
-    """`x` in the memory of a device; returns before the copy is done, with `x` free to be changed.
+    """Copy an array to the memory of a device.
+
+    Returns before the copy is done; `x` may be modified at once.
 
     Args:
         x: array in main memory.
-        device: where to, as in ``"cuda:1"``.
+        device: the target, such as ``"cuda:1"``.
         out: an array of CuPy on that device to copy into, of the same shape and dtype; the tensor shares its memory,
-            as one of ``from_dlpack`` does. Derivatives do not pass.
-        pending: copy beside the work of the device, on a stream of its own, and return a handle. Derivatives do not
-            pass.
+            like one of ``from_dlpack``. Not differentiable.
+        pending: copy beside the work of the device, on a separate stream, and return a handle. Not differentiable.
+
+    Returns:
+        The tensor on the device, of the shape and dtype of `x`; with `pending`, a `PendingTransfer`.
 
     Raises:
         BackendUnavailableError: there is no such device; the text says what to install or check.
-        PlacementError: a handle or `out` was given, and `x` is no concrete array in main memory, or `out` is elsewhere.
+        PlacementError: a handle or `out` is requested, and `x` is not a concrete array in main memory, or `out` is
+            elsewhere.
         ShapeError, DTypeError, ArgumentError: `out` does not fit; nothing is converted or copied twice.
-        DeviceMemoryError: the memory of the device does not suffice.
+        DeviceMemoryError: the device has not enough memory.
+
+    >>> from tenferro_tensor_core import BackendUnavailableError
+    >>> try:
+    ...     x = upload([1.0, 2.0], "cuda:0")
+    ... except BackendUnavailableError:
+    ...     x = None  # no such device here
     """
     target = ComputeDevice(device)
-    value = x if isinstance(x, Array) else tensor(x, device=HOST.device)  # whatever the enclosing scope says
+    value = x if isinstance(x, Array) else tensor(x, device=HOST.device)  # regardless of the enclosing scope
     place = Place(MemorySpace(str(target)))
     if not pending and out is None:
         return catalog.transfer(value, place=place)
@@ -115,19 +128,28 @@ def download(x: Array, *, out: Any = ..., pending: Literal[True]) -> PendingTran
 
 
 def download(x: Array, *, out: np.ndarray[Any, Any] | None = None, pending: bool = False) -> Any:
-    """`x` in main memory; waits for the work that computes it.
+    """Copy an array to main memory, after the work that computes it.
 
     Args:
         x: array in the memory of a device.
-        out: a NumPy array of yours to copy into, of the same shape and dtype; the tensor shares its memory. If that is
-            not page-locked, the driver copies while the call lasts. Derivatives do not pass.
-        pending: do not wait: copy beside later work of the device, on a stream of its own, and return a handle.
-            Derivatives do not pass.
+        out: a NumPy array to copy into, of the same shape and dtype; the tensor shares its memory. If that is not
+            page-locked, the driver copies during the call. Not differentiable.
+        pending: do not wait: copy beside later work of the device, on a separate stream, and return a handle. Not
+            differentiable.
+
+    Returns:
+        The tensor in main memory, of the shape and dtype of `x`; with `pending`, a `PendingTransfer`.
 
     Raises:
-        PlacementError: a handle or `out` was given, and `x` is no concrete array of a device.
+        PlacementError: a handle or `out` is requested, and `x` is not a concrete array of a device.
         ShapeError, DTypeError, ArgumentError: `out` does not fit; nothing is converted or copied twice.
-        AsynchronousError: what computes `x` failed.
+        AsynchronousError: the computation of `x` failed.
+
+    >>> from tenferro_tensor_core import BackendUnavailableError
+    >>> try:
+    ...     x = download(upload([1.0, 2.0], "cuda:0"))
+    ... except BackendUnavailableError:
+    ...     x = None  # no such device here
     """
     if not pending and out is None:
         return catalog.transfer(x, place=HOST)
@@ -144,7 +166,7 @@ def download(x: Array, *, out: np.ndarray[Any, Any] | None = None, pending: bool
     spec = source.spec.with_(place=HOST)
     going = PendingTransfer(
         way.event,
-        # In main memory, whatever scope the result is asked for in.
+        # In main memory, regardless of the scope of the call.
         lambda: (
             tensor(way.result(), device=HOST.device)
             if spec.shape or out is not None

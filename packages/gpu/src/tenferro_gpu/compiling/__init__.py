@@ -1,4 +1,4 @@
-"""Source to code: the run-time compilers of CUDA and HIP, and what they made on disk."""
+"""From source to code: the run-time compilers of CUDA and HIP, and their cache on disk."""
 
 from tenferro_gpu.compiling._compiler import RuntimeCompiler, compiler
 from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library

@@ -1,4 +1,4 @@
-"""`RuntimeCompiler`: kernels compiled once for an architecture, kept in memory and on disk."""
+"""`RuntimeCompiler`: kernels compiled once per architecture, cached in memory and on disk."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from tenferro_tensor_core.forks import Lock, new_lock
 
 
 class RuntimeCompiler(Compiler):
-    """Compiles for one architecture; devices of one architecture share what it makes. Safe to call from many threads.
+    """Compiles for one architecture, shared by its devices; thread-safe.
+
+    Methods take:
+        spec: a rendered kernel.
+        source: source text.
+
+    Methods return:
+        The compiled kernel, or a key.
 
     Args:
-        library: what compiles.
+        library: the compiler library.
         architecture: ``"90"`` for compute capability 9.0, or a gfx name.
-        cache: compiled kernels on disk; None keeps them in memory only.
+        cache: compiled kernels on disk; None keeps them only in memory.
     """
 
     def __init__(self, library: RuntimeLibrary, architecture: str, cache: ObjectCache | None = None) -> None:
@@ -27,13 +34,13 @@ class RuntimeCompiler(Compiler):
         self._counts = {"compiled": 0, "from_disk": 0, "code_bytes": 0}
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
-        """As the contract says; the code is what the driver loads."""
+        """See `Compiler.compile`; the code is in the driver's format."""
         key = self.key(spec.source)
         code = self._compiled.get(key)
         if code is None:
             with self._lock:
                 making: Lock = self._making.setdefault(key, new_lock())
-            with making:  # one thread compiles a source, others go on with theirs
+            with making:  # one thread compiles a source, others continue with theirs
                 code = self._compiled.get(key)
                 if code is None:
                     code = self._code(key, spec.source)
@@ -44,7 +51,7 @@ class RuntimeCompiler(Compiler):
         return CompiledSpec(spec, code, key)
 
     def key(self, source: str) -> str:
-        """Content, compiler, architecture and options: what makes code another."""
+        """Key of compiled code: content, compiler, architecture and options."""
         version = ".".join(map(str, self.library.version))
         content = "\0".join((self.library.kind, version, *self.library.options(self.architecture), source))
         return hashlib.sha256(content.encode()).hexdigest()
@@ -55,7 +62,7 @@ class RuntimeCompiler(Compiler):
         stored = self._cache.get(key)
         if stored is None:
             with self._cache.writing(key):
-                stored = self._cache.get(key)  # another process may have made it meanwhile
+                stored = self._cache.get(key)  # another process may have compiled it meanwhile
                 if stored is None:
                     made = self._made(source)
                     self._cache.put(key, made)
@@ -71,12 +78,12 @@ class RuntimeCompiler(Compiler):
         return code
 
     def stats(self) -> dict[str, int]:
-        """How many sources are at hand, were compiled, came from disk; bytes of their code."""
+        """Number of sources available, compiled and read from disk; bytes of their code."""
         with self._lock:
             return {"loaded": len(self._compiled), **self._counts}
 
     def clear(self) -> None:
-        """Forget compiled kernels, also on disk; those that programs hold stay loaded."""
+        """Drop compiled kernels, also on disk; those that programs hold stay loaded."""
         with self._lock:
             self._compiled.clear()
         if self._cache is not None:
@@ -85,7 +92,15 @@ class RuntimeCompiler(Compiler):
 
 @cache
 def compiler(kind: str, architecture: str, major: int | None = None) -> RuntimeCompiler:
-    """The compiler of the process for all devices of a kind and architecture, with the user's folder on disk.
+    """The compiler of the process for all devices of a kind and architecture, with the user's cache folder.
+
+    Args:
+        kind: ``"cuda"`` or ``"rocm"``.
+        architecture: architecture of the device.
+        major: required major version of the library, or None.
+
+    Returns:
+        The compiler.
 
     Raises:
         BackendUnavailableError: there is no compiler; the text says what to install.

@@ -1,6 +1,6 @@
-"""NVRTC and hipRTC, the libraries that compile kernels while a program runs; they need neither driver nor device.
+"""NVRTC and hipRTC, the libraries that compile kernels at run time; they need neither driver nor device.
 
-Both have one interface but for the prefix of the names and for what the code is called.
+They share one interface, except for the prefix of function names and the name of the code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Dialect(NamedTuple):
     install: str
 
 
-# Products are not contracted with sums: a fused kernel gives the bits of its steps.
+# Products are not contracted with sums, so that a fused kernel is bit-equal to its steps.
 _DIALECTS: Final = {
     "cuda": _Dialect(
         "nvrtc", "CUBIN",
@@ -43,11 +43,18 @@ _DIALECTS: Final = {
 
 
 class RuntimeLibrary:
-    """One of the libraries, loaded.
+    """A loaded compiler library.
+
+    Methods take:
+        source: source text.
+        architecture: as `Capabilities.architecture` names it.
+
+    Methods return:
+        The options, or the compiled code.
 
     Attributes:
         kind: kind of device that it compiles for.
-        version: its own version, major and minor.
+        version: its version, major and minor.
     """
 
     def __init__(self, kind: str, library: ctypes.CDLL) -> None:
@@ -59,23 +66,19 @@ class RuntimeLibrary:
         self.version = major.value, minor.value
 
     def options(self, architecture: str) -> tuple[str, ...]:
-        """Compiler options of the library.
-
-        Args:
-            architecture: as `Capabilities.architecture` names it.
-        """
+        """Compiler options of the library."""
         return tuple([option.format(architecture) for option in self._dialect.options])
 
     def compile(self, source: str, architecture: str) -> bytes:
-        """The code of a source.
+        """Compile a source.
 
         Raises:
-            CompileError: the compiler refuses it; the text quotes the compiler.
+            CompileError: the compiler rejects it; the text quotes the compiler.
         """
         return self._compiled(source, architecture, self.options(architecture))[0]
 
     def _compiled(self, source: str, architecture: str, options: tuple[str, ...]) -> tuple[bytes, str]:
-        """The code of a source, and the messages of the compiler."""
+        """Compile a source; returns the code and the messages of the compiler."""
         program = ctypes.c_void_p()
         self._call(self._function("CreateProgram"), ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
         try:
@@ -112,11 +115,14 @@ class RuntimeLibrary:
 
 @cache
 def runtime_library(kind: str, major: int | None = None) -> RuntimeLibrary:
-    """The library for a kind of device: of a wheel beside this package, or one that the system finds.
+    """The library for a kind of device: from an installed wheel, or found by the system.
 
     Args:
         kind: ``"cuda"`` or ``"rocm"``.
-        major: version that it must have, so that the driver takes its code; any where it is left out.
+        major: required major version, so that the driver accepts its code; by default any.
+
+    Returns:
+        The library.
 
     Raises:
         BackendUnavailableError: there is none; the text says what to install.

@@ -1,4 +1,4 @@
-"""`PoolAllocator`: CuPy's memory pool of one device, under the contract of the device model."""
+"""`PoolAllocator`: CuPy's memory pool of one device, as an allocator of the device model."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ _BYTE = np.dtype(np.uint8)
 
 
 class PoolAllocator(Allocator):
-    """Blocks are arrays of bytes, in the order of the device's default stream.
+    """Allocates blocks as arrays of bytes, ordered on the device's default stream.
+
+    Methods take:
+        nbytes: size in bytes.
+
+    Methods return:
+        The block.
 
     Args:
         device: the device.
-        own: have a pool of one's own, and not CuPy's default one.
+        own: whether to use a separate pool instead of CuPy's default one.
     """
 
     def __init__(self, device: CupyDevice, own: bool = False) -> None:
         self._device, self._own = device, device.cupy.cuda.MemoryPool() if own else None
 
     def allocate(self, nbytes: int) -> Any:
-        """As the contract says.
+        """See `Allocator.allocate`.
 
         Raises:
-            DeviceMemoryError: the memory of the device does not suffice.
+            DeviceMemoryError: the device has not enough memory.
         """
         with self._device.enough(nbytes, _BYTE), self._device.default_stream, self.serving():
             return self._device.cupy.empty(nbytes, _BYTE)
 
     def stats(self) -> dict[str, int]:
-        """As the contract says: `CupyDevice.memory`, of a pool of one's own its live and peak bytes."""
+        """See `Allocator.stats`: `CupyDevice.memory`; for a separate pool, its live and peak bytes."""
         if self._own is None:
             return self._device.memory()
         self._device.keeping.sweep()
@@ -42,12 +48,12 @@ class PoolAllocator(Allocator):
             return {"live": int(self._own.used_bytes()), "peak": int(self._own.total_bytes())}
 
     def clear(self) -> None:
-        """As the contract says."""
+        """See `Allocator.clear`."""
         with self._device.raw:
             (self._own or self._device.cupy.get_default_memory_pool()).free_all_blocks()
 
     def serving(self) -> AbstractContextManager[Any]:
-        """As the contract says, of all that CuPy allocates in this thread meanwhile."""
+        """See `Allocator.serving`; applies to all allocations of CuPy in this thread meanwhile."""
         if self._own is None:
             return nullcontext()
         scope: AbstractContextManager[Any] = self._device.cupy.cuda.using_allocator(self._own.malloc)

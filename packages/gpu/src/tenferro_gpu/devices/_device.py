@@ -26,7 +26,7 @@ from tenferro_tensor_core.forks import new_lock
 
 
 class CupyPending(Pending):
-    """A download into page-locked memory, or into an array that was given.
+    """A download into page-locked memory, or into a given array.
 
     Args:
         host: the memory, as an array.
@@ -39,21 +39,25 @@ class CupyPending(Pending):
         self.host, self.event = host, event
 
     def result(self) -> np.ndarray[Any, Any]:
-        """As the contract says; the same array at every call, in page-locked memory unless it was given."""
+        """The array, the same at every call, in page-locked memory unless it was given."""
         self.event.synchronize()
         self.event.device.keeping.sweep()
         return self.host
 
 
 _BFLOAT16_SINCE = 14
-"""Major version of CuPy that knows the type of `ml_dtypes`."""
+"""Major version of CuPy that supports the type of `ml_dtypes`."""
 
 
 def require_dtype(cupy: Any, dtype: np.dtype[Any]) -> None:
-    """Check that CuPy has a dtype.
+    """Check that CuPy supports a dtype.
+
+    Args:
+        cupy: the module.
+        dtype: the dtype.
 
     Raises:
-        UnsupportedError: it is bfloat16, and CuPy is too old for it.
+        UnsupportedError: it is bfloat16, and CuPy is too old.
     """
     if dtype.kind != "V":
         return
@@ -67,13 +71,27 @@ def require_dtype(cupy: Any, dtype: np.dtype[Any]) -> None:
 
 
 class CupyDevice(RuntimeDevice):
-    """One device of a kind.
+    """One device of a kind; implements `RuntimeDevice`.
+
+    Methods take:
+        priority: priority of the stream.
+        spec: shape and dtype.
+        stream: stream of the work.
+        host: host array.
+        raw: array of CuPy.
+        out: array to write to.
+        shape, dtype: required shape and dtype.
+        size: number of bytes.
+        what: description for messages.
+
+    Methods return:
+        As specified by the contract of device runtimes.
 
     Attributes:
         runtime: the `CupyRuntime` of its kind.
         cupy: the module.
         raw: CuPy's device.
-        keeping: what is kept alive for work on its way.
+        keeping: values kept alive for pending work.
     """
 
     def __init__(self, runtime: Any, ordinal: int) -> None:
@@ -87,27 +105,27 @@ class CupyDevice(RuntimeDevice):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As the contract says."""
+        """Capabilities of the device."""
         return capabilities(self.runtime.kind, self.ordinal)
 
     @property
     def default_stream(self) -> CupyStream:
-        """The stream that CuPy and other libraries use by default, so that their work is in order with ours."""
+        """The stream that CuPy and other libraries use by default, so that their work is ordered with ours."""
         return self._default
 
     @property
     def copy_stream(self) -> CupyStream:
-        """As the contract says."""
+        """The stream for copies beside the work of the device."""
         with self._lock:
             if self._copy is None:
                 self._copy = self.stream()
             return self._copy
 
     def stream(self, priority: int = 0) -> CupyStream:
-        """As the contract says; the stream does not wait for the default stream by itself.
+        """Create a stream, which does not wait for the default stream implicitly.
 
         Raises:
-            UnsupportedError: CuPy is older than 14, and a priority is asked for.
+            UnsupportedError: a priority is requested and CuPy is older than 14.
         """
         asked = {"priority": priority} if priority else {}
         with self.raw:
@@ -129,13 +147,14 @@ class CupyDevice(RuntimeDevice):
 
     @property
     def streams(self) -> tuple[CupyStream, ...]:
-        """As the contract says."""
+        """The streams that are alive."""
         with self._lock:
             return tuple(self._streams)
 
     def memory(self) -> dict[str, int]:
-        """``"live"`` bytes of values; ``"peak"`` what CuPy's pool has taken from the device, which it keeps for reuse;
-        ``"free"`` and ``"total"`` of the device."""
+        """``"live"`` bytes of values; ``"peak"`` bytes that CuPy's pool has taken from the device and keeps for reuse;
+        ``"free"`` and ``"total"`` bytes of the device.
+        """
         self.keeping.sweep()
         with self.raw:
             pool = self.cupy.get_default_memory_pool()
@@ -148,7 +167,7 @@ class CupyDevice(RuntimeDevice):
             }
 
     def empty(self, spec: Spec, stream: Stream) -> Any:
-        """As the contract says."""
+        """Allocate an uninitialised array."""
         own = self._own(stream)
         with self.enough(spec.size, spec.dtype), own:
             raw = self.cupy.empty(spec.shape, spec.dtype)
@@ -156,7 +175,7 @@ class CupyDevice(RuntimeDevice):
         return raw
 
     def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream, out: Any = None) -> Any:
-        """As the contract says."""
+        """Copy an array from main memory."""
         own = self._own(stream)
         plain = host.host if isinstance(host, CupyPending) else np.asarray(host)
         if out is not None:
@@ -176,14 +195,14 @@ class CupyDevice(RuntimeDevice):
         return raw
 
     def require_own(self, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Refuse what is no array of CuPy in the memory of this device that a copy can be written to."""
+        """Refuse anything but a writable array of CuPy in the memory of this device."""
         if not isinstance(out, self.cupy.ndarray) or self.runtime.device_of(out) is not self:
             seen = out.device if isinstance(out, self.cupy.ndarray) else type(out).__name__
             raise PlacementError(f"a transfer to {self.id} writes into an array of CuPy in its memory, got {seen}")
         require_destination(out, shape, dtype, f"the memory of {self.id}")
 
     def download(self, raw: Any, stream: Stream, out: np.ndarray[Any, Any] | None = None) -> CupyPending:
-        """As the contract says."""
+        """Copy an array to main memory."""
         own = self._own(stream)
         if self.runtime.device_of(raw) is not self:
             raise PlacementError(f"a download from {self.id} takes values in its memory, got one of {raw.device}")
@@ -199,14 +218,14 @@ class CupyDevice(RuntimeDevice):
         return CupyPending(host, event)
 
     def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """A host array in page-locked memory, which the device reads and writes by itself."""
+        """A host array in page-locked memory, which the device accesses directly."""
         count = int(np.prod(shape, dtype=np.int64))
         memory = self.cupy.cuda.alloc_pinned_memory(max(count, 1) * dtype.itemsize)
         return np.frombuffer(memory, dtype, count).reshape(shape)
 
     @contextmanager
     def enough(self, size: Any, dtype: np.dtype[Any]) -> Iterator[None]:
-        """Memory that does not suffice, and a dtype that CuPy does not have, as the typed errors."""
+        """A context that converts CuPy's errors for insufficient memory and unsupported dtypes to typed errors."""
         require_dtype(self.cupy, dtype)
         try:
             yield
@@ -214,7 +233,7 @@ class CupyDevice(RuntimeDevice):
             raise self.no_room(f"{int(size) * dtype.itemsize} bytes") from cause
 
     def no_room(self, what: str) -> DeviceMemoryError:
-        """The error that there is no room for something."""
+        """The error for insufficient memory."""
         have = self.memory()
         return DeviceMemoryError(
             f"{self.id} has no room for {what}: {have['live']} bytes are in use by values, {have['free']} of "

@@ -1,4 +1,4 @@
-"""`CupyRuntime`: all devices of a kind, who writes which value, and copies between devices."""
+"""`CupyRuntime`: all devices of a kind, the writing streams of values, and copies between devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from tenferro_tensor_core import ArgumentError
 
 
 class CupyRuntime(DeviceRuntime):
-    """The devices that CuPy sees.
+    """The devices that CuPy sees; implements `DeviceRuntime`.
+
+    Methods take:
+        ordinal: number of a device.
+        raw, raws: arrays of CuPy.
+        stream: a stream.
+        source, target: devices of a copy.
+        out: array to write to.
+
+    Methods return:
+        As specified by the contract of device runtimes.
 
     Raises:
         BackendUnavailableError: CuPy, the driver or a device is missing; the text says what to do.
@@ -25,15 +35,15 @@ class CupyRuntime(DeviceRuntime):
     def __init__(self) -> None:
         self.cupy = cupy(self.kind)
         self._devices = tuple([CupyDevice(self, i) for i in range(device_count(self.kind))])
-        # The streams other than the default one that values were written on, by identity of the value.
+        # The non-default streams that wrote values, by identity of the value.
         self._marks: dict[int, tuple[ref[Any], CupyStream]] = {}
 
     def devices(self) -> tuple[CupyDevice, ...]:
-        """As the contract says."""
+        """All devices."""
         return self._devices
 
     def device(self, ordinal: int) -> CupyDevice:
-        """As the contract says.
+        """The device with a number.
 
         Raises:
             BackendUnavailableError: there is no such device.
@@ -41,7 +51,7 @@ class CupyRuntime(DeviceRuntime):
         return self._devices[checked_index(self.kind, ordinal)]
 
     def device_of(self, raw: Any) -> CupyDevice:
-        """As the contract says."""
+        """The device of an array."""
         if not isinstance(raw, self.cupy.ndarray):
             raise ArgumentError(f"an array of CuPy was expected, got {type(raw).__name__}; move it with to_device")
         found: CupyDevice = self._devices[raw.device.id]
@@ -49,24 +59,24 @@ class CupyRuntime(DeviceRuntime):
 
     @property
     def marked(self) -> bool:
-        """Whether a value of another stream than the default ones is alive."""
+        """Whether any value of a stream other than the default ones is alive."""
         return bool(self._marks)
 
     def stream_of(self, raw: Any) -> CupyStream | None:
-        """As the contract says; of values that nobody marked it is the default stream of their device."""
+        """The stream that writes a value; for unmarked values, the default stream of their device."""
         if not isinstance(raw, self.cupy.ndarray):
             return None
         found = self._marks.get(id(raw))
         return self._devices[raw.device.id].default_stream if found is None else found[1]
 
     def mark(self, stream: CupyStream, *raws: Any) -> None:
-        """Note that values are written by the work of a stream."""
+        """Note that a stream writes these values."""
         if stream is stream.device.default_stream:
             return
         for raw in raws:
             if isinstance(raw, self.cupy.ndarray):
                 key = id(raw)
-                # Reading and dropping an entry is one step each, so that a value's end needs no lock.
+                # Reading and dropping an entry are atomic, so that the end of a value needs no lock.
                 self._marks[key] = ref(raw, lambda _, key=key: self._marks.pop(key, None)), stream  # type: ignore[misc]
 
     def others(self, stream: CupyStream, raws: Iterable[Any]) -> tuple[CupyStream, ...]:
@@ -75,21 +85,21 @@ class CupyRuntime(DeviceRuntime):
         return tuple([other for other in found if other is not None])
 
     def lent(self, stream: CupyStream, raws: Iterable[Any]) -> bool:
-        """Whether the memory of any of the values is another stream's, which takes it back whatever this one does.
+        """Whether the memory of any value belongs to another stream, which reuses it regardless of this one.
 
-        The memory of a view is that of its base, though the work of another stream may have made the view.
+        The memory of a view is that of its base, even if another stream created the view.
         """
         arrays = [raw for raw in raws if isinstance(raw, self.cupy.ndarray)]
         return bool(self.others(stream, [raw if raw.base is None else raw.base for raw in arrays]))
 
     def can_access_peer(self, source: RuntimeDevice, target: RuntimeDevice) -> bool:
-        """As the contract says."""
+        """Whether a device accesses the memory of another directly."""
         if source is target:
             return True
         return bool(self.cupy.cuda.runtime.deviceCanAccessPeer(target.ordinal, source.ordinal))
 
     def copy_peer(self, raw: Any, source: Stream | None, target: Stream, out: Any = None) -> Any:
-        """As the contract says; the driver goes by way of main memory where the devices do not reach each other."""
+        """Copy between devices; the driver copies through main memory if they have no peer access."""
         assert isinstance(target, CupyStream)
         home, goal = self.device_of(raw), target.device
         if out is not None:
@@ -115,22 +125,32 @@ class CupyRuntime(DeviceRuntime):
 
 
 class CudaRuntime(CupyRuntime):
-    """NVIDIA devices."""
+    """The runtime of NVIDIA devices."""
 
     kind = "cuda"
 
 
 class RocmRuntime(CupyRuntime):
-    """AMD devices."""
+    """The runtime of AMD devices."""
 
     kind = "rocm"
 
 
 def register_cuda() -> None:
-    """Offer the CUDA devices; the entry point of the device runtimes."""
+    """Register the runtime of CUDA devices; an entry point.
+
+    >>> from importlib.metadata import entry_points
+    >>> {point.value for point in entry_points(name="cuda") if "register" in point.value}
+    {'tenferro_gpu:register_cuda'}
+    """
     register_device_runtime("cuda", CudaRuntime)
 
 
 def register_rocm() -> None:
-    """Offer the ROCm devices; the entry point of the device runtimes."""
+    """Register the runtime of ROCm devices; an entry point.
+
+    >>> from importlib.metadata import entry_points
+    >>> {point.value for point in entry_points(name="rocm") if "register" in point.value}
+    {'tenferro_gpu:register_rocm'}
+    """
     register_device_runtime("rocm", RocmRuntime)

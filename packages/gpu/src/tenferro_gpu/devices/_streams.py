@@ -1,4 +1,4 @@
-"""Streams and events of CuPy. CuPy's current device and stream are entered for every call, and restored after it."""
+"""Streams and events of CuPy. CuPy's current device and stream are set for every call and restored after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from tenferro_tensor_core.forks import new_lock
 
 
 class CupyEvent(Event):
-    """An event of a stream of a `CupyDevice`; waiting for it puts the thread to sleep."""
+    """An event of a stream of a `CupyDevice`; waiting blocks the thread without spinning.
+
+    Methods take:
+        earlier: an earlier event with timing.
+
+    Methods return:
+        Milliseconds.
+    """
 
     __slots__ = ("_cupy", "_timing", "device", "raw")
 
@@ -22,19 +29,19 @@ class CupyEvent(Event):
 
     @property
     def done(self) -> bool:
-        """As the contract says."""
+        """Whether the work before the event is done."""
         try:
             return bool(self.raw.done)
         except self._cupy.cuda.runtime.CUDARuntimeError:
-            return True  # the work before it failed; waiting tells
+            return True  # the work before it failed; waiting reports it
 
     def synchronize(self) -> None:
-        """As the contract says."""
+        """Wait for the work before the event."""
         with failures_of(self.device):
             self.raw.synchronize()
 
     def elapsed(self, earlier: Event) -> float:
-        """As the contract says."""
+        """Time since an earlier event."""
         if not isinstance(earlier, CupyEvent) or not (self._timing and earlier._timing):
             raise UnsupportedError("the time between events is known of those recorded with record(timing=True)")
         return float(self._cupy.cuda.get_elapsed_time(earlier.raw, self.raw)) / 1000
@@ -42,6 +49,14 @@ class CupyEvent(Event):
 
 class CupyStream(Stream):
     """A stream of a `CupyDevice`.
+
+    Methods take:
+        timing: whether the event records time.
+        event: event to wait for.
+        raw: array whose memory is released.
+
+    Methods return:
+        The event.
 
     Attributes:
         raw: CuPy's stream.
@@ -54,7 +69,7 @@ class CupyStream(Stream):
         self.raw, self.priority, self._on = raw, priority, device.raw
 
     def __enter__(self) -> CupyStream:
-        """Make device and stream current for CuPy, in this thread."""
+        """Make device and stream current for CuPy in this thread."""
         self._on.__enter__()
         try:
             self.raw.__enter__()
@@ -64,7 +79,7 @@ class CupyStream(Stream):
         return self
 
     def is_current(self) -> bool:
-        """Whether device and stream are current for CuPy in this thread, so that nothing has to be entered."""
+        """Whether device and stream are already current for CuPy in this thread."""
         cuda = self.device.cupy.cuda
         return bool(cuda.runtime.getDevice() == self._on.id and cuda.get_current_stream().ptr == self.raw.ptr)
 
@@ -75,25 +90,25 @@ class CupyStream(Stream):
             self._on.__exit__(*error)
 
     def record(self, *, timing: bool = False) -> CupyEvent:
-        """As the contract says."""
+        """Record an event after the work so far."""
         with self._on:
             event = self.device.cupy.cuda.Event(block=True, disable_timing=not timing)
             event.record(self.raw)
         return CupyEvent(self.device, event, timing)
 
     def wait(self, event: Event) -> None:
-        """As the contract says; an event of another device is waited for, too."""
+        """Make later work wait for an event, which may belong to another device."""
         assert isinstance(event, CupyEvent)
         with self._on:
             self.raw.wait_event(event.raw)
 
     def release(self, raw: Any) -> None:
-        """As the contract says: the memory goes back to the stream that it was allocated on, once this one is there."""
+        """Return memory to the stream that allocated it, once this stream reaches this point."""
         if self.device.runtime.lent(self, (raw,)):
             self.device.keeping.keep(self.record(), raw)
 
     def synchronize(self) -> None:
-        """As the contract says."""
+        """Wait for all work of the stream."""
         with failures_of(self.device), self._on:
             self.raw.synchronize()
 
@@ -102,10 +117,10 @@ class CupyStream(Stream):
 
 
 class Keeping:
-    """Keeps values, and host memory of copies, alive until work that reads them has passed.
+    """Keeps values, and host memory of copies, alive until the work that reads them has finished.
 
-    CuPy gives the memory of a value back to the stream that allocated it when the last reference goes, whatever other
-    streams still do with it.
+    CuPy returns the memory of a value to the stream that allocated it when the last reference is dropped, regardless of
+    pending work of other streams.
     """
 
     def __init__(self) -> None:
@@ -113,14 +128,14 @@ class Keeping:
         self._lock = new_lock()
 
     def keep(self, event: CupyEvent, *values: Any) -> None:
-        """Keep values until an event has passed, at the earliest."""
+        """Keep values at least until an event has passed."""
         with self._lock:
             self._kept.append((event, values))
         self.sweep()
 
     def sweep(self) -> None:
-        """Let go of what has passed; events come to pass about in the order in which they were made."""
-        gone = []  # values go after the lock does, for what they free may keep others
+        """Release values whose events have passed; events pass approximately in the order of their creation."""
+        gone = []  # release values after the lock, because releasing may keep others
         with self._lock:
             while self._kept and self._kept[0][0].done:
                 gone.append(self._kept.popleft())
@@ -131,7 +146,7 @@ class Keeping:
 
 @contextmanager
 def failures_of(device: Any) -> Iterator[None]:
-    """Errors of the driver as failures of work that had been accepted."""
+    """Convert errors of the driver to failures of accepted work."""
     try:
         yield
     except device.cupy.cuda.runtime.CUDARuntimeError as cause:

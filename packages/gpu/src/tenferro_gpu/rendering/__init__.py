@@ -1,4 +1,4 @@
-"""Kernels as CUDA C: which function a primitive is, how statements of loop nests are written, which work items run."""
+"""Kernels as CUDA C: the functions of primitives, statements of loop nests, and the assignment of work items."""
 
 from tenferro_gpu.rendering._functions import RESERVED, function_of, rendered
 from tenferro_gpu.rendering._group_writer import BLOCK

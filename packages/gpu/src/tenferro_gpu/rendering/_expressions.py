@@ -1,4 +1,4 @@
-"""Numbers, sizes, places in memory and applications of ops as expressions of C."""
+"""Numbers, sizes, indices and applications of ops as C expressions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Reg, Value
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
 INDEX_TYPE: Final = "long long"
-"""The type of indices and sizes."""
+"""C type of indices and sizes."""
 
 Define = Callable[[np.dtype[Any], str], str]
-"""Gives an expression a name."""
+"""Assigns an expression to a new name."""
 
 
 def applied(op: Op, operands: Sequence[np.dtype[Any] | Literal], args: Sequence[str], define: Define) -> str:
-    """An application of an element-wise op, written out in simpler ones where the library has no function for it.
+    """An application of an element-wise op, decomposed into simpler ones if the library has no function for it.
 
     Args:
-        op: what is applied.
-        operands: the dtype of each operand, or the number where it is a literal.
+        op: the op.
+        operands: the dtype of each operand, or the number if it is a literal.
         args: the operands.
-        define: gives intermediate results names.
+        define: names intermediate results.
 
     Raises:
         UnsupportedError: it has no form in a kernel.
@@ -55,11 +55,11 @@ def applied(op: Op, operands: Sequence[np.dtype[Any] | Literal], args: Sequence[
 
 
 class Expressions:
-    """Expressions of one kernel.
+    """C expressions of one kernel.
 
     Args:
         sizes: names of the symbolic sizes; in C they are ``n0``, ``n1`` and so on.
-        unread: numbers of registers that nothing reads, as the last carry of a loop may be: they are not written.
+        unread: indices of registers that nothing reads, such as the last carry of a loop; they are not written.
 
     >>> from tenferro_tensor_core import dim
     >>> n, i = dim("n"), Reg(3, INDEX)
@@ -91,12 +91,12 @@ class Expressions:
         return first
 
     def factor(self, size: DimLike) -> str:
-        """A size that is multiplied with something."""
+        """A size as a factor of a product."""
         text = self.size(size)
         return f"({text})" if " " in text or text.startswith("-") else text
 
     def place(self, at: Affine) -> str:
-        """A place in memory."""
+        """An index into memory."""
         terms = [] if at.terms and at.constant.__class__ is int and at.constant == 0 else [self.size(at.constant)]
         for reg, by in at.terms:
             terms.append(index(reg) if by.__class__ is int and by == 1 else f"{index(reg)} * {self.factor(by)}")

@@ -1,4 +1,4 @@
-"""Which function of the library a primitive is, for which kinds of dtypes; and how dtypes and numbers are written."""
+"""The library function of each primitive by kinds of dtypes, and the C form of dtypes and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPES: Final[dict[str, str]] = {
     "float16": "tf_f2", "bfloat16": "tf_b2", "float32": "float", "float64": "double",
     "complex64": "tf_c8", "complex128": "tf_c16",
 }  # fmt: skip
-"""Name of each dtype in a kernel."""
+"""C type of each dtype."""
 
 # Kinds of dtypes, as NumPy's letters and "n" for narrow floats, for which the function tf_<name> of the library is the
 # primitive.
@@ -94,19 +94,33 @@ RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     arithmetic.nextafter: {"n": _BITS},
     numbers.imag: {"n": _BITS},
 }
-"""Kinds of dtypes that have no function on purpose, and why."""
+"""Kinds of dtypes without a function on purpose, and the reason."""
 
 _RENAMED: Final = {numbers.complex: "tf_complex_of"}
 
 
 def rendered(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...]) -> bool:
-    """Whether the library has the primitive for operands of these dtypes."""
+    """Whether the library has the primitive for operands of these dtypes.
+
+    Args:
+        primitive: the primitive.
+        dtypes: dtypes of its operands.
+
+    Returns:
+        The flag.
+    """
     ruled = next((d for i, d in enumerate(dtypes) if i != primitive.chooser), None)
     return ruled is not None and ("n" if is_narrow(ruled) else ruled.kind) in KINDS.get(primitive, "")
 
 
 def function_of(op: Op) -> str:
-    """The function of the library that an op is.
+    """The library function of an op.
+
+    Args:
+        op: the op.
+
+    Returns:
+        Name of the C function.
 
     >>> import numpy as np
     >>> function_of(arithmetic.add.op()), function_of(numbers.convert.op(dtype=np.dtype("int32")))
@@ -118,7 +132,7 @@ def function_of(op: Op) -> str:
 
 
 def literal(line: Literal) -> str:
-    """A number as an expression of its dtype, to the bit.
+    """A number as an expression of its dtype, exact to the bit.
 
     >>> literal(Literal(0.1, np.dtype("float64"))), literal(Literal(-3, np.dtype("int8")))
     ('0x1.999999999999ap-4', '(signed char)-3')
@@ -147,7 +161,7 @@ def _floating(value: float, dtype: np.dtype[Any]) -> str:
     if math.isinf(value):
         return f"tf_of<{name}>::{'high' if value > 0 else 'low'}()"
     text = dtype.type(value).item().hex()
-    # Hexadecimal digits keep the bits; a sign is set apart, since -0.0 is a number and -x an operation.
+    # Hexadecimal digits preserve the bits; the sign is separate, since -0.0 is a number and -x an operation.
     return f"(-{text[1:]}{_suffix(dtype)})" if text.startswith("-") else f"{text}{_suffix(dtype)}"
 
 

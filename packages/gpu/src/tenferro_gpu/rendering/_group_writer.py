@@ -1,7 +1,7 @@
 """`GroupWriter`: statements of `LoopIR` as C that the work items of a group run together.
 
-All of them compute the same registers; the first one stores. Iterations of parallel loops are shared among them, and
-carries of grouped ones are joined in halves in shared memory.
+All of them compute the same registers; the first one stores. They share the iterations of parallel loops; carries of
+grouped loops are combined by halving in shared memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tenferro_tensor.loop_ir import (
 )
 
 BLOCK: Final = 256
-"""Work items of a group; a power of two, for a group that reduces halves itself."""
+"""Work items per group; a power of two, as required by halving."""
 
 MIN_SHARED_WORK: Final = 32
-"""Iterations of a loop that are shared among work items; fewer are run by each of them, if they store nothing."""
+"""Minimum iterations of a loop shared among work items; each runs shorter loops itself if they store nothing."""
 
 READ_ONLY: Final = (Role.INPUT, Role.CONSTANT)
 
@@ -39,8 +39,8 @@ READ_ONLY: Final = (Role.INPUT, Role.CONSTANT)
 class GroupWriter(ItemWriter):
     """Writes statements for a group.
 
-    Memory that one work item writes and another one reads, or the other way, is kept in order by barriers. Buffers may
-    share memory, so that a barrier is between any two statements of which one writes and the other one touches memory.
+    Barriers order memory accesses of different work items. Buffers may share memory, so a barrier separates any two
+    statements of which one writes memory and the other accesses it.
 
     Attributes:
         shared: names of arrays in shared memory, with their types.
@@ -57,7 +57,7 @@ class GroupWriter(ItemWriter):
         self._touched = self._wrote = False
 
     def _meet(self, statements: Sequence[Statement]) -> None:
-        """Keep statements in order with those before."""
+        """Order statements after the previous ones."""
         touched, wrote = _memory(statements)
         if (wrote and self._touched) or (touched and self._wrote):
             self.barrier()
@@ -65,7 +65,7 @@ class GroupWriter(ItemWriter):
         self._wrote |= wrote
 
     def statement(self, s: Statement) -> None:
-        """Write one statement, in order with those before."""
+        """Write one statement, ordered after the previous ones."""
         if isinstance(s, While | Switch) or (isinstance(s, For) and not self._is_shared(s)):
             self._compound(s)
             return
@@ -94,13 +94,13 @@ class GroupWriter(ItemWriter):
         return work is None or work > MIN_SHARED_WORK or _memory([s])[1]
 
     def next(self, carries: Sequence[Carried]) -> None:
-        """As of one work item; the next iteration comes after this one."""
+        """Like `ItemWriter.next`; the next iteration comes after this one."""
         super().next(carries)
         if self._loop_writes and (self._touched or self._wrote):
             self.barrier()
 
     def case(self, s: Switch, case: Case) -> None:
-        """As of one work item."""
+        """Like `ItemWriter.case`."""
         self._touched = self._wrote = False
         super().case(s, case)
 
@@ -123,12 +123,12 @@ class GroupWriter(ItemWriter):
             item.next(inner.carries)
 
     def accumulates(self, c: Carried, loop: For) -> str:
-        """The name of the op by which a carry of the last loop of a chain accumulates; empty where it does not."""
+        """Name of the op by which a carry of the last loop of a chain accumulates; empty if it does not."""
         op = accumulation(c, chain(loop)[1].body)
         return "" if op is None else op.primitive.name
 
     def begin_parts(self, s: For) -> None:
-        """Declare the variables of the carries of a grouped loop, with what a work item starts from."""
+        """Declare the variables of the carries of a grouped loop, with the initial values of a work item."""
         inner, firsts = chain(s)[1], []
         for outer, c in zip(s.carries, inner.carries, strict=True):
             name = self.accumulates(c, s)
@@ -137,15 +137,15 @@ class GroupWriter(ItemWriter):
         self.begin(inner.carries, firsts)
 
     def join(self, s: For) -> None:
-        """The results of a loop, of what each work item has in the variables of its carries."""
+        """The results of a loop, combined from the carries of all work items."""
         self.halve(s)
         for k, (outer, c) in enumerate(zip(s.carries, chain(s)[1].carries, strict=True)):
             name, first = self.accumulates(c, s), self.expressions.value(outer.first)
             self.set(outer.result, f"tf_{name}({first}, {self.array(k, c)}[0])" if name else first)
-        self.barrier()  # the arrays serve the next loop
+        self.barrier()  # the next loop reuses the arrays
 
     def halve(self, s: For) -> None:
-        """Join what work items have, in halves, into the first elements of arrays in shared memory."""
+        """Combine the values of work items by halving into the first elements of arrays in shared memory."""
         names = [(k, c, self.accumulates(c, s)) for k, c in enumerate(chain(s)[1].carries)]
         joined = [(c, self.array(k, c), name) for k, c, name in names if name]
         for c, array, _ in joined:
@@ -158,7 +158,7 @@ class GroupWriter(ItemWriter):
             self.barrier()
 
     def array(self, k: int, c: Carried) -> str:
-        """The name of an array in shared memory, with an element for each work item."""
+        """Name of an array in shared memory, with an element per work item."""
         name = f"shared_{c.inside.dtype.name}_{k}"
         self.shared[name] = TYPES[c.inside.dtype.name]
         return name
@@ -176,6 +176,6 @@ SHARED_BYTES: Final = {
 
 
 def _memory(statements: Sequence[Statement]) -> tuple[bool, bool]:
-    """Whether statements touch memory that is written in the function, and whether they write any."""
+    """Whether statements access memory that the function writes, and whether they write any."""
     found = list(touches(statements))
     return any(t.buffer.role not in READ_ONLY for t in found), any(t.writes for t in found)

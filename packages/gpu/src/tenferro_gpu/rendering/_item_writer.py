@@ -1,4 +1,4 @@
-"""`ItemWriter`: statements of `LoopIR` as C that one work item runs by itself."""
+"""`ItemWriter`: statements of `LoopIR` as C that one work item runs alone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tenferro_tensor_core import DimLike, UnsupportedError
 
 
 class ItemWriter:
-    """Writes statements; a register is a constant of C, a buffer a pointer.
+    """Writes statements; a register is a constant in C, a buffer a pointer.
 
     Args:
-        expressions: how sizes and places are written.
-        lines: where to.
-        depth: how far in.
+        expressions: writes sizes and indices.
+        lines: the output.
+        depth: indentation.
     """
 
     def __init__(self, expressions: Expressions, lines: list[str], depth: int = 1) -> None:
@@ -34,7 +34,7 @@ class ItemWriter:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is written meanwhile is in braces after a head."""
+        """A scope in braces after a head."""
         self.line(f"{head} {{".lstrip())
         self.depth += 1
         yield
@@ -88,7 +88,7 @@ class ItemWriter:
     # -- loops and branches
 
     def count(self, s: For) -> None:
-        """A counted loop, one iteration after the other."""
+        """A counted loop with sequential iterations."""
         self.begin(s.carries)
         i = f"r{s.index.number}"
         with self.block(f"for ({INDEX_TYPE} {i} = 0; {i} < {self.expressions.size(s.extent)}; ++{i})"):
@@ -126,10 +126,10 @@ class ItemWriter:
         for reg, value in zip(s.results, case.values, strict=True):
             self.line(f"r{reg.number} = {self.expressions.value(value)};")
 
-    # -- carries: each is a variable of C, of which an iteration reads a copy
+    # -- carries: each is a C variable; an iteration reads a copy
 
     def begin(self, carries: Sequence[Carried], values: Sequence[str] | None = None) -> None:
-        """Declare variables before a loop, with their first values."""
+        """Declare variables before a loop, with their initial values."""
         for k, c in enumerate(carries):
             first = self.expressions.value(c.first) if values is None else values[k]
             self.line(f"{TYPES[c.inside.dtype.name]} c{c.inside.number} = {first};")
@@ -140,7 +140,7 @@ class ItemWriter:
             self.set(c.inside, f"c{c.inside.number}")
 
     def next(self, carries: Sequence[Carried]) -> None:
-        """Set them at the end of an iteration; nothing that is set here is read here."""
+        """Set them at the end of an iteration; nothing set here is read here."""
         for c in carries:
             if c.following != c.inside:
                 self.line(f"c{c.inside.number} = {self.expressions.value(c.following)};")
@@ -150,7 +150,7 @@ class ItemWriter:
         for c in carries:
             self.set(c.result, f"c{c.inside.number}")
 
-    # -- many work items for one loop
+    # -- one loop shared by many work items
 
     @contextmanager
     def over(self, axes: Sequence[tuple[Reg, DimLike]], start: str, step: str, name: str) -> Iterator[None]:
@@ -160,7 +160,7 @@ class ItemWriter:
             axes: index and extent of each loop, the outermost first.
             start: an expression.
             step: an expression.
-            name: of the counter.
+            name: name of the counter.
         """
         extents = [self.expressions.factor(extent) for _, extent in axes]
         if len(axes) == 1:

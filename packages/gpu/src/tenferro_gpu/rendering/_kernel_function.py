@@ -34,16 +34,16 @@ JOINED: Final = {
     "max": arithmetic.maximum.op(),
     "min": arithmetic.minimum.op(),
 }
-"""The op of each kind of reduction."""
+"""The combining op of each kind of reduction."""
 
 
 def extents_of(rank: int, reduced: int) -> tuple[list[DimLike], list[DimLike]]:
-    """Symbolic extents of the axes that stay and of those that go."""
+    """Symbolic extents of the kept and of the reduced axes."""
     return [dim(f"e{a}") for a in range(rank)], [dim(f"r{a}") for a in range(reduced)]
 
 
 def strides_of(access: Access, operand: int, extents: Sequence[DimLike]) -> list[DimLike]:
-    """Distances of neighbours for an access to the whole space, in elements; symbolic where they are strided."""
+    """Strides of an access over the whole space, in elements; symbolic if it is strided."""
     if access is Access.STRIDED:
         return [dim(f"s{operand}_{a}") for a in range(len(extents))]
     found: list[DimLike] = []
@@ -55,16 +55,19 @@ def strides_of(access: Access, operand: int, extents: Sequence[DimLike]) -> list
 
 
 def kernel_function(kernel: KernelIR, rank: int, reduced: int, strides: Sequence[Sequence[DimLike]]) -> LoopFunction:
-    """The kernel over a space of symbolic extents, results in order.
+    """The kernel over a space of symbolic extents, with contiguous results.
 
     Args:
         kernel: what to compute.
-        rank: number of axes, of a reduction of those that stay.
-        reduced: number of axes that go.
-        strides: for each input, of all axes, in elements.
+        rank: number of axes, for a reduction of the kept ones.
+        reduced: number of reduced axes.
+        strides: for each input, over all axes, in elements.
+
+    Returns:
+        The loop function.
 
     Raises:
-        UnsupportedError: it locates extremes, or leaves gaps between results.
+        UnsupportedError: it locates extremes, or its results are not contiguous.
     """
     _require_values_in_order(kernel)
     numbers = count()
@@ -133,7 +136,7 @@ def _reduced(
 
 
 def _neutral(kind: str, dtype: np.dtype[Any]) -> Literal:
-    """What changes nothing in a reduction."""
+    """Neutral element of a reduction."""
     if kind in ("sum", "prod"):
         return Literal(dtype.type(kind == "prod").item(), dtype)
     if dtype.kind == "b":

@@ -1,4 +1,4 @@
-"""Shapes of loop nests: loops that are one, and how much they do."""
+"""Shapes of loop nests: loops that can be flattened, and their work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ Axes = tuple[tuple[Reg, DimLike], ...]
 
 
 def chain(s: For) -> tuple[Axes, For]:
-    """The loops of one order that only contain each other, outermost first, and the last one.
+    """The perfectly nested loops of one kind, outermost first.
 
-    Grouped ones hand their carries on: the accumulation goes on inside.
+    Grouped loops pass on their carries: the accumulation continues inside.
+
+    Args:
+        s: the outermost loop.
+
+    Returns:
+        The loops, and the last one.
     """
     axes = [(s.index, s.extent)]
     while len(s.body) == 1 and isinstance(s.body[0], For) and s.body[0].order is s.order and not s.swaps:
@@ -30,8 +36,14 @@ def chain(s: For) -> tuple[Axes, For]:
 
 
 def parallel_work(statements: Sequence[Statement]) -> int | None:
-    """The largest number of iterations of nested loops that may run at once, with all loops inside of them; None where
-    it depends on sizes."""
+    """The largest number of concurrent iterations of nested loops, including all inner loops.
+
+    Args:
+        statements: the statements.
+
+    Returns:
+        The number; None if it depends on sizes.
+    """
     most = 0
     for s in statements:
         if isinstance(s, For) and s.order is not Order.GIVEN:
@@ -58,5 +70,12 @@ def _work(s: Statement) -> int | None:
 
 
 def rows(axes: Axes) -> int | None:
-    """Iterations of nested loops together; None where they depend on sizes."""
+    """Total iterations of nested loops.
+
+    Args:
+        axes: index and extent of each loop.
+
+    Returns:
+        The number; None if it depends on sizes.
+    """
     return prod([n for _, n in axes if isinstance(n, int)]) if all(isinstance(n, int) for _, n in axes) else None

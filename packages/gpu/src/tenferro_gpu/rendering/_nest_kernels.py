@@ -1,4 +1,4 @@
-"""`NestKernel`: statements of a program as one kernel, and its text."""
+"""`NestKernel`: statements of a program as one kernel, and its source text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tenferro_tensor.loop_ir import Buffer, For, Reg, Statement, Value, everythi
 from tenferro_tensor_core import UnsupportedError
 
 MAX_SHARED_BYTES: Final = 48 << 10
-"""Bytes that the work items of one group may share."""
+"""Shared memory of one group in bytes."""
 
 
 MAX_ARGUMENTS: Final = 500
-"""Arguments of a kernel at most, 8 bytes each; old drivers take 4 KiB."""
+"""Maximum number of arguments of a kernel, 8 bytes each; old drivers accept 4 KiB."""
 
 _ITEM: Final = f"({INDEX_TYPE})blockIdx.x * blockDim.x + threadIdx.x"
-"""The number of a work item."""
+"""Index of a work item."""
 
 
 class Sharing(Enum):
@@ -43,20 +43,20 @@ class Sharing(Enum):
 class NestKernel:
     """One kernel.
 
-    Its arguments are the buffers, the values of all sizes, the counters, then where there are any the memory of
-    numbers, the memory of parts, and the number of parts.
+    Its arguments are the buffers, the values of all sizes, the counters, then if present the memory of numbers, the
+    memory of parts, and the number of parts.
 
     Attributes:
         entry: its name.
         sharing: which work items run it.
         before: statements that every work item runs first; they store nothing.
-        body: the nest; of ONE any statements.
-        split: the loop of which groups run parts, or of which parts are joined.
-        buffers: what it touches.
+        body: the nest; for ONE any statements.
+        split: the loop whose parts are run by different groups, or whose parts are combined.
+        buffers: buffers that it accesses.
         sizes: names of the symbolic sizes.
         counters: registers that the host knows.
-        takes: registers that other kernels have set, with their places.
-        gives: values that it leaves for other kernels, with their places.
+        takes: registers set by other kernels, with their offsets.
+        gives: values that it leaves for other kernels, with their offsets.
     """
 
     entry: str
@@ -82,7 +82,7 @@ class NestKernel:
 
     @property
     def parts(self) -> int:
-        """Numbers of each part."""
+        """Numbers per part."""
         return 0 if self.split is None else len(self.split.carries)
 
     def text(self) -> str:
@@ -101,7 +101,7 @@ class NestKernel:
         if self.sharing is Sharing.ONE:
             writer.write(self.body)
             if self.gives:
-                writer.barrier()  # numbers that are replaced have been read
+                writer.barrier()  # numbers to be replaced have been read
         elif self.sharing is Sharing.ITEMS:
             axes, inner = self._nest()
             items.line(f"const {INDEX_TYPE} start = {_ITEM};")
@@ -125,7 +125,7 @@ class NestKernel:
         return "\n".join([head, arguments, "{", *arrays, *lines, "}", ""])
 
     def _unread(self) -> frozenset[int]:
-        """The registers that the statements set and nothing reads."""
+        """Registers that the statements set and nothing reads."""
         own = [*everything((*self.before, *self.body, *([] if self.split is None else [self.split])))]
         read = {reg.number for s in own for reg in reads(s)}
         read |= {value.number for value, _ in self.gives if isinstance(value, Reg)}
@@ -138,12 +138,12 @@ class NestKernel:
 
     @property
     def _counter(self) -> str:
-        """The counter of all outer loops together."""
+        """The flattened counter of all outer loops."""
         axes, _ = self._nest()
         return f"r{axes[0][0].number}" if len(axes) == 1 else f"k{axes[0][0].number}"
 
     def _write_groups(self, writer: PartsWriter) -> None:
-        """A group for each iteration of the outer loops, or as many as there are parts."""
+        """One group per iteration of the outer loops, or one per part."""
         over = " / parts" if self.sharing is Sharing.PARTS else ""
         if over:
             writer.line("const int part = blockIdx.x % parts;")

@@ -1,4 +1,4 @@
-"""`PartsWriter`: one grouped loop shared among groups, each of which leaves its part of the carries in memory."""
+"""`PartsWriter`: one grouped loop shared among groups, each of which stores its part of the carries in memory."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tenferro_gpu.rendering._loops import chain
 from tenferro_tensor.loop_ir import For, Statement
 
 SLOT: Final = 16
-"""Bytes of a number that kernels leave for each other."""
+"""Bytes of a number that kernels pass to each other."""
 
 MAX_PARTS: Final = 512
-"""Groups among which reductions are shared; so many keep a large device busy."""
+"""Maximum number of groups that share a reduction; enough to occupy a large device."""
 
 
 class PartsWriter(GroupWriter):
-    """A `GroupWriter` that runs a part of one loop, or joins the parts of it.
+    """A `GroupWriter` that runs a part of one loop, or combines its parts.
 
     Args:
-        expressions: how sizes and places are written.
-        lines: where to.
+        expressions: writes sizes and indices.
+        lines: the output.
         split: the loop.
-        leaves: whether to leave a part of it; or else the parts are joined in its place.
+        leaves: whether to store a part of it; otherwise the parts are combined in its place.
 
     Attributes:
-        row: which of the loops around it runs, as a number.
+        row: index of the current iteration of the surrounding loops.
     """
 
     def __init__(self, expressions: Expressions, lines: list[str], split: For | None, leaves: bool) -> None:
@@ -52,7 +52,7 @@ class PartsWriter(GroupWriter):
                 return
 
     def leave(self, s: For) -> None:
-        """Run a part, and leave what it has."""
+        """Run a part, and store its carries."""
         self.partial(s, f"({INDEX_TYPE})part * blockDim.x + threadIdx.x", "parts * blockDim.x")
         self.halve(s)
         with self.block("if (threadIdx.x == 0)"):
@@ -61,7 +61,7 @@ class PartsWriter(GroupWriter):
                     self.line(f"{self._part(k, c.inside.dtype.name)} = {self.array(k, c)}[0];")
 
     def join_parts(self, s: For) -> None:
-        """The results of the loop, of its parts."""
+        """The results of the loop, from its parts."""
         self.begin_parts(s)
         with self.block(f"for ({INDEX_TYPE} part = threadIdx.x; part < parts; part += blockDim.x)"):
             for k, c in enumerate(chain(s)[1].carries):

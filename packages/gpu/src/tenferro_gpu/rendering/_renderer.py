@@ -20,19 +20,27 @@ from tenferro_tensor_core import is_narrow
 
 @dataclass(frozen=True, slots=True)
 class CudaRenderer(Renderer):
-    """Writes one kernel for all extents and strides of an iteration space, which are arguments.
+    """Renders one kernel for all extents and strides of an iteration space, which are arguments.
 
-    An operand's access speaks of the whole space: `UNIT` is contiguous in its order, `FIXED` is one element,
-    `STRIDED` has a stride for each axis. Results lie in order. The space of a reduction has the axes that stay before
-    those that go. A reduction over trailing axes gives a group of work items to each result, one over leading axes a
-    single work item.
+    An operand's access refers to the whole space: `UNIT` is contiguous in its order, `FIXED` is one element, `STRIDED`
+    has a stride for each axis. Results are contiguous. The space of a reduction has the kept axes before the reduced
+    ones. A reduction over trailing axes assigns a group of work items to each result, one over leading axes a single
+    work item.
 
-    Arguments of the kernel are the buffers, then as ``long long`` the extents of the axes that stay and of those that
-    go, and the strides of every strided operand, in elements.
+    Arguments of the kernel are the buffers, then as ``long long`` the extents of the kept and of the reduced axes, and
+    the strides of every strided operand, in elements.
+
+    Methods take:
+        primitive, dtypes: primitive and dtypes of its operands.
+        kernel, kernels: the kernels to render, with `together` by name.
+        name: name of the function.
+
+    Methods return:
+        The rendered kernel or kernels, or a flag.
 
     Attributes:
-        rank: number of axes of the space, of a reduction of those that stay.
-        reduced: number of axes that go.
+        rank: number of axes of the space, for a reduction of the kept ones.
+        reduced: number of reduced axes.
         device: kind of device; the text is the same for CUDA and HIP.
 
     >>> from tenferro_tensor.catalog import mul
@@ -55,15 +63,15 @@ class CudaRenderer(Renderer):
     device: str = "cuda"
 
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
-        """As the contract says."""
+        """See `Renderer.supports`."""
         return rendered(primitive, tuple(map(np.dtype, dtypes)))
 
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
-        """As the contract says; the variables are the extents of the space."""
+        """See `Renderer.render`; the variables are the extents of the space."""
         return self.together({name: kernel})[0]
 
     def together(self, kernels: dict[str, KernelIR]) -> list[ProgramSpec]:
-        """Several kernels in one text, by name."""
+        """Render several kernels as one text, by name."""
         entries = {"kernel_" + re.sub(r"\W", "_", name): kernel for name, kernel in kernels.items()}
         nests = {entry: self._nest(kernel, entry) for entry, kernel in entries.items()}
         dtypes = {d for kernel in kernels.values() for d in kernel.dtypes}

@@ -1,4 +1,4 @@
-"""Compiled kernels on arrays of a device: layouts of operands, kernels written by hand, regions of programs."""
+"""Compiled kernels on arrays of a device: layouts of operands, hand-written kernels, regions of programs."""
 
 from tenferro_gpu.running._layout import IterationSpace, laid
 from tenferro_gpu.running._program import GpuProgram

@@ -1,4 +1,4 @@
-"""Iteration spaces and their operands: as few axes as the strides allow, and the strides of each operand."""
+"""Iteration spaces and their operands: the fewest axes that the strides allow, and the strides of each operand."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Ints = tuple[int, ...]
 
 
 class IterationSpace(NamedTuple):
-    """An iteration space and the operands over it.
+    """An iteration space and its operands.
 
     Attributes:
-        kept: extents of its axes, of a reduction of those that stay.
-        reduced: extents of the axes that go.
-        strides: of each operand, in elements, over the axes that stay and those that go.
+        kept: extents of its axes, for a reduction of the kept ones.
+        reduced: extents of the reduced axes.
+        strides: strides of each operand, in elements, over kept and reduced axes.
     """
 
     kept: Ints
@@ -28,9 +28,12 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
     """The layout of operands over a space.
 
     Args:
-        extents: of the space, none of them 0.
-        strides: of each operand over all axes, in elements; 0 where it is repeated.
-        reduced: the axes that go.
+        extents: extents of the space, none of them 0.
+        strides: strides of each operand over all axes, in elements; 0 if it is repeated.
+        reduced: the reduced axes.
+
+    Returns:
+        The space with merged axes.
 
     >>> contiguous, row = (3, 1), (0, 1)
     >>> laid((5, 3), (contiguous, contiguous))
@@ -49,7 +52,7 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
 
 
 def access_of(strides: Ints, space: Ints) -> Access:
-    """The access that strides over a space mean.
+    """The access that strides over a space imply.
 
     >>> access_of((3, 1), (5, 3)), access_of((0, 0), (5, 3)), access_of((0, 1), (5, 3))
     (<Access.UNIT: 'unit'>, <Access.FIXED: 'fixed'>, <Access.STRIDED: 'strided'>)
@@ -65,7 +68,7 @@ def access_of(strides: Ints, space: Ints) -> Access:
 def _merged(
     extents: Sequence[int], strides: Sequence[Sequence[int]], axes: Sequence[int]
 ) -> tuple[list[int], list[list[int]]]:
-    """Axes of extent 1 left out, and neighbours that every operand goes through in one stride made one."""
+    """Drop axes of extent 1, and merge adjacent axes that every operand traverses with one stride."""
     kept: list[int] = []
     found: list[list[int]] = [[] for _ in strides]
     for a in axes:

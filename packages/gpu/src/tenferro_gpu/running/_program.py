@@ -13,7 +13,7 @@ from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import new_lock
 
 MAX_WORK_GROUPS: Final = 1 << 16
-"""Work groups of one launch at most; more elements are taken in several rounds."""
+"""Maximum work groups per launch; more elements take several passes."""
 
 Function = Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]
 Load = Callable[[CompiledSpec, int], Function]
@@ -22,9 +22,17 @@ Load = Callable[[CompiledSpec, int], Function]
 class GpuProgram(Program):
     """A kernel on CuPy arrays; its code is loaded once on every device that runs it.
 
+    Methods take:
+        device: number of the device.
+        buffers: arrays of CuPy, inputs first.
+        values: values of the variables.
+
+    Methods return:
+        The loaded function.
+
     Args:
         compiled: a kernel of `CudaRenderer`.
-        load: gives its function on a device, by number.
+        load: loads its function on a device, by number.
 
     Attributes:
         reduced: number of axes that its reduction removes.
@@ -49,13 +57,13 @@ class GpuProgram(Program):
         return found
 
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
-        """As the contract says; inputs broadcast to the extents, results have those that stay, in order.
+        """See `DeviceProgram.execute`; inputs broadcast to the extents, results have the kept axes and are contiguous.
 
-        A reduction takes the axes that go after those that stay, and is not split. Device and stream must be current,
+        A reduction expects the reduced axes after the kept ones, and is not split. Device and stream must be current,
         as inside ``with stream:``.
         """
         spec, space = self.compiled.spec, tuple(values)
-        if any(isinstance(x.device, str) for x in buffers):  # NumPy's name of main memory
+        if any(isinstance(x.device, str) for x in buffers):  # NumPy's name for main memory
             raise ArgumentError(f"{spec.entry} runs on a device, got an array in main memory; upload it")
         stay = len(space) - self.reduced
         devices = {x.device.id for x in buffers}

@@ -1,4 +1,4 @@
-"""Regions of programs as functions of arrays of a device: kernels for each way in which operands lie."""
+"""Regions of programs as functions of arrays of a device: a kernel for each layout of the operands."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tenferro_tensor_core import DimLike, dim
 from tenferro_tensor_core.forks import new_lock
 
 MAX_LAUNCH_PLANS: Final = 256
-"""Most launch plans that a region keeps, by shapes and strides; then the cache is cleared."""
+"""Maximum launch plans per region, by shapes and strides; a full cache is cleared."""
 
 MAX_ITEM_TERMS: Final = 32
-"""Reductions of at most this many elements per result use one work item; a group would mostly wait for itself."""
+"""Reductions of at most this many elements per result use one work item; a group would mostly wait."""
 
 
 class LaunchPlan(NamedTuple):
-    """How a region runs on operands of some shapes and strides.
+    """How a region runs on operands with given shapes and strides.
 
     Attributes:
         sequence: the kernels.
         values: extents and strides that they take.
-        shape: of the results.
+        shape: shape of the results.
     """
 
     sequence: KernelSequence
@@ -35,13 +35,13 @@ class LaunchPlan(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What makes the text of kernels another one.
+    """The features on which the text of kernels depends.
 
     Attributes:
-        rank: number of axes, of a reduction of those that stay.
-        reduced: number of axes that go.
+        rank: number of axes, for a reduction of the kept ones.
+        reduced: number of reduced axes.
         strides: for each operand, those that are 0 or 1; None for all others, which are arguments.
-        sharing: which work items run a reduction, where it is known better than the text shows.
+        sharing: which work items run a reduction, if the extents determine it.
     """
 
     rank: int
@@ -51,13 +51,16 @@ class Variant(NamedTuple):
 
 
 class RegionKernel:
-    """The region for arrays of any layout; what is not compiled yet is left to the fallback, and compiled.
+    """The region for arrays of any layout; missing kernels are compiled in the background while the fallback runs.
+
+    Methods take:
+        variant: the variant to compile.
 
     Args:
-        region: what to compute, its kernel one that the renderer takes.
-        target: where.
-        fallback: computes the same op by op, for calls that nothing is ready for.
-        later: has the missing kernel compiled in the background.
+        region: what to compute, with a kernel that the renderer supports.
+        target: the devices.
+        fallback: computes the same op by op, for calls without a compiled kernel.
+        later: queues compilations in the background.
     """
 
     def __init__(self, region: Region, target: KernelTarget, fallback: Callable[..., Any], later: Later) -> None:
@@ -67,7 +70,7 @@ class RegionKernel:
         self._sequences: dict[Variant, KernelSequence | None] = {}
         self._asked: set[Variant] = set()
         self._lock = new_lock()
-        # Operands without gaps are what most calls bring, and reductions of more than a few elements.
+        # Most calls have contiguous operands, and reductions of more than a few elements.
         shapes = [tuple([FEW_ROWS + MAX_ITEM_TERMS + a for a in axes]) for axes in region.axes]
         strides = [tuple([prod(shape[a + 1 :]) for a in range(len(shape))]) for shape in shapes]
         self.compile(_variant(self._layout(shapes, strides)))
@@ -91,7 +94,7 @@ class RegionKernel:
         return results
 
     def _plan(self, raws: Sequence[Any]) -> LaunchPlan | None:
-        """The plan for operands, or None where the fallback serves: nothing to compute, or a kernel that is missing."""
+        """The plan for operands, or None if the fallback runs: nothing to compute, or a missing kernel."""
         if self.region.ordered and not all(map(in_rows, raws)):
             return None
         if any(x.size == 0 or any(s % x.itemsize for s in x.strides) for x in raws):
@@ -107,7 +110,7 @@ class RegionKernel:
         return LaunchPlan(sequence, (*layout.kept, *layout.reduced, *given), tuple(shape))
 
     def _ask(self, variant: Variant) -> None:
-        """Have kernels compiled, unless that was done or did not succeed."""
+        """Request compilation, unless that was done or failed."""
         with self._lock:
             if variant in self._asked or variant in self._sequences:
                 return
@@ -139,7 +142,7 @@ class RegionKernel:
         try:
             self._sequences[variant] = KernelSequence(function, self.target, sharing=variant.sharing)
         except CompileError:
-            self._sequences[variant] = None  # the fallback serves
+            self._sequences[variant] = None  # the fallback runs
             raise
 
 
@@ -149,7 +152,7 @@ def _variant(layout: IterationSpace) -> Variant:
 
 
 def _sharing(layout: IterationSpace) -> Sharing | None:
-    """Which work items run a reduction, as far as the extents say it."""
+    """Which work items run a reduction, as far as the extents determine it."""
     rows, terms = prod(layout.kept), prod(layout.reduced)
     if not layout.reduced or (terms > MAX_ITEM_TERMS and layout.kept and (rows >= FEW_ROWS or terms < 2 * MIN_PART)):
         return None

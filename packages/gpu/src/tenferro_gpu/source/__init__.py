@@ -1,4 +1,4 @@
-"""The functions that rendered kernels call, as text that the compilers of CUDA and HIP take."""
+"""The library functions that rendered kernels call, as source text for the compilers of CUDA and HIP."""
 
 from functools import cache
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Whole programs on a GPU: `LoopFunction`s as kernels, and as what the host does around them."""
+"""Whole programs on a GPU: `LoopFunction`s as kernels, and the host code around them."""
 
 from tenferro_gpu.whole._contract import KernelTarget
 from tenferro_gpu.whole._native import MIN_PART, KernelSequence

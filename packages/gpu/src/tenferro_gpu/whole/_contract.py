@@ -1,4 +1,4 @@
-"""`KernelTarget`: what a sequence of kernels asks of the devices of a kind."""
+"""`KernelTarget`: the operations that a sequence of kernels requires of the devices of a kind."""
 
 from __future__ import annotations
 
@@ -13,25 +13,39 @@ Functions = Sequence[Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]]
 
 
 class KernelTarget(Protocol):
-    """The operations that a sequence uses of the devices of a kind."""
+    """The device operations that a sequence uses.
+
+    Methods take:
+        source, entries: source text, and the names of its kernels.
+        run, raws: a function, and its arrays.
+        raw, flat: an array; a one-dimensional array.
+        array: a host array.
+        at, shape, strides: first element, extents, and strides in elements.
+        shape, dtype: shape and dtype of an array.
+        op, ins, outs: an op, and the specs of its operands and results.
+        device: number of the device.
+
+    Methods return:
+        As their summary says.
+    """
 
     def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Functions]:
-        """Compile kernels; the result gives their functions on a device, by number, which must be current."""
+        """Compile kernels; returns a function from a (current) device's number to its loaded kernels."""
 
     def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
-        """Call a function with the number of the device of the arrays, and the arrays, with that device current."""
+        """Call a function with the device number of the arrays, and the arrays, with that device current."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """An array on the current device."""
+        """Allocate an array on the current device."""
 
     def lying(self, raw: Any) -> Any:
-        """An array without gaps, in row-major order: itself, or a copy on the current device."""
+        """A contiguous, row-major array: the array itself, or a copy on the current device."""
 
     def address(self, raw: Any) -> int:
-        """Where an array is."""
+        """Address of an array."""
 
     def viewed(self, flat: Any, at: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """Elements of an array with one axis from a place on, with these distances between neighbours."""
+        """A strided view of a one-dimensional array."""
 
     def kernel(self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: int) -> Callable[..., Any]:
         """The kernel of an op on arrays of a device."""
@@ -44,7 +58,7 @@ class KernelTarget(Protocol):
         """
 
     def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
-        """The array on a device."""
+        """Copy an array to a device."""
 
     def downloaded(self, raw: Any, device: int) -> np.ndarray[Any, Any]:
-        """The array in main memory, when all work before is done."""
+        """Copy an array to main memory, after all earlier work."""

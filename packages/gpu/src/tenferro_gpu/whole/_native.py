@@ -30,26 +30,26 @@ from tenferro_tensor_core import Dim, DimLike, UnsupportedError, evaluate
 from tenferro_tensor_core.forks import new_lock
 
 MAX_GROUPS: Final = 1 << 16
-"""Groups of one launch at most; more iterations are run in several rounds."""
+"""Maximum groups per launch; more iterations take several passes."""
 
 MIN_PART: Final = 4 * BLOCK
-"""Iterations of a part of a reduction at least."""
+"""Minimum iterations per part of a reduction."""
 
 MAX_KERNELS: Final = 256
-"""Kernels of calls that a sequence keeps, by sizes; then they are cleared."""
+"""Maximum kernels of calls cached per sequence, by sizes; a full cache is cleared."""
 
 MAX_KNOWN: Final = 256
-"""Values of the sizes for which a sequence keeps where things are; then they are cleared."""
+"""Maximum values of the sizes for which a sequence caches its memory layout; a full cache is cleared."""
 
 LINE: Final = 256
-"""Bytes to which temporaries are aligned."""
+"""Alignment of temporaries in bytes."""
 
 _Launches = dict[int, tuple[int, int]]
-"""Groups and parts of launches, by number of the kernel."""
+"""Groups and parts of launches, by index of the kernel."""
 
 
 class _Layout(NamedTuple):
-    """Where things are in the memory of a run, in bytes, for values of the sizes."""
+    """Byte offsets in the memory of a run, for values of the sizes."""
 
     parts: int
     slots: tuple[int, ...]
@@ -57,13 +57,22 @@ class _Layout(NamedTuple):
 
 
 class KernelSequence:
-    """A function whose kernels are compiled: takes the tuple of values of its sizes, then arrays of a device.
+    """A function with compiled kernels: takes the tuple of values of its sizes, then arrays of a device.
+
+    Methods take:
+        device: number of the device.
+        values, sizes: values of the sizes, as a tuple or by name.
+        inputs, outputs: arrays.
+        call: the call statement.
+
+    Methods return:
+        The kernel.
 
     Args:
         function: what to compute.
-        target: where.
-        bare: return the only output itself instead of a tuple of one.
-        sharing: as of `planned`.
+        target: the devices.
+        bare: return the only output itself instead of a tuple.
+        sharing: see `planned`.
 
     Raises:
         UnsupportedError: it has no form as kernels.
@@ -121,7 +130,7 @@ class KernelSequence:
         return outputs
 
     def into(self, device: int, values: tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Run it on a device, which must be current, with arrays as they are."""
+        """Run it on a device, which must be current, with the given arrays."""
         f, target = self.function, self.target
         known = self._known.get(values)
         if known is None:
@@ -142,7 +151,7 @@ class KernelSequence:
         _Launcher(self, self.functions(device), sizes, arrays, numbers, launches).all(self.sequence.steps)
 
     def kernel(self, call: Call, device: int, sizes: dict[str, int]) -> Callable[..., Any]:
-        """The kernel of a call, kept for the sizes."""
+        """The kernel of a call, cached for the sizes."""
         key = id(call), device, tuple(sizes.values())
         found = self._kernels.get(key)
         if found is None:
@@ -159,7 +168,7 @@ class KernelSequence:
 
 
 class _Numbers(NamedTuple):
-    """The numbers that kernels leave for each other, in the memory of a run."""
+    """The numbers that kernels pass to each other, in the memory of a run."""
 
     owner: KernelSequence
     device: int
@@ -168,7 +177,7 @@ class _Numbers(NamedTuple):
     parts: int
 
     def read(self, value: Value) -> Any:
-        """A number, when it is computed."""
+        """Read a number once it is computed."""
         if isinstance(value, Literal):
             return value.value
         at = self.owner.sequence.places[value.number]
@@ -195,7 +204,7 @@ class _Launcher:
         self.counters: dict[int, int] = {}
 
     def all(self, steps: Sequence[HostStep]) -> None:
-        """Do steps in order."""
+        """Run steps in order."""
         for step in steps:
             match step:
                 case KernelLaunch():
@@ -225,19 +234,19 @@ class _Launcher:
             i += 1
 
     def swap(self, pairs: Sequence[tuple[Buffer, Buffer]]) -> None:
-        """Trade the memory of buffers."""
+        """Exchange the memory of buffers."""
         for a, b in pairs:
             for to in (self.addresses, self.arrays):
                 to[a.number], to[b.number] = to[b.number], to[a.number]
 
     def value(self, value: Value) -> Any:
-        """A number that the host takes a decision by."""
+        """A number that a decision of the host depends on."""
         if not isinstance(value, Literal) and value.number in self.counters:
             return self.counters[value.number]
         return self.numbers.read(value)
 
     def call(self, step: Call) -> None:
-        """Run the kernel of an op, and put its results where they belong."""
+        """Run the kernel of an op and store its results."""
         try:
             found = self.owner.kernel(step, self.numbers.device, self.sizes)(*map(self.view, step.operands))
             for view, x in zip(step.results, found if isinstance(found, tuple | list) else (found,), strict=True):
@@ -267,7 +276,7 @@ class _Launcher:
         self.functions[step.kernel]((groups,), (BLOCK,), tuple(args))
 
     def sized(self, step: KernelLaunch) -> tuple[int, int]:
-        """The groups of a launch and the parts of its loop; kept for the sizes."""
+        """The groups of a launch and the parts of its loop; cached for the sizes."""
         kernel, rows = self.kernels[step.kernel], self.count(step.rows)
         groups, parts = _groups(kernel, rows), 0
         if kernel.takes_parts:
@@ -282,7 +291,7 @@ class _Launcher:
 
 
 def _groups(kernel: NestKernel, rows: int) -> int:
-    """Groups of a launch; there is one at least, which leaves numbers for other kernels."""
+    """Groups of a launch, at least one, which passes numbers to other kernels."""
     if kernel.sharing is Sharing.ONE:
         return 1
     wanted = -(-rows // BLOCK) if kernel.sharing is Sharing.ITEMS else rows
@@ -294,7 +303,7 @@ def _calls(statements: Sequence[Statement]) -> list[Call]:
 
 
 def _filled(value: Any, sizes: dict[str, int]) -> Any:
-    """A parameter with values for the symbolic sizes in it."""
+    """A parameter with its symbolic sizes replaced by values."""
     if value.__class__ is tuple:
         return tuple([_filled(v, sizes) for v in value])
     return evaluate(value, sizes) if isinstance(value, Dim) else value

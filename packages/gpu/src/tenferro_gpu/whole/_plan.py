@@ -1,8 +1,8 @@
-"""`planned`: a function as kernels and what the host does around them.
+"""`planned`: a function as kernels and host code around them.
 
-Parallel nests are kernels of their own. What is between them is run by one group, in kernels of as many statements as
-possible. Loops in order of which the iterations hold such nests are run by the host. Registers that several kernels use
-are numbers in memory.
+Parallel nests become separate kernels. Statements between them are run by one group, in kernels with as many statements
+as possible. Sequential loops whose iterations contain such nests are run by the host. Registers that several kernels
+use are numbers in memory.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ def planned(function: LoopFunction, sharing: Sharing | None = None) -> LaunchSeq
 
     Args:
         function: what to compute.
-        sharing: which work items run its nests, where that is known better than the function shows: ONE group all of
-            it, PARTS of reductions for they have few results, or ITEMS for they have few terms.
+        sharing: which work items run its nests, if the caller knows: ONE group all of it, PARTS of reductions because
+            they have few results, or ITEMS because they have few terms.
+
+    Returns:
+        The kernels, and the host code around them.
 
     Raises:
-        UnsupportedError: it has no form; the text says why.
+        UnsupportedError: it has no form; the text gives the reason.
     """
     require_kernels(function.body)
     return _Planner(turned(function), sharing).sequence()
@@ -51,7 +54,7 @@ def planned(function: LoopFunction, sharing: Sharing | None = None) -> LaunchSeq
 
 @dataclass
 class _Draft:
-    """A kernel before it is known which numbers others use."""
+    """A kernel before the numbers that others use are known."""
 
     sharing: Sharing
     before: tuple[Statement, ...] = ()
@@ -67,19 +70,19 @@ class _Draft:
         yield from {reg: None for reg in found if reg not in inside}
 
     def made(self) -> Iterator[Reg]:
-        """Registers that it sets for what comes after it."""
+        """Registers that it sets for later kernels."""
         statements = self.before if self.sharing is not Sharing.ONE else (*self.before, *self.body)
         for s in statements:
             yield from [c.result for c in s.carries] if isinstance(s, For | While) else registers(s)
 
     def buffers(self) -> Iterable[Buffer]:
-        """Buffers that it touches, by number."""
+        """Buffers that it accesses, by number."""
         found = {t.buffer.number: t.buffer for t in touches((*self.before, *self.body))}
         return [found[number] for number in sorted(found)]
 
 
 class _Planner:
-    """Collects kernels, in the order of the text."""
+    """Collects kernels, in program order."""
 
     def __init__(self, function: LoopFunction, sharing: Sharing | None) -> None:
         self.function, self.sharing = function, sharing
@@ -161,7 +164,7 @@ class _Planner:
         return tuple(steps)
 
     def _nest(self, before: tuple[Statement, ...], s: For) -> list[HostStep]:
-        """A parallel nest: one kernel, or one for parts of rows and one that joins them."""
+        """A parallel nest: one kernel, or one for parts of rows and one that combines them."""
         rows = [n for _, n in chain(s)[0]]
         split = None if self.sharing is Sharing.ITEMS else split_of(s, self.sharing is Sharing.PARTS)
         if split is None:

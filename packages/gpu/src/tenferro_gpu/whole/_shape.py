@@ -1,4 +1,4 @@
-"""Which kernel a nest becomes: who runs its iterations, and what runs beside it."""
+"""The kernel form of a nest: which work items run its iterations, and which statements run beside it."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from tenferro_tensor.loop_ir import (
 from tenferro_tensor_core import DimLike, UnsupportedError
 
 MAX_GROUP_WORK: Final = 1 << 12
-"""Iterations that one group runs rather than a kernel of their own: a launch takes as long."""
+"""Maximum iterations that one group runs instead of a separate kernel: a launch takes as long."""
 
 MIN_GROUP_EXTENT: Final = 32
-"""Iterations of an inner loop that a group shares; fewer are left to one work item."""
+"""Minimum iterations of an inner loop that a group shares; shorter loops are left to one work item."""
 
 FEW_ROWS: Final = 64
-"""Iterations of outer loops below which groups run them, for there would be too few work items."""
+"""Outer iterations below which groups run them, because there would be too few work items."""
 
 MAX_HOST_ROWS: Final = 8
-"""Iterations of outer loops that the host runs where inner loops are large."""
+"""Maximum outer iterations that the host runs if inner loops are large."""
 
 MIN_GRID_WORK: Final = 1 << 16
-"""Iterations of a loop that are worth a kernel of their own rather than one group."""
+"""Minimum iterations of a loop that justify a separate kernel instead of one group."""
 
 MAX_BEFORE: Final = 32
-"""Statements that every work item runs before a nest, rather than one in a kernel before."""
+"""Maximum statements that every work item runs before a nest, instead of one in a previous kernel."""
 
 
 def require_kernels(statements: Sequence[Statement]) -> None:
-    """Check that a function consists of what kernels can do.
+    """Check that kernels support every statement of a function.
 
     Raises:
-        UnsupportedError: it does not; the text says why.
+        UnsupportedError: they do not; the text gives the reason.
     """
     for s in everything(statements):
         if isinstance(s, Foreign) or (isinstance(s, Call) and s.op.primitive is catalog.transfer):
@@ -62,18 +62,18 @@ def require_kernels(statements: Sequence[Statement]) -> None:
 
 
 def _is_controlled(statements: Sequence[Statement]) -> bool:
-    """Whether only the host can run statements: they call libraries, or swap buffers."""
+    """Whether only the host can run statements, because they call libraries or swap buffers."""
     return any(isinstance(s, Call) for s in everything(statements)) or any(True for _ in swapped(statements))
 
 
 def fits_group(s: Statement) -> bool:
-    """Whether one group runs a statement: what may run at once in it is little, and nothing is swapped."""
+    """Whether one group runs a statement: it has little parallel work, and no swaps."""
     work = parallel_work([s])
     return work is not None and work <= MAX_GROUP_WORK and not _is_controlled([s])
 
 
 def runs_before(statements: Sequence[Statement]) -> bool:
-    """Whether every work item of a nest may run statements before it: they are few, and read what nobody writes."""
+    """Whether every work item of a nest may run statements first: they are few, and read nothing that is written."""
     return len(statements) <= MAX_BEFORE and all(
         isinstance(s, Let | Position) or (isinstance(s, Load) and s.buffer.role in (Role.INPUT, Role.CONSTANT))
         for s in statements
@@ -81,10 +81,10 @@ def runs_before(statements: Sequence[Statement]) -> bool:
 
 
 def sharing_of(nest: For) -> Sharing:
-    """Who runs the iterations of a parallel nest.
+    """Which work items run the iterations of a parallel nest.
 
-    Work items beside each other should touch elements beside each other: a work item alone for iterations of the outer
-    loops where the index of the last one moves by one element, a group where that of the inner loops does.
+    Adjacent work items should access adjacent elements: one work item per outer iteration if the last outer index moves
+    by one element, one group if an inner index does.
     """
     axes, inner = chain(nest)
     loops = list(_inner_parallel(inner.body))
@@ -103,11 +103,11 @@ def sharing_of(nest: For) -> Sharing:
 
 
 def split_of(nest: For, wanted: bool = False) -> For | None:
-    """The loop of which several groups run parts, where there are few iterations of the loops around it.
+    """The loop whose parts several groups run, if the surrounding loops have few iterations.
 
     Args:
         nest: a parallel nest.
-        wanted: whether it is known that there are few.
+        wanted: whether they are known to be few.
     """
     axes, inner = chain(nest)
     count = rows(axes)
@@ -122,9 +122,9 @@ def split_of(nest: For, wanted: bool = False) -> For | None:
 
 
 def is_for_host(nest: For) -> bool:
-    """Whether the host runs the outer loops of a nest: there are few iterations, each with several large loops.
+    """Whether the host runs the outer loops of a nest: few iterations, each with several large loops.
 
-    A group for each iteration would leave most of a GPU idle.
+    One group per iteration would leave most of a GPU idle.
     """
     axes, inner = chain(nest)
     count = rows(axes)
@@ -140,7 +140,7 @@ def _stores(statements: Sequence[Statement]) -> bool:
 
 
 def _inner_parallel(statements: Sequence[Statement]) -> Iterator[tuple[Axes, Sequence[Statement]]]:
-    """The outermost loops inside of statements that a group would share, with their bodies."""
+    """The outermost inner loops that a group would share, with their bodies."""
     for s in statements:
         if isinstance(s, For) and s.order is not Order.GIVEN:
             axes, inner = chain(s)
@@ -153,6 +153,6 @@ def _inner_parallel(statements: Sequence[Statement]) -> Iterator[tuple[Axes, Seq
 
 
 def _adjacent(at: Affine, index: Reg) -> bool:
-    """Whether a place stays, or moves by one element, with an index."""
+    """Whether a position is constant, or moves by one element, with an index."""
     by: DimLike = at.coefficient(index)
     return isinstance(by, int) and abs(by) <= 1

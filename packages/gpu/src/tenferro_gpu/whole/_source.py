@@ -11,10 +11,17 @@ from tenferro_tensor_core import DType, is_narrow
 
 
 def source_of(function: LoopFunction, sequence: LaunchSequence) -> str:
-    """The text that is compiled.
+    """The source text to compile.
+
+    Args:
+        function: the function.
+        sequence: its kernels.
+
+    Returns:
+        The text, with all kernels.
 
     Raises:
-        UnsupportedError: an op has no form in a kernel; the text says which.
+        UnsupportedError: an op has no form in a kernel; the text names it.
     """
     dtypes = set(_dtypes(function))
     functions = library(any(d.kind == "c" for d in dtypes), any(map(is_narrow, dtypes)))

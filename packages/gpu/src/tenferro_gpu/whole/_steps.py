@@ -1,4 +1,4 @@
-"""What the host does to run a function: launches of kernels, calls of libraries, and loops and branches around them."""
+"""The host code of a function: launches of kernels, calls of libraries, and loops and branches around them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class KernelLaunch:
     """One launch.
 
     Attributes:
-        kernel: of which kernel, by number.
+        kernel: index of the kernel.
         rows: extents of the loops whose iterations its work items or groups share.
-        parts: extents of the loop that is split into parts; none where none is.
+        parts: extents of the loop that is split into parts; empty if none is.
     """
 
     kernel: int
@@ -61,11 +61,11 @@ HostStep: TypeAlias = KernelLaunch | HostLoop | HostWhile | HostSwitch | Call
 
 @dataclass(frozen=True, slots=True)
 class LaunchSequence:
-    """A function as kernels and what the host does around them.
+    """A function as kernels and host code around them.
 
     Attributes:
-        steps: in order.
-        places: where numbers that outlive a kernel are, by register.
+        steps: the steps, in order.
+        places: offsets of numbers that outlive a kernel, by register.
         counters: registers that the host knows.
         kernels: all kernels.
     """

@@ -1,7 +1,7 @@
-"""`turned`: loops in order around parallel ones, turned inside out.
+"""`turned`: interchanges sequential loops with the parallel loops inside them.
 
-``for t: for j parallel: c[j] = f(c[j], x[t, j])``, as a recurrence on arrays is written, takes a kernel for each `t`. A
-GPU runs all `j` at once, each of them along `t`, and keeps its element of `c` in a register.
+``for t: for j parallel: c[j] = f(c[j], x[t, j])``, the usual form of a recurrence on arrays, takes a kernel for each
+`t`. A GPU runs all `j` at once, each of them along `t`, with its element of `c` in a register.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tenferro_tensor.loop_ir import (
 
 
 def turned(function: LoopFunction) -> LoopFunction:
-    """The function with such loops turned; sums may be in groups then."""
+    """The function with such loops interchanged; sums may then be in groups."""
     turner = _Turner(function)
     return replace(function, body=tuple([turner.statement(s) for s in function.body]))
 
 
 class _Turner:
-    """Turns loops of a function."""
+    """Interchanges loops of a function."""
 
     def __init__(self, function: LoopFunction) -> None:
         self.bounds = Bounds.of(everything(function.body))
@@ -45,7 +45,7 @@ class _Turner:
         self.free = max([reg.number for s in everything(function.body) for reg in registers(s)], default=-1) + 1
 
     def statement(self, s: Statement) -> Statement:
-        """A statement with the loops inside of it turned, and itself where it can be."""
+        """A statement with its inner loops interchanged, and itself if possible."""
         if not isinstance(s, For) or s.order is not Order.GIVEN:
             return s
         s = replace(s, body=tuple([self.statement(t) for t in s.body]))
@@ -68,8 +68,9 @@ class _Turner:
         return False
 
     def _in_registers(self, loop: For, body: Sequence[Statement]) -> list[Statement] | None:
-        """The loop over a body, with its own elements of buffers loaded before it and stored after it; None where
-        swaps of buffers are left."""
+        """The loop over a body, with its elements of buffers loaded before it and stored after it; None if swaps of
+        buffers remain.
+        """
         inside = {reg.number for s in everything(body) for reg in registers(s)} | {loop.index.number}
         carries, before, after, left = [], [], [], list(body)
         swaps = {b.number: pair for pair in loop.swaps for b in pair}
@@ -96,7 +97,9 @@ class _Turner:
         return [*before, turned, *after]
 
     def _source(self, written: Buffer, swaps: dict[int, tuple[Buffer, Buffer]]) -> Buffer:
-        """The buffer that holds what was written to one in the iteration before; nobody reads that one afterwards."""
+        """The buffer that holds the data written to another one in the previous iteration; that one is not read
+        afterwards.
+        """
         if written.number not in swaps or written.role is Role.OUTPUT or self.uses.count(written.number) != 1:
             return written
         a, b = swaps[written.number]
