@@ -93,7 +93,7 @@ def test_equal_forms_of_other_layouts_agree_with_loops(data):
 def test_shapes_that_change_with_every_call_leave_a_bounded_number_of_plans_behind(monkeypatch):
     """The first ones are given up, and made again when they are called."""
     kept = Bound(100_000)
-    monkeypatch.setattr(_kernel, "KEPT", kept)
+    monkeypatch.setattr(_kernel, "PLANS_BOUND", kept)
     rng = np.random.default_rng(0)
     kernels = []
     for n in range(20, 50):

@@ -1,4 +1,4 @@
-/* What the files of the extension module tenferro_cpu.native._compiled share. */
+/* Shared declarations of the extension module tenferro_cpu.native._compiled. */
 #ifndef TENFERRO_COMPILED_H
 #define TENFERRO_COMPILED_H
 
@@ -35,7 +35,7 @@ int tenferro_add_search(PyObject *module);
 int tenferro_add_small(PyObject *module);
 int tenferro_add_draw(PyObject *module);
 
-/* Publish an address for machine code that is generated later, in the module's dict ADDRESSES: 0, or -1. */
+/* Publish an address for generated machine code, in the module's dict ADDRESSES: 0, or -1. */
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address);
 
 #endif

@@ -49,7 +49,7 @@ static enum tenferro_level best_level(void)
 }
 #endif
 
-/* The level, lowered where the environment asks for it; a name that is unknown or too high changes nothing. */
+/* The level, lowered if the environment requests it; a name that is unknown or too high has no effect. */
 int tenferro_add_levels(PyObject *module)
 {
     const char *asked = getenv("TENFERRO_CPU_LEVEL");

@@ -1,4 +1,4 @@
-/* How entries read arrays and numbers, and make results. */
+/* Functions with which entries read arrays and numbers, and allocate results. */
 #ifndef TENFERRO_OPERANDS_H
 #define TENFERRO_OPERANDS_H
 
@@ -10,12 +10,12 @@
 
 _Static_assert(NPY_BYTE_ORDER == NPY_LITTLE_ENDIAN, "integers of any size are read from the start of a slot");
 
-/* What Python's numbers become. */
+/* Types that Python's numbers are converted to. */
 enum number_kind { NUMBER_NONE, NUMBER_FLOAT64, NUMBER_FLOAT32, NUMBER_COMPLEX128, NUMBER_COMPLEX64, NUMBER_INTEGER };
 
-/* The numbers that may stand where an array of some dtype is expected. */
+/* The numbers accepted in place of an array of some dtype. */
 struct number {
-    PyTypeObject *scalar; /* NumPy's class for the dtype, whose objects are read in place; borrowed from the dtype */
+    PyTypeObject *scalar; /* NumPy's scalar class for the dtype, whose objects are read in place; borrowed from the dtype */
     enum number_kind kind;
     int64_t low, high; /* the range of an integer dtype, as far as it is one of int64_t */
 };
@@ -48,8 +48,8 @@ static inline struct number number_of(PyArray_Descr *descr)
     return found;
 }
 
-/* A number as one element: in the object itself, or written to the slot; NULL for what the dtype does not hold
- * exactly, or with a warning of NumPy. */
+/* A number as one element: in the object itself, or written to the slot; NULL if the dtype cannot represent it exactly,
+ * or if NumPy would warn. */
 static inline char *read_number(PyObject *o, const struct number *number, struct slot *slot)
 {
     double real;
@@ -141,7 +141,7 @@ static inline void drop_arrays(PyArrayObject **made, int count)
         Py_DECREF(made[k]);
 }
 
-/* One result, or a tuple of several; takes over the references, also when it fails. */
+/* One result, or a tuple of several; steals the references, even on failure. */
 static inline PyObject *given_results(PyArrayObject **made, int count)
 {
     if (count == 1)

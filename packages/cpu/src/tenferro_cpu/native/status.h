@@ -1,7 +1,7 @@
-/* The floating-point status of the calling thread, and results that are not finite: where NumPy would warn.
+/* Cases in which NumPy would warn: the floating-point status of the calling thread, and results that are not finite.
  *
- * An entry that meets one of them drops its result and leaves the call to NumPy, so that the warning, or the error
- * under numpy.errstate, is NumPy's own. */
+ * An entry that detects one drops its result and passes the call to NumPy, so that the warning, or the error under
+ * numpy.errstate, is NumPy's own. */
 #ifndef TENFERRO_STATUS_H
 #define TENFERRO_STATUS_H
 

@@ -1,7 +1,7 @@
 /* The search for results that are not finite. */
 #include "status.h"
 
-/* One is added to an exponent: only that of infinities and NaN is carried into the sign. */
+/* Adding one to the exponent carries into the sign only for infinities and NaN. */
 #define SCAN(word, exponent, one)                                             \
     static inline int scan_##word(const word *numbers, int64_t count)         \
     {                                                                         \

@@ -17,9 +17,9 @@ struct TYPED(places) {
     char *c;
 };
 
-enum { TYPED(NEAR), TYPED(ADD), TYPED(PAST) }; /* how results are stored: also added, or past the caches */
+enum { TYPED(NEAR), TYPED(ADD), TYPED(PAST) }; /* how results are stored: plain, accumulated, or past the caches */
 
-/* The vector `at` bytes from the run's begin, `lanes` of it unless `whole`. */
+/* The vector `at` bytes from the start of the run, `lanes` of it unless `whole`. */
 INLINE void TYPED(run_vector)(struct TYPED(places) p, int64_t at, const int scaling, const vec number[PARTS],
                               const int how, const int whole, mask lanes)
 {
@@ -51,7 +51,7 @@ INLINE void TYPED(run)(struct TYPED(places) p, int64_t run, const int scaling, c
         TYPED(run_vector)(p, whole, scaling, number, how, 0, lanes);
 }
 
-/* One run past the caches: whole lines of memory, and what is before and after them. */
+/* One run past the caches: whole cache lines, and the partial ones before and after them. */
 INLINE void TYPED(run_past)(struct TYPED(places) p, int64_t run, const int scaling, const vec number[PARTS])
 {
     const int64_t head = smaller((int64_t)(-(uintptr_t)p.c % CACHE_LINE / ITEM), run);
@@ -63,7 +63,7 @@ INLINE void TYPED(run_past)(struct TYPED(places) p, int64_t run, const int scali
     TYPED(run)(p, run - head, scaling, number, TYPED(PAST));
 }
 
-/* Runs of the result; several of a batch may add up. */
+/* Runs of the result; several of a batch may accumulate. */
 INLINE void TYPED(runs)(const struct job *job, int64_t piece, const int scaling)
 {
     const struct step *d = job->step;
@@ -87,7 +87,7 @@ INLINE void TYPED(runs)(const struct job *job, int64_t piece, const int scaling)
         }
     }
     if (past)
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what was written is there for all threads */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* make the stores visible to all threads */
 }
 
 void TYPED(contraction_elementwise)(const struct job *job, int64_t piece)
@@ -100,7 +100,7 @@ void TYPED(contraction_scaling)(const struct job *job, int64_t piece)
     TYPED(runs)(job, piece, 1);
 }
 
-/* Single elements, each by its offsets. */
+/* Single elements, each addressed by its offsets. */
 void TYPED(contraction_gather)(const struct job *job, int64_t piece)
 {
     const struct step *d = job->step;

@@ -1,12 +1,12 @@
-/* Packing: the rows of an operand, wherever they lie, side by side for each summed index.
+/* Packing: copies the rows of an operand, however laid out, so that they are adjacent for each summed index.
  *
- * Where the rows of a block are contiguous, each summed index is one vector. Where summed indices are contiguous,
- * squares are transposed in registers. Else elements move one by one. Blocks that are not whole are read and written
- * under masks: nothing beyond them is touched. */
+ * If the rows of a block are contiguous, each summed index is one vector. If summed indices are contiguous, squares are
+ * transposed in registers. Otherwise elements move one by one. Partial blocks are read and written under masks: nothing
+ * beyond them is touched. */
 #ifndef BODY
 #define BODY "pack.simd.c"
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-/* GCC's generic tuning keeps addresses in vector registers where it runs out of others, which costs more than memory. */
+/* GCC's generic tuning spills addresses to vector registers, which costs more than spilling to memory. */
 #pragma GCC target("tune=znver3")
 #endif
 #include "pack.h"
@@ -22,7 +22,7 @@
 typedef REAL TYPED(half_vec) __attribute__((vector_size(BYTES / 2), aligned(1), may_alias));
 #endif
 
-/* Of a row, the elements that one vector holds: `n`, all where `whole`, else `count`. */
+/* Load the elements of a row that one vector holds: all `n` if `whole`, otherwise `count`. */
 INLINE vec TYPED(load_some)(const char *p, const int n, const int whole, int64_t count)
 {
     if (!whole)
@@ -110,7 +110,7 @@ INLINE void TYPED(pack_runs)(const int n, const int whole, const struct block p)
         }
 }
 
-/* Prefetch rows to come: they lie where no processor looks for them by itself. */
+/* Prefetch the following rows, whose addresses no hardware prefetcher predicts. */
 INLINE void TYPED(prefetch_rows)(const int n, const struct block p)
 {
     const int64_t step = p.inner_flags[0] ? CACHE_LINE / ITEM : 1;
@@ -137,7 +137,7 @@ INLINE void TYPED(pack_square)(const int n, const int whole, const struct block 
         }
 }
 
-/* One summed index, whose elements are made vectors: to store each alone would take longer. */
+/* One summed index, whose elements are collected in vectors: storing each separately would take longer. */
 INLINE void TYPED(pack_single)(const int n, const int whole, const struct block p, const char *const *rows, int64_t i)
 {
     const int64_t at = p.inner_at[i];
@@ -193,8 +193,8 @@ void TYPED(contraction_pack_rows)(const struct block *block)
     TYPED(pack_block)(WIDTH, *block);
 }
 
-/* A full tile of rows whose vectors are contiguous, all for one summed index after the other: neighbours share lines
- * of memory, which would be fetched once for each vector where summed indices are far apart. */
+/* A full tile of rows with contiguous vectors, one summed index after the other: neighbouring vectors share cache
+ * lines, which would otherwise be fetched once per vector if summed indices are far apart. */
 void TYPED(contraction_pack_tile)(const struct block *block)
 {
     const struct block p = *block;

@@ -8,9 +8,9 @@
 #include "threads/team.h"
 
 enum {
-    SMALL_BYTES = 16 << 10, /* of intermediate values and packed panels that the entry has on the stack */
+    SMALL_BYTES = 16 << 10, /* maximum bytes of intermediate values and packed panels that the entry keeps on the stack */
     SMALL_OPERANDS = 6,
-    FEW_ARRAYS = 32, /* whose addresses need no memory from the heap */
+    FEW_ARRAYS = 32, /* maximum arrays whose addresses are kept on the stack */
 };
 
 /* Steps whose places are numbers of arrays. Calls pass the operands, the arena, the result and values that are kept;
@@ -20,14 +20,14 @@ struct plan {
     vectorcallfunc call;
     const struct engine *engine;
     Py_buffer records;
-    PyObject *keeps; /* what owns the tables that records point to */
+    PyObject *keeps; /* owner of the tables that records point to */
     PyArray_Descr *descr;
-    Py_ssize_t operands, arrays; /* how many operands there are, and arrays of a call */
-    Py_ssize_t arena_bytes, scratch_at; /* of the arena, packed panels from there on */
+    Py_ssize_t operands, arrays; /* number of operands, and of arrays in a call */
+    Py_ssize_t arena_bytes, scratch_at; /* bytes of the arena before the packed panels */
     char small; /* whether the entry may run it */
     int shared; /* whether some step pays for several threads */
-    int releases; /* whether the work is worth giving the interpreter's lock away */
-    int64_t *layout; /* of each operand its axes, extents and strides; of the result its axes and extents */
+    int releases; /* whether the work justifies releasing the interpreter's lock */
+    int64_t *layout; /* for each operand its axes, extents and strides; for the result its axes and extents */
 };
 
 static PyTypeObject plan_type;
@@ -83,7 +83,8 @@ static void plan_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-/* A copy of what a sequence says of the arrays: `[axes, *extents, *strides]` each, `[axes, *extents]` of the result. */
+/* A copy of a sequence that describes the arrays: `[axes, *extents, *strides]` each, `[axes, *extents]` for the
+ * result. */
 static int64_t *copied_layout(PyObject *given, Py_ssize_t operands)
 {
     Py_buffer view;
@@ -208,7 +209,7 @@ static PyObject *call_small(struct plan *plan, PyObject *const *args, const int6
     return result;
 }
 
-/* The entry of small contractions: calls that the plan in `cell` fits are done here, all others by the kernel. */
+/* The entry of small contractions: runs calls that fit the plan in `cell`, and passes all others to the kernel. */
 static PyObject *enter(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     PyObject *kernel = PyTuple_GET_ITEM(self, 0), *cell = PyTuple_GET_ITEM(self, 1);

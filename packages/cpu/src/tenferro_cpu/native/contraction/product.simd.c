@@ -1,4 +1,4 @@
-/* Matrix products over tables of offsets: what is packed when, and which tiles follow each other. */
+/* Matrix products over tables of offsets: the order of packing and of tiles. */
 #ifndef BODY
 #define BODY "product.simd.c"
 #include "pack.h"
@@ -11,13 +11,13 @@ void TYPED(contraction_pack_columns)(const struct block *block);
 void TYPED(contraction_pack_rows)(const struct block *block);
 void TYPED(contraction_pack_tile)(const struct block *block);
 
-/* One piece of a product on its way. */
+/* State of one chunk of a product. */
 struct TYPED(product) {
     const struct step *d;
     struct range batch, rows, columns;
     tile_function *const *tiles;
     struct tile tile;
-    const char *next[2]; /* what is prefetched of the next batch, of one operand and the other in turn */
+    const char *next[2]; /* prefetch position in the next batch, alternating between the operands */
     int64_t stream;
 };
 
@@ -36,14 +36,14 @@ INLINE struct TYPED(product) TYPED(begin)(const struct job *job, int64_t piece, 
     };
 }
 
-/* What was written past the caches is there for all threads. */
+/* Make stores past the caches visible to all threads. */
 INLINE void TYPED(end)(const struct TYPED(product) *p)
 {
     if (p->stream)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The operands and the result of batch `n`; tiles prefetch those of the batch after it. */
+/* Set the operands and the result of batch `n`; tiles prefetch those of the next batch. */
 INLINE void TYPED(begin_batch)(struct TYPED(product) *p, const struct job *job, int64_t n)
 {
     const struct step *d = p->d;
@@ -62,8 +62,8 @@ INLINE int64_t TYPED(vectors_of)(int64_t rows)
     return (smaller(rows, ROWS) + WIDTH - 1) / WIDTH;
 }
 
-/* The tile at row `i` and column `j`, whose operands are set. Memory is asked for evenly, while tiles are at work: it
- * comes in time, and nothing else waits for it. */
+/* Compute the tile at row `i` and column `j`, whose operands are set. Prefetches are spread evenly over the tiles, so
+ * that they arrive in time and delay nothing else. */
 INLINE void TYPED(do_tile)(struct TYPED(product) *p, int64_t i, int64_t i_end, int64_t j, int64_t j_end, int64_t add)
 {
     const struct step *d = p->d;
@@ -125,7 +125,7 @@ static void TYPED(pack_rows)(const struct step *d, const char *a, char *to, int6
     }
 }
 
-/* Both operands are packed, block by block; a panel of columns stays near while all rows pass. */
+/* Both operands are packed, block by block; a panel of columns stays in cache while all rows meet it. */
 void TYPED(contraction_gemm)(const struct job *job, int64_t piece)
 {
     struct TYPED(product) p = TYPED(begin)(job, piece, PACKED);
@@ -134,7 +134,7 @@ void TYPED(contraction_gemm)(const struct job *job, int64_t piece)
     const int one_sum = d->inner <= d->inner_block;
     const int keeps_a = one_sum && p.rows.end - p.rows.start <= d->row_block;
     const int keeps_b = one_sum && p.columns.end - p.columns.start <= d->column_block;
-    const char *packed_a = NULL, *packed_b = NULL; /* what panels hold, if all of it fits */
+    const char *packed_a = NULL, *packed_b = NULL; /* contents of the panels, if everything fits */
     for (int64_t n = p.batch.start; n < p.batch.end; n++) {
         TYPED(begin_batch)(&p, job, n);
         const char *const a = p.tile.a, *const b = p.tile.b;
@@ -166,7 +166,7 @@ void TYPED(contraction_gemm)(const struct job *job, int64_t piece)
     TYPED(end)(&p);
 }
 
-/* Rows are read where they lie, a few by all columns at once; columns are packed, or read where they lie too. */
+/* Rows are read in place, a few times all columns at once; columns are packed, or read in place too. */
 INLINE void TYPED(product_direct)(const struct job *job, int64_t piece, const int way)
 {
     struct TYPED(product) p = TYPED(begin)(job, piece, way);

@@ -1,4 +1,4 @@
-/* The steps of a plan in order, each shared by the thread team where its work pays for that. */
+/* Runs the steps of a plan in order, each shared by the thread team if its work pays for that. */
 #include "step.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ const struct engine *contraction_engine(char dtype, const char *level)
     return NULL;
 }
 
-/* One piece of a step in one thread, with a part of the scratch memory of its own. */
+/* One chunk of a step in one thread, with its own part of the scratch memory. */
 static void do_piece(void *context, int64_t piece)
 {
     struct job job = *(const struct job *)context;
@@ -51,9 +51,9 @@ void contraction_run(const struct engine *engine, const struct step *steps, int6
     }
 }
 
-/* The step BLOCKS: for each block along the rows, steps of their own, whose bases are both operands, the result, room
- * for copies, and the number one. The last block begins earlier where it would not be whole: what it shares with the
- * one before is done twice, by the same piece. */
+/* The step BLOCKS: separate steps for each block along the rows, whose base pointers are both operands, the result,
+ * the memory of copies, and the number one. A last block that would be partial begins earlier: its overlap with the
+ * previous one is computed twice, by the same chunk. */
 void contraction_blocks(const struct job *job, int64_t piece)
 {
     const struct step *d = job->step;

@@ -8,17 +8,17 @@
 #include "tuning.h"
 
 struct strip {
-    int64_t k; /* places of the sum */
-    const char *a, *b; /* where offsets begin */
+    int64_t k; /* positions of the sum */
+    const char *a, *b; /* base addresses of the offsets */
     char *c;
     const int64_t *row_a, *inner_a, *column_b, *inner_b, *row_c, *column_c;
-    int64_t run; /* contiguous elements at each place */
-    int64_t adds; /* whether the result holds what is to be added to */
+    int64_t run; /* contiguous elements at each position */
+    int64_t adds; /* whether to add to the previous contents of the result */
 };
 
 typedef void strip_function(const struct strip *strip);
 
-/* Rows or columns of a strip, and pairs, at most. */
+/* Maximum rows or columns of a strip, and pairs. */
 enum { MOST_STRIP = 4 };
 
 #include "dtypes.h"
@@ -81,8 +81,8 @@ INLINE void TYPED(finish)(const vec sum[PARTS], char *c, int64_t adds)
     }
 }
 
-/* Sums over runs at `k` places: of each row and column, or (paired) of each row and its own column. Few sums are
- * collected in several copies, so that none waits for another; pairs add up alike, however many there are. */
+/* Sums over runs at `k` positions: of each row and column, or (paired) of each row and its own column. A few sums use
+ * several accumulators, to break the dependence chain; pairs are added in the same order whatever their number. */
 INLINE void TYPED(dot_strip)(const int rows, const int columns, const int paired, const struct strip *t)
 {
     const int count = (paired ? rows : rows * columns) * PARTS;
@@ -133,7 +133,7 @@ INLINE void TYPED(dot_strip)(const int rows, const int columns, const int paired
                 TYPED(finish)(sums[0][j], c + row_c[r], adds);
 }
 
-/* Products of `run` elements of the batch, at most a vector (and a whole one without masks), over `k` places. */
+/* Products of `run` elements of the batch, at most a vector (exactly one without masks), over `k` positions. */
 INLINE void TYPED(lanes_strip_some)(const int rows, const int columns, const int whole, const struct strip *t)
 {
     const mask lanes = first_lanes(t->run * PARTS);
@@ -225,7 +225,7 @@ INLINE void TYPED(lanes_strip)(const int rows, const int columns, const struct s
 EACH_DOT(DOT_STRIP)
 EACH_LANES(LANES_STRIP)
 
-/* Products of one row and one column each that are not too long, of `count` neighbours in the batch. */
+/* Products of one row and one column each, not too long, for `count` consecutive batches. */
 static void TYPED(pairs)(struct strip t, int64_t count)
 {
     for (; count >= STRIP_PAIRS; count -= STRIP_PAIRS, t.row_a += STRIP_PAIRS, t.column_b += STRIP_PAIRS,

@@ -1,11 +1,11 @@
-/* Tables of byte offsets and of flags that the records of steps point to, filled from a short program (_tables.py). */
+/* Fills the tables of byte offsets and flags that step records point to, from a short program (_tables.py). */
 #include "tables.h"
 
 #include <string.h>
 
 #include "step.h"
 
-/* All combinations: each axis repeats what is there, moved by its stride; the innermost comes first. */
+/* All combinations: each axis, from the innermost outward, repeats the offsets so far, shifted by its stride. */
 static void fill_offsets(const struct offsets *given, int64_t *to)
 {
     int64_t size = 1;
@@ -27,14 +27,14 @@ static int contiguous(const int64_t *offsets, int64_t first, int64_t end, int64_
     return 1;
 }
 
-/* For each block whether it is contiguous; the last may be shorter. */
+/* Whether each block is contiguous; the last may be shorter. */
 static void fill_flags(const struct flags *given, const int64_t *offsets, uint8_t *to)
 {
     for (int64_t first = 0; first < given->count; first += given->width)
         *to++ = (uint8_t)contiguous(offsets, first, smaller(first + given->width, given->count), given->step);
 }
 
-/* For each tile of rows how it is stored: 0 for whole contiguous vectors, else which of its vectors are contiguous. */
+/* How each tile of rows is stored: 0 for whole contiguous vectors, otherwise which of its vectors are contiguous. */
 static void fill_tiles(const struct flags *given, const int64_t *offsets, uint8_t *to)
 {
     const int64_t width = given->width, rows = width * given->vectors;

@@ -8,7 +8,7 @@ enum { TABLE_OFFSETS, TABLE_FLAGS, TABLE_TILES };
 
 struct table {
     int64_t kind, words; /* of this entry of the program */
-    int64_t to; /* bytes from the begin of the room */
+    int64_t to; /* byte offset in the memory of the tables */
     union {
         struct offsets {
             int64_t count;
@@ -17,9 +17,9 @@ struct table {
             } axes[]; /* the innermost first */
         } offsets;
         struct flags {
-            int64_t of; /* where the table of offsets is in the room */
+            int64_t of; /* byte offset of the table of offsets */
             int64_t count; /* its length */
-            int64_t width, step; /* offsets of one block; bytes from one to the next where it is contiguous */
+            int64_t width, step; /* offsets per block; distance of consecutive offsets of a contiguous block */
             int64_t vectors; /* blocks of one tile */
         } flags;
     };

@@ -1,4 +1,4 @@
-/* The tiles of matrix products: what product.simd.c asks tile.simd.c to do. */
+/* The tiles of matrix products: the interface of tile.simd.c for product.simd.c. */
 #ifndef TENFERRO_CONTRACTION_TILE_H
 #define TENFERRO_CONTRACTION_TILE_H
 
@@ -9,16 +9,16 @@ enum { PACKED, DIRECT_ROWS, DIRECT, WAYS };
 
 struct tile {
     int64_t k; /* summed indices, at least one */
-    const char *a; /* the panel of rows; or where offsets begin, and the offsets of rows and summed indices */
+    const char *a; /* the panel of rows; or the base address, and the offsets of rows and summed indices */
     const int64_t *row_a, *inner_a;
     const char *b; /* the same of columns */
     const int64_t *column_b, *inner_b;
-    char *c; /* where offsets of the result begin */
+    char *c; /* base address of the result's offsets */
     const int64_t *row_c, *column_c;
-    int64_t rows; /* that count; the last vector may hold fewer than it has room for */
+    int64_t rows; /* valid rows and columns; the last vector may be partial */
     int64_t flags;
-    const char *next; /* what is prefetched from here, */
-    int64_t far; /* so many bytes for each summed index */
+    const char *next; /* start of the prefetched memory, */
+    int64_t far; /* and its bytes per summed index */
 };
 
 typedef void tile_function(const struct tile *tile);

@@ -32,7 +32,7 @@
 #define REGISTERS 16
 #define INTRINSIC(f) TENFERRO_JOIN(_mm_##f, SUFFIX)
 #endif
-/* Whether some lanes of a vector are loaded or stored by one instruction. */
+/* Whether one instruction loads or stores some lanes of a vector. */
 #define MASKS (BYTES > 16)
 /* Columns of a full tile. */
 #define COLUMNS (REGISTERS >= 32 ? 8 : 4)
@@ -48,11 +48,11 @@
 #define ROLLED _Pragma("GCC unroll 1")
 #endif
 
-/* Nothing is moved over this by the compiler's scheduler, which would keep more in registers than there are. */
+/* A barrier for the compiler's scheduler, which would otherwise need more registers than exist. */
 #define SETTLE __asm__ volatile("")
-/* The compiler computes `p` here, once, instead of its parts wherever it is used: these take more registers. */
+/* Force the compiler to compute `p` once, here; recomputing it at each use takes more registers. */
 #define KEEP(p) __asm__("" : "+r"(p))
-/* The same for a vector: nothing is made of `x` before this. */
+/* The same for a vector: nothing derived from `x` is computed before this. */
 #if defined(__x86_64__)
 #define KEEP_VECTOR(x) __asm__ volatile("" : "+v"(x))
 #elif defined(__aarch64__)

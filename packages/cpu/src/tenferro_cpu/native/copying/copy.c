@@ -22,7 +22,7 @@ enum { MOST_PARTS = 4 };
 struct job {
     struct copy loops;
     struct part parts[MOST_PARTS];
-    int64_t count; /* parts; several take turns tile by tile */
+    int64_t count; /* parts; several alternate tile by tile */
     /* For the team: chunk `n` begins at step n * length of one of the loops. */
     int64_t cut, chunks, length, cut_source, cut_target;
 };
@@ -30,7 +30,7 @@ struct job {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    struct job job, streamed; /* the latter with stores past the caches, for targets that are aligned */
+    struct job job, streamed; /* the latter with stores past the caches, for aligned targets */
     int64_t nbytes;
     int64_t unlocked; /* bytes above which a copy runs without the interpreter's lock */
     int64_t *tables;
@@ -125,7 +125,7 @@ static PyObject *copy_call(PyObject *self, PyObject *const *args, size_t nargsf,
     return Py_NewRef(args[0]);
 }
 
-/* The kernels of a level by its bytes of a vector; NULL where this processor does not run it. */
+/* The kernels of a level, by its vector size; NULL if this processor does not support it. */
 static const struct copy_kernels *kernels_of(int64_t vector_bytes)
 {
     const struct copy_kernels *best = TENFERRO_CHOOSE(copy_kernels), *all[] = {

@@ -1,4 +1,4 @@
-/* Copies between two layouts: what a plan tells a kernel, and the kernels of one vector level. */
+/* Copies between two layouts: the plan that a kernel receives, and the kernels of one vector level. */
 #ifndef TENFERRO_COPY_H
 #define TENFERRO_COPY_H
 
@@ -9,8 +9,8 @@
 /* The loops of a copy, outermost first; all offsets and strides are in bytes.
  *
  * A kernel moves blocks: some rows, neighbours in the target, by some columns, neighbours in the source. Each axis is
- * cut into groups of `step` rows or columns, of which the block takes those from `at` on. Where the last group is not
- * whole, it begins earlier: copying an element twice does no harm. */
+ * cut into groups of `step` rows or columns; the block covers those from `at` on. A last group that would be
+ * partial begins earlier: copying an element twice is harmless. */
 struct copy {
     int64_t repeat, repeat_source, repeat_target; /* the longest outer axis; it has no tables */
     int64_t outer;                                /* all other outer axes as one */
@@ -19,7 +19,7 @@ struct copy {
     const int64_t *row_source, *row_target;
     int64_t columns, column_step, column_at, column_tile;
     const int64_t *column_source, *column_target;
-    int64_t run;    /* bytes that stay together, for `run` kernels */
+    int64_t run;    /* contiguous bytes, for `run` kernels */
     int64_t stream; /* whether stores bypass the caches; the target must be aligned then */
 };
 
@@ -27,7 +27,7 @@ typedef void copy_kernel(const struct copy *plan, const char *source, char *targ
 
 enum { COPY_ITEMS = 6, COPY_WIDTH = 16, COPY_STREAMS = 7, COPY_RUNS = 7 };
 
-/* NULL where a level has no such kernel. Items and vectors of a run are given by the logarithms of their bytes. */
+/* NULL if a level has no such kernel. Items and vectors of a run are indexed by the logarithms of their bytes. */
 struct copy_kernels {
     int vector_bytes;
     copy_kernel *tile[COPY_ITEMS][COPY_WIDTH + 1][COPY_WIDTH + 1]; /* by rows and columns of a block */

@@ -1,4 +1,4 @@
-/* The kernels that move elements: blocks that are transposed in registers, narrow interleaves, and runs of bytes. */
+/* The copy kernels: blocks transposed in registers, narrow interleaves, and runs of bytes. */
 #include "copying/copy.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ INLINE int64_t least(int64_t a, int64_t b)
         return; \
     }
 
-/* Units that differ in a bit of their number change places: a0 a1 a2 a3, b0 b1 b2 b3 become a0 b0 a2 b2, a1 b1 a3 b3. */
+/* Exchange units whose indices differ in one bit: a0 a1 a2 a3, b0 b1 b2 b3 become a0 b0 a2 b2, a1 b1 a3 b3. */
 #define LOW(k, lanes, bit) ((k) & (bit) ? (lanes) + (k) - (bit) : (k))
 #define HIGH(k, lanes, bit) ((k) & (bit) ? (lanes) + (k) : (k) + (bit))
 INLINE void exchange(void *x, void *y, int bytes, int unit)
@@ -156,7 +156,7 @@ typedef void tile_body(const struct copy *p, const char *source, char *target, i
 /* Calls the body for every combination of the outer axes. */
 INLINE void each_outer(const struct copy *plan, const char *source, char *target, outer_body *body)
 {
-    const struct copy p = *plan; /* a copy of its own stays in registers whatever is stored */
+    const struct copy p = *plan; /* a local copy stays in registers across stores */
     for (int64_t r = 0; r < p.repeat; r++)
         for (int64_t o = 0; o < p.outer; o++)
             body(&p, source + r * p.repeat_source + p.outer_source[o],
@@ -165,7 +165,7 @@ INLINE void each_outer(const struct copy *plan, const char *source, char *target
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The same for every tile of rows and columns, which fits into the caches. */
+/* The same for every tile of rows and columns, each of which fits the caches. */
 INLINE void each_tile(const struct copy *plan, const char *source, char *target, tile_body *body)
 {
     const struct copy p = *plan;

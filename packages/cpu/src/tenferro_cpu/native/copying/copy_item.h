@@ -18,7 +18,7 @@
             } \
         }
 
-/* Squares as wide as a vector take instructions that need no index: within units of 16 bytes, which hold SQUARE
+/* Squares as wide as a vector use instructions that need no index: within units of 16 bytes, which hold SQUARE
  * elements, halves of two vectors are interleaved; then vectors exchange units. The first leaves column `k` of a
  * square at the number with reversed bits, REVERSE(k). */
 #define PAIRS(elements, bit, unit, combine) \
@@ -232,7 +232,7 @@ VECTORS(16, 8)
         each_tile(p, source, target, GLUE3(block_##R, C, ITEM)); \
     }
 
-/* A block of which one side or both are no power of two: E is the next one, rows and columns beyond are left out. */
+/* A block with a side that is not a power of two: E is the next power, and rows and columns beyond are skipped. */
 #define ODD(R, C, E) \
     INLINE void GLUE3(block_##R, C, ITEM)(const struct copy *p, const char *source, char *target, int64_t row, \
                                           int64_t row_end, int64_t column, int64_t column_end) \

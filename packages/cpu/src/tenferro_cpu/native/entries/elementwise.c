@@ -10,7 +10,7 @@
 
 /* Machine code for one combination of operands. */
 struct form {
-    row_kernel *usual, *streaming; /* `streaming` writes past the caches, to results aligned to 64 bytes; or NULL */
+    row_kernel *usual, *streaming; /* `streaming` writes past the caches, to results aligned to 64 bytes; may be NULL */
 };
 
 /* Bit k of a combination: operand k is a number. */
@@ -24,18 +24,18 @@ typedef struct {
     int inputs;
     int64_t in_size, out_size;
     struct number number;
-    unsigned watch; /* bits of the floating-point status that are left to the fallback */
+    unsigned watch; /* floating-point status bits that call for the fallback */
     int scan;       /* size of a number of the result, where it must be finite; or 0 */
-    int64_t shared; /* elements from which the team is called */
+    int64_t shared; /* minimum elements for which the team is called */
 } ElementwiseEntry;
 
-/* One run of a kernel, of which threads take chunks. */
+/* One run of a kernel, whose chunks threads take. */
 struct job {
     const ElementwiseEntry *self;
     row_kernel *kernel;
     char **data;      /* operands, then the result */
     int numbers;      /* the combination */
-    int64_t n, length; /* elements, and those of a chunk */
+    int64_t n, length; /* elements, in total and per chunk */
     int warned;       /* whether NumPy would warn; shared by the threads */
 };
 
@@ -52,7 +52,7 @@ static inline void call_kernel(const struct job *job, char **data, int64_t n)
     self->loop(data, &count, steps, self->loop_data);
 }
 
-/* Run the kernel once; whether NumPy would warn of it. */
+/* Run the kernel once; returns whether NumPy would warn. */
 static inline int run_watched(const struct job *job, char **data, int64_t n)
 {
     const ElementwiseEntry *self = job->self;
@@ -109,7 +109,7 @@ static int run_long(struct job *whole)
     return 0;
 }
 
-/* The array that was given for the result, where it fits and shares no memory with an operand; or NULL. */
+/* The array given for the result, if it fits and shares no memory with an operand; otherwise NULL. */
 static PyArrayObject *taken_result(const struct job *job, PyObject *given, PyArrayObject *like)
 {
     const ElementwiseEntry *self = job->self;

@@ -1,4 +1,4 @@
-/* What all entries have: see entry.h. */
+/* Common parts of all entries: see entry.h. */
 #include "entries/entry.h"
 
 PyMemberDef tenferro_entry_members[] = {

@@ -1,4 +1,4 @@
-/* What all entries have: C types that are called with arrays, run a kernel, and pass on what the kernel does not take. */
+/* Common parts of all entries: C types that are called with arrays, run a kernel, and pass other calls on. */
 #ifndef TENFERRO_ENTRY_H
 #define TENFERRO_ENTRY_H
 
@@ -11,14 +11,14 @@ struct entry {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *fallback, *large; /* called with the same arguments for everything else, and for larger spaces */
-    PyObject *dtypes, *owner;   /* a tuple of those of operands and results; an object whose memory the entry reads */
+    PyObject *dtypes, *owner;   /* dtypes of operands and results, a tuple; an object whose memory the entry reads */
     PyArray_Descr **descrs;     /* the items of the tuple */
     int inputs, outputs;
     int64_t most;                 /* elements of the largest space */
     int64_t sizes[MOST_OPERANDS]; /* of elements in bytes */
 };
 
-/* Fill in an entry that was allocated: 0, or -1 with an exception set, which dtypes that do not fit are. */
+/* Initialise an allocated entry: 0, or -1 with an exception set, for example for unsupported dtypes. */
 int tenferro_fill_entry(struct entry *entry, vectorcallfunc call, PyObject *dtypes, int inputs, PyObject *fallback,
                         PyObject *large, PyObject *owner);
 

@@ -1,4 +1,4 @@
-/* Row kernels of arithmetic and comparison that no program has to be compiled for. */
+/* Row kernels of arithmetic and comparison, compiled ahead of time. */
 #ifndef TENFERRO_ARITHMETIC_H
 #define TENFERRO_ARITHMETIC_H
 

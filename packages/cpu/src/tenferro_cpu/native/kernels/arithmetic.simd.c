@@ -1,8 +1,8 @@
 /* Row kernels of eager arithmetic and comparison, for one vector level: of contiguous arrays, and of one with a number.
  *
- * They have the bits of kernels that are compiled for a program: each operation rounds once. The compiler makes vectors of
- * the loops; a result may take the place of an operand, element for element. Extremes of floating-point numbers are
- * missing: what C compilers make of them is slower than generated code. */
+ * They are bit-equal to kernels compiled for a program: each operation rounds once. The compiler vectorises the
+ * loops; a result may overwrite an operand, element for element. Extremes of floating-point numbers are missing: C
+ * compilers generate slower code for them. */
 #include "compiled.h"
 #include "kernels/arithmetic.h"
 #include "levels.h"

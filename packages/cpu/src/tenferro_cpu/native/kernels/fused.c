@@ -1,4 +1,4 @@
-/* `FusedEntry`: a fused or reducing kernel as a callable of operands that lie simply, as rows of contiguous elements.
+/* `FusedEntry`: a fused or reducing kernel as a callable of operands in simple layouts, rows of contiguous elements.
  *
  * After the operands one array for each result may be given, or something else for none: it is written to where it
  * fits. An operand may be written over where it lies exactly as a result does, because all operands of an element are
@@ -17,11 +17,11 @@ typedef struct {
     int64_t shortest, longest;  /* bounds of the row; `longest` is of the number of rows where they are combined */
     int64_t widest;             /* bound of the row where rows are combined */
     int64_t paired, few;        /* rows of up to `paired` elements are taken in spaces of up to `few` */
-    int64_t shared;             /* elements from which the team is called */
+    int64_t shared;             /* minimum elements for which the team is called */
 } FusedEntry;
 
-/* One call: rows of `width` elements, `many` of them; where operands begin, and how far it is to the next row and to
- * the next element. */
+/* One call: `many` rows of `width` elements; start addresses of operands, and their strides between rows and between
+ * elements. */
 struct call {
     const FusedEntry *self;
     int operands, lead, length; /* axes that count the rows, and axes of a row */
@@ -99,12 +99,12 @@ static int run_rows(struct call *c)
     return 0;
 }
 
-/* Rows that are combined element by element: chunks of rows, and blocks of columns of each, are what the team takes.
- * Which elements are combined in which order follows from the number of rows alone, and so does every bit. */
+/* Rows that are combined element by element: the team takes chunks of rows, and blocks of columns of each. The order of
+ * combination depends only on the number of rows, and so does every bit. */
 struct grid {
     const struct call *call;
     int64_t blocks, block;     /* of columns */
-    char *into[MOST_OPERANDS]; /* where chunks write, one row after the other */
+    char *into[MOST_OPERANDS]; /* output of the chunks, one row after the other */
 };
 
 static void combine_block(void *context, int64_t k)
@@ -120,7 +120,7 @@ static void combine_block(void *context, int64_t k)
     c->self->kernel(data, least(g->block, c->width - column), NULL, least(COMBINED_ROWS, c->many - row), c->steps);
 }
 
-/* The partial results of chunks, then what is made of them. */
+/* Compute the partial results of chunks, then combine them. */
 static void combine_all(struct grid *g, PyArrayObject **spare, int64_t chunks, int64_t threads)
 {
     const struct call *c = g->call;
@@ -164,7 +164,7 @@ static int run_combined(struct call *c)
     return 0;
 }
 
-/* Sizes of the space; 1 where they are for this entry, 0 for the fallback, -1 for `large`. */
+/* Measure the space: 1 for this entry, 0 for the fallback, -1 for `large`. */
 static int measure(struct call *c, PyArrayObject *whole)
 {
     const FusedEntry *self = c->self;
@@ -189,7 +189,7 @@ static int measure(struct call *c, PyArrayObject *whole)
     return c->width <= self->widest && (c->width > self->paired || c->total <= self->few);
 }
 
-/* Check one operand; note where it begins, and how far it is to the next row and the next element. */
+/* Check one operand; record its start address, and its strides between rows and between elements. */
 static int take_operand(struct call *c, int k, PyObject *o)
 {
     const FusedEntry *self = c->self;
@@ -202,7 +202,7 @@ static int take_operand(struct call *c, int k, PyObject *o)
     return PyArray_NDIM(x) == c->lead + c->length && same_extents(PyArray_DIMS(x), c->shape, c->lead + c->length);
 }
 
-/* Whether an operand shares memory with a result in another way than element by element. */
+/* Whether an operand overlaps a result other than element for element. */
 static int clashes(const struct call *c, int k, const char *start, int64_t bytes)
 {
     const int64_t own = c->self->entry.sizes[k] * c->total;
@@ -210,7 +210,7 @@ static int clashes(const struct call *c, int k, const char *start, int64_t bytes
     return !apart && !(c->data[k] == start && own == bytes);
 }
 
-/* The arrays to write, those given where they fit: 0, or -1 with an exception set. */
+/* Find the arrays to write, the given ones if they fit: 0, or -1 with an exception set. */
 static int take_results(struct call *c, PyObject *const *given)
 {
     const FusedEntry *self = c->self;

@@ -1,10 +1,11 @@
-/* `Laid`: a reduction planned for operands of known shapes and strides, as a callable that makes the results and runs. */
+/* `Laid`: a reduction planned for operands of known shapes and strides, as a callable that allocates results and
+ * runs. */
 #include "entries/entry.h"
 
 enum { MOST_WORDS = 256 }; /* the words are copied to the stack in every call */
 
 typedef struct {
-    struct entry entry; /* the owner has the words of the walk as bytes, but for the pointers */
+    struct entry entry; /* the owner holds the words of the walk as bytes, except the pointers */
     row_kernel *kernel;
     int rank, words;
     npy_intp shape[MOST_RANK]; /* of the results */

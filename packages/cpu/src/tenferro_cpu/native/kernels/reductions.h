@@ -1,4 +1,4 @@
-/* Row kernels of reductions that no program has to be compiled for. */
+/* Row kernels of reductions, compiled ahead of time. */
 #ifndef TENFERRO_REDUCTIONS_H
 #define TENFERRO_REDUCTIONS_H
 

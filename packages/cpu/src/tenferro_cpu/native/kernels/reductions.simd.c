@@ -30,7 +30,7 @@
 
 typedef char bytes __attribute__((vector_size(VECTOR_BYTES)));
 
-/* Bytes of so many numbers, none and at most a vector. */
+/* Bytes of the given number of elements, from none to a vector. */
 INLINE int64_t bytes_of(int64_t count, int64_t size)
 {
     return count <= 0 ? 0 : count * size < VECTOR_BYTES ? count * size : VECTOR_BYTES;
@@ -42,7 +42,7 @@ INLINE __mmask64 first_bytes(int64_t count)
     return _bzhi_u64(~0ull, (unsigned)count);
 }
 
-/* So many bytes of x, and those of another vector behind them. */
+/* The given number of bytes of x, followed by those of another vector. */
 INLINE bytes load_bytes(const void *x, const void *idle, int64_t count)
 {
     return (bytes)_mm512_mask_loadu_epi8(_mm512_loadu_si512(idle), first_bytes(count), x);
@@ -88,7 +88,8 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define LARGER(x, y, z) CHOOSE(((x).part[0] > (y).part[0]) | ((x).part[0] != (x).part[0]), x, y, z)
 #define SMALLER(x, y, z) CHOOSE(((x).part[0] < (y).part[0]) | ((x).part[0] != (x).part[0]), x, y, z)
 
-/* Types of numbers: sums and products of all, extremes of those in order. Integers without a sign add like the others. */
+/* Types of numbers: sums and products of all, extremes of those in order. Integers without a sign add like the
+ * others. */
 
 #define TYPE f64
 #define T double

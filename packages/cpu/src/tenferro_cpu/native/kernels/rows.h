@@ -147,8 +147,8 @@ INLINE ROW(state) ROW(folded)(ROW(state) s)
     return s;
 }
 
-/* Places x, x + by, ... (bytes), `count` of them, combined in `many` vectors side by side; in groups where it rounds.
- * Of fewer elements than lanes there are `few`, else `few` is 0. The place so many bytes `ahead` is prefetched, if any. */
+/* Combine `count` positions x, x + by, ... (bytes) in `many` adjacent vectors; in groups if combining rounds. `few` is
+ * the number of elements if there are fewer than lanes, otherwise 0. Prefetches `ahead` bytes further, unless 0. */
 INLINE void ROW(summed)(const char *x, int64_t by, int64_t count, int many, int64_t few, int64_t ahead,
                         ROW(state) *total)
 {
@@ -217,7 +217,7 @@ static void ROW(leading)(char **data, int64_t n, const int64_t *strides, int64_t
         ROW(state) sum[INTERLEAVE];
         for (int64_t i = 0; i < main; i += STEP) {
             T *z = (T *)(data[1] + i * size);
-            /* The same columns of the next rows, in which no processor sees a pattern. */
+            /* The same columns of the next rows, a pattern that no hardware prefetcher detects. */
             ROW(summed)(x + i * size, rows[0], count, INTERLEAVE, 0, COMBINED * rows[0], sum);
             for (int u = 0; u < INTERLEAVE; u++)
                 ROW(store)(z + u * LANES * PARTS,

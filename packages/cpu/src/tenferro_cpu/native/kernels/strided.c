@@ -1,12 +1,12 @@
 /* `StridedEntry`: an element-wise kernel as a callable of operands of any strides, planned anew in every call.
  *
- * What `Fused` plans in Python for a layout: extents and strides of the iteration space, axes merged where one goes on
- * where the other ends, the axis that is read best as the row, and machine code for how the operands lie along it.
- * Nothing depends on sizes, so that a new shape costs what a known one does. */
+ * It plans what `Fused` plans in Python for a layout: extents and strides of the iteration space, with contiguous axes
+ * merged; the axis that is best as the row; and the machine code for the access pattern along it. Nothing is cached per
+ * size, so a new shape costs as much as a known one. */
 #include "entries/entry.h"
 #include "status.h"
 
-/* How an operand lies along a row: two bits of the key of a variant for each operand and result. */
+/* Access of an operand along a row: two bits per operand and result in the key of a variant. */
 enum access { ACCESS_UNIT, ACCESS_FIXED, ACCESS_STRIDED };
 
 enum { NO_AXIS = 255 };
@@ -15,7 +15,7 @@ typedef struct {
     struct entry entry;      /* the owner is an array of pairs, a key and machine code, up to one without code */
     const int64_t *variants; /* those; Python adds to them */
     int rank;       /* axes of the space, or 0: those of the largest operand, whose last ones are the others' */
-    unsigned watch; /* bits of the floating-point status that are left to the fallback */
+    unsigned watch; /* floating-point status bits that call for the fallback */
     int scan;       /* size of a number of the only result, where it must be finite; or 0 */
     double cost;
     struct number numbers[MOST_OPERANDS];
@@ -78,7 +78,7 @@ static int64_t take_axis(const struct plan *p, int axis, int64_t *steps)
     return extent;
 }
 
-/* Whether the last merged axis goes on along an axis of these strides. */
+/* Whether an axis with these strides continues the last merged axis. */
 static int meets(const struct plan *p, const int64_t *steps)
 {
     if (p->count == 0)
@@ -89,8 +89,8 @@ static int meets(const struct plan *p, const int64_t *steps)
     return 1;
 }
 
-/* The space that the operands broadcast to, from its last axis on; an axis that goes on where the one before it ends is
- * merged with that. 1, or 0 where they do not broadcast, or to more elements than there can be. */
+/* The broadcast space of the operands, from its last axis; contiguous axes are merged. Returns 1, or 0 if the
+ * operands do not broadcast, or to too many elements. */
 static int plan_axes(struct plan *p)
 {
     p->total = 1;
@@ -166,7 +166,7 @@ static int run(struct plan *p, row_kernel *kernel, int best)
         memcpy(steps + walk.rank * p->every, p->steps[axis], (size_t)p->every * sizeof *steps);
         extents[walk.rank++] = p->extents[axis];
     }
-    /* The status belongs to a thread, so no team takes part where it counts. */
+    /* The status is per thread, so the team is not used if it matters. */
     const double cost = p->self->watch || p->self->scan ? 0.0 : p->self->cost;
     return tenferro_walk(&walk, cost, 0);
 }
@@ -218,7 +218,7 @@ static PyObject *strided_call(PyObject *callable, PyObject *const *args, size_t 
     return given_results(made, self->entry.outputs);
 }
 
-/* Which axes of the space the operands' own axes are: 0, or -1 with an exception set. */
+/* Read the map from the operands' axes to those of the space: 0, or -1 with an exception set. */
 static int take_axes(StridedEntry *self, PyObject *axes)
 {
     int good = PyTuple_Check(axes) && PyTuple_GET_SIZE(axes) == self->entry.inputs && self->rank > 0;

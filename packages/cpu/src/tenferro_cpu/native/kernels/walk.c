@@ -1,4 +1,4 @@
-/* The loop over rows; where the work pays for it one axis is cut, and the thread team takes the chunks. */
+/* The loop over rows; if the work pays for it one axis is cut, and the thread team takes the chunks. */
 #include "kernels/walk.h"
 #include "threads/team.h"
 

@@ -12,7 +12,7 @@ enum {
     MOST_OPERANDS = 24,         /* operands and results of a call */
     MOST_AXES = 8,              /* axes of a space that is planned in C */
     MOST_RANK = 64,             /* axes of an array */
-    UNLOCKED_ELEMENTS = 32768,  /* longer calls run without the interpreter's lock */
+    UNLOCKED_ELEMENTS = 32768,  /* longer calls release the interpreter's lock */
     SIGNAL_ELEMENTS = 1 << 21,  /* longer runs are cut: signals are handled between the parts. 0.1 s on fresh pages */
     CHUNK_ELEMENTS = 512,       /* rows are cut at multiples of this, where vectors and cache lines begin */
     CHUNKS_PER_THREAD = 4,      /* a thread that is interrupted leaves the rest of its chunks to the others */
@@ -21,8 +21,8 @@ enum {
 #define TEAM_MIN_NS 50000.0  /* work in one thread for which the team is called */
 #define CHUNK_MIN_NS 4000.0  /* work of the smallest chunk */
 
-/* An iteration space, and where the operands lie in it. Arrays have an element for each operand; those of the outer
- * axes follow one another in `steps`. Strides are in bytes. */
+/* An iteration space and the layout of its operands. Arrays have an element for each operand; those of the outer
+ * axes are consecutive in `steps`. Strides are in bytes. */
 struct walk {
     row_kernel *kernel;
     int64_t operands, width, rank, rows; /* `width`: elements of a row; `rank`: outer axes; `rows`: see the kernel */
@@ -39,7 +39,7 @@ int tenferro_walk(struct walk *walk, double cost, int whole);
 /* Point a walk, but for its kernel, into words: see `words` in _driver.py. 0, or -1 with an exception set. */
 int tenferro_walk_of_words(struct walk *walk, int64_t *words, int64_t count);
 
-/* Elements that are done at once: then signals are handled. */
+/* Elements processed before signals are handled. */
 int64_t tenferro_signal_elements(void);
 
 /* Handle signals between two parts: 0, or -1 with an exception set. */

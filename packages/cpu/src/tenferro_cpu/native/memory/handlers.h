@@ -1,4 +1,4 @@
-/* Code whose arrays come from a pool. */
+/* Scopes in which NumPy's arrays come from a pool. */
 #ifndef TENFERRO_HANDLERS_H
 #define TENFERRO_HANDLERS_H
 
@@ -8,7 +8,7 @@
  * with an exception set. */
 PyObject *tenferro_pool_enter(PyObject *handler, PyObject *weak);
 
-/* Put the handler `before` back in force, also while an exception is on its way: 0, or -1 with another one. */
+/* Restore the handler `before`, even while an exception is set: 0, or -1 with another exception. */
 int tenferro_pool_leave(PyObject *before, int failed);
 
 #endif

@@ -22,14 +22,14 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define MOST_BYTES ((size_t)1 << 47)
 
-/* Arrays start at different places of a page, so that equal indices of several arrays meet in no cache set. The places
- * are 512 bytes apart, and 240 bytes after those of NumPy's large arrays: a load that is a few vectors behind a store,
- * by its address within the page, waits for it. */
+/* Arrays start at different offsets in a page, so that equal indices of several arrays do not share a cache set. The
+ * offsets are 512 bytes apart, and differ by 240 bytes from those of NumPy's large arrays: a load whose address within
+ * the page is slightly behind that of a store waits for it (4K aliasing). */
 #define COLOURS 8
 #define COLOUR_BYTES 512
 #define FIRST_COLOUR 192
 
-/* The first word of a header; any other one means a foreign block. */
+/* The first word of a header; any other value means a foreign block. */
 enum mark {
     PLAIN = 0x74656E66, /* from the C library */
     TAKEN,              /* of the pool, in use */
@@ -42,7 +42,7 @@ struct tenferro_block {
     uint64_t mark;
     void *base;    /* what the system returned */
     size_t bytes;  /* of the whole block */
-    size_t number; /* of the size class; of a plain block the bytes of its data */
+    size_t number; /* number of the size class; for a plain block, bytes of its data */
     struct {
         struct tenferro_block *newer, *older;
     } links[2];
@@ -51,7 +51,7 @@ typedef struct tenferro_block block;
 
 _Static_assert(sizeof(block) <= ALIGNMENT, "the header fits before the data");
 
-static atomic_int taken; /* the lock: it is held for less time than a mutex takes */
+static atomic_int taken; /* a spin lock: it is held for less time than a mutex takes */
 
 static void lock(void)
 {
@@ -91,7 +91,7 @@ static inline size_t mapped_bytes(size_t bytes)
     return round_up(bytes, (size_t)64 << 10);
 }
 
-/* Whether blocks of this size are mapped, hence full of zeros when they are new. */
+/* Whether blocks of this size are mapped, hence zero when new. */
 static inline int is_mapped(size_t bytes)
 {
     return bytes >= HUGE_PAGE;
@@ -162,7 +162,7 @@ static void unlink_block(block *b, enum list list, block **head)
         older->links[list].newer = newer;
 }
 
-/* Put a block that was in use into both lists. */
+/* Add a block that was in use to both lists. */
 static void keep_block(struct tenferro_pool *p, block *b)
 {
     b->mark = KEPT;
@@ -174,7 +174,7 @@ static void keep_block(struct tenferro_pool *p, block *b)
         p->oldest = b;
 }
 
-/* Take a block out of both lists. */
+/* Remove a block from both lists. */
 static void take_out(struct tenferro_pool *p, block *b)
 {
     unlink_block(b, BY_CLASS, &p->classes[b->number]);
@@ -184,7 +184,7 @@ static void take_out(struct tenferro_pool *p, block *b)
     p->stats.cached -= b->bytes;
 }
 
-/* Count a block as used, and end the change of the pool. */
+/* Count a block as used, and release the lock. */
 static void *hand_out(struct tenferro_pool *p, block *b)
 {
     b->mark = TAKEN;
@@ -227,7 +227,7 @@ static block *fresh_block(struct tenferro_pool *p, size_t bytes, size_t number, 
     return b;
 }
 
-/* A block of the pool, old or new; `clean` is set where it is known to be zero. */
+/* A block of the pool, reused or new; `clean` is set if it is known to be zero. */
 static void *pooled(struct tenferro_pool *p, size_t size, int *clean)
 {
     *clean = 0;
@@ -247,7 +247,7 @@ static void *pooled(struct tenferro_pool *p, size_t size, int *clean)
     p->stats.misses++;
     uint64_t colour = p->fresh++;
     unlock();
-    /* Two pages more than the class: for the start of a page, and for the colour and the header. */
+    /* Two extra pages: for alignment to a page, and for the colour and the header. */
     size_t bytes = round_up((eighth + 1) << shift, PAGE) + 2 * PAGE;
     b = fresh_block(p, bytes, number, colour);
     if (b == NULL)

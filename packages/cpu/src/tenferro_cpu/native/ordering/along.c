@@ -1,4 +1,4 @@
-/* `Along`: a kernel along one axis as a callable of one array, which passes on what the kernel does not take. */
+/* `Along`: a kernel along one axis as a callable of one array; other arguments go to the fallback. */
 #include "ordering/along.h"
 #include "entries/entry.h"
 

@@ -1,4 +1,4 @@
-/* Kernels that run along one axis of an array, and what they have in common. */
+/* Kernels that run along one axis of an array, and their common parts. */
 #ifndef TENFERRO_ALONG_H
 #define TENFERRO_ALONG_H
 
@@ -7,8 +7,8 @@
 
 #include <structmember.h>
 
-/* Each makes a new array, or NULL: with an exception set, or without one where it leaves the operand to NumPy. The operand is an aligned array of a type that the kernel takes,
- * and the axis counts from 0. */
+/* Each makes a new array, or NULL: with an exception set, or without one where it leaves the operand to NumPy. The
+ * operand is an aligned array of a type that the kernel takes, and the axis counts from 0. */
 
 /* Positions that sort lines; for types that have keys. */
 PyObject *tenferro_argsort(PyArrayObject *x, int axis, int reversed);
@@ -17,8 +17,8 @@ PyObject *tenferro_sort(PyArrayObject *x, int axis, int reversed);
 /* The same of lines of up to `SHORT_LINE` elements, which are sorted by insertion; for types with wide keys. */
 enum { SHORT_LINE = 24 };
 PyObject *tenferro_sort_short(PyArrayObject *x, int axis, int reversed);
-/* Positions of the first largest or, where `reversed`, smallest elements, of lines that are not empty; for types with wide
- * keys. */
+/* Positions of the first largest or, where `reversed`, smallest elements, of lines that are not empty; for types
+ * with wide keys. */
 PyObject *tenferro_argmax(PyArrayObject *x, int axis, int reversed);
 
 /* Cumulative sums and products, from the end where `reversed`; for types with wide keys. */
@@ -38,7 +38,7 @@ void tenferro_choose_keys(void);
 void tenferro_choose_extremes(void);
 void tenferro_choose_scans(void);
 
-/* What callables have that pass on what they do not take. */
+/* Common part of callables with a fallback. */
 struct filter {
     PyObject_HEAD
     vectorcallfunc call;

@@ -9,7 +9,7 @@ void tenferro_choose_extremes(void)
     kernels = TENFERRO_CHOOSE(extreme_kernels);
 }
 
-/* The positions of an array without gaps, whose lines are taken `inner` at a time. */
+/* The positions in a contiguous array, whose lines are processed `inner` at a time. */
 static void locate(PyArrayObject *x, int type, int reversed, int64_t outer, int64_t length, int64_t inner, int64_t *positions)
 {
     const char *data = PyArray_BYTES(x);

@@ -1,16 +1,16 @@
 /* Positions that sort lines of an array; equal elements keep their order, and NaN is last in both orders.
  *
- * Each element becomes a word of its key and its position, and NumPy sorts the words: numbers without equals, for which
- * it has vector code that a sort of positions cannot have, and whose order is stable because positions are part of them.
- * Where keys and positions take more than 64 bits, the lowest bits of the keys are cut off, and neighbours that are
- * equal in the rest are put in order afterwards. */
+ * Each element becomes a word of its key and its position, and NumPy sorts the words: numbers without equals, for
+ * which it has vector code that a sort of positions cannot have, and whose order is stable because positions are
+ * part of them. Where keys and positions take more than 64 bits, the lowest bits of the keys are cut off, and
+ * neighbours that are equal in the rest are put in order afterwards. */
 #include "ordering/along.h"
 #include "ordering/keys.h"
 
 enum {
     SHORT = SHORT_LINE,
-    CHUNK = 512,         /* keys that are made at a time */
-    UNLOCKED = 1 << 14,  /* elements above which the interpreter's lock is given up */
+    CHUNK = 512,         /* keys computed at a time */
+    UNLOCKED = 1 << 14,  /* elements above which the interpreter's lock is released */
 };
 
 static const struct key_kernels *kernels; /* set when the module is loaded */
@@ -48,7 +48,7 @@ static void make_keys(const struct job *job, const char *line, int64_t n, int64_
     kernels->keys[job->type](line, n, job->stride, job->flip, keys);
 }
 
-/* Put positions in the order of their keys, by insertion. */
+/* Insertion sort of positions by their keys. */
 static void insert(int64_t *keys, int64_t *positions, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
@@ -92,7 +92,7 @@ static void choose_packing(struct job *job)
     packing->exact = 1;
     packing->drop = 0;
     if (job->type != KEY_F64 && job->type != KEY_I64 && job->type != KEY_U64) {
-        packing->low = INT32_MIN; /* keys are of 32 bits, if not of less */
+        packing->low = INT32_MIN; /* keys have at most 32 bits */
         return;
     }
     struct key_range range = {INT64_MAX, INT64_MIN, 0};
@@ -126,7 +126,7 @@ static void pack_lines(const struct job *job, uint64_t *words)
         }
 }
 
-/* Sort words of which all are different, as rows of a matrix: 0, or -1 with an exception set. */
+/* Sort distinct words, as rows of a matrix: 0, or -1 with an exception set. */
 static int sort_words(uint64_t *words, npy_intp rows, npy_intp length)
 {
     npy_intp shape[2] = {rows, length};
@@ -136,7 +136,7 @@ static int sort_words(uint64_t *words, npy_intp rows, npy_intp length)
     return status;
 }
 
-/* Put words that agree in what is left of their keys in the order of the whole keys: 0, or -1 with an exception set. */
+/* Sort words with equal truncated keys by their full keys: 0, or -1 with an exception set. */
 static int sort_ties(const struct job *job, const char *line, uint64_t *words, int64_t n)
 {
     const struct packing *packing = &job->packing;
@@ -161,7 +161,7 @@ static int sort_ties(const struct job *job, const char *line, uint64_t *words, i
             words[i] = same | (uint64_t)few_positions[i];
         return 0;
     }
-    /* The bits that were cut off are not more than those of a position, so both fit in a word. */
+    /* The truncated bits are at most as many as those of a position, so both fit in a word. */
     const uint64_t cut = (UINT64_C(1) << packing->drop) - 1;
     for (int64_t i = 0; i < n; i++) {
         int64_t key;
@@ -175,7 +175,7 @@ static int sort_ties(const struct job *job, const char *line, uint64_t *words, i
     return 0;
 }
 
-/* Order what the packing left out, and take the positions out of the words: 0, or -1 with an exception set. */
+/* Resolve ties left by the packing, and extract the positions: 0, or -1 with an exception set. */
 static int finish_lines(const struct job *job, uint64_t *words)
 {
     struct lines lines = lines_along(job->x, job->axis);

@@ -1,4 +1,4 @@
-/* Kernels of extremes.h for one vector level; the compiler makes vectors of the loops over lanes. */
+/* Kernels of extremes.h for one vector level; the compiler vectorises the loops over lanes. */
 #include "ordering/extremes.h"
 #include "ordering/float_keys.h"
 
@@ -54,7 +54,7 @@ enum { BLOCK = 4096, SHORT = 512, FEW = 16, COLUMNS = 128, LOOK = 32, WIDTH = 64
         return lanes[0] beyond best ? lanes[0] : best;                                                  \
     }
 
-/* The block that has the extreme first is looked through once more for its position. */
+/* The first block that contains the extreme is searched again for its position. */
 #define BLOCKWISE(name, T, I, beyond)                                                                   \
     SEARCH(name, T, I)                                                                                  \
     OF_BLOCK(name, T, I, beyond)                                                                        \

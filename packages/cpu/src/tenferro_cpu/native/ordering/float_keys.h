@@ -7,8 +7,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Numbers of one sign are ordered as their bits are, negative ones the other way round. Adding 0.0 makes -0.0 of one kind
- * with 0.0. */
+/* The bits of positive numbers have the order of the numbers, those of negative ones the reverse order. Adding 0.0 maps
+ * -0.0 to 0.0. */
 #define FLOAT_KEY(type, T, I, not_a_number)                                                             \
     INLINE I key_##type(T x, int64_t flip)                                                        \
     {                                                                                                   \

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The types that have keys, wide ones first. All NaNs have one key, above those of all numbers; both zeros have one. */
+/* The types with keys, wide ones first. All NaNs share one key, above those of all numbers; both zeros share one. */
 enum key_type {
     KEY_F64, KEY_F32, KEY_I64, KEY_I32, KEY_U64, KEY_U32, WIDE_TYPES,
     KEY_I16 = WIDE_TYPES, KEY_I8, KEY_U16, KEY_U8, KEY_TYPES
@@ -34,7 +34,7 @@ struct key_kernels {
     void (*pack)(const int64_t *keys, int64_t n, int64_t first, const struct packing *packing, uint64_t *words);
     /* The first position from `from` on at which a sorted word has the key of the next one; `n` - 1 if there is none. */
     int64_t (*next_tie)(const uint64_t *words, int64_t from, int64_t n, int position_bits);
-    /* The positions that sorted words hold, `stride` bytes apart. */
+    /* Write the positions in sorted words, `stride` bytes apart. */
     void (*positions)(const uint64_t *words, int64_t n, int position_bits, char *positions, int64_t stride);
 };
 

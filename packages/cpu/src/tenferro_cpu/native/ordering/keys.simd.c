@@ -1,4 +1,4 @@
-/* Keys and words of keys.h for one vector level; the compiler makes vectors of the loops. */
+/* Keys and words of keys.h for one vector level; the compiler vectorises the loops. */
 #include "ordering/keys.h"
 #include "ordering/float_keys.h"
 
@@ -82,7 +82,7 @@ static void positions(const uint64_t *words, int64_t n, int position_bits, char 
 {
     const uint64_t mask = (UINT64_C(1) << position_bits) - 1;
     if (stride == sizeof(int64_t))
-        INDEPENDENT /* they may lie in the place of the words */
+        INDEPENDENT /* they may overwrite the words */
         for (int64_t i = 0; i < n; i++)
             ((int64_t *)positions)[i] = (int64_t)(words[i] & mask);
     else

@@ -1,4 +1,4 @@
-/* Cumulative sums and products along an axis: what NumPy makes one element after the other, its warnings included. */
+/* Cumulative sums and products along an axis, element by element like NumPy's, including its warnings. */
 #include "ordering/along.h"
 #include "ordering/scans.h"
 #include "status.h"
@@ -42,7 +42,7 @@ static void scan_rows(PyArrayObject *x, PyArrayObject *z, int axis, int reversed
     }
 }
 
-/* NULL without an exception where numbers left the range or became NaN, of which NumPy warns. */
+/* Returns NULL without an exception if numbers overflowed or became NaN, which NumPy warns about. */
 static PyObject *scan(PyArrayObject *x, int axis, int reversed, int kind)
 {
     enum { UNLOCKED = 1 << 15 };

@@ -1,4 +1,4 @@
-/* `Search`: where values belong in an ascending vector, as a callable of both. */
+/* `Search`: insertion points of values in an ascending vector, as a callable of both. */
 #include "ordering/along.h"
 #include "ordering/search.h"
 #include "entries/entry.h"

@@ -5,7 +5,7 @@
 #include "ordering/keys.h"
 
 struct search_kernels {
-    /* Where each of `count` neighbours belongs in `n` ascending neighbours: before its equals, or after them. */
+    /* Insertion point of each of `count` contiguous values in `n` ascending ones: before its equals, or after them. */
     void (*search[2][WIDE_TYPES])(const void *sorted, int64_t n, const void *values, int64_t count, int64_t *positions);
 };
 

@@ -1,11 +1,11 @@
-/* Kernels of search.h for one vector level. Searches run side by side, so that one does not wait for another's reads. */
+/* Kernels of search.h for one vector level. Several searches run at once to hide the latency of their reads. */
 #include "ordering/search.h"
 
 enum { SIDE_BY_SIDE = 32 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* NaN comes last. `before`, an expression of x and y, says whether the place of y is behind x; x is of the sorted elements. */
+/* NaN comes last. `before`, an expression of x and y, tells whether y belongs after the sorted element x. */
 #define SEARCH(name, T, before)                                                                         \
     INLINE void name##_some(const T *sorted, int64_t n, const T *values, int64_t *positions, const int count)\
     {                                                                                                   \

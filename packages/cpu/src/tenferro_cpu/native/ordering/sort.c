@@ -1,4 +1,4 @@
-/* Sorted lines: NumPy's sort of a copy; for descending order its lines are reversed, but for NaNs at their ends. */
+/* Sorted lines: NumPy's sort of a copy; for descending order its lines are reversed, except the NaNs at their ends. */
 #include "ordering/along.h"
 
 #define REVERSE(T)                                   \

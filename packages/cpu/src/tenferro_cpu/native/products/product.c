@@ -36,10 +36,10 @@ typedef struct {
     product_kernel *multiply_small;
     void *gemm;                /* Fortran's xGEMM, or NULL */
     int64_t integer_bytes;     /* of its integers */
-    int64_t most_work;         /* of one matrix, for BLAS to take stacks and transposed right matrices */
-    int64_t one_thread;        /* work of one matrix up to which BLAS takes one thread by itself */
+    int64_t most_work;         /* maximum work of one matrix for which BLAS takes stacks and transposed right matrices */
+    int64_t one_thread;        /* maximum work of one matrix for which BLAS itself uses one thread */
     int64_t per_thread;        /* work that pays for one more thread */
-    int64_t unlocked;          /* work of the stack above which a kernel runs without the interpreter's lock */
+    int64_t unlocked;          /* work of the stack above which the interpreter's lock is released */
 } Product;
 
 /* The product of extents, which go to `shape` as well. */
@@ -65,7 +65,7 @@ static int64_t common(const npy_intp *xs, const npy_intp *ys, int count)
     return total;
 }
 
-/* Read the sizes; whether there is a kernel for them. */
+/* Measure the sizes; returns whether there is a kernel for them. */
 static int measure(const Product *self, const npy_intp *xs, const npy_intp *ys, struct measured *m)
 {
     const int stack = self->stack, summed = self->contracted;
@@ -96,7 +96,7 @@ static int measure(const Product *self, const npy_intp *xs, const npy_intp *ys, 
     return m->work <= self->most_work || (p->count == 1 && !p->swap_right);
 }
 
-/* The flags of an operand, or 0 where it is not one that kernels take. */
+/* The flags of an operand, or 0 if kernels do not support it. */
 static int operand_flags(const Product *self, PyObject *o, int axes)
 {
     if (!is_array_of(o, self->descr, NPY_ARRAY_ALIGNED) || PyArray_NDIM((PyArrayObject *)o) != axes)
@@ -111,8 +111,8 @@ typedef void gemm64(const char *, const char *, const int64_t *, const int64_t *
                     const void *, const int64_t *, const void *, const int64_t *, const void *, void *,
                     const int64_t *);
 
-/* Fortran stores columns, so a result in rows is its transpose: out' = right' left', where a matrix in rows is the
- * transpose already. */
+/* Fortran is column-major: a row-major result is its transpose, out' = right' left', and row-major operands already are
+ * transposes. */
 static void multiply_large(const Product *self, const struct product *p, const char *left, const char *right, char *out)
 {
     static const float ones_f[2] = {1, 0}, zeros_f[2];
@@ -162,7 +162,7 @@ static PyObject *product_call(PyObject *o, PyObject *const *args, size_t nargsf,
     const int both_ways = !m->small && self->left_axes == 2 && self->right_axes == 2;
     if (!both_ways && !(x_flags & y_flags & NPY_ARRAY_C_CONTIGUOUS))
         goto fallback;
-    /* NumPy needs half of the work for a matrix times its own transpose. */
+    /* NumPy does half the work for a matrix times its own transpose. */
     if (!m->small && m->product.count == 1 && PyArray_DATA(x) == PyArray_DATA(y))
         goto fallback;
     const int shared = !m->small && m->threads;
@@ -201,7 +201,7 @@ static int product_traverse(PyObject *o, visitproc visit, void *arg)
 static int product_clear(PyObject *o)
 {
     PyObject *fallback = ((Product *)o)->fallback;
-    ((Product *)o)->fallback = Py_NewRef(Py_None); /* a call that is under way finds an object */
+    ((Product *)o)->fallback = Py_NewRef(Py_None); /* a running call still needs an object */
     Py_XDECREF(fallback);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-enum { PRODUCT_SMALL = 8 }; /* most rows, columns and terms of a small matrix */
+enum { PRODUCT_SMALL = 8 }; /* maximum rows, columns and terms of a small matrix */
 
 struct product {
     int64_t count, rows, inner, columns;

@@ -107,7 +107,7 @@ INTEL(f, float, 64, __m512, _mm512, ps)
 INTEL(d, double, 64, __m512d, _mm512, pd)
 #endif
 
-/* Neighbours change places. */
+/* Exchange neighbours. */
 #define SWAPPED2 1, 0
 #define SWAPPED4 SWAPPED2, 3, 2
 #define SWAPPED8 SWAPPED4, 5, 4, 7, 6

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { UNLOCKED = 1 << 11, PIECE = 1 << 15 }; /* numbers from which the lock is given up; and of a thread's piece */
+enum { UNLOCKED = 1 << 11, PIECE = 1 << 15 }; /* numbers above which the lock is released; numbers per chunk */
 
 static const struct random_kernels *kernels; /* set when the module is loaded */
 
@@ -14,7 +14,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     random_fill *fill;
-    random_fill_shaped *shaped; /* in place of it, with shape parameters as the last argument */
+    random_fill_shaped *shaped; /* instead of it, with shape parameters as the last argument */
     PyObject *shape;            /* or None: the last argument */
     int type, itemsize;
 } Draw;

@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-/* Write `n` numbers from position `start` of the stream of `key` on. */
+/* Write `n` numbers of the stream of `key`, starting at position `start`. */
 typedef void random_fill(uint64_t key, uint64_t start, int64_t n, void *out);
 
-/* The same of a distribution with a shape parameter, of which each number has its own. */
+/* The same for a distribution with a separate shape parameter for each number. */
 typedef void random_fill_shaped(uint64_t key, uint64_t start, int64_t n, const double *shapes, double *out);
 
 struct random_kernels {

@@ -1,14 +1,14 @@
-/* Kernels of fill.h for one vector level. The compiler makes vectors of the loops over blocks, which stay in the cache.
+/* Kernels of fill.h for one vector level. The compiler vectorises the loops over blocks, which stay in the cache.
  *
- * The formulas are those of `tenferro_runtime.random._stream`, operation by operation, so that programs give the same
- * bits; exponents alone are found from the bits of a number, where programs scale it step by step. */
+ * The formulas are those of `tenferro_runtime.random._stream`, operation by operation, so that programs are bit-equal;
+ * only exponents are extracted from the bits of a number, where programs scale it step by step. */
 #include "random/fill.h"
 #include "random/tables.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256, GROUP = 32 }; /* numbers at a time; and as few as are worth a vector, which share a look for tails */
+enum { BLOCK = 256, GROUP = 32 }; /* numbers at a time; numbers that share one test for tails */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -191,7 +191,7 @@ FILL(exponential32, float, minus_log_float(1.0f - f32_of_words(x, y)))
 ERFINV(double, sqrt, centre64, 0.32, -1.0, tail64, 8.551136363636363, -2.4204545454545454)
 ERFINV(float, sqrtf, centre32, 0.4f, -1.0f, tail32, 10.141289f, -3.5353222f)
 
-/* Normal numbers from words: centres of whole blocks, and the tails of those few that have one. */
+/* Normal numbers from words: centres of whole blocks, then the few tails. */
 #define NORMAL(name, T, of_words, least, split)                                \
     INLINE void name##_of(const int count, const uint32_t *upper, const uint32_t *lower, T *block) \
     {                                                                          \
@@ -233,7 +233,7 @@ struct refused {
     int place[BLOCK];
 };
 
-/* One attempt for `count` numbers: writes those that are accepted, keeps the others; how many these are. */
+/* One attempt for `count` numbers: writes the accepted ones, keeps the others and returns their number. */
 static int attempt(struct refused *todo, int count, uint32_t number, double *results)
 {
     uint32_t upper[BLOCK] = {0}, lower[BLOCK] = {0};

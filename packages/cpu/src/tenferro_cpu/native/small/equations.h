@@ -1,6 +1,6 @@
 /* Triangular factors and solutions of equations, for one dtype; see lanes.h. */
 
-/* Exchange rows k and i, from column `first` on, in the lanes of a mask. */
+/* Exchange rows k and i, starting at column `first`, in the lanes of a mask. */
 INLINE void TYPED(exchange)(elem *a, int columns, int first, int k, int i, mask where)
 {
     for (int j = first; j < columns; j++) {
@@ -10,8 +10,8 @@ INLINE void TYPED(exchange)(elem *a, int columns, int first, int k, int i, mask 
     }
 }
 
-/* Factors L U of rows exchanged, in place, with the same done to the `k` columns of b: then b holds what is left to
- * solve with U. Gives the lanes that were exchanged an odd number of times; `zero` those with a pivot that is 0. */
+/* Factors L U with row exchanges, in place, applied also to the `k` columns of b, which remain to be solved with U.
+ * Returns the lanes with an odd number of exchanges; `zero` receives those with a zero pivot. */
 INLINE mask TYPED(eliminate)(elem *a, const int n, elem *b, const int k, mask *zero)
 {
     mask odd = {0};
@@ -46,7 +46,7 @@ INLINE mask TYPED(eliminate)(elem *a, const int n, elem *b, const int k, mask *z
     return odd;
 }
 
-/* Solve with a triangle in place; where `above`, the last row comes first. */
+/* Solve with a triangle in place; if `above`, from the last row. */
 INLINE void TYPED(substitute)(const elem *a, const int n, elem *b, const int k, int above, int unit)
 {
     for (int s = 0; s < n; s++) {
@@ -60,7 +60,7 @@ INLINE void TYPED(substitute)(const elem *a, const int n, elem *b, const int k, 
     }
 }
 
-/* Where one of n numbers is not finite. */
+/* The lanes in which one of n numbers is not finite. */
 INLINE mask TYPED(infinite)(const elem *x, const int n)
 {
     mask bad = {0};
@@ -132,7 +132,7 @@ INLINE int TYPED(det)(const REAL *x, REAL *out, int64_t left, const int n)
     return any_lane(bad);
 }
 
-/* Where a product would leave the range of its dtype, or has lost digits, sums of logarithms are for slower code. */
+/* If a product would overflow, or has lost digits, slower code adds logarithms. */
 INLINE int TYPED(slogdet)(const REAL *x, REAL *sign, REAL *logarithm, int64_t left, const int n)
 {
     elem a[SQUARE(n)];

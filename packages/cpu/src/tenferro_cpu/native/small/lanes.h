@@ -25,7 +25,7 @@
 #endif
 #define TYPED(f) TENFERRO_JOIN(TENFERRO_JOIN(f, CHAR), LEVEL)
 
-/* An array of elements of n x n matrices, and one of a vector. */
+/* Size of an array of elements of n x n matrices. */
 #define SQUARE(n) (SMALL_MOST * SMALL_MOST)
 #endif
 
@@ -177,14 +177,14 @@ INLINE vec with_sign(vec x, vec y)
     return (vec)(((mask)x & ~sign) | ((mask)y & sign));
 }
 
-/* A power of 2 that is at most |x| in whose range its inverse is, so that products by either are exact. */
+/* A power of 2, at most |x|, whose inverse is in range, so that products with either are exact. */
 INLINE vec power_below(vec x)
 {
     const vec inside = smaller_of(larger_of(x, splat(LEAST_NORMAL)), splat(GREATEST_POWER));
     return (vec)((mask)inside & EXPONENT);
 }
 
-/* 1 / x for what `power_below` gives. */
+/* 1 / x for a result of `power_below`. */
 INLINE vec inverse_power(vec x)
 {
     return (vec)(TWICE_BIAS - (mask)x);
@@ -319,7 +319,7 @@ INLINE mask is_zero(elem x)
     return m;
 }
 
-/* x / y; of complex numbers by Smith's method, which does not overflow on the way. */
+/* x / y; for complex numbers by Smith's method, which avoids intermediate overflow. */
 INLINE elem quotient(elem x, elem y)
 {
 #if PARTS == 2
@@ -354,7 +354,7 @@ INLINE void put(REAL *to, const elem *x, int lane)
     IMAGINARY(to[1] = ((const REAL *)&x->im)[lane];)
 }
 
-/* Matrices of n elements into lanes, and back. */
+/* Gather matrices of n elements into lanes, and scatter them back. */
 #define GATHER(to, from, left, n)                                                                       \
     do {                                                                                                \
         if ((left) >= LANES)                                                                            \

@@ -1,4 +1,4 @@
-/* Products of stacks of small matrices for one vector level; the compiler makes vectors of the loops over columns. */
+/* Products of stacks of small matrices for one vector level; the compiler vectorises the loops over columns. */
 #include "small/small.h"
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #define INLINE static inline __attribute__((always_inline, unused))
 
-/* Rows of `columns` elements of a matrix, copied where they lie in another way. */
+/* Rows of `columns` elements of a matrix, copied unless they are contiguous. */
 #define IN_ROWS(T, name)                                                                                            \
     INLINE const T *name##_in_rows(const T *x, int64_t down, int64_t across, const int rows, const int columns, T *to) \
     {                                                                                                               \

@@ -1,4 +1,4 @@
-/* QR factors by reflections of Householder, for one dtype, with the signs of LAPACK; see lanes.h. */
+/* QR factors by Householder reflections, for one dtype, with LAPACK's signs; see lanes.h. */
 
 /* Reflect columns `first` and later of a, of rows k and later: x -> x - tau v (v* x), or with tau conjugated. */
 INLINE void TYPED(reflect)(elem *a, const int m, const int n, int first, int k, const elem *v, elem tau)
@@ -14,8 +14,8 @@ INLINE void TYPED(reflect)(elem *a, const int m, const int n, int first, int k, 
     }
 }
 
-/* Make the entries of column k below its diagonal those of a reflection, whose first one is 1, and give its scale.
- * What is zero already is left as it is, signs included. */
+/* Replace the entries of column k below its diagonal by those of a reflection, whose first one is 1; returns its scale.
+ * Zeros stay unchanged, including their signs. */
 INLINE elem TYPED(reflection)(elem *a, const int m, const int n, int k)
 {
     vec below = splat(0);
@@ -37,7 +37,7 @@ INLINE elem TYPED(reflection)(elem *a, const int m, const int n, int k)
     return either(still, number(0), tau);
 }
 
-/* Columns are scaled by powers of 2, so that no square leaves the range of the dtype. */
+/* Columns are scaled by powers of 2, so that no square overflows or underflows. */
 INLINE int TYPED(qr)(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, const int m, const int n, int vectors)
 {
     const int k = m < n ? m : n;

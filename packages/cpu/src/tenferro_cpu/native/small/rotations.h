@@ -1,11 +1,12 @@
-/* Eigenvalues of Hermitian matrices and singular values by Jacobi's rotations, for one dtype; see lanes.h.
+/* Eigenvalues of Hermitian matrices and singular values by Jacobi rotations, for one dtype; see lanes.h.
  *
- * Demmel and Veselic, Jacobi's method is more accurate than QR, SIAM J. Matrix Anal. Appl. 13 (1992). Pairs are taken in
- * rounds of a tournament: those of one round have nothing in common, and the processor works on several at once. */
+ * Demmel and Veselic, Jacobi's method is more accurate than QR, SIAM J. Matrix Anal. Appl. 13 (1992). Pairs are
+ * taken in rounds of a tournament: those of one round have nothing in common, and the processor works on several at
+ * once. */
 
 enum { TYPED(SWEEPS) = 30 };
 
-/* Pair `k` of a round among n players, or of n + 1 where n is odd; `q` is n for who has no partner. */
+/* Pair `k` of a round among n players, or n + 1 if n is odd; `q` is n for the player without a partner. */
 INLINE void TYPED(partners)(const int n, int round, int k, int *p, int *q)
 {
     const int even = n + (n & 1), a = k == 0 ? even - 1 : (round + k) % (even - 1);
@@ -23,7 +24,7 @@ INLINE void TYPED(rotation)(vec x, vec y, elem z, vec *c, elem *s, vec *change)
     z = scaled(z, inverse);
     const vec half = (y * inverse - x * inverse) * splat((REAL)0.5), near = absolute(half);
     const vec squares = square(half * half, z), long_ = root(squares);
-    const mask none = ~(squares > splat(LEAST_NORMAL / EPSILON)); /* roots of others would have few digits */
+    const mask none = ~(squares > splat(LEAST_NORMAL / EPSILON)); /* square roots of smaller numbers would have few digits */
     const vec ratio = with_sign(splat(1), half) / choose(none, splat(1), near + long_);
     const vec cosine = near / choose(none, splat(1), long_); /* of twice the angle */
     *c = choose(none, splat(1), root(fused(cosine, splat((REAL)0.5), splat((REAL)0.5))));
@@ -42,7 +43,7 @@ INLINE void TYPED(rotate)(elem *a, const int rows, const int n, int p, int q, ve
     }
 }
 
-/* Entries of a Hermitian matrix outside of the pair; both triangles are kept. */
+/* Update the entries of a Hermitian matrix outside the pair; both triangles are stored. */
 INLINE void TYPED(rotate_both)(elem *a, const int n, int p, int q, vec c, elem s)
 {
     for (int i = 0; i < n; i++) {
@@ -57,8 +58,8 @@ INLINE void TYPED(rotate_both)(elem *a, const int n, int p, int q, vec c, elem s
     }
 }
 
-/* Make a Hermitian matrix diagonal; where v is not NULL, it becomes the product of the rotations. Gives the lanes in
- * which that did not come to an end. */
+/* Diagonalise a Hermitian matrix; unless v is NULL, it becomes the product of the rotations. Returns the lanes that did
+ * not converge. */
 INLINE mask TYPED(diagonalise)(elem *a, const int n, elem *v)
 {
     const vec tolerance = splat(EPSILON * EPSILON / 64), least = splat(LEAST_NORMAL / EPSILON);
@@ -92,7 +93,7 @@ INLINE mask TYPED(diagonalise)(elem *a, const int n, elem *v)
     return active;
 }
 
-/* The order of n values of a lane: of values[k], ascending where sign is 1, descending where it is -1. */
+/* Sort n values of a lane: ascending if sign is 1, descending if it is -1. */
 INLINE void TYPED(sorted)(const vec *values, const int n, int lane, REAL sign, int *order)
 {
     for (int i = 0; i < n; i++) {
@@ -104,7 +105,7 @@ INLINE void TYPED(sorted)(const vec *values, const int n, int lane, REAL sign, i
     }
 }
 
-/* Whether two of n sorted values are equal, or, where `zeros` counts, the last one zero: see _multiplets.py. */
+/* Whether two of n sorted values are equal or, with `zeros`, the last one is zero: see _multiplets.py. */
 INLINE int TYPED(irregular)(const REAL *values, const int n, int size, int zeros)
 {
     const REAL first = values[0] < 0 ? -values[0] : values[0], last = values[n - 1] < 0 ? -values[n - 1] : values[n - 1];
@@ -117,7 +118,8 @@ INLINE int TYPED(irregular)(const REAL *values, const int n, int size, int zeros
     return zeros && !(values[n - 1] > limit);
 }
 
-/* Divide by a power of 2 near the largest entry, in place; `bad` are the lanes with entries that are not finite. */
+/* Divide by a power of 2 near the largest entry, in place; `bad` receives the lanes with entries that are not
+ * finite. */
 INLINE vec TYPED(normalise)(elem *a, const int n, mask *bad)
 {
     vec largest = splat(0);
@@ -134,7 +136,7 @@ INLINE vec TYPED(normalise)(elem *a, const int n, mask *bad)
     return power;
 }
 
-/* Make the columns of a matrix of at least as many rows orthogonal; v becomes the product of the rotations. */
+/* Orthogonalise the columns of a matrix with at least as many rows; v becomes the product of the rotations. */
 INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
 {
     const vec tolerance = splat(16 * EPSILON * EPSILON);
@@ -175,7 +177,8 @@ INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
 #include "small/single.h"
 #endif
 
-/* Rotations in all lanes, or one matrix after the other where they are large and few. Whether there was no end. */
+/* Rotate in all lanes, or one matrix after the other if they are large and few. Returns whether it failed to
+ * converge. */
 INLINE int TYPED(rotate_all)(elem *a, const int m, const int n, elem *v, int64_t left, int symmetric)
 {
 #if PARTS == 1
@@ -218,7 +221,8 @@ INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, co
     return irregular;
 }
 
-/* Singular values of m x n matrices; of wide ones those of the adjoints, whose left vectors are their right ones. */
+/* Singular values of m x n matrices; wide ones are replaced by their adjoints, which exchanges left and right
+ * vectors. */
 INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n,
                       int generic)
 {

@@ -1,7 +1,7 @@
-/* Jacobi's rotations of one real matrix of up to eight columns, a row of it in each vector; see rotations.h.
+/* Jacobi rotations of one real matrix of up to eight columns, with one row per vector; see rotations.h.
  *
- * The four pairs of a round are neighbouring columns, which one vector of angles rotates; then all columns move on as the
- * players of a tournament do, and are back after seven rounds. Missing rows and columns are zeros. */
+ * The four pairs of a round are neighbouring columns, which one vector of angles rotates; then all columns move on
+ * as the players of a tournament do, and are back after seven rounds. Missing rows and columns are zeros. */
 
 #define row TYPED(row)
 #define row_mask TYPED(row_mask)
@@ -49,7 +49,7 @@ INLINE int TYPED(any_of_row)(row_mask m)
     return any != 0;
 }
 
-/* A power of 2 near the sum of absolute values. */
+/* A power of 2 close to the sum of absolute values. */
 INLINE row TYPED(row_power)(row x, row y, row z)
 {
     const row_mask sign = (row_mask)TYPED(row_of)((REAL)-0.0);
@@ -91,7 +91,7 @@ static __attribute__((noinline)) int TYPED(diagonalise_one)(row *a, row *v, int 
                 on = TYPED(row_choose)(here, a[j], on);
                 off = TYPED(row_choose)(here, a[j ^ 1], off);
             }
-            off = __builtin_shufflevector(off, off, 0, 0, 2, 2, 4, 4, 6, 6); /* the triangles differ by rounding */
+            off = __builtin_shufflevector(off, off, 0, 0, 2, 2, 4, 4, 6, 6); /* the triangles differ by rounding errors */
             const row product = on * FROM_PARTNER(on);
             const row limit = (row)((row_mask)product & ~(row_mask)TYPED(row_of)((REAL)-0.0)) * tolerance;
             const row square_ = off * off;
@@ -116,7 +116,7 @@ static __attribute__((noinline)) int TYPED(diagonalise_one)(row *a, row *v, int 
         }
         if (!TYPED(any_of_row)(active))
             return 0;
-        for (int i = 1; i < SMALL_MOST; i++) /* what rounding makes of the triangles differs, and would not vanish */
+        for (int i = 1; i < SMALL_MOST; i++) /* rounding errors of the triangles differ, and would not vanish */
             for (int j = 0; j < i; j++)
                 a[i][j] = a[j][i] = (a[i][j] + a[j][i]) / 2;
     }

@@ -8,7 +8,7 @@ static const struct small_products *products; /* as this one is */
 
 enum shape { NONE, NUMBERS, VALUES, LEFT, RIGHT, SAME, SECOND }; /* of one result of an m x n matrix */
 
-/* Results by kernel, in the order of small.h; a result in capitals below has the real dtype. */
+/* Results by kernel, in the order of small.h. */
 static const struct {
     const char *name;
     enum shape results[3];
@@ -59,7 +59,7 @@ static void run_piece(void *context, int64_t number)
         atomic_store(&job->bad, 1);
 }
 
-/* Large stacks are shared by threads, without the interpreter's lock. A piece is a multiple of what vectors hold. */
+/* Threads share large stacks, without the interpreter's lock. A chunk is a multiple of the lanes of a vector. */
 static void run_all(struct job *job)
 {
     enum { UNLOCKED = 512, PIECES = 16, LEAST = 256 };
@@ -77,7 +77,7 @@ static void run_all(struct job *job)
     PyEval_RestoreThread(state);
 }
 
-/* A new array for a result; `last` is the extent that a second operand brings. */
+/* A new array for a result; `last` is the last extent of the second operand. */
 static PyArrayObject *result_for(PyArrayObject *x, enum shape shape, int real, npy_intp last)
 {
     npy_intp extents[NPY_MAXDIMS];
@@ -202,7 +202,7 @@ static int add_kernel(PyObject *module, PyObject *table, int kind)
     return failed ? -1 : 0;
 }
 
-/* Extents of the largest matrices of products: beyond, BLAS takes less time. */
+/* Largest extent of matrices in products; BLAS is faster for larger ones. */
 enum { PRODUCT_MOST = 4 };
 
 /* small.product.<letter> for generated code: three extents, six distances, two operands, the result, the report. */

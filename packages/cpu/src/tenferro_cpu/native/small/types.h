@@ -9,14 +9,14 @@
     const int64_t *count, const int64_t *rows, const int64_t *columns, const int64_t *flags, const void *p0, void *p1, \
         void *p2, void *p3, int64_t *report
 
-/* A call for each block of matrices, until one is out of the ordinary. */
+/* Call for each block of matrices, until one reports an exceptional case. */
 #define BLOCKS(...)                                                                                     \
     for (int64_t at = 0; at < *count && !bad; at += LANES) {                                            \
         const int64_t left = *count - at;                                                               \
         bad = __VA_ARGS__;                                                                              \
     }
 
-/* The same with N for the number of rows, which the compiler knows where it is small. */
+/* The same with N for the number of rows, a compile-time constant if it is small. */
 #define SIZED(...)                                                                                      \
     switch (*rows) {                                                                                    \
     case 2: {                                                                                           \
@@ -44,7 +44,7 @@
 #define AT(p, n) ((p) + at * (n) * PARTS)
 #define REAL_AT(p, n) ((p) + at * (n))
 
-/* A kernel: small matrices are passed on, all others are out of the ordinary. */
+/* A kernel: handles small matrices; all others are reported as exceptional. */
 #define KERNEL(name, ...)                                                                               \
     static void TYPED(name##_kernel)(ARGUMENTS)                                                         \
     {                                                                                                   \

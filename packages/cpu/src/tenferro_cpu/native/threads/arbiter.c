@@ -1,4 +1,4 @@
-/* The thread policy of BLAS libraries; `arbiter.h` has its laws, the class `Arbiter` says the same in Python. */
+/* The thread policy of BLAS libraries; `arbiter.h` states its laws, the Python class `Arbiter` is equivalent. */
 #include "threads/arbiter.h"
 #include "compiled.h"
 
@@ -43,7 +43,7 @@ static void give_back(void)
 
 void tenferro_blas_leave(void)
 {
-    if (tenferro_arbiter.inside > 0 && --tenferro_arbiter.inside == 0) /* a fork may have forgotten the call */
+    if (tenferro_arbiter.inside > 0 && --tenferro_arbiter.inside == 0) /* a fork may have reset the count */
         give_back();
 }
 
@@ -66,7 +66,7 @@ static PyObject *blas_leave(PyObject *module, PyObject *none)
     Py_RETURN_NONE;
 }
 
-/* Take a library in; False where there is no room for it. */
+/* Register a library; False if there is no room for it. */
 static PyObject *blas_add(PyObject *module, PyObject *args)
 {
     struct tenferro_arbiter *a = &tenferro_arbiter;
@@ -91,7 +91,7 @@ static PyObject *blas_scopes(PyObject *module, PyObject *change)
     Py_RETURN_NONE;
 }
 
-/* In the child of a fork: calls that other threads of the parent were inside of never end here. */
+/* In the child of a fork: calls of the parent's other threads never end here. */
 static PyObject *blas_after_fork(PyObject *module, PyObject *none)
 {
     tenferro_arbiter.inside = 0;

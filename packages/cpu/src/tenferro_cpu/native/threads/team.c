@@ -19,13 +19,13 @@
 
 #define SEAT (1LL << 32)
 
-/* Turns that a worker waits for the next job before it sleeps: some tens of microseconds. */
+/* Spins of a worker that waits for the next job before it sleeps: some tens of microseconds. */
 #define WORKER_SPINS 1000
 
-/* Turns that an owner waits for the last workers before it yields its core. */
+/* Spins of an owner that waits for the last workers before it yields its core. */
 #define OWNER_SPINS 4000
 
-/* Jobs that run in their callers after an owner had to do most of a job itself: the other cores are busy. */
+/* Jobs that run in their callers after an owner did most of a job itself: the other cores are busy. */
 #define JOBS_ALONE 32
 
 struct tenferro_team tenferro_team;
@@ -47,7 +47,7 @@ static inline int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* One turn of waiting. On AArch64 `yield` takes no time, and the turns would be over too soon. */
+/* One spin. On AArch64 `yield` takes no time, and the spins would end too soon. */
 static inline void pause_briefly(void)
 {
 #if defined(__x86_64__)
@@ -71,7 +71,7 @@ void tenferro_team_wake_all(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Run pieces until there are none; return their number. */
+/* Run chunks until none is left; returns their number. */
 static int64_t take_pieces(void)
 {
     struct tenferro_team *t = &tenferro_team;
@@ -95,7 +95,7 @@ static void sleep_until_changed(long long seen)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Take a seat in the job that is open, if one is left. */
+/* Take a seat in the open job, if one is left. */
 static int take_seat(void)
 {
     long long gate = load(&tenferro_team.gate);
@@ -131,7 +131,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Make workers until there are `want`; signals stay with the threads of the program. */
+/* Start workers until there are `want`; signals stay with the program's threads. */
 static void make_workers(int64_t want)
 {
     struct tenferro_team *t = &tenferro_team;
@@ -159,7 +159,7 @@ static void wake_sleepers(int64_t count)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Post the job that the caller has written down, take part in it, and wait for its end. */
+/* Post the caller's job, take part in it, and wait for its end. */
 static void lead(int64_t seats)
 {
     struct tenferro_team *t = &tenferro_team;
@@ -172,7 +172,7 @@ static void lead(int64_t seats)
     if (asleep > 0)
         wake_sleepers(least(asleep, seats));
     int64_t own = take_pieces();
-    atomic_fetch_and_explicit(&t->gate, SEAT - 1, memory_order_acq_rel); /* no seat any more */
+    atomic_fetch_and_explicit(&t->gate, SEAT - 1, memory_order_acq_rel); /* close the remaining seats */
     for (int turns = 0; atomic_load_explicit(&t->gate, memory_order_acquire) != 0;) {
         pause_briefly();
         if (++turns < OWNER_SPINS)
@@ -184,7 +184,7 @@ static void lead(int64_t seats)
     }
 }
 
-/* Share a job, or return 0 where it has to run in its caller. */
+/* Share a job, or return 0 if it must run in its caller. */
 static int shared(tenferro_piece *piece, void *context, int64_t count, int64_t helpers)
 {
     struct tenferro_team *t = &tenferro_team;

@@ -1,8 +1,8 @@
 /* The thread team: workers that run machine code beside the calling thread, without the interpreter's lock.
  *
- * One job runs at a time; a second one, from within the first or from another thread, runs in its caller. So a caller
- * never waits for others, and any C code may share its work. Pieces run in any order: where results depend on how work
- * is cut (sums), the cut must follow from shapes alone, never from the number of threads. */
+ * One job runs at a time; a second one, from within the first or from another thread, runs in its caller. A caller
+ * therefore never waits for others, and any C code may share its work. Chunks run in any order: if results depend on
+ * how work is cut (sums), the cut must depend on shapes alone, never on the number of threads. */
 #ifndef TENFERRO_TEAM_H
 #define TENFERRO_TEAM_H
 
@@ -11,21 +11,21 @@
 
 typedef void tenferro_piece(void *context, int64_t number);
 
-/* Call piece(context, number) for every number below `count`, on at most `most` threads, the caller's included. */
+/* Call piece(context, number) for every number below `count`, on at most `most` threads, including the caller's. */
 void tenferro_team_run(tenferro_piece *piece, void *context, int64_t count, int64_t most);
 
-/* Threads that a job of this Python thread may use; with the interpreter's lock held. */
+/* Maximum threads for a job of this Python thread; requires the interpreter's lock. */
 int64_t tenferro_team_allowed(void);
 
-/* State of the team; words that different threads write lie in different cache lines. */
+/* State of the team; words written by different threads are on different cache lines. */
 struct tenferro_team {
     _Alignas(64) atomic_llong busy; /* 1 while a job is posted */
-    atomic_llong callers;           /* threads inside of tenferro_team_run, each with a core of its own */
+    atomic_llong callers;           /* threads inside tenferro_team_run, each occupying a core */
     atomic_llong cores;
-    atomic_llong allowed;            /* threads of one job outside of any `with threads(n)` */
-    atomic_llong started;            /* workers that were made */
+    atomic_llong allowed;            /* maximum threads of a job outside any `with threads(n)` */
+    atomic_llong started;            /* workers that were started */
     _Alignas(64) atomic_llong epoch; /* counts jobs; workers wait for it to change */
-    _Alignas(64) atomic_llong gate;  /* seats that are left (upper half), workers inside (lower half) */
+    _Alignas(64) atomic_llong gate;  /* free seats (upper half), workers inside (lower half) */
     _Alignas(64) atomic_llong next;  /* the next piece */
     _Alignas(64) tenferro_piece *piece;
     void *context;
@@ -34,11 +34,11 @@ struct tenferro_team {
     atomic_llong running;               /* workers that have not ended */
     atomic_llong stop;                  /* 1: workers end, and every job runs in its caller */
     atomic_llong jobs;                  /* jobs that workers were asked to join */
-    atomic_llong rest;                  /* jobs that still run in their callers, after a worker got no core */
+    atomic_llong rest;                  /* jobs that will run in their callers, because a worker got no core */
 };
 extern struct tenferro_team tenferro_team;
 
-/* Make mutex and condition anew, in the child of a fork. */
+/* Reinitialise mutex and condition in the child of a fork. */
 void tenferro_team_prepare(void);
 
 /* Wake every worker, so that it sees `stop`. */

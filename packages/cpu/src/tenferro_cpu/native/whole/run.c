@@ -8,9 +8,9 @@
 enum {
     FIRST_INTERVAL = 1 << 17,    /* of work, which is in nanoseconds, roughly */
     LONGEST_INTERVAL = 1 << 20,
-    LOCKED_NS = 20000,           /* longer runs do without the lock */
-    POLL_NS = 5000000,           /* polls that are further apart become more frequent */
-    SIGNALS_NS = 20000000,       /* time between two looks at signals, for which other threads may have to wait */
+    LOCKED_NS = 20000,           /* longer runs release the lock */
+    POLL_NS = 5000000,           /* polls further apart are made more frequent */
+    SIGNALS_NS = 20000000,       /* time between two checks for signals, which other threads may have to wait for */
 };
 
 static int64_t nanoseconds(void)
@@ -20,7 +20,7 @@ static int64_t nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Take the lock; whether it was not held before. */
+/* Acquire the lock; returns whether it was not held before. */
 static int take_lock(struct whole_run *run)
 {
     PyThreadState *state = run->unlocked;
@@ -36,7 +36,7 @@ static void give_lock(struct whole_run *run)
     run->unlocked = PyEval_SaveThread();
 }
 
-/* Whether Python handles signals in this thread; 1 where it does not tell. */
+/* Whether Python handles signals in this thread; 1 if unknown. */
 static int handles_signals(void)
 {
     PyObject *module = PyImport_ImportModule("threading");
@@ -53,7 +53,7 @@ static int handles_signals(void)
     return number == PyThread_get_thread_ident();
 }
 
-/* Handle signals, where this thread does: 0, or -1 with the exception of a handler set. */
+/* Handle signals if this thread does so: 0, or -1 with the exception of a handler set. */
 static int64_t handle_signals(struct whole_run *run)
 {
     const int taken = take_lock(run);

@@ -10,9 +10,9 @@ enum {
     MOST_WHOLE_ARRAYS = 4096 /* inputs, constants and outputs of a program */
 };
 
-/* A statement that Python carries out. */
+/* A statement that runs in Python. */
 struct python_call {
-    PyObject *handler;      /* takes the sizes, operands, then results to write to */
+    PyObject *handler;      /* takes the sizes, operands, then results to write */
     PyObject *dtypes;       /* a tuple of those of both */
     int count, operands;
     unsigned char ranks[MOST_CALL_ARRAYS];
@@ -23,7 +23,7 @@ struct whole_run {
     const struct python_call *calls;
     int64_t call_count;
     PyObject *sizes;             /* a tuple */
-    PyThreadState *unlocked;     /* that of this thread while it does not hold the interpreter's lock, or NULL */
+    PyThreadState *unlocked;     /* state of this thread while it does not hold the interpreter's lock, otherwise NULL */
     int64_t interval;            /* work between two polls */
     int64_t started, last, seen; /* times in nanoseconds: of the first poll, of the last one, of the last signals */
     int unmasked;                /* whether signals are handled by another thread */
@@ -31,10 +31,11 @@ struct whole_run {
     int64_t owner_count;
 };
 
-/* Set up a run; `locked` holds the lock for as long as the run is short, and only with `team` it has several threads. */
+/* Set up a run; `locked` holds the lock for as long as the run is short, and only with `team` it has several
+ * threads. */
 void tenferro_begin_run(struct whole_run *run, int locked, int team);
 
-/* Take the lock again where the run has given it back. */
+/* Reacquire the lock if the run has released it. */
 void tenferro_end_run(struct whole_run *run);
 
 #endif

@@ -1,7 +1,7 @@
 /* `WholeFunction`: the machine code of a whole program as a callable of values of its sizes, as a tuple, and arrays.
  *
- * What the sizes settle, extents and the memory for temporary values, is computed in Python once for each of them:
- * `prepare` gives the words of a binding, to which the sizes are added. */
+ * The size-dependent data, extents and the memory of temporaries, are computed in Python once per tuple of sizes:
+ * `prepare` returns the words of a binding, to which the sizes are appended. */
 #include "kernels/walk.h"
 #include "memory/handlers.h"
 #include "memory/pool.h"
@@ -10,9 +10,9 @@
 #include <structmember.h>
 
 enum {
-    COPIED_BYTES = 1 << 15,      /* arrays with gaps from this size on are copied by a function of Python */
-    NEAR_BYTES = 2048,           /* temporary values that have their place on the stack */
-    LOCKED_BYTES = 1 << 19,      /* runs that touch more memory do without the lock from the start */
+    COPIED_BYTES = 1 << 15,      /* larger arrays that are not contiguous are copied by a Python function */
+    NEAR_BYTES = 2048,           /* maximum bytes of temporaries on the stack */
+    LOCKED_BYTES = 1 << 19,      /* runs that touch more memory release the lock from the start */
     MOST_BINDINGS = 256,
     ARENA = 0, TOTAL, LARGEST, TEAM, HEAD /* of a binding: bytes of temporary values, of all memory, of the largest
                                            * block, whether a nest is large enough for the team; then the extents of
@@ -24,7 +24,7 @@ typedef struct {
     vectorcallfunc call;
     tenferro_whole_function *function;
     PyObject *dtypes, *constants, *calls, *prepare, *memory; /* `calls`: the tuple that `python` was read from */
-    PyObject *contiguous;                                    /* gives large arrays without gaps */
+    PyObject *contiguous;                                    /* returns large arrays in contiguous form */
     PyObject *bindings;                                      /* a dict: tuples of sizes to words */
     PyObject *known, *words;                                 /* the sizes of the last call and their binding, or NULL */
     struct python_call *python;
@@ -40,7 +40,7 @@ static PyArray_Descr *descr_of(const WholeFunction *self, int k)
     return (PyArray_Descr *)PyTuple_GET_ITEM(self->dtypes, k);
 }
 
-/* The words that Python computed, with the sizes behind them; takes over the reference, and gives a new one. */
+/* The words computed in Python, followed by the sizes; steals the reference, and returns a new one. */
 static PyObject *with_sizes(const WholeFunction *self, PyObject *words, PyObject *sizes)
 {
     const int64_t count = HEAD + self->extents;
@@ -132,7 +132,7 @@ static int refuse_operand(int k, PyArrayObject *array, const int64_t *shape, int
     return -1;
 }
 
-/* Where operands begin: 0, or -1 with an exception set. `held` gets references, also when this fails. */
+/* Find the start addresses of operands: 0, or -1 with an exception set. `held` receives references, even on failure. */
 static int take_operands(const WholeFunction *self, PyObject *const *args, const int64_t *shapes, void **pointers,
                          PyArrayObject **held)
 {
@@ -159,13 +159,13 @@ static void *aligned(char *start)
     return start + (-(uintptr_t)start & 63);
 }
 
-/* The input that an output lies in, counted from 1, or 0. */
+/* The input whose memory an output reuses, counted from 1, or 0. */
 static int64_t input_under(const WholeFunction *self, int k)
 {
     return ((const int32_t *)PyBytes_AS_STRING(self->over))[k];
 }
 
-/* The array that an output lies in: a new one, or an input that was given away. A new reference. */
+/* The array of an output: a new one, or a donated input. A new reference. */
 static PyArrayObject *output_array(const WholeFunction *self, int k, const npy_intp *shape, PyArrayObject **held)
 {
     const int64_t input = input_under(self, k) - 1;
@@ -178,8 +178,8 @@ static PyArrayObject *output_array(const WholeFunction *self, int k, const npy_i
     return (PyArrayObject *)Py_NewRef(held[input]);
 }
 
-/* Make outputs and room for temporary values, which is `near` where that does: 0, or -1 with an exception set. `made`,
- * behind the operands in `held`, gets references, also when this fails. */
+/* Allocate outputs and memory for temporaries, `near` if that suffices: 0, or -1 with an exception set. `made`,
+ * after the operands in `held`, receives references, even on failure. */
 static int make_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **held,
                        PyArrayObject **made, char *near)
 {
@@ -206,7 +206,7 @@ static int make_memory(const WholeFunction *self, const int64_t *words, void **p
     return 0;
 }
 
-/* As `make_memory`, large blocks from the pool. */
+/* Like `make_memory`, with large blocks from the pool. */
 static int take_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **held,
                        PyArrayObject **made, char *near)
 {
@@ -305,7 +305,7 @@ static int are_numbers(PyObject *dtypes)
     return 1;
 }
 
-/* Read one statement that Python carries out: 0, or -1 with an exception set. */
+/* Read one statement that runs in Python: 0, or -1 with an exception set. */
 static int read_call(struct python_call *call, PyObject *entry)
 {
     PyObject *ranks;
@@ -359,7 +359,7 @@ static int are_constants(PyObject *constants)
     return 1;
 }
 
-/* Whether outputs lie in inputs that there are, if in any. */
+/* Whether outputs reuse only existing inputs. */
 static int are_inputs(const WholeFunction *self)
 {
     if (PyBytes_GET_SIZE(self->over) != (Py_ssize_t)sizeof(int32_t) * self->outputs)
@@ -370,7 +370,7 @@ static int are_inputs(const WholeFunction *self)
     return 1;
 }
 
-/* Check and count what a new function was given: 0, or -1 with an exception set. */
+/* Check and count the arguments of a new function: 0, or -1 with an exception set. */
 static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
 {
     const Py_ssize_t every = PyTuple_GET_SIZE(self->dtypes), constants = PyTuple_GET_SIZE(self->constants);

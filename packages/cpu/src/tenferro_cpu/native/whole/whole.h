@@ -1,13 +1,13 @@
-/* The interface of functions that are compiled from whole programs. */
+/* The interface of functions compiled from whole programs. */
 #ifndef TENFERRO_WHOLE_H
 #define TENFERRO_WHOLE_H
 
 #include <stdint.h>
 
-/* What a function is handed besides memory and sizes. It takes what it does from `countdown`, at least at the ends of
- * iterations that may be many, and calls `poll` where nothing is left. It has statement `number` of those that need Python done by `call`:
- * addresses of the first elements of operands, then of results; for each its extents, then its strides in elements.
- * Where either returns anything but zero, the function returns that at once. */
+/* The context of a function. The function subtracts its work from `countdown`, at least at the ends of iterations that
+ * may be many, and calls `poll` when it is used up. `call` runs statement `number` of those that need Python: addresses
+ * of the first elements of operands, then of results; for each its extents, then its strides in elements. If either
+ * returns anything but zero, the function returns that at once. */
 struct tenferro_whole {
     int64_t countdown;
     int64_t (*poll)(struct tenferro_whole *);
