@@ -53,7 +53,7 @@ class _CupyBackend(AcceleratorBackend):
         self.name = self.kind
         self._cupy = cupy(self.kind)
         self._exhausted = self._cupy.cuda.memory.OutOfMemoryError
-        self.fusing = Fusing(self)
+        self.fusing: Fusing = Fusing(self)
 
     @property
     def runtime(self) -> CupyRuntime:

@@ -36,7 +36,8 @@ class PendingTransfer:
     __slots__ = ("_result", "event")
 
     def __init__(self, event: Event, result: Callable[[], Tensor]) -> None:
-        self.event, self._result = event, result
+        self.event: Event = event
+        self._result = result
 
     @property
     def done(self) -> bool:

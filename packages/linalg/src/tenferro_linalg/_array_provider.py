@@ -45,7 +45,8 @@ class LinalgProvider:
     """
 
     def __init__(self, library: Callable[[str], Any]) -> None:
-        self.xp, self._library = library("numpy"), library
+        self.xp: Any = library("numpy")
+        self._library = library
 
     def local(self, x: Any) -> Any:
         """Copy an array to main memory, for tests of single numbers and for messages."""

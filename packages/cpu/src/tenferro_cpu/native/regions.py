@@ -48,7 +48,10 @@ class NativeRegion:
     """
 
     def __init__(self, region: Region, fallback: Callable[..., Any], later: Later, native: Native) -> None:
-        self.region, self.fallback, self.later, self.native = region, fallback, later, native
+        self.region: Region = region
+        self.fallback: Callable[..., Any] = fallback
+        self.later: Later = later
+        self.native: Native = native
         self.forms: dict[Thin, NativeProgram | None] = {}
 
     def __call__(self, *raws: Any) -> Any:

@@ -64,7 +64,7 @@ class CpuPool:
         index: int | None = None,
         memory: int | None = None,
     ) -> None:
-        self.threads = min(_whole("threads", threads), usable_cores())
+        self.threads: int = min(_whole("threads", threads), usable_cores())
         if index is not None:
             _whole("index", index)
         if memory is not None:
@@ -72,7 +72,7 @@ class CpuPool:
         named = None if cpus is None else checked(cpus)
         whole = memory_pool()
         limit = None if whole is None else whole.limit // 4 if memory is None else memory
-        self.memory = None if limit is None else MemoryPool(limit)
+        self.memory: MemoryPool | None = None if limit is None else MemoryPool(limit)
         self._thread: PoolThread | None = None
         self._closed = ""
         self._starting = new_lock()
@@ -81,7 +81,7 @@ class CpuPool:
 
     def number(self, index: int) -> None:
         """Become the device with this number."""
-        self.device = ComputeDevice(f"cpu:{index}")
+        self.device: ComputeDevice = ComputeDevice(f"cpu:{index}")
         self.cpus = usual(index, self.threads) if self.cpus is None else self.cpus
 
     def submit(self, run: Callable[[], None]) -> None:

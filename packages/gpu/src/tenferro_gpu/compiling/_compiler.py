@@ -27,7 +27,9 @@ class RuntimeCompiler(Compiler):
     """
 
     def __init__(self, library: RuntimeLibrary, architecture: str, cache: ObjectCache | None = None) -> None:
-        self.library, self.architecture, self._cache = library, architecture, cache
+        self.library: RuntimeLibrary = library
+        self.architecture: str = architecture
+        self._cache = cache
         self._compiled: dict[str, bytes] = {}
         self._making: dict[str, Lock] = {}
         self._lock = new_lock()

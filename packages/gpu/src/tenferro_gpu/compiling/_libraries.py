@@ -58,12 +58,14 @@ class RuntimeLibrary:
     """
 
     def __init__(self, kind: str, library: ctypes.CDLL) -> None:
-        self.kind, self._library, self._dialect = kind, library, _DIALECTS[kind]
+        self.kind: str = kind
+        self._library = library
+        self._dialect = _DIALECTS[kind]
         self._error = self._function("GetErrorString")
         self._error.restype = ctypes.c_char_p
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._call(self._function("Version"), ctypes.byref(major), ctypes.byref(minor))
-        self.version = major.value, minor.value
+        self.version: tuple[int, int] = major.value, minor.value
 
     def options(self, architecture: str) -> tuple[str, ...]:
         """Compiler options of the library."""

@@ -36,7 +36,8 @@ class CupyPending(Pending):
     event: CupyEvent
 
     def __init__(self, host: np.ndarray[Any, Any], event: CupyEvent) -> None:
-        self.host, self.event = host, event
+        self.host: np.ndarray[Any, Any] = host
+        self.event = event
 
     def result(self) -> np.ndarray[Any, Any]:
         """The array, the same at every call, in page-locked memory unless it was given."""
@@ -96,8 +97,10 @@ class CupyDevice(RuntimeDevice):
 
     def __init__(self, runtime: Any, ordinal: int) -> None:
         self.id = ComputeDevice(f"{runtime.kind}:{ordinal}")
-        self.runtime, self.cupy, self.keeping = runtime, runtime.cupy, Keeping()
-        self.raw = self.cupy.cuda.Device(ordinal)
+        self.runtime: Any = runtime
+        self.cupy: Any = runtime.cupy
+        self.keeping: Keeping = Keeping()
+        self.raw: Any = self.cupy.cuda.Device(ordinal)
         self._lock = new_lock()
         self._streams: WeakSet[CupyStream] = WeakSet()
         self._default = self._noted(self.cupy.cuda.Stream.null)

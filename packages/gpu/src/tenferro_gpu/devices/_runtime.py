@@ -33,7 +33,7 @@ class CupyRuntime(DeviceRuntime):
     kind: ClassVar[str]
 
     def __init__(self) -> None:
-        self.cupy = cupy(self.kind)
+        self.cupy: Any = cupy(self.kind)
         self._devices = tuple([CupyDevice(self, i) for i in range(device_count(self.kind))])
         # The non-default streams that wrote values, by identity of the value.
         self._marks: dict[int, tuple[ref[Any], CupyStream]] = {}

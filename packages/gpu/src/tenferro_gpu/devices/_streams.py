@@ -25,7 +25,10 @@ class CupyEvent(Event):
     __slots__ = ("_cupy", "_timing", "device", "raw")
 
     def __init__(self, device: Any, raw: Any, timing: bool) -> None:
-        self.device, self.raw, self._timing, self._cupy = device, raw, timing, device.cupy
+        self.device: Any = device
+        self.raw: Any = raw
+        self._timing = timing
+        self._cupy = device.cupy
 
     @property
     def done(self) -> bool:
@@ -66,7 +69,9 @@ class CupyStream(Stream):
 
     def __init__(self, device: Any, raw: Any, priority: int = 0) -> None:
         self.device: Any = device
-        self.raw, self.priority, self._on = raw, priority, device.raw
+        self.raw: Any = raw
+        self.priority = priority
+        self._on = device.raw
 
     def __enter__(self) -> CupyStream:
         """Make device and stream current for CuPy in this thread."""

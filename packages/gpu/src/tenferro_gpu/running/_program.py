@@ -42,7 +42,7 @@ class GpuProgram(Program):
 
     def __init__(self, compiled: CompiledSpec, load: Load) -> None:
         self.compiled, self._load = compiled, load
-        self.reduced = len([v for v in compiled.spec.variables if v.name.startswith("r")])
+        self.reduced: int = len([v for v in compiled.spec.variables if v.name.startswith("r")])
         self._functions: dict[int, Function] = {}
         self._lock = new_lock()
 

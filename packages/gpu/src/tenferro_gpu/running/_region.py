@@ -64,8 +64,11 @@ class RegionKernel:
     """
 
     def __init__(self, region: Region, target: KernelTarget, fallback: Callable[..., Any], later: Later) -> None:
-        self.region, self.target, self.fallback, self.later = region, target, fallback, later
-        self.dtypes = tuple([o.dtype for o in region.kernel.written])
+        self.region: Region = region
+        self.target: KernelTarget = target
+        self.fallback: Callable[..., Any] = fallback
+        self.later: Later = later
+        self.dtypes: tuple[Any, ...] = tuple([o.dtype for o in region.kernel.written])
         self._plans: dict[Any, LaunchPlan] = {}
         self._sequences: dict[Variant, KernelSequence | None] = {}
         self._asked: set[Variant] = set()

@@ -12,7 +12,7 @@ from tenferro_gpu.rendering import BLOCK, MAX_PARTS, SLOT, NestKernel, Sharing
 from tenferro_gpu.whole._contract import Functions, KernelTarget
 from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._source import source_of
-from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch
+from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_tensor import Spec
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
@@ -83,12 +83,16 @@ class KernelSequence:
     ) -> None:
         if not function.inputs:
             raise UnsupportedError("a program without inputs does not say on which device it runs")
-        self.function, self.target, self.bare = function, target, bare
+        self.function: LoopFunction = function
+        self.target: KernelTarget = target
+        self.bare: bool = bare
         for call in _calls(function.body):
             target.require_kernel(call.op)
-        self.sequence = planned(function, sharing)
+        self.sequence: LaunchSequence = planned(function, sharing)
         kernels = self.sequence.kernels
-        self.functions = target.functions(source_of(function, self.sequence), [k.entry for k in kernels])
+        self.functions: Callable[[int], Functions] = target.functions(
+            source_of(function, self.sequence), [k.entry for k in kernels]
+        )
         self.arena: ArenaPlan = plan_arena(function)
         self._constants: dict[int, list[Any]] = {}
         self._kernels: dict[Any, Callable[..., Any]] = {}

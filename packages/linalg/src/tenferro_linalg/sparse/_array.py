@@ -31,7 +31,8 @@ class SparseArray:
     __slots__ = ("data", "structure")
 
     def __init__(self, data: Any, structure: RowStructure) -> None:
-        self.data, self.structure = data, structure
+        self.data: Any = data
+        self.structure: RowStructure = structure
 
     @property
     def shape(self) -> tuple[int, int]:

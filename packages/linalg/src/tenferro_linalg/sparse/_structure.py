@@ -25,7 +25,9 @@ class RowStructure:
     """
 
     def __init__(self, shape: tuple[int, int], starts: Indices, columns: Indices) -> None:
-        self.shape, self.starts, self.columns = shape, starts, columns
+        self.shape: tuple[int, int] = shape
+        self.starts: Indices = starts
+        self.columns: Indices = columns
         for array in (starts, columns):
             array.flags.writeable = False
         digest = blake2b(repr((shape, starts.dtype.char)).encode(), digest_size=16)

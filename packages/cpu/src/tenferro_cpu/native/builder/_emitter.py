@@ -48,9 +48,13 @@ class Emitter:
     def __init__(
         self, module: Module, lanes: int, interleave: int = 1, fused: bool = True, tables: bool = False
     ) -> None:
-        self.module, self.lanes, self.interleave, self.fused, self.tables = module, lanes, interleave, fused, tables
+        self.module: Module = module
+        self.lanes: int = lanes
+        self.interleave: int = interleave
+        self.fused: bool = fused
+        self.tables: bool = tables
         self.lines: list[str] = []
-        self.label = "entry"
+        self.label: str = "entry"
         self._count = 0
 
     def take_over(self, other: Emitter) -> None:

@@ -41,7 +41,8 @@ class Phis:
     """
 
     def __init__(self, block: Emitter, before: str) -> None:
-        self.block, self.before = block, before
+        self.block: Emitter = block
+        self.before: str = before
         self.open: list[tuple[int, str, str, str]] = []
 
     def head(self, value: T) -> T:
@@ -73,18 +74,19 @@ class DoLoop:
     def __init__(
         self, block: Block, start: Int | int, end: Int | int, step: Int | int, values: Sequence[Vec] = ()
     ) -> None:
-        self.block, self.step = block, step
-        self.first = start if isinstance(start, Int) else Int(block, str(start))
-        self.end = end if isinstance(end, Int) else Int(block, str(end))
+        self.block: Block = block
+        self.step: Int | int = step
+        self.first: Int = start if isinstance(start, Int) else Int(block, str(start))
+        self.end: Int = end if isinstance(end, Int) else Int(block, str(end))
         self.values: list[Vec] = list(values)
 
     def __enter__(self) -> Self:
         b = self.block
-        self.head = b.new_label("loop")
+        self.head: str = b.new_label("loop")
         self._phis = Phis(b, b.label)
         b.jump(self.head)
         b.begin(self.head)
-        self.index = self._phis.head(self.first)
+        self.index: Int = self._phis.head(self.first)
         self.values = [self._phis.head(value) for value in self.values]
         return self
 
@@ -110,13 +112,14 @@ class Loop:
     """
 
     def __init__(self, block: Block, counters: Sequence[Int | int], values: Sequence[Vec] = ()) -> None:
-        self.block = block
-        self.counters = [c if isinstance(c, Int) else Int(block, str(c)) for c in counters]
+        self.block: Block = block
+        self.counters: list[Int] = [c if isinstance(c, Int) else Int(block, str(c)) for c in counters]
         self.values: list[Vec] = list(values)
 
     def __enter__(self) -> Self:
         b = self.block
-        self.head, self.after = b.new_label("while"), b.new_label("left")
+        self.head: str = b.new_label("while")
+        self.after: str = b.new_label("left")
         self._phis = Phis(b, b.label)
         b.jump(self.head)
         b.begin(self.head)
@@ -149,12 +152,15 @@ class Branch(Generic[T]):
     """
 
     def __init__(self, block: Block, flag: Flag, values: Sequence[T] = (), *, rarely: bool = False) -> None:
-        self.block, self.flag, self.rarely = block, flag, rarely
+        self.block: Block = block
+        self.flag: Flag = flag
+        self.rarely: bool = rarely
         self.values: list[T] = list(values)
 
     def __enter__(self) -> Self:
         b = self.block
-        inside, self.after = b.new_label("when"), b.new_label("then")
+        inside = b.new_label("when")
+        self.after: str = b.new_label("then")
         b.branch(self.flag.name, inside, self.after, rarely=self.rarely)
         self._phis, self._first = Phis(b, b.label), self.values
         b.begin(inside)

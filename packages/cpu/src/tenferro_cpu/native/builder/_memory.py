@@ -164,8 +164,9 @@ class Scratch:
     """
 
     def __init__(self, block: Block, kind: str, count: int, entry: Block | None = None) -> None:
-        self.block, self.kind = block, kind
-        self.stored = "i8" if kind == "i1" else kind
+        self.block: Block = block
+        self.kind: str = kind
+        self.stored: str = "i8" if kind == "i1" else kind
         self._type = block.vector(self.stored)
         self._base = Pointer(block, (entry or block).raw(f"alloca [{count} x {self._type}], align 64"))
 

@@ -20,7 +20,8 @@ class Scalar:
     llvm = "i64"
 
     def __init__(self, block: Emitter, name: str) -> None:
-        self.block, self.name = block, name
+        self.block: Emitter = block
+        self.name: str = name
 
     @property
     def types(self) -> tuple[str, ...]:

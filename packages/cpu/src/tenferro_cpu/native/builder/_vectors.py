@@ -165,7 +165,9 @@ class Vec:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, block: Block, kind: str, names: tuple[str, ...]) -> None:
-        self.block, self.kind, self.names = block, kind, names
+        self.block: Block = block
+        self.kind: str = kind
+        self.names: tuple[str, ...] = names
 
     @property
     def types(self) -> tuple[str, ...]:

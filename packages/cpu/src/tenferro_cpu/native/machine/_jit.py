@@ -171,7 +171,7 @@ class Engine:
                 f"(the variable {LEVEL_VARIABLE} sets the highest one that is used)",
                 level=limit,
             )
-        self.host = here(limit)
+        self.host: Host = here(limit)
         self._limit, self._cache = limit, cache
         self._made_compiler: _Compiler | None = None
         self._lock = new_lock()
