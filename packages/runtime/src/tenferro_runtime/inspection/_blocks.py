@@ -1,4 +1,4 @@
-"""What the steps of a program allocate: the memory timeline of its profile."""
+"""The memory timeline of a profile: the allocations of a program's steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_runtime.running._execute import lowered
 
 
 def memory_timeline(program: Program, memory: MemoryPlan) -> MemoryTimeline:
-    """The memory of a program of known sizes, as it runs step by step."""
+    """The memory of a program with concrete sizes, as it runs step by step."""
     return MemoryTimeline(tuple([name_of(eq) for eq in program.equations]), tuple(_blocks(program, memory)))
 
 
@@ -20,14 +20,14 @@ def _blocks(program: Program, memory: MemoryPlan) -> list[MemoryBlock]:
     found = []
     for i, (eq, cost) in enumerate(zip(program.equations, memory.costs, strict=True)):
         for v in eq.results:
-            if v in memory.last and v not in memory.victims:  # it owns its memory
+            if v in memory.last and v not in memory.victims:  # owns its memory
                 found.append(MemoryBlock(eq.where, i, memory.last[v], _known(nbytes(program.specs[v]))))
         found += _workspace(eq, i, _known(cost.workspace))
     return [b for b in found if b.nbytes]
 
 
 def _workspace(eq: Equation, step: int, needed: int) -> list[MemoryBlock]:
-    """What a step needs for itself: of a loop or a call, what is alive at the peak of a program inside of it."""
+    """The workspace of a step; for a loop or a call, the peak of the program that it runs."""
     found: list[MemoryBlock] = []
     for inside in programs_inside(eq) if needed else ():
         program = lowered(inside.program)

@@ -1,4 +1,4 @@
-"""The programs inside of a step: bodies of loops, branches, called programs, and how often they run."""
+"""The programs that a step runs (bodies of loops, branches, called programs), and how often."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Inside(NamedTuple):
     """A program that a step runs.
 
     Attributes:
-        title: what it is to the step: ``"body"``, ``"body of a Python loop"``, ``"condition"``, ``"branch 0"`` or
+        title: its role in the step: ``"body"``, ``"body of a Python loop"``, ``"condition"``, ``"branch 0"`` or
             ``"program"``.
         program: the program.
-        times: how often it runs; ``None`` where only the data says.
-        carried: bytes that go from one time to the next.
-        donated: inputs that it writes over, by position.
-        most: how often it runs at most, where only the data says how often.
+        times: how often it runs; ``None`` if that depends on data.
+        carried: bytes carried between iterations.
+        donated: positions of inputs that it overwrites.
+        most: largest number of runs, if their number depends on data.
     """
 
     title: str
@@ -36,7 +36,7 @@ class Inside(NamedTuple):
 
 
 def programs_inside(eq: Equation) -> tuple[Inside, ...]:
-    """The programs that a step runs; none for steps of one kernel."""
+    """The programs that a step runs; empty for a step that is one kernel."""
     params = eq.op.params
     p = eq.op.primitive
     if p is scan:

@@ -1,4 +1,4 @@
-"""`show_config`: what is installed, and what computes here."""
+"""`show_config`: installed versions and available backends."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ def show_config(mode: Literal["print"] = ...) -> None: ...
 @overload
 def show_config(mode: Literal["dict"]) -> dict[str, Any]: ...
 def show_config(mode: Literal["print", "dict"] = "print") -> dict[str, Any] | None:
-    """Print what is installed and what computes here; a good start of a report about speed or a failure.
+    """Print installed versions and available backends; include it in reports about speed or failures.
 
-    The CPU backend is made for this where it was not yet; others are described once they are in use.
+    The CPU backend is initialized if necessary; other backends are described once they are in use.
 
     Args:
-        mode: ``"print"``, or ``"dict"`` to return the same as plain data.
+        mode: ``"print"``, or ``"dict"`` to return plain data.
 
     Returns:
-        With ``"dict"``: ``python`` and ``platform``; ``versions`` of tenferro's distributions and of those that they
-        compute with, None where one is missing; ``calls``, whether operations are called in C or in Python;
-        ``backends``, by name what each says of itself (the CPU: ``level``, the vector level; ``blas`` and ``products``;
-        ``cores``, ``threads`` and ``team``; ``native``, whether compiled programs become machine code, or why not and
-        how to get it; ``extension``; ``cache``, a folder), or why it cannot be used, or that it is not in use;
-        ``caches``, size and bound by owner.
+        With ``"dict"``: ``python`` and ``platform``; ``versions`` of tenferro's distributions and their libraries, None
+        if one is missing; ``calls``, whether operations are called from C or from Python; ``backends``, the description
+        of each by name (for the CPU: the vector ``level``; ``blas`` and ``products``; ``cores``, ``threads`` and
+        ``team``; ``native``, whether compiled programs become machine code, or how to get that; ``extension``; the
+        folder ``cache``), or why it cannot be used, or that it is not in use; ``caches``, size and bound by owner.
 
     >>> found = tr.show_config("dict")
     >>> sorted(found)
@@ -62,7 +61,7 @@ def _versions() -> dict[str, str | None]:
 
 
 def _backends() -> list[str]:
-    """Those installed; of a library with several kinds of devices, the kinds in use."""
+    """The installed backends; for a library with several kinds of devices, the kinds in use."""
     used = {backend.name for backend in made()}
     libraries = {name.partition(":")[0] for name in used if ":" in name}
     return sorted({*available_backends(), *used} - libraries)
@@ -78,7 +77,7 @@ def _described(name: str) -> dict[str, Any] | str:
 
 
 def _lines(found: Mapping[str, Any], indent: str = "") -> list[str]:
-    """A line for each value, and deeper ones below the name that they belong to."""
+    """A line for each value, with nested values indented below their name."""
     lines = []
     for name, value in found.items():
         if isinstance(value, Mapping) and value:

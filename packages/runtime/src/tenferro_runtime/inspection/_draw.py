@@ -1,4 +1,4 @@
-"""`draw`: a program as a graph, in the DOT language, as SVG, or as one HTML page that needs nothing else."""
+"""`draw`: a program as a graph, in the DOT language, as SVG, or as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ FILLS: Final = {
     "input": "#cfe2f3", "constant": "#e6e6e6", "output": "#d9ead3", "view": "#f7f7f7", "contraction": "#f9cb9c",
     "element-wise": "#fff2cc", "fused": "#fff2cc", "program": "#d9d2e9", "other": "#ffffff",
 }  # fmt: skip
-"""Colour of a box for Graphviz, which knows no translucent ones, by kind of step."""
+"""Opaque colours of boxes for Graphviz, by kind of step."""
 
 
 def draw(program: Program, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
-    """The program as a graph; returns the text, and writes it to a file if a path is given.
+    """Draw a program as a graph; writes the text to a file if a path is given.
 
-    Graphviz gets every step. A drawing or a page shows the steps that run: fused ones are one box, and in a program of
-    many steps those of one line of code; a page opens such boxes, loops and branches.
+    DOT has every step. A drawing or a page shows the steps that run: fused steps are one box, and in a long program so
+    are those of one source line; a page opens such boxes, loops and branches.
 
     Args:
         program: the program.
-        path: where to write; its ending chooses the format where none is given.
+        path: the file to write, if any; its suffix determines the default format.
         format: ``"dot"``, ``"svg"``, or ``"html"`` for a page with the graph and the table of `explain`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""`explain`: each step of a program with its shapes, operations, bytes, device, kernel and line."""
+"""`explain`: shapes, operations, bytes, device, kernel and source line of each step of a program."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
 
 MAX_NAMED_STEPS: Final = 4
-"""Steps of a region that its name shows."""
+"""Largest number of steps in the name of a region."""
 
 
 def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> Explanation:
     """The cost of each step of a program, and their sum; see `Explanation`.
 
-    The steps are those that run: regions of element-wise steps are one fused step, unless the runtime says otherwise.
-    Those of bodies of loops, of branches and of calls follow the step that runs them, for one time.
+    The steps are those that run: regions of element-wise steps are one fused step, unless the runtime disables fusion.
+    The steps of loop bodies, branches and called programs follow the step that runs them, with the cost of one run.
 
     Args:
         program: the program.
@@ -68,7 +68,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
 def _peak(memory: MemoryPlan, sizes: dict[str, int]) -> int | None:
     try:
         return memory.peak(sizes)
-    except InconclusiveDimError:  # a size that depends on data, and has no bound but another size
+    except InconclusiveDimError:  # a data-dependent size that is bounded by another size only
         return None
 
 
@@ -113,7 +113,7 @@ def _parts(eq: Equation) -> tuple[str, ...]:
 
 
 def _over(eq: Equation, victims: Mapping[int, int]) -> tuple[int | None, ...]:
-    """For each result the operand whose memory it takes."""
+    """The operand whose memory each result reuses."""
     return tuple([eq.operands.index(victims[v]) if v in victims else None for v in eq.results])
 
 
@@ -122,7 +122,7 @@ def _operands(program: Program, eq: Equation) -> tuple[Spec | str, ...]:
 
 
 def _kernel(program: Program, eq: Equation, storage: Storage) -> tuple[str, str]:
-    """Device of an equation, and the module that brings its kernel; who replaced the kernel, where somebody did."""
+    """Device of an equation, and the module that provides or replaced its kernel."""
     place = program.specs[(*eq.variables, *eq.results)[0]].place
     if storage.is_view(eq):
         return str(place.device), "view"

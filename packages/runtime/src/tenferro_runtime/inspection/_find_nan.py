@@ -1,4 +1,4 @@
-"""`find_nan`: the first step that makes a NaN or an infinity, and what it was made of."""
+"""`find_nan`: the first step that produces a NaN or an infinity, with its operands."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from tenferro_tensor_core import is_inexact
 
 
 def find_nan(f: Program | Callable[..., Any], /, *args: Any, infinities: bool = True, **kwargs: Any) -> BadStep | None:
-    """The first step that makes a NaN or an infinity, with statistics of what went in; ``None`` if there is none.
+    """Find the first step that produces a NaN or an infinity, with statistics of its operands.
 
-    A function is traced, and run step by step. It may be a derivative: its steps know their lines too. Of a loop, only
-    what an iteration hands on is looked at, and the first iteration that hands on a bad number is run step by step: so
-    the loop takes little more time and memory than it always does.
+    A function is traced and run step by step. It may be a derivative, whose steps also have source lines. For a loop,
+    only carries and rows are checked, and the first iteration with a bad number is run again step by step; this takes
+    little more time and memory than an ordinary run.
 
     Args:
         f: a program, or a function of arrays in any containers.
         args: concrete arguments.
-        infinities: whether an infinity counts; a logarithm of zero that `where` leaves out is harmless, say.
-        kwargs: the same by name, for a function.
+        infinities: whether infinities count; a logarithm of zero that `where` discards, for instance, is harmless.
+        kwargs: keyword arguments of a function.
 
     Returns:
-        The step, and the iteration of each loop around it. Where an input or constant is not finite already, that is
-        named instead.
+        The step and the iteration of each enclosing loop, or ``None`` if all values are finite. If an input or a
+        constant is not finite, it is named instead.
 
     >>> import tenferro_runtime as tr
     >>> tr.find_nan(lambda x: tr.sqrt(x - 2) * 3, tr.asarray([1.0, 6.0])).results[0].nan
@@ -70,16 +70,16 @@ def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool, env: d
 
 
 class _Found(Exception):
-    """Carries the bad step out of the kernel that ran it."""
+    """Raised to report a bad step through the kernel that ran it."""
 
     def __init__(self, bad: BadStep, iteration: int) -> None:
         self.bad, self.iteration = bad, iteration
 
 
 def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) -> tuple[Any, BadStep | None]:
-    """The results of an equation that runs programs, or the first bad step in what they hand on.
+    """The results of an equation that runs programs; raises `_Found` for a bad step.
 
-    The kernel is made anew while programs are watched; it runs them as it always does.
+    The kernel is made again while programs are watched.
     """
     ins = tuple([x.spec for x in operands if isinstance(x, Tensor)])
     make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind) if ins else None
@@ -99,10 +99,10 @@ def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) 
 
 
 class _WatchedProgram:
-    """A program inside of an equation; raises at the first time that it hands on a bad number.
+    """A program that an equation runs; raises at the first run whose results contain a bad number.
 
-    A program without loops runs as it always does, and is run again step by step on the same operands when its results
-    are bad. One with loops is always run step by step: a loop inside of it may never end with a NaN.
+    A program without loops runs normally, and again step by step on the same operands if its results are bad. A program
+    with loops always runs step by step, because a NaN may keep a loop from ending.
     """
 
     def __init__(self, program: Program, infinities: bool) -> None:
@@ -132,7 +132,7 @@ class _WatchedProgram:
 
 
 def _within(found: _Found, eq: Equation, i: int) -> BadStep:
-    """A bad step of a program as one of the program that ran it."""
+    """The bad step of a nested program as a step of the outer program."""
     bad, name = found.bad, eq.op.primitive.name
     loop = eq.op.primitive in (scan, while_loop)
     if loop:

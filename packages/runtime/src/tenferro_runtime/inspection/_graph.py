@@ -1,4 +1,4 @@
-"""A program as boxes that read each other; of a long program, runs of steps as one box."""
+"""A program as a graph of boxes; in a long program, runs of steps are one box."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import StepCost, readable
 
 MAX_BOXES: Final = 32
-"""Boxes of steps in one drawing; beyond, runs of steps from one line of code become one box."""
+"""Largest number of boxes of steps in a drawing; beyond it, runs of steps from one source line are one box."""
 
 ROUGH_BOXES: Final = 4 * MAX_BOXES
-"""Boxes of steps from which those of one line are one box whatever their number, before others are compared."""
+"""Number of boxes of steps above which all steps of one line are one box, before others are compared."""
 
 MAX_ENDS: Final = 12
-"""Boxes of inputs, of constants and of outputs; beyond, those of a kind become one box."""
+"""Largest number of boxes of inputs, of constants and of outputs; beyond it, those of a kind are one box."""
 
 LOOP_WEIGHT: Final = 8
-"""Steps that a loop or a branch counts for where runs are chosen, so that it keeps a box of its own."""
+"""Weight of a loop or a branch, in steps, when runs are chosen, so that it keeps its own box."""
 
 
 def graph(program: Program) -> list[Box]:
-    """Boxes and what they read: inputs, constants, steps, outputs, in this order."""
+    """The boxes of inputs, constants, steps and outputs, in this order, with the boxes that they read."""
     costs = step_costs(program, plan_memory(program))
     nodes: list[Box] = []
     of: dict[int, int] = {}
@@ -68,7 +68,7 @@ def _kind(eq: Equation, c: StepCost) -> str:
 
 
 def _title(eq: Equation) -> str:
-    """Name of the primitive with the numbers that it takes; of a loop how often it runs, of fused steps how many."""
+    """Name of the primitive with its numbers; for a loop the number of iterations, for a fused step that of steps."""
     name = eq.op.primitive.name
     if eq.op.primitive is fused:
         return f"{len(eq.op.params['program'].equations)} fused steps"
@@ -86,15 +86,15 @@ def _inside(eq: Equation) -> tuple[tuple[str, Program], ...]:
 
 
 def _note(text: str, where: str, c: StepCost) -> str:
-    """The step in full, its line without the folder of the file, and what it costs."""
+    """The full text of the step, its source line without the folder, and its cost."""
     step = text.partition("  # ")[0] + (f"  # {PurePath(where).name}" if where else "")
     return f"{step}\n{readable(c.flops, 'flop')}, {readable(c.bytes, 'B')}, {c.kernel} on {c.device}"
 
 
 def folded(nodes: Sequence[Box]) -> list[Box]:
-    """The boxes, or fewer where there are many.
+    """The boxes, merged if there are many.
 
-    Steps are in an order in which each comes after those that it reads; so do runs of neighbouring steps.
+    Steps are in topological order, and so are runs of adjacent steps.
     """
     ends = {kind: [[n] for n in nodes if n.kind == kind] for kind in ("input", "constant", "output")}
     for kind, groups in ends.items():
@@ -107,7 +107,7 @@ def folded(nodes: Sequence[Box]) -> list[Box]:
 
 
 def _runs(steps: Sequence[Box]) -> list[list[Box]]:
-    """Neighbouring steps together until there are few enough: those of one line, then the shortest ones."""
+    """Merge adjacent steps until there are few enough: those of one line first, then the shortest runs."""
     if len(steps) <= MAX_BOXES:
         return [[n] for n in steps]
     runs = [[n] for n in steps]
@@ -145,6 +145,6 @@ def _merged(index: int, group: Sequence[Box], number: dict[int, int]) -> Box:
 
 
 def code_at(line: str) -> str:
-    """The text of a line of code given as ``file.py:12``; empty where the file is not there."""
+    """The text of a source line given as ``file.py:12``; empty if the file does not exist."""
     path, _, number = line.rpartition(":")
     return linecache.getline(path, int(number)).strip() if number.isdigit() else ""

@@ -1,4 +1,4 @@
-"""The times of the steps inside of a step: some turns of a loop, the branch that is taken, a called program."""
+"""The times of the steps that a step runs: some iterations of a loop, the chosen branch, a called program."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tenferro_runtime.running._execute import by_steps, lowered
 from tenferro_tensor import Tensor, tensor
 
 MEASURED_ITERATIONS: Final = 16
-"""Turns of a loop that are measured step by step; the first of them warms up, if there are others."""
+"""Iterations of a loop that are measured step by step; the first is a warm-up unless it is the only one."""
 
 Values = tuple[Tensor, ...]
 
 
 def times_inside(eq: Equation, operands: Sequence[Any]) -> tuple[BodyTime, ...]:
-    """The times of the programs that a step runs on these operands.
+    """Measure the programs that a step runs on given operands.
 
     Args:
-        eq: the step, of known sizes.
+        eq: the step, with concrete sizes.
         operands: its operands, as arrays or numbers.
     """
     inside = programs_inside(eq)
@@ -68,7 +68,7 @@ def _while(eq: Equation, inside: tuple[Inside, ...], values: Values) -> tuple[Bo
         carry = body.turn((*fixed, *carry))
         count += 1
     asked = count + (count != most)
-    if count == MEASURED_ITERATIONS:  # only to be counted
+    if count == MEASURED_ITERATIONS:  # only counted
         goes_on, step = by_steps(params["cond"]), by_steps(params["body"])
         raws, after = tuple([x._data for x in fixed]), tuple([x._data for x in carry])
         while count != most and goes_on(*raws, *after)[0]:
@@ -79,9 +79,9 @@ def _while(eq: Equation, inside: tuple[Inside, ...], values: Values) -> tuple[Bo
 
 
 class _Watched:
-    """A program inside of a step while it runs step by step.
+    """A program that a step runs, measured step by step.
 
-    Updates of arrays that the loop owns take place in their memory, as they do in the loop.
+    Updates of arrays that the loop owns run in place, as in the loop itself.
     """
 
     def __init__(self, inside: Inside) -> None:
@@ -92,7 +92,7 @@ class _Watched:
         self.bodies: dict[int, tuple[BodyTime, ...]] = {}
 
     def own(self, values: Values) -> Values:
-        """The values, those that the program writes over as copies."""
+        """The values, with copies of those that the program overwrites."""
         return tuple(
             [
                 Tensor.wrap(np.array(x._data, order="C"), x.spec) if i in self.inside.donated else x
@@ -121,7 +121,7 @@ class _Watched:
         return Tensor.wrap(plan.run(*[x._data for x in operands], operands[0]._data), operands[0].spec)
 
     def report(self, times: int, runs: Sequence[Values] = ()) -> BodyTime:
-        """The medians of the turns so far, and of some more on the same values."""
+        """The medians over the iterations so far, and over some more on the same values."""
         for values in runs:
             self.turn(values)
             self.turn(values)

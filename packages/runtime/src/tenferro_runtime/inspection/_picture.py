@@ -1,4 +1,4 @@
-"""The picture of a program: boxes and curves in SVG, and below them what loops and fused steps consist of."""
+"""The picture of a program: boxes and curves in SVG, and below them the contents of loops and fused steps."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ MARGIN: Final = 3
 """Boxes and the space between them, in pixels."""
 
 MAX_OPENED: Final = 10
-"""Boxes of one drawing whose inside can be opened."""
+"""Largest number of boxes of one drawing that can be opened."""
 
 MAX_DEPTH: Final = 3
-"""Loops in loops that can be opened."""
+"""Largest depth of nested programs that can be opened."""
 
 MAX_LINES: Final = 60
-"""Lines of a program as text."""
+"""Largest number of lines of a program as text."""
 
 
 def program_picture(program: Program) -> Markup:
-    """The steps that run as one drawing, without what is inside of them."""
+    """The steps that run as one drawing, without nested programs."""
     nodes = folded(graph(lowered(program)))
     places, columns, rows = placed(nodes)
     width = columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN
@@ -47,7 +47,7 @@ def program_picture(program: Program) -> Markup:
 
 
 def opened(program: Program, depth: int = 0) -> Markup:
-    """The drawing, and below it a part to open for each box that runs programs or stands for several steps."""
+    """The drawing, and below it an expandable part for each box that runs programs or contains several steps."""
     nodes = [n for n in folded(graph(lowered(program))) if n.inside or n.kind == "several"]
     parts = [_inner(n, depth) for n in nodes[:MAX_OPENED]]
     if len(nodes) > MAX_OPENED:
@@ -64,7 +64,7 @@ def _inner(n: Box, depth: int) -> Markup:
 
 
 def legend() -> Markup:
-    """What the colours mean."""
+    """The legend of colours."""
     style = "border:1px {} {};border-radius:4px;padding:1px 7px;margin-right:6px;background:{}"
     parts = []
     for kind, colour in KINDS.items():
@@ -75,13 +75,13 @@ def legend() -> Markup:
 
 
 def title(program: Program) -> str:
-    """A program in a few words."""
+    """A short description of a program."""
     counts = [(len(program.input_ids), "input"), (len(program.equations), "step"), (len(program.output_ids), "output")]
     return f"program of {', '.join([f'{n} {what}' + 's' * (n != 1) for n, what in counts])}"
 
 
 def cut_lines(text: str) -> str:
-    """Text without its middle where it is long."""
+    """Text without its middle if it is long."""
     lines = text.splitlines()
     if len(lines) <= MAX_LINES:
         return text
@@ -101,7 +101,7 @@ def _edges(nodes: Sequence[Box], places: Sequence[tuple[float, int]]) -> Iterato
             a, b = x0 + WIDTH / 2, x1 + WIDTH * (k + 1) / (len(n.reads) + 1)
             low, bend = y0 + HEIGHT, (y1 - y0 - HEIGHT) / 2
             curve = f"M{a:.0f},{low:.0f} C{a:.0f},{low + bend:.0f} {b:.0f},{y1 - bend:.0f} {b:.0f},{y1:.0f}"
-            near = places[n.index][1] == places[r][1] + 1  # others pass behind boxes, and are drawn faintly
+            near = places[n.index][1] == places[r][1] + 1  # other edges pass behind boxes and are drawn faintly
             yield element("path", d=curve, fill="none", stroke=COLOURS["grey"], stroke_opacity=0.9 if near else 0.35)
 
 

@@ -1,4 +1,4 @@
-"""Where boxes of a graph go: in rows by depth, within a row near the middle of what they read."""
+"""Layout of the boxes of a graph: in rows by depth, within a row near the middle of the boxes that they read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tenferro_runtime.ir._program import Program
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box.
+    """A box of a graph.
 
     Attributes:
         index: its number; it reads only boxes with smaller ones.
-        kind: what it stands for.
-        label: the words in it.
-        detail: smaller words below them.
-        note: what is said when it is pointed at.
+        kind: kind of the step, input, constant or output.
+        label: its text.
+        detail: smaller text below.
+        note: text of the tooltip.
         reads: boxes that it reads.
-        inside: programs that it runs, each with what it is to the step.
+        inside: programs that it runs, each with its role.
         where: line of code.
     """
 
@@ -42,7 +42,7 @@ def placed(nodes: Sequence[Box]) -> tuple[list[tuple[float, int]], int, int]:
     for n in nodes:
         for r in n.reads:
             sink[r] = min(sink[r], depth[n.index])
-    for n in nodes:  # what is read late moves down to its reader: constants beside their use
+    for n in nodes:  # boxes that are read late move down to their reader, so that constants are next to their use
         if not n.reads and sink[n.index] < len(nodes):
             depth[n.index] = sink[n.index] - 1
     rows: dict[int, list[Box]] = {}

@@ -1,4 +1,4 @@
-"""`profile`: the time that each step takes, measured."""
+"""`profile`: measures the time of each step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tenferro_tensor import Tensor, get_backend
 from tenferro_tensor_core import ArgumentError
 
 WARM_UP_RUNS: Final = 3
-"""Runs that are not measured: the first makes plans, after some of them fused kernels are worth compiling."""
+"""Warm-up runs, in which plans are made and fused kernels are compiled."""
 
 
 def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
@@ -34,7 +34,7 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
     Args:
         program: the program.
         values: concrete arrays or numbers, in the order of its inputs.
-        repeat: number of runs that are measured, after some that are not.
+        repeat: number of measured runs, after a warm-up.
 
     Returns:
         A `Profile`.
@@ -46,7 +46,7 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
     if repeat < 1:
         raise ArgumentError(f"profile measures at least one run, got {repeat=}")
     program, ready = fitting(program, values)
-    with np.errstate(all="ignore"):  # numbers are not the subject here
+    with np.errstate(all="ignore"):  # values do not matter here
         return _measured(program, ready, repeat)
 
 
@@ -56,7 +56,7 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
         known = Known(program, {})
         _timed(program, ready, 0, known)
     _bodies(program, ready)
-    wait()  # for kernels that are compiled in the background
+    wait()  # waits for kernels that are compiled in the background
     origin = perf_counter_ns()
     with counting("profile", repeat) as done:
         runs = []
@@ -94,7 +94,7 @@ def _timed(
 
 
 def _bodies(program: Program, values: tuple[Tensor, ...]) -> list[tuple[BodyTime, ...]]:
-    """The times inside of each step."""
+    """The times of the programs that each step runs."""
     found = []
     env: dict[int, Any] = {}
     for eq, operands in steps(program, values, env):
@@ -117,6 +117,6 @@ def _replayed(program: Program, values: tuple[Tensor, ...], repeat: int) -> floa
 
 
 def _wait(program: Program, results: tuple[int, ...]) -> None:
-    """Accelerators run behind the caller's back: wait, so that each step is charged with its own work."""
+    """Wait for accelerators, which run asynchronously, so that each step is charged with its own work."""
     for kind in {program.specs[v].place.device.kind for v in results}:
         get_backend(kind).synchronize()

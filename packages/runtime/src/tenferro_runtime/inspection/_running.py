@@ -1,4 +1,4 @@
-"""Running a program step by step on concrete tensors, so that each step can be looked at."""
+"""Runs a program step by step on concrete tensors, so that each step can be inspected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Ten
     for i, v in enumerate(values):
         if isinstance(v, Array) and v.__class__ is not Tensor:
             raise ProgramError(
-                f"a program is looked at while it runs on concrete arrays, but value {i} is a {type(v).__name__}; "
+                f"a program is inspected while it runs on concrete arrays, but value {i} is a {type(v).__name__}; "
                 "detach it, or trace the whole function instead",
                 input=i,
             )
@@ -36,11 +36,10 @@ def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Ten
 def steps(
     program: Program, values: tuple[Tensor, ...], env: dict[int, Any], known: Known | None = None
 ) -> Iterator[tuple[Equation, tuple[Any, ...]]]:
-    """Each equation with its operands, before it runs; whoever iterates puts its results into `env`.
+    """Iterate over the equations with their operands; the caller runs each of them and stores its results in `env`.
 
-    Sizes that depend on data are numbers in the equations after their definition, which passes its operand on;
-    they are left in `known`.
-    Values are dropped after their last use; in the end it holds the outputs.
+    Data-dependent sizes are replaced by numbers after their definition, and recorded in `known`. Values are dropped
+    after their last use; at the end, `env` holds the outputs.
     """
     env.update(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
@@ -62,7 +61,7 @@ def steps(
 
 
 def store(env: dict[int, Any], eq: Equation, out: Any) -> tuple[Any, ...]:
-    """Put the results of an equation where later ones find them; returns them."""
+    """Store the results of an equation for later ones; returns them."""
     results = out if isinstance(out, tuple) else (out,)
     env.update(zip(eq.results, results, strict=True))
     return results

@@ -1,4 +1,4 @@
-"""`show_ir`: the loop nests that a program becomes, beside the lines of user code that they come from."""
+"""`show_ir`: the loop nests of a program next to the user's source lines."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from tenferro_tensor.loop_ir import Call, For, Let, Load, Position, Reg, Stateme
 from tenferro_tensor_core import ArgumentError
 
 COLUMN_MAX: Final = 60
-"""Column up to which the lines of code beside statements are put below each other."""
+"""Largest column at which source lines next to statements are aligned."""
 
 
 def show_ir(f: Program | Callable[..., Any], /, *args: Any, **kwargs: Any) -> LoopNests:
-    """The loop nests of a whole program: what becomes machine code, in the order in which it runs.
+    """Show the loop nests of a whole program, from which its machine code is generated.
 
-    Buffers are memory (``b0``), registers numbers (``r0``). A loop is ``parallel`` where its iterations may run in any
-    order, ``reduce`` where they accumulate; the others run one after the other, and may carry numbers (``carry``,
-    ``next``, ``last``) or trade buffers (``swap``). ``call`` is a kernel for whole arrays, such as a decomposition.
-    Sizes are open where the program leaves them open.
+    Buffers are memory (``b0``), registers are numbers (``r0``). A loop is ``parallel`` if its iterations are
+    independent, ``reduce`` if they accumulate; other loops are sequential, and may carry numbers (``carry``, ``next``,
+    ``last``) or swap buffers (``swap``). ``call`` is a kernel on whole arrays, such as a decomposition. Sizes stay
+    symbolic where they are symbolic in the program.
 
     Args:
         f: a program, a compiled function, or a function, which is compiled but not run.
         args: arguments of the function.
-        kwargs: the same by name.
+        kwargs: keyword arguments of the function.
 
     Returns:
         A `LoopNests`.
 
     Raises:
-        UnsupportedError: the program has a step that is neither loops nor a kernel on arrays in main memory; the
+        UnsupportedError: a step is neither loops nor a kernel on arrays in main memory; the
             message names the step and its line. Such a program runs step by step.
         ArgumentError: a program is given arguments.
 
@@ -58,7 +58,7 @@ def show_ir(f: Program | Callable[..., Any], /, *args: Any, **kwargs: Any) -> Lo
 
 
 class _Lines:
-    """The line of user code of each statement; nothing where it is that of the statement before."""
+    """The source line of each statement; empty if it equals that of the previous statement."""
 
     def __init__(self, sources: Mapping[int, Source]) -> None:
         self.sources, self.last = sources, ""
@@ -80,7 +80,7 @@ class _Lines:
 
 
 def _made(s: Statement) -> object:
-    """The register that says whose line a statement is."""
+    """The register that identifies the source line of a statement."""
     match s:
         case Let(result) | Load(result) | Position(result):
             return result
@@ -94,7 +94,7 @@ def _made(s: Statement) -> object:
 
 
 def _in_line(text: str) -> str:
-    """Comments in one column, as far as lines are not long."""
+    """Align comments in one column, except behind long lines."""
     split = [line.partition("  # ") for line in text.splitlines()]
     column = min(COLUMN_MAX, max([len(code) for code, sign, _ in split if sign], default=0))
     return "\n".join([f"{code.ljust(column)}{sign}{said}" if sign else code for code, sign, said in split])

@@ -1,4 +1,4 @@
-"""Symbolic sizes that a caller gives by name."""
+"""Values of symbolic sizes that a caller passes by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenferro_tensor_core import ArgumentError, Dim
 
 
 def filled(program: Program, sizes: Mapping[str, int]) -> Program:
-    """The program with its sizes filled in; itself where none are given, or where some depend on data.
+    """The program with numbers for its symbolic sizes; itself if none are given, or if some depend on data.
 
     Raises:
         ArgumentError: some sizes are given and others not, or the program has no size of that name.

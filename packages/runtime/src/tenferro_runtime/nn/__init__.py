@@ -1,7 +1,7 @@
 """Functions of neural networks, under the names of ``jax.nn``.
 
-All are differentiable to every order. At a kink the derivative is the one that the function's documentation names; in
-the tails nothing overflows, and neither values nor derivatives are NaN at infinity.
+All are differentiable to every order. The documentation of each function states its derivative at kinks. Nothing
+overflows in the tails, and neither values nor derivatives are NaN at infinity.
 """
 
 from tenferro_runtime.nn._layers import glu, logmeanexp, one_hot, standardize

@@ -1,4 +1,4 @@
-"""Functions along an axis: gates, normalisation, and indicator vectors."""
+"""Functions along an axis: gates, normalization, and one-hot vectors."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ from tenferro_tensor_core import DTypeError, inexact_of
 
 
 def real_floating(name: str, x: Any) -> Array:
-    """A real value, integers and booleans in float64."""
+    """A real value; integers and booleans become float64."""
     x = value(x)
     if x.spec.cplx:
         raise DTypeError(f"{name} takes real numbers, got {x.spec!r}; take real(x) first")
@@ -16,6 +16,6 @@ def real_floating(name: str, x: Any) -> Array:
 
 
 def floating(x: Any) -> Array:
-    """A value, integers and booleans in float64."""
+    """A value; integers and booleans become float64."""
     x = value(x)
     return converted(x, inexact_of(x.spec.dtype))

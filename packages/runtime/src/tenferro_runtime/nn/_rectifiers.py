@@ -1,4 +1,4 @@
-"""Functions that are linear, or flat, on one side: rectifiers and their relatives."""
+"""Rectifiers and other functions that are linear or constant on one side."""
 
 from typing import Any, Final
 

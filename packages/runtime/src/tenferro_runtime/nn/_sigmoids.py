@@ -1,7 +1,8 @@
-"""Smooth steps, and what is made of them.
+"""Sigmoids and functions derived from them.
 
-Exponentials are taken of what is not positive, so that none overflows, and steps keep their relative accuracy in
-both tails. Where a step multiplies `x`, `x` is limited to where the step is not 0 yet: minus infinity times 0 is NaN.
+Exponentials have nonpositive arguments, so that none overflows, and sigmoids are relatively accurate in both tails.
+Where a sigmoid multiplies `x`, `x` is clamped to the range where the sigmoid is not 0, because minus infinity times 0
+is NaN.
 """
 
 from math import log, pi, sqrt
@@ -11,9 +12,9 @@ from tenferro_runtime.nn._operands import floating, real_floating
 from tenferro_tensor import Array, catalog
 
 LEAST_EXPONENT: Final = -800.0
-"""``exp`` of it is 0 in double precision."""
+"""``exp`` underflows to 0 at this value in double precision."""
 LEAST_GAUSSIAN: Final = -40.0
-"""The normal distribution function of it is 0 in double precision."""
+"""The normal distribution function underflows to 0 at this value in double precision."""
 
 
 def _at_least(x: Any, bound: float) -> Any:
@@ -70,7 +71,7 @@ def log1mexp(x: Any, /) -> Array:
     """
     x = real_floating("log1mexp", x)
     near = catalog.lt(x, log(2))
-    # Each branch is taken of a place where it is finite, so that no derivative of the other one is NaN.
+    # Each branch is evaluated where it is finite, so that the derivative of the other one is not NaN.
     below = catalog.log(catalog.neg(catalog.expm1(catalog.neg(catalog.select(near, x, log(2))))))
     above = catalog.log1p(catalog.neg(catalog.exp(catalog.neg(catalog.select(near, log(2), x)))))
     return catalog.select(near, below, above)
@@ -150,7 +151,7 @@ def mish(x: Any, /) -> Array:
     Tensor([   0., 1000.])
     """
     x = real_floating("mish", x)
-    # With e = exp(x), tanh(log(1 + e)) is e (e + 2) / (e (e + 2) + 2), and 1 in double precision from x = 20 on.
+    # With e = exp(x), tanh(log(1 + e)) is e (e + 2) / (e (e + 2) + 2), and 1 in double precision for x >= 20.
     e = catalog.exp(catalog.select(catalog.gt(x, 20), 20, x))
     n = catalog.mul(e, catalog.add(e, 2))
     return catalog.mul(_at_least(x, LEAST_EXPONENT), catalog.div(n, catalog.add(n, 2)))

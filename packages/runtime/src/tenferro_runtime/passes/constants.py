@@ -1,4 +1,4 @@
-"""Constants: what depends on nothing but constants is computed once, and arrays of one number become the number."""
+"""Constants: folds equations on constants, and replaces arrays of one repeated number by the number."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tenferro_tensor import HOST, Primitive, Spec, Tensor, catalog
 from tenferro_tensor_core import TenferroError
 
 FOLD_MAX_ELEMENTS: Final = 4096
-"""Largest number of elements of a folded result: a program must not swell by what it computes quickly."""
+"""Largest number of elements of a folded result, so that folding does not enlarge the program."""
 
 
 def fold_constants(program: Program) -> Program:
     """Replace equations whose operands are all constants by constants.
 
-    A broadcast stays: its small operand is the better constant. A loop stays: it may run for long, or for ever. An op
-    that fails stays too, and fails when it runs. So does a callback into Python.
+    Not folded are broadcasts, whose operand is the smaller constant; loops, which may run forever; ops that fail, so
+    that they fail when they run; and callbacks into Python.
 
     Args:
         program: the program.
@@ -51,7 +51,7 @@ def _folded(program: Program, constants: dict[int, Tensor], eq: Equation) -> tup
         return None
     try:
         out = eq.op(*[v.value if isinstance(v, Literal) else constants[v] for v in eq.operands])
-    except Exception:  # whatever a kernel of a third party raises belongs to the run, not to the pass
+    except Exception:  # errors of third-party kernels belong to the run, not to the pass
         return None
     values: tuple[Tensor, ...] = out if isinstance(out, tuple) else (out,)
     return values if all(v.spec is program.specs[r] for v, r in zip(values, eq.results, strict=True)) else None
@@ -63,9 +63,9 @@ def _is_small(spec: Spec) -> bool:
 
 @Rearranging
 def use_literals(program: Program) -> Program:
-    """Let numbers stand in element-wise equations for operands all of whose elements are that number.
+    """Replace operands of element-wise equations that are one repeated number by the number.
 
-    Nothing is broadcast and no array is read for them; the number takes the dtype that the operand had.
+    Kernels then read no array for them; the number has the dtype of the operand.
 
     Args:
         program: the program.
@@ -92,7 +92,7 @@ def _with_literals(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _fits(work: Rewriting, eq: Equation, operands: list[Operand], i: int, value: Any) -> bool:
-    """Whether the number beside the other operands means what the array did."""
+    """Whether the number has the same meaning as the array, given the other operands."""
     seen = [v.value.__class__ if isinstance(v, Literal) else work.specs[v] for v in operands]
     was = seen[i]
     seen[i] = value.__class__

@@ -1,4 +1,4 @@
-"""How functions of this package take keys, shapes and dtypes, and draw from the primitives."""
+"""Keys, shapes and dtypes of the functions of this package, and draws from the primitives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ZERO: Final = tensor(np.array(0, uint64))
 
 
 def checked(what: str, key: Any) -> Any:
-    """A key, or an array of keys.
+    """Check a key, or an array of keys.
 
     Raises:
         DTypeError: it is something else.
@@ -50,15 +50,15 @@ def checked(what: str, key: Any) -> Any:
 
 
 def drawn(primitive: Primitive, what: str, key: Any, shape: Any, dtype: Any, start: Any = None) -> Array:
-    """Numbers of a primitive: an array (*key.shape, *shape).
+    """Draw numbers of a primitive: an array (*key.shape, *shape).
 
     Args:
         primitive: one of `tenferro_tensor.random_streams` with a shape.
         what: the public function, for errors.
         key: keys.
-        shape: of the numbers of each key.
+        shape: shape drawn for each key.
         dtype: a dtype object.
-        start: the position of the first one, 0 by default.
+        start: position of the first number, 0 by default.
     """
     try:
         op = _OPS[primitive, shape, dtype]
@@ -85,14 +85,14 @@ def beginning(key: Any) -> Any:
 
 
 def position(key: Any, number: int) -> Any:
-    """A position of the stream of one key."""
+    """A position in the stream of one key."""
     if key.spec.place is not HOST:
         return tensor(np.array(number, uint64), device=key.spec.place.device)
     return state.tensor.wrap(np.uint64(number), _ZERO.spec)
 
 
 def floating(what: str, dtype: Any) -> np.dtype[Any]:
-    """A real floating-point dtype, float64 by default.
+    """Check a real floating-point dtype, float64 by default.
 
     Raises:
         DTypeError: it is something else.
@@ -106,17 +106,17 @@ def floating(what: str, dtype: Any) -> np.dtype[Any]:
 
 
 def computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which numbers of a dtype are drawn: narrow ones are rounded from float32."""
+    """The dtype in which numbers are drawn; narrow floats are rounded from float32."""
     return float32 if is_narrow(dtype) else dtype
 
 
 def given_as(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Numbers in the dtype that was asked for."""
+    """Convert numbers to the requested dtype."""
     return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
 
 
 def fused(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that runs as one program also where it is called eagerly."""
+    """A function of arrays that runs as one program even in eager calls."""
     compiled = compile(f)
 
     @wraps(f)
@@ -128,12 +128,12 @@ def fused(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def accelerator(key: Any) -> Any:
-    """The accelerator that a key is on, for what goes beside it; None in main memory."""
+    """The accelerator that a key is on, or None in main memory."""
     return key.spec.place.device if hasattr(key, "spec") and not key.spec.place.on_host else None
 
 
 def beside(key: Any, x: Any) -> Any:
-    """A value; a number of the program goes to the accelerator of a key."""
+    """A value, moved to the accelerator of a key if it is a number of the program."""
     device = accelerator(key) if isinstance(x, (int, float)) else None
     return value(x) if device is None else tensor(x, device=device)
 
@@ -145,10 +145,10 @@ def parameters(
 
     Args:
         what: the public function, for errors.
-        shape: what the caller asks for; by default what the parameters broadcast to.
-        dtype: of the parameters.
+        shape: the requested shape; by default the broadcast shape of the parameters.
+        dtype: dtype of the parameters.
         given: the parameters.
-        key: of the numbers that are drawn, where there is one.
+        key: the key of the draw, if any.
 
     Raises:
         ShapeError: the parameters do not broadcast to the shape.

@@ -1,4 +1,4 @@
-"""The entry point ``tenferro.extensions: random``: what the primitives of random numbers are in terms of others."""
+"""The entry point ``tenferro.extensions: random``: expansions and rules of the primitives of random numbers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tenferro_tensor.random_streams import (
 
 
 def register(registry: Registry) -> None:
-    """Expansions, which programs run, and backends without kernels of their own; rules of derivatives and batches."""
+    """Register expansions, for programs and backends without kernels, and rules of derivatives and batching."""
     for primitive, expansion in (
         (random_bits, _stream.bits),
         (random_uniform, _stream.uniform),
@@ -33,7 +33,7 @@ def register(registry: Registry) -> None:
 
 
 def _with_lanes(primitive: Any) -> Any:
-    """Lanes are keys: operands without them are repeated."""
+    """Batching rule: lanes are keys; other operands are repeated."""
 
     def rule(size: Any, values: Any, batched: Any, **how: Any) -> Any:
         return primitive(*all_with_lanes(size, values, batched), **how)
@@ -42,12 +42,12 @@ def _with_lanes(primitive: Any) -> Any:
 
 
 def _slope(a: Any, out: Any) -> Any:
-    """The derivative of the logarithm x of a gamma number by its parameter, at a fixed value of its distribution
+    """The derivative of the logarithm x of a gamma number with respect to its parameter, at a fixed distribution
     function P: ``-(dP / da) / (dP / dx)``."""
     from tenferro_runtime.special import digamma
     from tenferro_runtime.special._incomplete_gamma import gammainc_shape_
 
-    # Where exp(x) is nothing beside one, P is exp(a x) / gamma(a + 1).
+    # If exp(x) is negligible compared with 1, P is exp(a x) / gamma(a + 1).
     tiny = out < -30.0
     safe = where(tiny, 0.0, out)
     number = catalog.exp(safe)

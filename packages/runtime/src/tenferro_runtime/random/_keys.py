@@ -1,4 +1,4 @@
-"""Keys: what random numbers are functions of."""
+"""Keys: the states from which random numbers are computed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def key(seed: Any, /) -> Array:
     """The key of a seed.
 
-    A key is used once: for more numbers, `split` it, or draw more at once. Keys are arrays like others; an array of
+    Use a key only once: for more numbers, `split` it, or draw more at once. Keys are ordinary arrays; an array of
     keys gives an array of independent streams.
 
     Args:
@@ -32,7 +32,7 @@ def key(seed: Any, /) -> Array:
         A uint64 scalar array.
 
     Raises:
-        ArgumentError: the seed is no integer.
+        ArgumentError: the seed is not an integer.
 
     >>> tr.random.key(42)
     Tensor(42, dtype=uint64)

@@ -1,4 +1,4 @@
-"""Vectors, matrices and orders."""
+"""Random vectors, matrices and permutations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def multivariate_normal(
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     """Orthogonal or unitary matrices, distributed by Haar measure.
 
-    The factor Q of normal matrices, whose columns are turned so that R has a positive diagonal
+    The factor Q of normal matrices, with signs of columns such that R has a positive diagonal
     (F. Mezzadri, How to generate random matrices from the classical compact groups, 2007).
 
     Args:
@@ -128,7 +128,7 @@ def unit_sphere(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
 def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     """Vectors uniform in the unit ball of `n` dimensions.
 
-    They are the first `n` coordinates of a sphere, whose two others are an exponential number.
+    They are the first `n` coordinates of points on a sphere in ``n + 2`` dimensions, drawn with an exponential number.
 
     Args:
         key: a key.

@@ -37,7 +37,7 @@ def noncentral_chisquare(key: Any, df: Any, nonc: Any, shape: Any = None, dtype:
     shape, (df, nonc) = parameters("noncentral_chisquare", shape, float64, df, nonc, key=key)
     first, second = two(key)
     wide = df > 1.0
-    # Of more than one degree of freedom, one normal number has the mean; else the degrees of freedom are random.
+    # Above one degree of freedom, one normal number has the mean; otherwise the degrees of freedom are random.
     more = catalog.convert(poisson(second, where(wide, 0.0, 0.5 * catalog.stop_gradient(nonc)), shape), dtype=float64)
     x = chisquare(first, where(wide, df - 1.0, df + 2.0 * more), shape)
     shifted = (normal(second, shape) + sqrt(nonc)) ** 2

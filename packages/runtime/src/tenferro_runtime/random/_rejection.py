@@ -1,4 +1,4 @@
-"""Distributions by trial: numbers each of which has a stream of its own, from which it draws until it is accepted."""
+"""Distributions by rejection: each number has its own stream, from which it draws until it is accepted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenferro_tensor.functions import floor, where
 from tenferro_tensor_core import float64, uint64
 
 _BOOST: Final = 1 << 32
-"""Position of the number that takes a shape parameter below one from that plus one."""
+"""Position of the number that reduces a shape parameter below 1 to that parameter plus 1."""
 
 
 def elementwise(one: Callable[..., Any], key: Any, start: Any, *operands: Any) -> Any:
@@ -28,13 +28,13 @@ def elementwise(one: Callable[..., Any], key: Any, start: Any, *operands: Any) -
 
 
 def accepted(key: Any, attempt: Callable[[Any, Any], tuple[Any, Any]], like: Any) -> Any:
-    """The number of the first attempt that is not refused.
+    """The number of the first attempt that is not rejected.
 
     Args:
         key: the key of the stream.
-        attempt: ``attempt(v, w)`` of functions that give the numbers of the attempt's two words; returns a number, and
-            whether it is refused.
-        like: a number of the dtype of the result.
+        attempt: ``attempt(v, w)``, where v and w return the numbers of the attempt's two words; returns a number and
+            whether it is rejected.
+        like: a number with the dtype of the result.
     """
 
     def again(state: Any) -> Any:
@@ -110,7 +110,7 @@ def poisson(key: Any, lam: Any) -> Any:
         outside = (k < 0.0) | ((us < 0.013) & (height > us))
         density = k * log_mean - mean - _log_factorial(where(k < 0.0, 0.0, k))
         below = catalog.log(height * inverse / (a / (us * us) + b)) <= density
-        # What needs no attempt is accepted, so that it keeps no others waiting.
+        # Values without attempts are accepted at once, so that they do not delay others.
         return k, large & ~(at_once | (~outside & below))
 
     out = where(large, accepted(key, attempt, mean), _poisson_by_search(key, where(large, 0.0, lam)))
@@ -123,7 +123,7 @@ def _poisson_by_search(key: Any, lam: Any) -> Any:
 
 
 def _log_factorial(k: Any) -> Any:
-    """The logarithm of a factorial by Stirling's series, from 8 on: as vectors of loops, where lgamma is a call."""
+    """The logarithm of a factorial, at least 8!, by Stirling's series, which vectorizes, unlike lgamma."""
     x = k + 1.0
     small = x < 8.0
     product = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0) * (x + 7.0)
@@ -170,7 +170,7 @@ def binomial(key: Any, n: Any, p: Any) -> Any:
 
 
 def hypergeometric(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
-    """Number of good ones among those drawn without replacement: by search from the most probable number on."""
+    """Number of good items among those drawn without replacement, by search from the most probable number."""
     least = where(drawn > bad, drawn - bad, 0.0)
     most = where(drawn < good, drawn, good)
     mode = floor((drawn + 1.0) * (good + 1.0) / (good + bad + 2.0))
@@ -198,7 +198,7 @@ def hypergeometric(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
 
 
 def _searched(u: Any, p: Any, step: Callable[[Any, Any], Any], most: Any) -> Any:
-    """The first number at which the distribution function exceeds `u`; `step` gives each probability from the last."""
+    """The first number at which the distribution function exceeds `u`; `step` updates the probability."""
 
     def further(state: Any) -> Any:
         k, p, below = state

@@ -1,9 +1,9 @@
-"""What becomes of keys and positions: words of a block cipher, and numbers of distributions from them.
+"""From keys and positions to words of a block cipher, and from words to numbers of distributions.
 
-The formulas are the expansions of the primitives in `tenferro_tensor.random_streams`. All but the square root of the
-normal distribution are sums, products, quotients and choices, each rounded once and in a fixed order: so eager calls,
-native kernels (which are the same formulas in C) and compiled programs give the same bits. Sums are Horner's in the
-square of the variable, of the even and of the odd coefficients apart.
+The formulas are the expansions of the primitives in `tenferro_tensor.random_streams`. Apart from the square root in the
+normal distribution they consist of sums, products, quotients and selections, each rounded once and in a fixed order, so
+that eager calls, native kernels (the same formulas in C) and compiled programs have equal bits. Polynomials are
+evaluated by Horner's rule in the square of the variable, separately for even and odd coefficients.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _LOG32: Final = (
 )  # fmt: skip
 
 _LOG2: Final = {64: (0.6931471803691238, 1.9082149292705877e-10), 32: (0.693145751953125, 1.4286068e-06)}
-"""The logarithm of 2 in two parts, of which the first times an exponent is exact."""
+"""The logarithm of 2 in two parts; the first times an exponent is exact."""
 _CENTRE: Final = {64: _CENTRE64, 32: _CENTRE32}
 _TAIL: Final = {64: _TAIL64, 32: _TAIL32}
 _LOG: Final = {64: _LOG64, 32: _LOG32}
@@ -90,7 +90,7 @@ def halves(x: Any) -> tuple[Any, Any]:
 
 
 def words(key: Any, start: Any, shape: tuple[DimLike, ...]) -> tuple[Any, Any]:
-    """The halves of the words from position `start` on, of each key."""
+    """The halves of the words of each key from position `start`."""
     count = catalog.iota(shape=(math.prod(shape),), dtype=uint64, axis=0, place=key.spec.place)
     count = catalog.reshape(count, shape=shape)
     whole, lead = (*key.spec.shape, *shape), tuple(range(key.ndim))
@@ -133,7 +133,7 @@ def normal(key: Any, start: Any, *, shape: tuple[DimLike, ...], dtype: np.dtype[
 
 
 def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """Even and odd terms apart."""
+    """A polynomial, with even and odd terms evaluated separately."""
     square = x * x
     even, odd = (_horner(square, coefficients[k::2]) for k in (0, 1))
     return even + x * odd

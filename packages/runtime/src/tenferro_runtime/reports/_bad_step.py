@@ -1,4 +1,4 @@
-"""`BadStep`: where a NaN or an infinity came up, and what it was made of."""
+"""`BadStep`: the step that produced a NaN or an infinity, with its operands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Statistics:
     """A summary of the elements of an array.
 
     Attributes:
-        name: how the program calls it.
+        name: its name in the program.
         shape: its shape.
         dtype: name of its dtype.
         nan: number of elements that are NaN.
         inf: number of infinite elements.
-        smallest: smallest finite element, by absolute value for complex ones; ``None`` where there is none.
-        largest: largest one.
+        smallest: smallest finite element, by absolute value if complex; ``None`` if there is none.
+        largest: largest finite element.
     """
 
     name: str
@@ -40,16 +40,15 @@ def _between(s: Statistics) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BadStep:
-    """The first step that makes what is not finite out of what is.
+    """The first step that produces a NaN or an infinity from finite values.
 
     Attributes:
-        step: the step as it is printed, or the input or constant that was not finite from the start.
-        path: indices of the step: the last one in the program itself, those before of the steps that called it.
+        step: the step as it is printed, or the input or constant that is not finite.
+        path: indices of the enclosing steps and, last, of the step in its program.
         where: line of user code.
-        operands: what went in.
-        results: what came out.
-        iterations: for each step of the path but the last the iteration of that loop, counted from 0; ``None`` for a
-            step that is no loop.
+        operands: statistics of the operands.
+        results: statistics of the results.
+        iterations: iteration of each enclosing step that is a loop, counted from 0, else ``None``.
     """
 
     step: str

@@ -1,4 +1,4 @@
-"""`Comparison`: two programs beside each other, and why one of them takes longer."""
+"""`Comparison`: two programs side by side, and why one of them takes longer."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tenferro_tensor_core import DimLike
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two programs that are compared.
+    """One of two programs that are compared.
 
     Attributes:
         title: name of the function.
         compiled: whether it is a compiled function or a program.
         ms: median time of a call, in milliseconds.
         profile: times of the steps, measured one by one.
-        flops: operations of all steps that are described.
+        flops: operations of all steps with a cost model.
         bytes: bytes that the steps read and write.
-        peak_bytes: largest number of bytes alive at a time, ``None`` where sizes are open.
-        nests: loop nests of its native function, ``None`` where it has none.
-        traces: traces for each call, where the arguments were known already.
-        reason: why the function was traced most recently, with the line of the call.
-        transfers: transfers between memories for each call.
+        peak_bytes: peak of the live bytes, ``None`` if sizes are symbolic.
+        nests: number of loop nests of its native function, ``None`` if it has none.
+        traces: traces per call with known arguments.
+        reason: reason of the latest trace, with the line of the call.
+        transfers: transfers between memories per call.
         moved_bytes: their bytes.
         passes: passes that changed the program, each with the number of steps before and after it.
     """
@@ -57,12 +57,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that takes time in one program and not, or less, in the other.
+    """A cost of one program that the other does not have, or has less of.
 
     Attributes:
         kind: ``"retrace"``, ``"native"``, ``"fusion"``, ``"callback"``, ``"transfer"``, ``"copy"``, ``"dtype"``,
             ``"contraction"``, ``"operations"`` or ``"step"``.
-        text: what it is, with the line of code.
+        text: description, with the source line.
         ms: milliseconds that it may account for, as measured.
     """
 
@@ -78,9 +78,9 @@ class Comparison(Tabular):
     Attributes:
         old: the first program.
         new: the second one.
-        steps: steps that belong together, ``None`` beside one that only one program has.
-        costs: what the second one does that the first does not, or more of, the dearest first.
-        savings: the same the other way round.
+        steps: pairs of corresponding steps; ``None`` for a step that only one program has.
+        costs: differences that cost time in the second program, most expensive first.
+        savings: differences that cost time in the first program.
     """
 
     old: Side
@@ -91,7 +91,7 @@ class Comparison(Tabular):
 
     @property
     def sentence(self) -> str:
-        """What accounts for the difference."""
+        """The main reasons of the difference."""
         slow, fast = (self.new, self.old) if self.new.ms >= self.old.ms else (self.old, self.new)
         reasons = self.costs if slow is self.new else self.savings
         times = f"{slow.ms / fast.ms:.2g} times" if fast.ms else "infinitely"
@@ -151,7 +151,7 @@ def _moved(side: Side) -> str:
 
 
 def _passes(old: Side, new: Side) -> list[tuple[str, str, str]]:
-    """Rows of the passes that took away more or fewer steps of one program than of the other."""
+    """Rows of the passes that removed different numbers of steps in the two programs."""
     found = [{name: f"{before} to {after} steps" for name, before, after in side.passes} for side in (old, new)]
     names = [name for name in dict.fromkeys([*found[0], *found[1]]) if found[0].get(name) != found[1].get(name)]
     return [(f"pass {name}", found[0].get(name, "nothing"), found[1].get(name, "nothing")) for name in names]

@@ -1,4 +1,4 @@
-"""`Explanation`: what a program costs, step by step."""
+"""`Explanation`: the estimated cost of a program, step by step."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tenferro_tensor_core import DimLike
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """One step of an explanation; counts are polynomials where sizes are open.
+    """One step of an explanation; counts are polynomials in symbolic sizes.
 
     Attributes:
         index: position among the equations.
         primitive: name of the primitive.
         inputs: specs of the operands, class names for numbers.
         outputs: specs of the results.
-        over: for each result the position of the operand whose memory it takes, or ``None``.
-        flops: floating-point operations, ``None`` where nobody has described the primitive.
+        over: for each result the position of the operand whose memory it reuses, or ``None``.
+        flops: floating-point operations, ``None`` if the primitive has no cost model.
         bytes: bytes read and written; none for a view.
-        workspace: bytes that the kernel allocates for itself.
-        live: bytes alive while the step runs, beside inputs and constants.
+        workspace: bytes of the kernel's workspace.
+        live: bytes alive during the step, without inputs and constants.
         device: where it runs.
-        kernel: who brings the kernel.
+        kernel: the provider of the kernel.
         where: line of user code.
         bodies: the programs that the step runs: of a loop, a branch or a call.
         parts: the primitives of a fused step, in order.
@@ -49,14 +49,14 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True)
 class BodyCost:
-    """A program inside of a step: the body of a loop, its condition, a branch, a called program.
+    """A program that a step runs: the body or the condition of a loop, a branch, a called program.
 
     Attributes:
-        title: what it is to the step, ``"body"``.
-        times: how often it runs, ``None`` where only the data says.
-        carried_bytes: bytes that go from one time to the next.
-        steps: what its steps cost each time.
-        most: how often it runs at most, where only the data says how often.
+        title: its role in the step, such as ``"body"``.
+        times: how often it runs, ``None`` if that depends on data.
+        carried_bytes: bytes carried between iterations.
+        steps: costs of its steps in one run.
+        most: largest number of runs, if their number depends on data.
     """
 
     title: str
@@ -67,12 +67,12 @@ class BodyCost:
 
     @property
     def flops(self) -> DimLike:
-        """Operations each time, of all steps that are described."""
+        """Operations of one run, of all steps with a cost model."""
         return sum([s.flops for s in self.steps if s.flops is not None])
 
     @property
     def bytes(self) -> DimLike:
-        """Bytes that the steps read and write each time."""
+        """Bytes that the steps read and write in one run."""
         return sum([s.bytes for s in self.steps])
 
 
@@ -85,14 +85,14 @@ class Explanation(Tabular):
 
     Attributes:
         steps: the steps, in order of execution.
-        flops: operations of all steps that are described.
-        unknown: number of steps that are not.
+        flops: operations of all steps with a cost model.
+        unknown: number of steps without one.
         bytes: bytes that all steps read and write.
-        reused_bytes: bytes of results that take the memory of operands which nobody needs any more.
+        reused_bytes: bytes of results that reuse the memory of dead operands.
         input_bytes: bytes of the inputs.
         constant_bytes: bytes of the constants.
-        peak_bytes: largest number of bytes alive at a time beside these, ``None`` where sizes are open; those of the
-            native function (its temporaries and its outputs) where the program runs as one.
+        peak_bytes: peak of the live bytes in addition to these, ``None`` if sizes are symbolic; for a native function,
+            its temporaries and outputs.
         sizes: the sizes that were filled in.
         form: how a program with loops or branches runs: as one native function, step by step while that is compiled,
             or step by step and why.
@@ -127,7 +127,7 @@ class Explanation(Tabular):
 
 
 def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[str, ...]]:
-    """A row for each step; the steps inside of one follow it, numbered within it and indented."""
+    """A row for each step, followed by the steps that it runs, numbered within it and indented."""
     for s in steps:
         yield (
             f"{outer}{s.index}",
@@ -148,7 +148,7 @@ def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[s
 
 
 def titled(body: BodyCost) -> str:
-    """The line over the steps of a program inside of a step; where it is run once, nothing is said of that.
+    """The heading of the steps of a nested program, with the number of runs unless it is 1.
 
     >>> titled(BodyCost("body", 40, 16, ()))
     'body, 40 times, carries 16 B:'
@@ -166,5 +166,5 @@ def titled(body: BodyCost) -> str:
 
 
 def _placed(spec: Spec, over: int | None) -> str:
-    """A result, and the operand that it is written over."""
+    """A result, and the operand that it overwrites."""
     return f"{spec}" if over is None else f"{spec} over operand {over}"

@@ -15,9 +15,9 @@ class DispatchStep:
         index: its number.
         primitive: its name.
         device: the device that ran it.
-        rule: why that one.
+        rule: the rule that chose the device.
         operands: dtype, shape and place of each operand.
-        line: the user's line, empty where it is unknown.
+        line: the user's line, empty if it is unknown.
     """
 
     index: int

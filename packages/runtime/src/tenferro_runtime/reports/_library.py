@@ -1,4 +1,4 @@
-"""What an export wrote."""
+"""`LibraryFiles`: the files of an export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LibraryFiles:
     Attributes:
         header: declarations for C and C++.
         object: machine code, to be linked into a program.
-        library: the shared library, or None where it was not asked for.
+        library: the shared library, or None if it was not requested.
     """
 
     header: Path

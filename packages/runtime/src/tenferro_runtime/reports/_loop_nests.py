@@ -1,4 +1,4 @@
-"""`LoopNests`: a program as loops over memory and numbers in registers, beside the user's lines."""
+"""`LoopNests`: a program as loop nests over buffers and registers, next to the user's lines."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tenferro_tensor.loop_ir import LoopFunction
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LoopNests:
-    """The loop nests of a program; prints as text, and as such in a notebook.
+    """The loop nests of a program; prints as text.
 
     Attributes:
         function: the loop nests as data.
-        text: one line for each statement, with the line of user code where it differs from the one above.
+        text: one line for each statement, with the user's line if it differs from that above.
     """
 
     function: LoopFunction
