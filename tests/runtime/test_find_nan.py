@@ -140,7 +140,7 @@ def test_a_step_of_a_derivative_names_the_line_of_the_function() -> None:
 
 def test_values_must_be_concrete_and_fit() -> None:
     program = tr.trace(root, X)
-    with pytest.raises(ProgramError, match="looked at while it runs on concrete arrays, but value 0 is a TracedTensor"):
+    with pytest.raises(ProgramError, match="inspected while it runs on concrete arrays, but value 0 is a TracedTensor"):
         tr.compile(lambda x: program.find_nan(x) or x)(tensor([1.0, 2.0, 3.0]))
     with pytest.raises(ProgramError, match=r"float64\[3\], got float64\[2\]"):
         program.find_nan(tensor([1.0, 2.0]))

@@ -1,7 +1,7 @@
 """Special functions, under the names of ``scipy.special`` and ``jax.scipy.special``.
 
-All have derivatives of every order by every real parameter, unless their documentation says otherwise. Most values
-are computed by SciPy, which the extra ``tenferro-runtime[special]`` brings.
+All have derivatives of every order with respect to every real parameter, unless their documentation says otherwise.
+SciPy computes most values; the extra ``tenferro-runtime[special]`` installs it.
 """
 
 from typing import TYPE_CHECKING

@@ -139,7 +139,7 @@ def _near(first: int, prime: int, order: int, x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     registry.kernel(airy_, "cpu", _airy_kernel)
     registry.rule(airy_, General(jvp=_airy_jvp))
     registry.batching(airy_, on_stacks(airy_))

@@ -1,8 +1,8 @@
-"""Bessel functions of real order and argument, differentiable by both.
+"""Bessel functions of real order and argument, differentiable with respect to both.
 
-Derivatives by the argument combine the functions of neighbouring orders, binomially. Those by the order, in which all
-of the functions are entire, come from values at orders around it. Scaled functions of large arguments vary slowly,
-while the terms of a combination do not: there, values on a circle around the argument are used.
+Derivatives with respect to the argument are binomial combinations of functions of neighbouring orders. The functions
+are entire in the order, so derivatives with respect to it follow from values at nearby orders. Scaled functions vary
+slowly for large arguments, where the terms of the combination cancel; there, values on a circle are used.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ ive_ = partials("ive", "v x", "Modified Bessel function of the first kind times 
 kve_ = partials("kve", "v x", "Modified Bessel function of the second kind times ``exp(x)``.")
 
 SIGNS = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
-"""The derivative by x is half the functions of the orders below and above, with these signs."""
+"""The derivative by x is half the sum of the functions of the orders below and above, with these signs."""
 
 _ASYMPTOTIC = 1e6
-"""Arguments beyond which, and far beyond the square of the order, the asymptotic series has all digits."""
+"""Above this argument, and far above the square of the order, the asymptotic series is fully accurate."""
 
 _LARGE = 2.0
-"""Arguments beyond which, and beyond thrice the order, scaled functions are differentiated on a circle."""
+"""Above this argument, and above three times the order, scaled functions are differentiated on a circle."""
 
 
 def jv(v: Any, x: Any, /) -> Array:
@@ -244,7 +244,7 @@ def _asymptotic(kind: str, v: Any, x: Any, order: int) -> Any:
 
 
 def _order_radius(kind: str, v: Any, x: Any) -> Any:
-    """Change of the order in which a function changes by some e-foldings."""
+    """Change of the order over which a function changes by a few e-foldings."""
     special = host_special()
     at = np.maximum(np.abs(x), 1e-300)
     steep = np.maximum(special.digamma(np.abs(v) + 1.0) - np.log(0.5 * at), 0.0)
@@ -283,6 +283,6 @@ _PRIMITIVES: tuple[Primitive, ...] = (jv_, yv_, iv_, kv_, ive_, kve_)
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     for of in _PRIMITIVES:
         register_partials(registry, of, partial(_compute, of.name))

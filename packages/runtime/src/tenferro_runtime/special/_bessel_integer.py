@@ -1,4 +1,4 @@
-"""Bessel functions of fixed and of integer order, differentiable by the argument."""
+"""Bessel functions of fixed and of integer order, differentiable with respect to the argument."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ def _to_first(after: Primitive, sign: int) -> Callable[..., Any]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     for of in (j1_, y1_, i1_, k1_, i0e_, i1e_, k0e_, k1e_):
         register_partials(registry, of, partial(_compute_fixed, of.name))
     for of, after, sign in ((j0_, j1_, -1), (y0_, y1_, -1), (i0_, i1_, 1), (k0_, k1_, -1)):

@@ -1,4 +1,4 @@
-"""Derivatives of Bessel functions as functions of their own."""
+"""Derivatives of Bessel functions as separate functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spherical Bessel functions of integer order, differentiable by the argument."""
+"""Spherical Bessel functions of integer order, differentiable with respect to the argument."""
 
 from __future__ import annotations
 
@@ -131,6 +131,6 @@ def _compute(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     for of in (jn_, yn_, in_, kn_):
         register_partials(registry, of, partial(_compute, of.name), "n")

@@ -152,7 +152,7 @@ def _beta(a: Any, b: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_host(
         registry,
         beta_,

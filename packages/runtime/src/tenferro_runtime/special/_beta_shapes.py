@@ -1,4 +1,4 @@
-"""Derivatives of the regularised incomplete beta function by its two shape parameters, of any orders.
+"""Derivatives of the regularized incomplete beta function by its two shape parameters, of any orders.
 
 With u = log(t / (1 - t)), they are integrals of the density of u times a polynomial in ``log t`` and ``log(1 - t)``:
 the complete Bell polynomial of these, less their means, and of their joint cumulants with a minus sign. Over all u it

@@ -185,7 +185,7 @@ def _second_slope(x: Any, y: Any, z: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_partials(registry, elliprd_, partial(_compute, "elliprd"))
     register_partials(registry, elliprj_, partial(_compute, "elliprj"))
     register_scipy(registry, elliprc_, Slopes(singular=True, x=_degenerate_by_x, y=_degenerate_by_y))

@@ -1,4 +1,4 @@
-"""Densities of the gamma and beta distributions, and their derivatives by the shapes."""
+"""Densities of the gamma and beta distributions, and their derivatives with respect to the shape parameters."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _cotangent(order: int, z: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(registry, complex_digamma_, Slopes(singular=True, x=lambda x: complex_polygamma_(x, order=1)), "psi")
     register_host(
         registry,

@@ -1,4 +1,4 @@
-"""Quantiles of distributions, Voigt's profile, and numbers of permutations: compositions of other pages."""
+"""Quantiles of distributions, the Voigt profile, and numbers of permutations, composed of other functions."""
 
 from __future__ import annotations
 

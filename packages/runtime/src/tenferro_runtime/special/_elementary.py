@@ -1,4 +1,4 @@
-"""Elementary functions that keep their digits where the obvious formulas lose them, and power transforms."""
+"""Elementary functions that stay accurate where the obvious formulas cancel, and power transforms."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _log_inverse(y: Any, lmbda: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(
         registry,
         exp10_,

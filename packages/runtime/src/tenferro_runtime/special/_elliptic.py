@@ -233,7 +233,7 @@ def _ellipj_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     for of in (ellipk_, ellipkm1_, ellipe_):
         register_partials(registry, of, partial(_complete, of.name))
     register_partials(registry, ellipkinc_, partial(_incomplete, "ellipkinc"), phi=_first_integrand)

@@ -1,4 +1,4 @@
-"""The error function and its relatives, of real and of complex numbers."""
+"""The error function and related functions of real and complex numbers."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ class FresnelResult(NamedTuple):
     """Fresnel's integrals.
 
     Attributes:
-        sine: that of the sine, S.
-        cosine: that of the cosine, C.
+        sine: the sine integral S.
+        cosine: the cosine integral C.
     """
 
     sine: Array
@@ -308,7 +308,7 @@ def _gaussian(sign: float, factor: float) -> Any:
 
 
 def _fresnel_phase(x: Any) -> Any:
-    """``pi x**2 / 2``, less whole turns where it is real."""
+    """``pi x**2 / 2``, modulo ``2 pi`` for real `x`."""
     halves = 0.5 * (x * x)
     if not is_complex(x):
         halves = halves - 2.0 * catalog.round(0.5 * halves)
@@ -316,7 +316,7 @@ def _fresnel_phase(x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(registry, complex_erf_, Slopes(singular=True, x=_gaussian(1, 2 / _ROOT)), "erf")
     register_scipy(registry, complex_erfc_, Slopes(singular=True, x=_gaussian(-1, 2 / _ROOT)), "erfc")
     register_scipy(registry, wofz_, Slopes(singular=True, z=lambda z, out: -2.0 * z * out + 2j / _ROOT))

@@ -198,7 +198,7 @@ def _expn_slope(n: Any, x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(registry, expi_, Slopes(singular=True, x=lambda x: catalog.exp(x) / x))
     register_scipy(registry, exp1_, Slopes(singular=True, x=lambda x: -catalog.exp(-x) / x))
     register_scipy(registry, expn_, Slopes(singular=True, n=0, x=_expn_slope))

@@ -1,4 +1,4 @@
-"""The entry point ``tenferro.extensions: special``: kernels and rules of every page."""
+"""The entry point ``tenferro.extensions: special``: kernels and rules of all modules."""
 
 from tenferro_runtime.extension import Registry
 from tenferro_runtime.special import (

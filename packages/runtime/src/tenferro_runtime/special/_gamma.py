@@ -1,4 +1,4 @@
-"""The gamma function and what is made of it."""
+"""The gamma function and related functions."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def rgamma_slope(x: Any, out: Any) -> Any:
 
 
 def _sine_and_cosine(x: Any) -> tuple[Any, Any]:
-    """``sin(pi x)`` and ``cos(pi x)``, of the distance to the nearest integer."""
+    """``sin(pi x)`` and ``cos(pi x)``, computed from the distance to the nearest integer."""
     if is_complex(x):
         return catalog.sin(x * math.pi), catalog.cos(x * math.pi)
     nearest = catalog.round(x)
@@ -264,7 +264,7 @@ def bernoulli(n: int, /) -> Array:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(registry, gamma_, Slopes(singular=True, x=lambda x, out: out * digamma(x)))
     register_scipy(registry, loggamma_, Slopes(singular=True, x=lambda x: digamma(x)))
     register_scipy(registry, rgamma_, Slopes(singular=True, x=rgamma_slope), expansion=_expand_rgamma)

@@ -1,4 +1,4 @@
-"""Derivatives of the regularised incomplete gamma functions by the shape parameter, of any order.
+"""Derivatives of the regularized incomplete gamma functions by the shape parameter, of any order.
 
 With u = log t, the k-th derivative of ``P(a, x)`` is the integral of the density of u times a polynomial: the complete
 Bell polynomial of ``u - psi(a), -psi'(a), -psi''(a), ...``. Over all u it vanishes, so the integral is taken over the

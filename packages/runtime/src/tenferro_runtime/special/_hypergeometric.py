@@ -1,4 +1,4 @@
-"""Hypergeometric functions, differentiable by the argument and by all parameters.
+"""Hypergeometric functions, differentiable with respect to the argument and all parameters.
 
 Derivatives by the argument are functions of shifted parameters. In the parameters the functions are analytic, and
 derivatives come from values around them, at a third of the distance to the nearest pole at most.
@@ -174,7 +174,7 @@ def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     computed: tuple[tuple[Any, Callable[..., Any]], ...] = (
         (hyp0f1_, _hyp0f1),
         (hyp1f1_, _hyp1f1),

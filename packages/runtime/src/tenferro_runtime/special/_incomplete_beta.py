@@ -1,4 +1,4 @@
-"""The incomplete beta function, its inverse, and the distributions that they are functions of."""
+"""The incomplete beta function, its inverse, and related distributions."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ __all__ = ["bdtr", "bdtrc", "betainc", "betaincc", "betainccinv", "betaincinv", 
 
 @primitive(elementwise=True, domain="floating", family=family("betainc"), extension="special")
 def betainc_(a: Spec, b: Spec, x: Spec) -> Spec:
-    """Regularised incomplete beta function."""
+    """Regularized incomplete beta function."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("betaincc"), extension="special")
 def betaincc_(a: Spec, b: Spec, x: Spec) -> Spec:
-    """Complement of the regularised incomplete beta function."""
+    """Complement of the regularized incomplete beta function."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("betainc_shapes"), extension="special")
 def betainc_shapes_(a: Spec, b: Spec, x: Spec, *, first: int, second: int) -> Spec:
-    """A derivative of the regularised incomplete beta function by its shapes, of total order at least 1."""
+    """A derivative of the regularized incomplete beta function by its shapes, of total order at least 1."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("betaincinv"), extension="special")
 def betaincinv_(a: Spec, b: Spec, y: Spec) -> Spec:
-    """Inverse of the regularised incomplete beta function."""
+    """Inverse of the regularized incomplete beta function."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("betainccinv"), extension="special")
 def betainccinv_(a: Spec, b: Spec, y: Spec) -> Spec:
-    """Inverse of the complement of the regularised incomplete beta function."""
+    """Inverse of the complement of the regularized incomplete beta function."""
     return a
 
 
@@ -240,7 +240,7 @@ def _density(a: Any, b: Any, x: Any, first: int = 0, second: int = 0) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(
         registry,
         betainc_,

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions, their inverses, and the distributions that they are functions of."""
+"""The incomplete gamma functions, their inverses, and related distributions."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ __all__ = [
 
 @primitive(elementwise=True, domain="floating", family=family("gammainc"), extension="special")
 def gammainc_(a: Spec, x: Spec) -> Spec:
-    """Regularised lower incomplete gamma function."""
+    """Regularized lower incomplete gamma function."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("gammaincc"), extension="special")
 def gammaincc_(a: Spec, x: Spec) -> Spec:
-    """Regularised upper incomplete gamma function."""
+    """Regularized upper incomplete gamma function."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("gammainc_shape"), extension="special")
 def gammainc_shape_(a: Spec, x: Spec, *, order: int) -> Spec:
-    """A derivative of the regularised lower incomplete gamma function by its shape, of order at least 1."""
+    """A derivative of the regularized lower incomplete gamma function by its shape, of order at least 1."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("gammaincinv"), extension="special")
 def gammaincinv_(a: Spec, p: Spec) -> Spec:
-    """Inverse of the regularised lower incomplete gamma function."""
+    """Inverse of the regularized lower incomplete gamma function."""
     return a
 
 
 @primitive(elementwise=True, domain="floating", family=family("gammainccinv"), extension="special")
 def gammainccinv_(a: Spec, q: Spec) -> Spec:
-    """Inverse of the regularised upper incomplete gamma function."""
+    """Inverse of the regularized upper incomplete gamma function."""
     return a
 
 
@@ -246,7 +246,7 @@ def _shape_derivative(a: Any, x: Any, order: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(
         registry,
         gammainc_,

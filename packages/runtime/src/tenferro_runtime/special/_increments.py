@@ -41,7 +41,7 @@ def increment(special: Any, order: int, a: Any, step: Any) -> Any:
 
 
 def stirling_error(a: Any) -> Any:
-    """What Stirling's formula for the logarithm of the gamma function lacks, for arguments from `LARGE` on."""
+    """The error of Stirling's formula for the logarithm of the gamma function, for arguments of at least `LARGE`."""
     power = 1 / a**2
     return np.polynomial.polynomial.polyval(power, _STIRLING) / a
 

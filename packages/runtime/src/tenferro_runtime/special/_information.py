@@ -211,7 +211,7 @@ def _rel_entr_by_y(x: Any, y: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Expansions and rules of this page."""
+    """Register the expansions and rules of this module."""
     register_composed(
         registry,
         xlogy_,

@@ -92,7 +92,7 @@ def _lambertw_kernel(ins: Any, outs: Any, *, k: int) -> Callable[..., Any]:
 
 
 def _near_branch(z: Any, k: int, value: Any) -> Any:
-    """`value`, but near ``-exp(-1)``, where SciPy has no digits or NaN, the series of the sheets that meet there."""
+    """`value`, or near ``-exp(-1)``, where SciPy is inaccurate or NaN, the series at the branch point."""
     p = np.sqrt(2 * e * ((z + _E_INVERSE[0]) + _E_INVERSE[1]))
     near = np.abs(p) < 5e-3
     if k:
@@ -115,7 +115,7 @@ def _lambertw_slope(z: Any, out: Any, k: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     _lambertw_kernel.any_size = True  # type: ignore[attr-defined]
     registry.kernel(lambertw_, "cpu", _lambertw_kernel)
     registry.rule(lambertw_, Slopes(singular=True, z=_lambertw_slope))

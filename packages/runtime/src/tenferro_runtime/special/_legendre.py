@@ -1,4 +1,4 @@
-"""Associated Legendre functions and spherical harmonics, differentiable by the angles."""
+"""Associated Legendre functions and spherical harmonics, differentiable with respect to the angles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenferro_tensor import Array, catalog
 
 __all__ = ["lpmv", "sph_harm_y", "sph_legendre_p"]
 
-spherical_ = partials("sph_legendre_p", "n m theta", "Normalised associated Legendre function of a cosine.")
+spherical_ = partials("sph_legendre_p", "n m theta", "Normalized associated Legendre function of a cosine.")
 lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.")
 
 
@@ -153,6 +153,6 @@ def _gegenbauer(special: Any, n: Any, alpha: Any, order: int, x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_partials(registry, spherical_, _spherical, "n m")
     register_partials(registry, lpmv_, _lpmv, "m v")

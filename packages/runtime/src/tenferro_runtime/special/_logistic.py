@@ -75,5 +75,5 @@ def _logit(x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """The expansion and the rule of this page."""
+    """Register the expansion and the rule of this module."""
     register_composed(registry, logit_, Slopes(singular=True, x=lambda x: 1.0 / (x * (1.0 - x))), _logit)

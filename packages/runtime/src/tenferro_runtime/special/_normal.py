@@ -155,7 +155,7 @@ def _lower_log_ndtr(e: Any, xs: Any, outs: Any, *, order: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     hazard = Slopes(singular=True, x=lambda x, order: log_ndtr_(x, order=order + 1))
     register_host(registry, log_ndtr_, hazard, _log_ndtr, value="log_ndtr")
     quantile = Slopes(singular=True, x=lambda out: math.sqrt(2 * math.pi) * catalog.exp(0.5 * (out * out)))

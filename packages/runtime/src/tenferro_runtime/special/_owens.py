@@ -55,6 +55,6 @@ def _lowering(e: Any, xs: Any, outs: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     registry.lowering(owens_t_, _lowering)
     register_scipy(registry, owens_t_, Slopes(h=_by_height, a=_by_slope))

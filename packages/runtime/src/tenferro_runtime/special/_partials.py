@@ -151,10 +151,10 @@ def _computed(compute: Callable[..., Any], orders: tuple[int, ...], dtype: Any) 
 
 
 def degree(function: str, name: str, n: Any, x: Any) -> Any:
-    """An operand that is an integer by definition, as a number of the type of `x`: no derivative exists by it.
+    """An integer operand in the dtype of `x`, which has no derivative.
 
     Raises:
-        DTypeError: it is no integer.
+        DTypeError: it is not an integer.
     """
     if isinstance(n, int):
         return n

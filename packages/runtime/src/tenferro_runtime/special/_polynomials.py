@@ -1,4 +1,4 @@
-"""Orthogonal polynomials of integer degree, differentiable by the argument and by real parameters.
+"""Orthogonal polynomials of integer degree, differentiable with respect to the argument and real parameters.
 
 Every derivative by the argument is a polynomial of the same or of Gegenbauer's family, of lower degree. The
 polynomials are analytic in their parameters, and derivatives by those come from values around them.
@@ -33,10 +33,10 @@ __all__ = [
 legendre_ = partials("eval_legendre", "n x", "Legendre polynomial.")
 chebyt_ = partials("eval_chebyt", "n x", "Chebyshev polynomial of the first kind.")
 chebyu_ = partials("eval_chebyu", "n x", "Chebyshev polynomial of the second kind.")
-hermite_ = partials("eval_hermite", "n x", "Hermite polynomial of the physicists.")
-hermitenorm_ = partials("eval_hermitenorm", "n x", "Hermite polynomial of the probabilists.")
+hermite_ = partials("eval_hermite", "n x", "Physicists' Hermite polynomial.")
+hermitenorm_ = partials("eval_hermitenorm", "n x", "Probabilists' Hermite polynomial.")
 laguerre_ = partials("eval_laguerre", "n x", "Laguerre polynomial.")
-genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalised Laguerre polynomial.")
+genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalized Laguerre polynomial.")
 gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.")
 jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.")
 
@@ -342,7 +342,7 @@ def _jacobi(orders: tuple[int, int, int, int], n: Any, alpha: Any, beta: Any, x:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     computed: dict[Primitive, Callable[..., Any]] = {
         legendre_: _legendre,
         chebyt_: _chebyt,

@@ -1,4 +1,4 @@
-"""Polynomials on other intervals, and with other scales, than those they are written with."""
+"""Orthogonal polynomials on other intervals, and with other scales."""
 
 from __future__ import annotations
 

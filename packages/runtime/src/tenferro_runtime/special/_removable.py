@@ -14,7 +14,7 @@ __all__ = ["exprel", "sinc"]
 
 
 def removable(x: Any, radius: float, coefficients: Sequence[float], closed: Callable[[Any], Any]) -> Any:
-    """A power series for small `x`, a closed form for all others; each is taken of what it is valid for.
+    """A power series for small `x`, a closed form for all others; each is evaluated only where it is valid.
 
     Args:
         x: where.
@@ -111,6 +111,6 @@ def _expand_exprel(x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_scipy(registry, exprel_, Slopes(x=_exprel_slope), expansion=_expand_exprel)
     registry.expansion(log1p_quotient, _expand_log1p_quotient)

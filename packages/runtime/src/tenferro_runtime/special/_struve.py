@@ -250,7 +250,7 @@ def _compute_kelvin(kind: str, imaginary: bool, orders: tuple[int], x: Any) -> A
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     register_partials(registry, struve_, partial(_compute_struve, "struve", -1))
     register_partials(registry, modstruve_, partial(_compute_struve, "modstruve", 1))
     for of, kind, imaginary in ((ber_, "j", False), (bei_, "j", True), (ker_, "k", False), (kei_, "k", True)):

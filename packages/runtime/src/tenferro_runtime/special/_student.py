@@ -209,7 +209,7 @@ def _of_block(special: Any, df: Any, t: Any, order: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     rule = Slopes(
         singular=True,
         df=lambda df, t, order: stdtr_(df, t, order=order + 1),

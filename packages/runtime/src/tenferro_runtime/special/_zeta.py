@@ -71,7 +71,7 @@ def _hurwitz(s: Any, q: Any, order: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of this page."""
+    """Register the kernels and rules of this module."""
     by_exponent = Slopes(singular=True, s=lambda s, order: riemann_zeta_(s, order=order + 1))
     register_host(registry, riemann_zeta_, by_exponent, _riemann, value="zeta")
     both = Slopes(singular=True, s=lambda s, q, order: hurwitz_zeta_(s, q, order=order + 1), q=_by_start)
