@@ -50,7 +50,7 @@ class _CupyBackend(AcceleratorBackend):
     kind: ClassVar[str]
 
     def __init__(self) -> None:
-        self.name = self.kind
+        self.name: str = self.kind
         self._cupy = cupy(self.kind)
         self._exhausted = self._cupy.cuda.memory.OutOfMemoryError
         self.fusing: Fusing = Fusing(self)

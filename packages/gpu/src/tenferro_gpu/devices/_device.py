@@ -96,7 +96,7 @@ class CupyDevice(RuntimeDevice):
     """
 
     def __init__(self, runtime: Any, ordinal: int) -> None:
-        self.id = ComputeDevice(f"{runtime.kind}:{ordinal}")
+        self.id: ComputeDevice = ComputeDevice(f"{runtime.kind}:{ordinal}")
         self.runtime: Any = runtime
         self.cupy: Any = runtime.cupy
         self.keeping: Keeping = Keeping()

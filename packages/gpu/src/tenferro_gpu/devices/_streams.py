@@ -70,7 +70,7 @@ class CupyStream(Stream):
     def __init__(self, device: Any, raw: Any, priority: int = 0) -> None:
         self.device: Any = device
         self.raw: Any = raw
-        self.priority = priority
+        self.priority: int = priority
         self._on = device.raw
 
     def __enter__(self) -> CupyStream:

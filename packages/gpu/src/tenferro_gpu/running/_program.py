@@ -41,7 +41,8 @@ class GpuProgram(Program):
     __slots__ = ("_functions", "_load", "_lock", "compiled", "reduced")
 
     def __init__(self, compiled: CompiledSpec, load: Load) -> None:
-        self.compiled, self._load = compiled, load
+        self.compiled: CompiledSpec = compiled
+        self._load = load
         self.reduced: int = len([v for v in compiled.spec.variables if v.name.startswith("r")])
         self._functions: dict[int, Function] = {}
         self._lock = new_lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from tenferro_cpu.native.builder._emitter import Emitter
 
@@ -16,7 +16,7 @@ class Scalar:
     """
 
     __slots__ = ("block", "name")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
     llvm = "i64"
 
     def __init__(self, block: Emitter, name: str) -> None:

@@ -6,6 +6,8 @@ chain of dependent operations leaves no execution unit idle. Mathematics is writ
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tenferro_cpu.native.builder._emitter import Emitter
 from tenferro_cpu.native.builder._lanewise import INVALID, declaration, lane_loop
 from tenferro_cpu.native.builder._scalars import Flag, Int
@@ -162,7 +164,7 @@ class Vec:
     """
 
     __slots__ = ("block", "kind", "names")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, block: Block, kind: str, names: tuple[str, ...]) -> None:
         self.block: Block = block
