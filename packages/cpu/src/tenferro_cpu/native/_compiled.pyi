@@ -15,11 +15,11 @@ SMALL: Final[dict[str, Callable[..., Any]]]
 """Routines for small matrices, by name."""
 
 LEVEL: Final[str]
-"""The vector level in use: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``, as of `Host.level`."""
+"""The vector level in use: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``, like `Host.level`."""
 
 # threads/team_module.c
 LIMIT: Final[ContextVar[int]]
-"""The number of threads of the innermost scope of `threads`, 0 outside of any."""
+"""Limit of the innermost scope of `threads`, 0 outside any."""
 
 def team_get(name: str, /) -> int: ...
 def team_set(name: str, value: int, /) -> None: ...
@@ -47,7 +47,7 @@ def pool_scoped(pool: object, call: Callable[..., Any], gives_way: bool, /) -> C
 
 # copying/copy.c
 VECTOR_BYTES: Final[int]
-"""Bytes of a vector of the level in use."""
+"""Bytes of a vector at the level in use."""
 
 class Copy:
     """A planned copy between two layouts; `copying._copy_plan.Step` has its fields."""
@@ -75,10 +75,10 @@ class Copy:
 
 # kernels/rows.c
 ROWS: Final[dict[str, tuple[int, int, int]]]
-"""Row kernels by primitive and type, as in ``"add f64"``: addresses of that of arrays, of an array and a number, and of
-a number and an array; 0 where there is none."""
+"""Row kernels by primitive and type, as in ``"add f64"``: addresses for two arrays, an array and a number, and a
+number and an array; 0 if there is none."""
 REDUCTIONS: Final[dict[str, tuple[int, int]]]
-"""Row kernels by kind and type, as in ``"sum f64"``: addresses of that over the trailing and over the leading axis."""
+"""Row kernels by kind and type, as in ``"sum f64"``: addresses for the trailing and for the leading axis."""
 
 # kernels/walk.c
 MOST_OPERANDS: Final[int]
@@ -87,18 +87,18 @@ COMBINED_ROWS: Final[int]
 
 def drive(kernel: int, words: array[int], cost: float, whole: bool, /) -> None: ...
 def signal_parts(elements: int = 0, /) -> tuple[int, int]:
-    """Elements of the longest run between two looks at signals, set where it is not 0; and the looks so far."""
+    """Set the elements between two checks for signals, unless 0; returns that number, and the number of checks."""
 
 # entries/entry.c
 class _Entry:
-    """What entries have: callables that run a kernel, and pass on what it does not take.
+    """Common part of entries: callables that run a kernel, and pass other calls to a fallback.
 
     Attributes:
         fallback: called with the same arguments for everything else.
         large: called for spaces of more than `most` elements.
-        dtypes: those of the operands, then of the results.
+        dtypes: dtypes of the operands, then of the results.
         owner: an object whose memory the entry reads, or None.
-        most: elements of the largest space.
+        most: maximum elements of a space.
     """
 
     fallback: Final[Callable[..., Any]]
@@ -173,19 +173,19 @@ class ElementwiseEntry(_Entry):
     """entries/elementwise.c
 
     Args:
-        kernel: machine code for arrays, ``void(void **data, int64_t n, ...)``; 0 where there is a `loop`.
-        dtypes: that of each operand, and of the result.
+        kernel: machine code for arrays, ``void(void **data, int64_t n, ...)``; 0 if there is a `loop`.
+        dtypes: dtypes of the operands and of the result.
         fallback: called with the same arguments for everything else.
         large: called for arrays of more than `most` elements.
         array_number: machine code whose second operand is one element.
         number_array: machine code whose first operand is one element.
         streaming: the three kernels with stores past the caches, for results aligned to 64 bytes; or zeros.
-        watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN, so that
-            NumPy says so in its way.
-        scan: bytes of a number of the result: the same where the kernel wrote an infinity or a NaN, for kernels that
-            make them without the processor noticing.
-        most: elements of the largest array.
-        shared: elements from which the thread team is called.
+        watch: whether the fallback recomputes if the kernel divided by zero, overflowed or produced a NaN, so that
+            NumPy itself warns.
+        scan: bytes of a number of the result: the same if the kernel wrote an infinity or a NaN, for kernels that
+            produce them without raising a floating-point flag.
+        most: maximum elements of an array.
+        shared: minimum elements for which the thread team is called.
         loop: a ufunc whose inner loop is the kernel.
 
     Raises:
@@ -217,15 +217,15 @@ class Along:
 
     Args:
         kernel: ``"sort"``, ``"argsort"``, ``"argmax"``, ``"cumsum"`` or ``"cumprod"``.
-        dtype: of the array.
+        dtype: dtype of the array.
         axis: the axis, counted from 0.
-        reversed: descending order, the smallest instead of the largest elements, and sums from the end. Only the last
-            axis is sorted so.
-        longest: elements of the longest line that it takes.
+        reversed: descending order, the smallest instead of the largest elements, and sums from the end. Sorting
+            supports it only along the last axis.
+        longest: maximum length of a line.
         fallback: called with the same argument for everything else.
 
     Raises:
-        ValueError: the kernel does not take the dtype.
+        ValueError: the kernel does not support the dtype.
     """
 
     fallback: Final[Callable[..., Any]]
@@ -244,15 +244,15 @@ class Along:
 # ordering/search.c
 @final
 class Search:
-    """A callable of an ascending vector and of values: where these belong in it.
+    """A callable of an ascending vector and of values: their insertion points.
 
     Args:
-        dtype: of both.
-        after: after their equals, instead of before them.
+        dtype: dtype of both.
+        after: whether to insert after equal elements instead of before them.
         fallback: called with the same arguments for everything else.
 
     Raises:
-        ValueError: there is no search of the dtype.
+        ValueError: the dtype is not supported.
     """
 
     fallback: Final[Callable[..., Any]]
@@ -261,7 +261,7 @@ class Search:
 
 # products/product.c
 class Product:
-    """Multiplies two arrays that are laid out as stacks of matrices; the fallback takes all other operands."""
+    """Multiplies two arrays laid out as stacks of matrices; other operands go to the fallback."""
 
     fallback: Callable[..., Any]
 
@@ -318,19 +318,19 @@ class WholeFunction:
 
     Args:
         address: the function of `whole/whole.h`.
-        dtypes: those of inputs, then of outputs.
-        ranks: numbers of axes of these.
+        dtypes: dtypes of inputs, then of outputs.
+        ranks: their numbers of axes.
         inputs: number of inputs.
         sizes: number of symbolic sizes.
         constants: contiguous arrays.
-        calls: for each statement that Python carries out a callable of the sizes, of operands and of results to
-            write to, the dtypes of these arrays, their numbers of axes, and the number of operands.
-        prepare: gives for sizes, as 64-bit words: bytes of temporary values, of all memory, of the largest block,
+        calls: for each statement that runs in Python, a callable of the sizes, of operands and of results to
+            write, the dtypes of these arrays, their numbers of axes, and the number of operands.
+        prepare: returns for sizes, as 64-bit words: bytes of temporaries, of all memory, of the largest block,
             whether a nest is large enough for the thread team; the extents of all inputs and outputs.
-        memory: the pool that large blocks come from, or None.
-        contiguous: gives a large array that has gaps without them.
-        bare: return the only output itself instead of a tuple of one.
-        over: of each output, as 32-bit numbers, 0 or the input that it lies in, counted from 1.
+        memory: the pool of large blocks, or None.
+        contiguous: returns a large array in contiguous form.
+        bare: return the only output itself instead of a tuple.
+        over: for each output, as 32-bit numbers, 0 or the input whose memory it reuses, counted from 1.
     """
 
     bindings: Final[dict[tuple[int, ...], bytes]]
@@ -355,13 +355,13 @@ class WholeFunction:
 # random/draw.c
 @final
 class Draw:
-    """A callable of keys and of positions, one for each key: numbers from there on, with the axes of the keys in front.
+    """A callable of keys and of start positions, one per key: random numbers, with the axes of the keys first.
 
     Args:
         name: ``"bits"``, ``"uniform"``, ``"normal"``, ``"exponential"`` or ``"loggamma"``.
-        dtype: of the numbers.
-        shape: of those of each key; ``None`` makes it the last argument of calls. Of ``"loggamma"`` the last argument
-            has the shape parameters, one for each number.
+        dtype: dtype of the numbers.
+        shape: shape of the numbers of each key; ``None`` makes it the last argument of calls. For ``"loggamma"`` the
+            last argument holds the shape parameters, one for each number.
 
     Raises:
         ValueError: there is no such kernel.

@@ -7,7 +7,7 @@ from weakref import ref
 from tenferro_tensor_core.forks import new_lock
 
 
-class Forgets(Protocol):
+class Evictable(Protocol):
     """An owner that can recompute what it holds."""
 
     def forget(self) -> None:
@@ -26,12 +26,12 @@ class Bound:
 
     def __init__(self, most: int) -> None:
         self.most, self.held = most, 0
-        self._owners: deque[tuple[ref[Forgets], int]] = deque()
+        self._owners: deque[tuple[ref[Evictable], int]] = deque()
         self._lock = new_lock()
 
-    def note(self, owner: Forgets, nbytes: int) -> None:
+    def note(self, owner: Evictable, nbytes: int) -> None:
         """Note that an owner holds more bytes."""
-        stale: list[Forgets | None] = []
+        stale: list[Evictable | None] = []
         with self._lock:
             self._owners.append((ref(owner), nbytes))
             self.held += nbytes

@@ -23,7 +23,7 @@ class Form(NamedTuple):
     names: Labels
 
 
-class Alike(NamedTuple):
+class StepTemplate(NamedTuple):
     """How a step was done whose form others share.
 
     Attributes:
@@ -59,6 +59,6 @@ def form_of(
     return Form((*key, prod([extents[x] for x in partner]) <= tuning.SMALL_PARTNER_ELEMENTS), names)
 
 
-def alike(form: Form, layout: Labels, strides: Mapping[int, int], nbytes: int, step: Step | None) -> Alike:
+def alike(form: Form, layout: Labels, strides: Mapping[int, int], nbytes: int, step: Step | None) -> StepTemplate:
     """Data of a finished step that other steps of this form reuse."""
-    return Alike(tuple([form.names.index(x) for x in layout]), tuple([strides[x] for x in layout]), nbytes, step)
+    return StepTemplate(tuple([form.names.index(x) for x in layout]), tuple([strides[x] for x in layout]), nbytes, step)

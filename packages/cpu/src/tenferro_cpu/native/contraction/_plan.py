@@ -10,7 +10,7 @@ from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._blocks import blocked
 from tenferro_cpu.native.contraction._costs import settled
-from tenferro_cpu.native.contraction._forms import Alike, Form, alike, form_of
+from tenferro_cpu.native.contraction._forms import Form, StepTemplate, alike, form_of
 from tenferro_cpu.native.contraction._layout import Strides, orders, results
 from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_cpu.native.contraction._record import Step
@@ -65,7 +65,7 @@ class _Planner:
         if out is not None:
             self.fixed[first] = tuple(out)
         self.known: dict[tuple[Plain, ...], Step | None] = {}
-        self.alike: dict[Any, Alike] = {}
+        self.alike: dict[Any, StepTemplate] = {}
         self.repeats = 0
         self.orders: dict[int, Labels] = {}
 
@@ -129,7 +129,7 @@ class _Planner:
         partner = self.graph.values[term[term[0] == result]] if len(term) == 2 else ()
         return form_of(self.extents, left, right, labels, partner, self.graph.values[made])
 
-    def repeat(self, result: int, term: tuple[int, ...], form: Form, found: Alike) -> None:
+    def repeat(self, result: int, term: tuple[int, ...], form: Form, found: StepTemplate) -> None:
         """A step like an earlier one."""
         self.repeats += 1
         layout, n = found.layout(form), found.nbytes

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries._laid_simply import IN_PLACE_MAX_ELEMENTS, Apart, LaidSimply, same_lanes
+from tenferro_cpu.native.entries._laid_simply import IN_PLACE_MAX_ELEMENTS, Relayout, StridedCode, same_lanes
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_rows
@@ -230,7 +230,7 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run
         if not _rounds(primitive, dtype, outs[0].dtype):
             return _entry(primitive, kernels, len(ins), dtype, outs[0].dtype, run, run)
-        rest = LaidSimply(len(ins), dtype, run, kernels.apart)
+        rest = Relayout(len(ins), dtype, run, kernels.apart)
         rest.builtin = rest if kernels.apart is None else kernels.apart.builtin(rest, *_warns(primitive, dtype))
         made = rest.entry = _entry(primitive, kernels, len(ins), dtype, outs[0].dtype, run, rest.builtin)
         return made
@@ -362,7 +362,7 @@ class _Kernels:
             self._variants.add([*[o.access for o in kernel.inputs], Access.UNIT], address)
         self.apart = None
         if op.primitive not in _ARRAYS_ONLY and same_lanes(self._kernels[0], host):
-            self.apart = Apart(
+            self.apart = StridedCode(
                 self._kernels[0], CALL_BOUND_MAX_ELEMENTS if _short(op.primitive, dtype) else IN_PLACE_MAX_ELEMENTS
             )
 

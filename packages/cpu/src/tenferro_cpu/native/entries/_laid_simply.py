@@ -1,8 +1,8 @@
 """Operands of any layout for functions that round, so that the bits of results depend on values alone.
 
 NumPy has several loops for a function, and machine code is one more; they differ in the last place. The choice must not
-depend on the memory layout of an operand: `Apart` reads few elements in place, with the machine code used for
-contiguous ones, and `LaidSimply` copies many into the order that an entry takes.
+depend on the memory layout of an operand: `StridedCode` reads few elements in place, with the machine code used for
+contiguous ones, and `Relayout` copies many into the order that an entry takes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def same_lanes(kernel: KernelIR, host: Host) -> bool:
     return lanes_for(kernel, host) == lanes_for(apart, host)
 
 
-class Apart:
+class StridedCode:
     """Machine code of an op for few strided elements, compiled for the layouts that occur.
 
     Args:
@@ -86,10 +86,10 @@ class Apart:
             self._fused(*arrays)
 
 
-class LaidSimply:
+class Relayout:
     """Fallback of an entry: copies operands in other layouts and returns them to the entry; the rest goes to NumPy.
 
-    Results of few elements are contiguous, like those of `Apart`; results of many keep the order of the operands. The
+    Results of few elements are contiguous, like those of `StridedCode`; results of many keep the order of the operands. The
     code that runs never depends on earlier calls, unless both choices have equal bits.
 
     Args:
@@ -106,7 +106,7 @@ class LaidSimply:
     entry: Callable[..., Any]
     builtin: Callable[..., Any]
 
-    def __init__(self, count: int, dtype: np.dtype[Any], run: Callable[..., Any], apart: Apart | None) -> None:
+    def __init__(self, count: int, dtype: np.dtype[Any], run: Callable[..., Any], apart: StridedCode | None) -> None:
         self.count, self.dtype, self.run, self.apart = count, dtype, run, apart
 
     def __call__(self, *args: Any) -> Any:

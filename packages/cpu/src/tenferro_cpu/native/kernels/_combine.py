@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_cpu.native.builder import Block, Vec
 from tenferro_cpu.native.operations._arithmetic import larger, smaller
 from tenferro_cpu.native.operations._ops import apply
-from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of, literal
+from tenferro_cpu.native.operations._value import OpContext, Pair, Value, kind_of, literal
 from tenferro_tensor.catalog import arithmetic
 
 LOCATED = ("argmax", "argmin")
@@ -37,8 +37,8 @@ class Combiner:
     dtype: np.dtype[Any]
 
     @property
-    def site(self) -> Site:
-        return Site(self.block, self.dtype, self.dtype)
+    def context(self) -> OpContext:
+        return OpContext(self.block, self.dtype, self.dtype)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -87,10 +87,10 @@ class Combiner:
             op = (arithmetic.add if self.kind == "sum" else arithmetic.mul).op()
             return apply(self.block, op, (self.dtype, self.dtype), self.dtype, x, y)
         assert isinstance(x, Vec) and isinstance(y, Vec)
-        return (larger if self.kind == "max" else smaller)(self.site, x, y)
+        return (larger if self.kind == "max" else smaller)(self.context, x, y)
 
     def _found(self, x: Found, y: Found) -> Found:
-        site, a, b = self.site, x.value, y.value
+        context, a, b = self.context, x.value, y.value
         word = "gt" if self.kind == "argmax" else "lt"
         letter = "u" if self.dtype.kind in "ub" else "s"
         if self.dtype.kind == "b":
@@ -102,7 +102,7 @@ class Combiner:
             first = first | (a.is_nan & ~b.is_nan)
             equal = equal | (a.is_nan & b.is_nan)
         first = first | (equal & (x.place < y.place))
-        where = site.block.where
+        where = context.block.where
         return Found(where(first, a, b), where(first, x.place, y.place))
 
     def masked(self, state: State, mask: Vec) -> State:

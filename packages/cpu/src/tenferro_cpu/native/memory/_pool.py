@@ -72,7 +72,7 @@ class MemoryPool(Allocator):
     @limit.setter
     def limit(self, limit: int) -> None:
         if limit < 0:
-            raise ArgumentError(f"a memory pool cannot keep {limit} bytes; give 0 to keep none", limit=limit)
+            raise ArgumentError(f"a memory pool cannot keep {limit} bytes; pass 0 to keep none", limit=limit)
         compiled.pool_bound(self._pool, min(limit, _UNBOUNDED))
 
     def scoped(self, call: Callable[..., Any]) -> Callable[..., Any]:

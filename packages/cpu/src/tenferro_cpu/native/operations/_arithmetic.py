@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations import _math
-from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value
+from tenferro_cpu.native.operations._value import OpContext, Pair, Rule, Value
 
 
 def parts(f: Callable[..., Vec]) -> Rule:
     """Apply `f` to each part."""
 
-    def rule(site: Site, *args: Value) -> Value:
+    def rule(context: OpContext, *args: Value) -> Value:
         if isinstance(args[0], Pair):
             return Pair(f(*(a.re for a in args)), f(*(a.im for a in args)))  # type: ignore[union-attr]
         return f(*args)
@@ -23,38 +23,38 @@ def parts(f: Callable[..., Vec]) -> Rule:
 
 def logical_or(usual: Callable[..., Value], boolean: Callable[..., Vec]) -> Rule:
     """`boolean` on masks, `usual` on numbers."""
-    return lambda site, *args: boolean(*args) if site.dtype.kind == "b" else usual(site, *args)
+    return lambda context, *args: boolean(*args) if context.dtype.kind == "b" else usual(context, *args)
 
 
-def mul(site: Site, x: Value, y: Value) -> Value:
+def mul(context: OpContext, x: Value, y: Value) -> Value:
     if isinstance(x, Pair) and isinstance(y, Pair):
         return Pair(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re)
     assert isinstance(x, Vec)
     return x * y  # type: ignore[operator]
 
 
-def absorbing_mul(site: Site, x: Value, y: Value) -> Value:
+def absorbing_mul(context: OpContext, x: Value, y: Value) -> Value:
     """A product in which a zero of `x` is zero even with an infinity or NaN of `y`."""
-    where = site.block.where
+    where = context.block.where
     if isinstance(x, Pair) and isinstance(y, Pair):
         keep = x.re.differs(0.0) | x.im.differs(0.0) | (_finite(y.re) & _finite(y.im))
-        return mul(site, x, Pair(where(keep, y.re, 0.0), where(keep, y.im, 0.0)))
+        return mul(context, x, Pair(where(keep, y.re, 0.0), where(keep, y.im, 0.0)))
     assert isinstance(x, Vec) and isinstance(y, Vec)
-    if site.dtype.kind == "b":
+    if context.dtype.kind == "b":
         return x & y
-    return x * (where(x.differs(0.0) | _finite(y), y, 0.0) if site.dtype.kind == "f" else y)
+    return x * (where(x.differs(0.0) | _finite(y), y, 0.0) if context.dtype.kind == "f" else y)
 
 
 def _finite(x: Vec) -> Vec:
     return _math.absolute(x).differs(float("inf")) & ~x.is_nan
 
 
-def div(site: Site, x: Value, y: Value) -> Value:
+def div(context: OpContext, x: Value, y: Value) -> Value:
     if isinstance(x, Vec):
         return x / y  # type: ignore[operator]
     assert isinstance(y, Pair)
     # Smith's division, as NumPy does it: scaled by the larger part of the divisor.
-    where = site.block.where
+    where = context.block.where
     big = _math.absolute(y.re) >= _math.absolute(y.im)
     large, small = where(big, y.re, y.im), where(big, y.im, y.re)
     nothing = large.equals(0.0) & small.equals(0.0)
@@ -67,22 +67,22 @@ def div(site: Site, x: Value, y: Value) -> Value:
     return Pair(where(nothing, x.re / zero, re), where(nothing, x.im / zero, im))
 
 
-def magnitude(site: Site, x: Value) -> Vec:
+def magnitude(context: OpContext, x: Value) -> Vec:
     if isinstance(x, Pair):
         return _math.hypot(x.re, x.im)
-    if site.dtype.kind == "f":
+    if context.dtype.kind == "f":
         return _math.absolute(x)
-    return x if site.dtype.kind in "bu" else site.block.where(x < 0, 0 - x, x)
+    return x if context.dtype.kind in "bu" else context.block.where(x < 0, 0 - x, x)
 
 
-def sign(site: Site, x: Value) -> Value:
-    where = site.block.where
+def sign(context: OpContext, x: Value) -> Value:
+    where = context.block.where
     if isinstance(x, Pair):
         return _complex_sign(x)
-    if site.unsigned:
+    if context.unsigned:
         return where(x.equals(0), x, x.like(1))
     result = where(x > 0, x.like(1), where(x < 0, x.like(-1), x.like(0)))
-    return where(x.is_nan, x, result) if site.dtype.kind == "f" else result
+    return where(x.is_nan, x, result) if context.dtype.kind == "f" else result
 
 
 def _complex_sign(z: Pair) -> Pair:
@@ -104,44 +104,44 @@ def _complex_sign(z: Pair) -> Pair:
     return Pair(*(where(nothing, part.like(0.0), part / size) for part in (re, im)))
 
 
-def order(site: Site, x: Vec, floating: str, signed: str, y: Vec) -> Vec:
+def order(context: OpContext, x: Vec, floating: str, signed: str, y: Vec) -> Vec:
     """Mask of the predicate for the dtype of the operands."""
-    return x.compare(floating, signed.replace("s", "u", 1) if site.unsigned else signed, y)
+    return x.compare(floating, signed.replace("s", "u", 1) if context.unsigned else signed, y)
 
 
-def larger(site: Site, x: Vec, y: Vec) -> Vec:
+def larger(context: OpContext, x: Vec, y: Vec) -> Vec:
     """The larger of two; NaN wins."""
-    if site.dtype.kind == "b":
+    if context.dtype.kind == "b":
         return x | y
-    first = order(site, x, "ogt", "sgt", y)
-    return site.block.where(first | x.is_nan if site.dtype.kind == "f" else first, x, y)
+    first = order(context, x, "ogt", "sgt", y)
+    return context.block.where(first | x.is_nan if context.dtype.kind == "f" else first, x, y)
 
 
-def smaller(site: Site, x: Vec, y: Vec) -> Vec:
+def smaller(context: OpContext, x: Vec, y: Vec) -> Vec:
     """The smaller of two; NaN wins."""
-    if site.dtype.kind == "b":
+    if context.dtype.kind == "b":
         return x & y
-    first = order(site, x, "olt", "slt", y)
-    return site.block.where(first | x.is_nan if site.dtype.kind == "f" else first, x, y)
+    first = order(context, x, "olt", "slt", y)
+    return context.block.where(first | x.is_nan if context.dtype.kind == "f" else first, x, y)
 
 
-def clamp(site: Site, x: Vec, lo: Vec, hi: Vec) -> Value:
-    return smaller(site, larger(site, x, lo), hi)
+def clamp(context: OpContext, x: Vec, lo: Vec, hi: Vec) -> Value:
+    return smaller(context, larger(context, x, lo), hi)
 
 
 def whole(rounding: str) -> Rule:
     """Rounding to whole numbers, part by part; integers are whole."""
 
-    def rule(site: Site, x: Value) -> Value:
+    def rule(context: OpContext, x: Value) -> Value:
         if isinstance(x, Pair):
-            return Pair(site.block.call(rounding, x.re), site.block.call(rounding, x.im))
-        return site.block.call(rounding, x) if site.dtype.kind == "f" else x
+            return Pair(context.block.call(rounding, x.re), context.block.call(rounding, x.im))
+        return context.block.call(rounding, x) if context.dtype.kind == "f" else x
 
     return rule
 
 
-def nextafter(site: Site, x: Vec, y: Vec) -> Value:
-    where = site.block.where
+def nextafter(context: OpContext, x: Vec, y: Vec) -> Value:
+    where = context.block.where
     # The bits of numbers of one sign are in the order of their sizes.
     away = (x < y) ^ (x.bits < 0)
     stepped = (x.bits + where(away, x.bits.like(1), -1)).float
@@ -150,5 +150,5 @@ def nextafter(site: Site, x: Vec, y: Vec) -> Value:
     return where(x.is_nan, x, where(y.is_nan, y, stepped))
 
 
-def rsqrt(site: Site, x: Vec) -> Value:
+def rsqrt(context: OpContext, x: Vec) -> Value:
     return 1.0 / _math.sqrt(x)

@@ -8,28 +8,28 @@ from collections.abc import Callable
 from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations import _math
 from tenferro_cpu.native.operations._arithmetic import order
-from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value
+from tenferro_cpu.native.operations._value import OpContext, Pair, Rule, Value
 
 
 def comparison(floating: str, signed: str) -> Rule:
     """An order, by LLVM's predicates."""
 
-    def rule(site: Site, x: Vec, y: Vec) -> Value:
-        if site.dtype.kind == "b":
+    def rule(context: OpContext, x: Vec, y: Vec) -> Value:
+        if context.dtype.kind == "b":
             return x.compare("?", signed.replace("s", "u", 1), y)
-        return order(site, x, floating, signed, y)
+        return order(context, x, floating, signed, y)
 
     return rule
 
 
-def eq(site: Site, x: Value, y: Value) -> Value:
+def eq(context: OpContext, x: Value, y: Value) -> Value:
     if isinstance(x, Pair):
         assert isinstance(y, Pair)
         return x.re.equals(y.re) & x.im.equals(y.im)
     return x.equals(y)  # type: ignore[arg-type]
 
 
-def ne(site: Site, x: Value, y: Value) -> Value:
+def ne(context: OpContext, x: Value, y: Value) -> Value:
     if isinstance(x, Pair):
         assert isinstance(y, Pair)
         return x.re.differs(y.re) | x.im.differs(y.im)
@@ -39,13 +39,13 @@ def ne(site: Site, x: Value, y: Value) -> Value:
 def _class(test: Callable[[Vec], Vec], join: str, whole: bool) -> Rule:
     """A classification of floating-point numbers; for integers the result is `whole`."""
 
-    def rule(site: Site, x: Value) -> Value:
+    def rule(context: OpContext, x: Value) -> Value:
         if isinstance(x, Pair):
             a, b = test(x.re), test(x.im)
             return a & b if join == "and" else a | b
-        if site.dtype.kind == "f":
+        if context.dtype.kind == "f":
             return test(x)
-        return site.block.splat("i1", whole)
+        return context.block.splat("i1", whole)
 
     return rule
 
@@ -63,11 +63,11 @@ is_inf = _class(_is_inf, "or", False)
 is_finite = _class(_is_finite, "and", True)
 
 
-def signbit(site: Site, x: Vec) -> Value:
+def signbit(context: OpContext, x: Vec) -> Value:
     return x.bits < 0
 
 
-def select(site: Site, pred: Vec, x: Value, y: Value) -> Value:
+def select(context: OpContext, pred: Vec, x: Value, y: Value) -> Value:
     if isinstance(x, Pair) and isinstance(y, Pair):
-        return Pair(site.block.where(pred, x.re, y.re), site.block.where(pred, x.im, y.im))
-    return site.block.where(pred, x, y)  # type: ignore[arg-type]
+        return Pair(context.block.where(pred, x.re, y.re), context.block.where(pred, x.im, y.im))
+    return context.block.where(pred, x, y)  # type: ignore[arg-type]

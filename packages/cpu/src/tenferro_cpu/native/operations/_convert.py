@@ -13,7 +13,7 @@ import numpy as np
 
 from tenferro_cpu.native.builder import BITS, Vec
 from tenferro_cpu.native.operations._narrow import rounded, to_odd, widened
-from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of
+from tenferro_cpu.native.operations._value import OpContext, Pair, Value, kind_of
 from tenferro_tensor_core import float16, float32, float64, is_narrow
 
 
@@ -74,6 +74,6 @@ def _rounded_to_zero(x: Vec, kind: str, unsigned: bool) -> Vec:
     return found if wide == kind else resized(found, kind, True)
 
 
-def convert(site: Site, x: Value, *, dtype: Any) -> Value:
+def convert(context: OpContext, x: Value, *, dtype: Any) -> Value:
     """The rule of `convert`."""
-    return converted(x, site.dtype, site.out)
+    return converted(x, context.dtype, context.out)

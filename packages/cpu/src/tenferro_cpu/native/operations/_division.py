@@ -13,58 +13,60 @@ import math
 from tenferro_cpu.native.builder import BITS, Vec
 from tenferro_cpu.native.operations import _math
 from tenferro_cpu.native.operations._convert import resized
-from tenferro_cpu.native.operations._value import Rule, Site, Value
+from tenferro_cpu.native.operations._value import OpContext, Rule, Value
 
 
-def _quotient(site: Site, x: Vec, y: Vec) -> Vec:
+def _quotient(context: OpContext, x: Vec, y: Vec) -> Vec:
     """The quotient rounded towards zero, for a divisor that is neither 0 nor -1 (of signed integers)."""
-    block, bits = site.block, BITS[x.kind]
+    block, bits = context.block, BITS[x.kind]
     if bits == 64:
-        return x.unsigned_quotient(y) if site.unsigned else x / y
+        return x.unsigned_quotient(y) if context.unsigned else x / y
     # The processor divides no vectors of integers. A floating-point quotient of more than twice the bits is on the
     # right side of every whole number: it is further from the next one than its rounding.
     kind, wide = ("f32", "i32") if bits < 32 else ("f64", "i32")
-    sign = "u" if site.unsigned else "s"
+    sign = "u" if context.unsigned else "s"
     ratio = block.cast(f"{sign}itofp", x, kind) / block.cast(f"{sign}itofp", y, kind)
-    return resized(block.cast(f"fpto{sign}i", ratio, wide), x.kind, not site.unsigned)
+    return resized(block.cast(f"fpto{sign}i", ratio, wide), x.kind, not context.unsigned)
 
 
-def _divided(site: Site, x: Vec, y: Vec) -> tuple[Vec, Vec, Vec]:
+def _divided(context: OpContext, x: Vec, y: Vec) -> tuple[Vec, Vec, Vec]:
     """Quotient towards zero and remainder, both 0 for a zero divisor; and a divisor that is never 0."""
-    block, where = site.block, site.block.where
+    block, where = context.block, context.block.where
     nothing = y.equals(0)
     whole = where(nothing, y.like(1), y)
     odd = nothing
-    if not site.unsigned:
+    if not context.unsigned:
         back = y.equals(-1)
         whole = where(back, y.like(1), whole)
         odd = odd | (back & x.equals(-(1 << (BITS[x.kind] - 1))))
     block.signal(odd)
-    quotient = _quotient(site, x, whole)
+    quotient = _quotient(context, x, whole)
     rest = x - quotient * whole
-    if not site.unsigned:
+    if not context.unsigned:
         quotient = where(back, 0 - quotient, quotient)
     zero = x.like(0)
     return where(nothing, zero, quotient), where(nothing, zero, rest), where(nothing, y.like(1), y)
 
 
-def _beyond(site: Site, rest: Vec, y: Vec) -> Vec:
-    """Where rounding towards zero was rounding up."""
+def _beyond(context: OpContext, rest: Vec, y: Vec) -> Vec:
+    """Mask of the quotients that rounding towards zero rounded up."""
     return rest.differs(0) & ((rest ^ y) < 0)
 
 
-def _integer_floor_divide(site: Site, x: Vec, y: Vec) -> Vec:
-    quotient, rest, divisor = _divided(site, x, y)
-    return quotient if site.unsigned else site.block.where(_beyond(site, rest, divisor), quotient - 1, quotient)
+def _integer_floor_divide(context: OpContext, x: Vec, y: Vec) -> Vec:
+    quotient, rest, divisor = _divided(context, x, y)
+    return (
+        quotient if context.unsigned else context.block.where(_beyond(context, rest, divisor), quotient - 1, quotient)
+    )
 
 
-def _integer_remainder(site: Site, x: Vec, y: Vec) -> Vec:
-    _, rest, divisor = _divided(site, x, y)
-    return rest if site.unsigned else site.block.where(_beyond(site, rest, divisor), rest + divisor, rest)
+def _integer_remainder(context: OpContext, x: Vec, y: Vec) -> Vec:
+    _, rest, divisor = _divided(context, x, y)
+    return rest if context.unsigned else context.block.where(_beyond(context, rest, divisor), rest + divisor, rest)
 
 
-def _integer_fmod(site: Site, x: Vec, y: Vec) -> Vec:
-    return _divided(site, x, y)[1]
+def _integer_fmod(context: OpContext, x: Vec, y: Vec) -> Vec:
+    return _divided(context, x, y)[1]
 
 
 def _fmod(x: Vec, y: Vec) -> Vec:
@@ -99,7 +101,7 @@ def _floating_floor_divide(x: Vec, y: Vec) -> Vec:
     ratio = x / y
     quotient = (x - rest) / y
     quotient = where(down, quotient - 1.0, quotient)
-    # What is left of the fraction is rounding.
+    # The remaining fraction is rounding error.
     low = x.block.call("floor", quotient)
     low = where(quotient - low > 0.5, low + 1.0, low)
     low = where(quotient.equals(0.0), _math.with_sign(quotient, ratio), low)
@@ -109,8 +111,8 @@ def _floating_floor_divide(x: Vec, y: Vec) -> Vec:
 
 
 def _either(integer: Rule, floating: Rule) -> Rule:
-    def rule(site: Site, x: Vec, y: Vec) -> Value:
-        return floating(x, y) if site.dtype.kind == "f" else integer(site, x, y)
+    def rule(context: OpContext, x: Vec, y: Vec) -> Value:
+        return floating(x, y) if context.dtype.kind == "f" else integer(context, x, y)
 
     return rule
 

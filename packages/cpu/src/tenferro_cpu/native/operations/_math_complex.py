@@ -15,7 +15,7 @@ from tenferro_cpu.native.operations._arithmetic import div, mul
 from tenferro_cpu.native.operations._convert import resized_float
 from tenferro_cpu.native.operations._math import absolute, fma, with_sign
 from tenferro_cpu.native.operations._math_tables import LN2, LN2_SHORT, LOG2_E, LOG10_E, WIDE
-from tenferro_cpu.native.operations._value import Pair, Rule, Site
+from tenferro_cpu.native.operations._value import OpContext, Pair, Rule
 
 _HUGE: Final = 700.0
 """Larger exponentials are computed as parts of 2^1024 and finally multiplied by it in two steps."""
@@ -24,7 +24,7 @@ _HUGE: Final = 700.0
 def wide(f: Callable[..., Pair]) -> Rule:
     """A function of pairs of f64 as a rule for both precisions."""
 
-    def rule(site: Site, *args: Pair) -> Pair:
+    def rule(context: OpContext, *args: Pair) -> Pair:
         result = f(*(Pair(resized_float(z.re, WIDE), resized_float(z.im, WIDE)) for z in args))
         kind = args[0].re.kind
         return Pair(resized_float(result.re, kind), resized_float(result.im, kind))
@@ -315,11 +315,11 @@ def atan(z: Pair) -> Pair:
     return _turned_back(atanh(_turned(z)))
 
 
-def rsqrt(site: Site, z: Pair) -> Pair:
+def rsqrt(context: OpContext, z: Pair) -> Pair:
     """One divided by the root, in the precision of the dtype."""
     like = z.re.like
-    root = wide(sqrt)(site, z)
-    quotient = div(site, Pair(like(1.0), like(0.0)), root)
+    root = wide(sqrt)(context, z)
+    quotient = div(context, Pair(like(1.0), like(0.0)), root)
     assert isinstance(quotient, Pair)
     return quotient
 
@@ -328,44 +328,44 @@ _REPEATED: Final = 100
 """Smaller integer exponents are repeated products, as in NumPy."""
 
 
-def power(site: Site, z: Pair, exponent: Pair) -> Pair:
-    result = wide(lambda x, y: _power(site, x, y))(site, z, exponent)
+def power(context: OpContext, z: Pair, exponent: Pair) -> Pair:
+    result = wide(lambda x, y: _power(context, x, y))(context, z, exponent)
     assert isinstance(result, Pair)
     return result
 
 
-def _power(site: Site, x: Pair, y: Pair) -> Pair:
-    where, like = site.block.where, x.re.like
+def _power(context: OpContext, x: Pair, y: Pair) -> Pair:
+    where, like = context.block.where, x.re.like
     angle = log(x)
-    general = exp(_times(site, y, angle))
+    general = exp(_times(context, y, angle))
     nothing = x.re.equals(0.0) & x.im.equals(0.0)
     # A zero stays zero where the exponent has a positive real part, and is undefined otherwise.
     empty = where(y.re > 0.0, like(0.0), like(math.nan))
     re, im = where(nothing, empty, general.re), where(nothing, empty, general.im)
-    whole = y.im.equals(0.0) & site.block.call("trunc", y.re).equals(y.re) & (absolute(y.re) < float(_REPEATED))
-    repeated = _repeated(site, x, where(whole, y.re, like(0.0)))
+    whole = y.im.equals(0.0) & context.block.call("trunc", y.re).equals(y.re) & (absolute(y.re) < float(_REPEATED))
+    repeated = _repeated(context, x, where(whole, y.re, like(0.0)))
     usable = whole & (~nothing | y.re.equals(0.0))
     return Pair(where(usable, repeated.re, re), where(usable, repeated.im, im))
 
 
-def _times(site: Site, x: Pair, y: Pair) -> Pair:
-    product = mul(site, x, y)
+def _times(context: OpContext, x: Pair, y: Pair) -> Pair:
+    product = mul(context, x, y)
     assert isinstance(product, Pair)
     return product
 
 
-def _repeated(site: Site, x: Pair, n: Vec) -> Pair:
+def _repeated(context: OpContext, x: Pair, n: Vec) -> Pair:
     """Integer power, by squaring."""
-    block, where = site.block, site.block.where
+    block, where = context.block, context.block.where
     count = block.cast("fptosi", absolute(n), "i32")
     result, square = Pair(n.like(1.0), n.like(0.0)), x
     for bit in range(_REPEATED.bit_length()):
         chosen = (count & (1 << bit)).differs(0)
-        more = _times(site, result, square)
+        more = _times(context, result, square)
         first = (count & ((1 << bit) - 1)).equals(0)  # nothing to multiply with yet
         more = Pair(where(first, square.re, more.re), where(first, square.im, more.im))
         result = Pair(where(chosen, more.re, result.re), where(chosen, more.im, result.im))
-        square = _times(site, square, square)
-    inverse = div(site, Pair(n.like(1.0), n.like(0.0)), result)
+        square = _times(context, square, square)
+    inverse = div(context, Pair(n.like(1.0), n.like(0.0)), result)
     assert isinstance(inverse, Pair)
     return Pair(where(n < 0.0, inverse.re, result.re), where(n < 0.0, inverse.im, result.im))

@@ -103,7 +103,7 @@ def tanh(x: Vec) -> Vec:
     if x.kind == WIDE:
         w = fma(w, fma(-d, w, 1.0), w)
     y = s * w
-    # What is missing follows from the equation itself, in which the rounding of d has no part.
+    # The correction follows from the equation itself, which does not contain the rounding error of d.
     return fma(fma(-y, s, fma(-y, v, s)), w, y)
 
 

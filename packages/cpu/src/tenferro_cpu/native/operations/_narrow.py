@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.builder import Vec
-from tenferro_cpu.native.operations._value import Site, Value
+from tenferro_cpu.native.operations._value import OpContext, Value
 from tenferro_tensor_core import float16
 
 _SIGN: Final = 1 << 15
@@ -71,9 +71,9 @@ def to_odd(x: Vec) -> Vec:
 _MAGNITUDE: Final = (1 << 63) - 1
 
 
-def nextafter(site: Site, x: Vec, y: Vec) -> Value:
+def nextafter(context: OpContext, x: Vec, y: Vec) -> Value:
     """Next representable number, as for wider types."""
-    where, (a, b) = site.block.where, (widened(v, site.dtype) for v in (x, y))
+    where, (a, b) = context.block.where, (widened(v, context.dtype) for v in (x, y))
     away = (a < b) ^ (x < 0)
     stepped = x + where(away, x.like(1), -1)
     stepped = where(a.equals(0.0), (y & -_SIGN) | 1, stepped)

@@ -24,30 +24,30 @@ from tenferro_cpu.native.operations import (
     _math_power,
     _narrow,
 )
-from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value, real
+from tenferro_cpu.native.operations._value import OpContext, Pair, Rule, Value, real
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor_core import is_narrow
 
 
-def _conj(site: Site, x: Value) -> Value:
+def _conj(context: OpContext, x: Value) -> Value:
     return Pair(x.re, -x.im) if isinstance(x, Pair) else x
 
 
-def _real_part(site: Site, x: Value) -> Value:
+def _real_part(context: OpContext, x: Value) -> Value:
     return x.re if isinstance(x, Pair) else x
 
 
-def _imaginary_part(site: Site, x: Value) -> Value:
+def _imaginary_part(context: OpContext, x: Value) -> Value:
     return x.im if isinstance(x, Pair) else x.like(0)
 
 
-def _same(site: Site, x: Value) -> Value:
+def _same(context: OpContext, x: Value) -> Value:
     return x
 
 
-def _nextafter(site: Site, x: Vec, y: Vec) -> Value:
-    return _narrow.nextafter(site, x, y) if is_narrow(site.dtype) else _arithmetic.nextafter(site, x, y)
+def _nextafter(context: OpContext, x: Vec, y: Vec) -> Value:
+    return _narrow.nextafter(context, x, y) if is_narrow(context.dtype) else _arithmetic.nextafter(context, x, y)
 
 
 # Kinds of dtype for which a rule holds, as NumPy's letters and "n" for narrow floats, and the rule.
@@ -75,7 +75,7 @@ RULES: dict[Primitive, tuple[str, Rule]] = {
     numbers.conj: ("biufcn", _conj),
     numbers.real: ("biufcn", _real_part),
     numbers.imag: ("biufcn", _imaginary_part),
-    numbers.complex: ("f", lambda site, re, im: Pair(re, im)),
+    numbers.complex: ("f", lambda context, re, im: Pair(re, im)),
     numbers.convert: ("biufcn", _convert.convert),
     numbers.stop_gradient: ("biufcn", _same),
     comparison.eq: ("biufc", _comparison.eq),
@@ -171,4 +171,4 @@ def apply(block: Block, op: Op, dtypes: tuple[np.dtype[Any], ...], out: np.dtype
     ruled = next(d for i, d in enumerate(dtypes) if i != op.primitive.chooser)
     rule = rule_for(op.primitive, dtypes, block.fused)
     assert rule is not None
-    return rule(Site(block, ruled, out), *args, **op.params)
+    return rule(OpContext(block, ruled, out), *args, **op.params)

@@ -24,8 +24,8 @@ Value: TypeAlias = Vec | Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """The context of an op: the dtypes of its operands and of its result."""
+class OpContext:
+    """The context of an op: its block, and the dtypes of its operands and result."""
 
     block: Block
     dtype: np.dtype[Any]
@@ -65,4 +65,4 @@ def literal(block: Block, value: Any, dtype: np.dtype[Any]) -> Value:
 
 def real(f: Callable[..., Vec]) -> Rule:
     """`f` on real values."""
-    return lambda site, *args: f(*args)
+    return lambda context, *args: f(*args)

@@ -92,7 +92,7 @@ def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Matrices | Non
         return None
     shape: Any = x.shape
     count, inner = math.prod(shape[: len(stack)]), math.prod([shape[i] for i, _ in pairs])
-    # Left operands end in the contracted axes, right ones begin with them; the other way round is a transpose.
+    # Left operands end in the contracted axes, right ones begin with them; the reverse order is a transpose.
     return Matrices(count, left[0], inner, right[0], not left[1], right[1])
 
 

@@ -127,7 +127,7 @@ def _is_loaded(path: str) -> bool:
 def _open(path: str) -> Library | None:
     """The functions of a loaded library; None if its names are unknown."""
     try:
-        dynamic = ctypes.PyDLL(path)  # reading and setting a number is too short to give up the GIL
+        dynamic = ctypes.PyDLL(path)  # reading and setting a number is too short to release the GIL
     except OSError:
         return None
     if hasattr(dynamic, "MKL_Set_Num_Threads"):
