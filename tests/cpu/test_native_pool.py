@@ -375,7 +375,7 @@ def test_python_and_c_agree_on_what_is_large() -> None:
 def test_its_size_is_set_by_the_environment() -> None:
     text = "from tenferro_cpu.native.memory._pool import pool; print(pool().limit)"
     assert script(text, TENFERRO_CPU_POOL="3M") == str(3 * MB)
-    assert "TENFERRO_CPU_POOL='lots' is no size; write bytes, or a number with K, M or G as in 512M" in script(
+    assert "TENFERRO_CPU_POOL='lots' is not a size; use bytes, or a number with K, M or G as in 512M" in script(
         text, TENFERRO_CPU_POOL="lots"
     )
 

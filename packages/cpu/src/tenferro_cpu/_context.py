@@ -55,7 +55,7 @@ class CpuContext:
         self.device = ComputeDevice(name)
         if self.device.kind != "cpu":
             raise PlacementError(
-                f"a CpuContext was asked for on {self.device}, which is no CPU device; use 'cpu:<number>', "
+                f"a CpuContext was asked for on {self.device}, which is not a CPU device; use 'cpu:<number>', "
                 "or the context of the backend that offers the device",
                 device=str(self.device),
             )

@@ -246,5 +246,5 @@ class CupyDevice(RuntimeDevice):
 
     def _own(self, stream: Stream) -> CupyStream:
         if not isinstance(stream, CupyStream) or stream.device is not self:
-            raise ArgumentError(f"{self.id} was given {stream!r}, which is none of its streams")
+            raise ArgumentError(f"{self.id} was given {stream!r}, which is not one of its streams")
         return stream

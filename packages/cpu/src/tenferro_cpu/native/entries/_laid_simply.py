@@ -89,8 +89,8 @@ class StridedCode:
 class Relayout:
     """Fallback of an entry: copies operands in other layouts and returns them to the entry; the rest goes to NumPy.
 
-    Results of few elements are contiguous, like those of `StridedCode`; results of many keep the order of the operands. The
-    code that runs never depends on earlier calls, unless both choices have equal bits.
+    Results of few elements are contiguous, like those of `StridedCode`; results of many keep the order of the operands.
+    The code that runs never depends on earlier calls, unless both choices have equal bits.
 
     Args:
         count: number of operands.

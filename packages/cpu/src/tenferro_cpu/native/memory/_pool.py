@@ -241,7 +241,7 @@ def _limit(text: str | None) -> int:
     number, unit = (text[:-1], text[-1].upper()) if text and text[-1].isalpha() else (text, "")
     if not number.isdecimal() or unit not in _UNITS:
         raise ArgumentError(
-            f"{VARIABLE}={text!r} is no size; write bytes, or a number with K, M or G as in 512M, or 0 for no pool",
+            f"{VARIABLE}={text!r} is not a size; use bytes, or a number with K, M or G as in 512M, or 0 for no pool",
             variable=VARIABLE,
         )
     return int(number) << _UNITS[unit]

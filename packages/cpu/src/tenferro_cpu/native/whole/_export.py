@@ -105,7 +105,7 @@ def _text(name: str, entry: Entry, host: Host) -> tuple[str, bool]:
         call = kernels[0]
         at = f" ({call.where})" if call.where else ""
         raise UnsupportedError(
-            f"{call.op.primitive.name}{at} runs a kernel of Python, which a library without Python has not; export the "
+            f"{call.op.primitive.name}{at} runs a Python kernel, which a library without Python lacks; export the "
             "part of the program before it and the part after it",
             primitive=call.op.primitive.name,
         )
