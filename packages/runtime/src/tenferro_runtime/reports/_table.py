@@ -45,7 +45,7 @@ class TextTable:
             half = MAX_HTML_ROWS // 2
             rows = [*rows[:half], ["…", f"{left_out} more rows", *[""] * (len(rows[0]) - 2)], *rows[-half:]]
         head = (*self.head, "") if shares else self.head
-        return markup.joined([markup.table(head, rows, self.right), markup.preformatted(self.foot)])
+        return markup.joined([markup.table(head, rows, self.right), markup.element("div", self.foot, class_="w")])
 
     def rich(self, title: str) -> Any:
         """The same as a table of rich."""

@@ -7,24 +7,26 @@ from typing import Final
 
 from tenferro_tensor.markup._elements import Markup, element, joined
 
-STYLE: Final = Markup(
-    ".tenferro{font:13px/1.45 system-ui,sans-serif;overflow-x:auto}"
-    ".tenferro table{border-collapse:collapse;border:0;margin:6px 0;display:table;width:auto}"
-    ".tenferro table,.tenferro pre,.tenferro code{font-family:ui-monospace,monospace;font-size:12px}"
-    ".tenferro pre{margin:4px 0;background:none;color:inherit;white-space:pre}"
-    ".tenferro code{background:none;color:inherit;padding:0}"
-    ".tenferro tr,.tenferro th{background:none}"
-    ".tenferro td,.tenferro th{padding:1px 9px;text-align:left;vertical-align:top;border:0;white-space:nowrap}"
-    ".tenferro th{border-bottom:1px solid #88888888;font-weight:600}"
-    ".tenferro .n,.tenferro .n td{text-align:right}"
-    ".tenferro .q{opacity:.7}"
-    ".tenferro summary{cursor:pointer}"
-    ".tenferro svg{max-width:none;display:block;margin:6px 0}"
-    ".tenferro svg text{fill:currentColor;font:11px system-ui,sans-serif}"
-    ".tenferro svg .q{opacity:.7}"
-    ".tenferro svg g:hover>rect{stroke-width:2.5}"
-)
-"""Rules for the contents of a `card`; they do not affect the rest of the page."""
+RULES: Final = {
+    "": "font:13px/1.45 system-ui,sans-serif;overflow-x:auto",
+    " table": "border-collapse:collapse;border:0;margin:6px 0;display:table;width:auto",
+    " :is(table,pre,code)": "font-family:ui-monospace,monospace;font-size:12px",
+    " pre": "margin:4px 0;background:none;color:inherit;white-space:pre",
+    " code": "background:none;color:inherit;padding:0",
+    " :is(td,th)": "padding:1px 9px;text-align:left;vertical-align:top;border:0;white-space:nowrap",
+    " th": "border-bottom:1px solid #88888888;font-weight:600",
+    " :is(.n,.n td)": "text-align:right",
+    " .q": "opacity:.7",
+    " .w": "white-space:pre-wrap",
+    " summary": "cursor:pointer",
+    " svg": "max-width:none;display:block;margin:6px 0",
+    " svg text": "fill:currentColor;font:11px system-ui,sans-serif",
+    " svg g:hover>rect": "stroke-width:2.5",
+}
+"""Rules for the contents of a `card` by selector; they do not affect the rest of the page."""
+
+STYLE: Final = Markup("".join([f".tenferro.tenferro{below}{{{rule}}}" for below, rule in RULES.items()]))
+"""The rules as text. The doubled class outranks the rules of notebooks for tables."""
 
 
 def card(head: object, *parts: object) -> Markup:
