@@ -18,6 +18,7 @@ from cosmic_ray.commands.init import init
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkItem, WorkResult
+from equivalent_mutants import EQUIVALENT
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "mutants"
@@ -29,6 +30,7 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "tests/ad/test_rules_table.py",
             "tests/ad/test_rules_traps.py",
+            "tests/ad/test_scatter_derivatives.py",
             "tests/ad/test_values_at_limits.py",
             "tests/ad/test_rules_traced.py",
         ),
@@ -99,6 +101,25 @@ def copy_sources() -> None:
         shutil.copy2(ROOT / name, COPY / name)
 
 
+def changed_lines(diff: str) -> tuple[str, str]:
+    """The original and the mutated line of a diff, without spaces."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
+    before, after = ("".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+    return "".join(before.split()), "".join(after.split())
+
+
+def is_equivalent(result: WorkResult) -> bool:
+    """Whether `equivalent_mutants` says that the mutant means the same."""
+    before, after = changed_lines(result.diff or "")
+    for reason, patterns in EQUIVALENT.items():
+        for old, new in patterns:
+            found = "".join(old.split())
+            if found in before and before.replace(found, "".join(new.split()), 1) == after:
+                print(f"equivalent: {reason}: {before} -> {after}", flush=True)
+                return True
+    return False
+
+
 def report(results: list[tuple[WorkItem, WorkResult]]) -> str:
     """Score for each file, and the diffs of the survivors."""
     made: Counter[str] = Counter()
@@ -149,6 +170,8 @@ def main() -> int:
         for number, item in enumerate(items, 1):
             result = mutate_and_test(item.mutations, command, timeout)
             database.set_result(item.job_id, result)
+            if result.test_outcome is TestOutcome.SURVIVED and is_equivalent(result):
+                continue
             results.append((item, result))
             if result.test_outcome is TestOutcome.SURVIVED:
                 print(result.diff, flush=True)

@@ -5,7 +5,7 @@ import pytest
 
 from rule_cases import CASES, Case
 from rule_checks import check_derivatives, check_single_precision
-from tenferro_ad import rules
+from tenferro_ad import jvp, rules, vjp
 from tenferro_runtime.extension import General, Inactive, check_rule
 from tenferro_tensor import REGISTRY, Primitive, Registry, Spec, catalog, primitive, tensor
 
@@ -121,3 +121,16 @@ EMPTY = [
 def test_zero_extents(case: Case) -> None:
     assert case.xs is not None
     check_derivatives(case.f, case.xs)
+
+
+def test_slopes_at_a_complex_zero_are_zero() -> None:
+    zero, one = tensor(np.array(0j)), tensor(np.array(1.0 + 1.0j))
+    assert complex(jvp(catalog.sign, (zero,), (one,))[1].data) == 0
+    assert complex(vjp(catalog.sign, zero)[1](one)[0].data) == 0
+    assert complex(jvp(lambda y: catalog.pow(zero, y), (tensor(np.array(2.0 + 1.0j)),), (one,))[1].data) == 0
+
+
+def test_a_real_operand_converted_to_complex_has_a_real_cotangent() -> None:
+    x = tensor(np.array([1.0, 2.0]))
+    (g,) = vjp(lambda x: catalog.convert(x, dtype=np.dtype(complex)), x)[1](tensor(np.array([1 + 2j, 3 - 1j])))
+    assert g.spec == x.spec and np.asarray(g.data).tolist() == [1.0, 3.0]

@@ -1,0 +1,37 @@
+"""Mutants that mean the same as the original, with the reason: no test can kill them, and no score counts them."""
+
+from typing import Final
+
+EQUIVALENT: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "the lengths agree by construction; `strict` only says so": (("strict=True", "strict=False"),),
+    "the tuple has one element": (
+        ("primals[0]", "primals[-1]"),
+        ("tangents[0]", "tangents[-1]"),
+        ("cotangents[0]", "cotangents[-1]"),
+        ("outs[0]", "outs[-1]"),
+    ),
+    "another select hides the element": (
+        ("c.select(flat, 1, y - 1)", "c.select(flat, 0, y - 1)"),
+        ("safe = c.select(off, 1, r)", "safe = c.select(off, 2, r)"),
+        ("c.select(at_zero, 1, x)", "c.select(at_zero, 0, x)"),
+        ("shifted(u, 0, -1 if reverse else 1, 0)", "shifted(u, 0, -1 if reverse else 1, -1)"),
+    ),
+    "the vacated elements are multiplied by zeros": (
+        ("a = a * shifted(a, axis, by, 0)", "a = a * shifted(a, axis, by, 1)"),
+        ("shifted(x, axis, -_next(reverse), 0)", "shifted(x, axis, -_next(reverse), 1)"),
+    ),
+    "any index that no element has serves": (
+        ("-(2**62)", "+(2**62)"),
+        ("-1 - _numbered", "-2 - _numbered"),
+        ("-1 - _numbered", "~1 - _numbered"),
+    ),
+    "the order of the groups does not matter": (("descending=False", "descending=True"),),
+    "both operands have as many batch axes": (("len(batch[0])", "len(batch[1])"),),
+    "the identity is the smallest permutation": (("permutation == tuple(range(", "permutation <= tuple(range("),),
+    "an empty array has nothing to take": (("if 0 in g.spec.shape:", "if -1 in g.spec.shape:"),),
+    "only the cost differs": (
+        ("not isinstance(whole, int)", "isinstance(whole, int)"),
+        ("not isinstance(whole, int)", "not not isinstance(whole, int)"),
+        ("if found.spec.shape == update_spec.shape:", "if not found.spec.shape == update_spec.shape:"),
+    ),
+}
