@@ -18,6 +18,7 @@ from cosmic_ray.commands.init import init
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkItem, WorkResult
+
 from equivalent_mutants import EQUIVALENT
 
 ROOT = Path(__file__).resolve().parent.parent
