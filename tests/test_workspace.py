@@ -60,7 +60,7 @@ def test_every_package_has_its_source_its_type_marker_and_the_licence() -> None:
 def test_every_package_is_a_workspace_source_and_a_mypy_path() -> None:
     assert set(ROOT_CONFIG["tool"]["uv"]["sources"]) == {f"tenferro-{name}" for name in PROJECTS}
     paths = {path.removeprefix("$MYPY_CONFIG_FILE_DIR/") for path in ROOT_CONFIG["tool"]["mypy"]["mypy_path"]}
-    assert paths == {"tests/support", *(f"packages/{name}/src" for name in PROJECTS)}
+    assert paths == {"tests/support", "tools", *(f"packages/{name}/src" for name in PROJECTS)}
 
 
 def test_members_hold_no_tool_configuration_but_how_c_is_built() -> None:

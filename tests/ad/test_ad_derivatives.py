@@ -102,7 +102,7 @@ def test_traced_vjp_equals_the_rule(name):
     want = apply_vjp(site, list(args), [out], (g,))
     key, first = entry_of(site)
     before = saved_by(first, args, out)  # of a node from before the trace
-    for _ in range(2 * derivative.TRACE_USES_OF_MANY):
+    for _ in range(2 * derivative.TRACE_USES_AFTER_BACKOFF):
         entry = site.op.entries[key]
         same(entry.vjp(g, saved_by(entry, args, out)), want)
     for _ in range(4):
@@ -152,7 +152,7 @@ def test_traced_jvp_equals_the_rule(name):
     ts = [array(*args[i].shape, dtype=args[i].dtype.str[1:]) for i in site.need]
     outs, want = apply_jvp(site, list(args), ts, None)
     jvp_of_op = Jvp(site, (-2,))
-    for _ in range(2 * derivative.TRACE_USES_OF_MANY):
+    for _ in range(2 * derivative.TRACE_USES_AFTER_BACKOFF):
         same(jvp_of_op(list(args), list(ts)), [*outs, *want])
     assert any(isinstance(s, Steps) for s in jvp_of_op.steps.values()), "the rule was not traced"
 
@@ -190,7 +190,7 @@ def test_a_number_as_operand_of_a_structural_op():
     def padded(x):
         return catalog.pad(x, 0.5, low=(1,), high=(0,), interior=(0,)) ** 2
 
-    for _ in range(2 * derivative.TRACE_USES_OF_MANY):
+    for _ in range(2 * derivative.TRACE_USES_AFTER_BACKOFF):
         np.testing.assert_array_equal(host(jvp(padded, (np.array([3.0]),), (np.array([1.0]),))[1]), [0.0, 6.0])
         np.testing.assert_array_equal(host(grad(lambda x: padded(x).sum())(np.array([3.0]))), [6.0])
 

@@ -19,7 +19,12 @@ from tenferro_runtime import asarray, compile, tree_map
 __all__ = ["TNOptimizer", "TensorHandler"]
 
 if TYPE_CHECKING:
-    _QuimbOptimizer = object  # quimb has no types
+
+    class _QuimbOptimizer:  # quimb has no types
+        loss: float
+
+        def optimize(self, n: int, tol: float | None = None, **options: Any) -> Any: ...
+
 else:
     _QuimbOptimizer = import_module("quimb.tensor.optimize").TNOptimizer
 
