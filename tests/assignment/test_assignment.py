@@ -250,7 +250,7 @@ def test_values_from_outside_of_a_recorded_body_are_refused():
 
         return tr.fori_loop(0, 3, body, 0.0) + kept.sum()
 
-    with pytest.raises(TracingError, match="make it a part of the carry of the loop"):
+    with pytest.raises(TracingError, match="make it part of the carry of the loop"):
         tr.compile(f)(A)
 
 
