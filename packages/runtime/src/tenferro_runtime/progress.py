@@ -112,7 +112,7 @@ class Bar:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it can be seen."""
+        """Whether the bar is drawn."""
         return self._drawn is not None
 
     def __call__(self, done: Any, total: Any, note: str = "") -> None:
@@ -130,7 +130,7 @@ class Bar:
             self.close()
 
     def close(self) -> None:
-        """Leave the bar as it is; the next step draws another one."""
+        """Finish the bar; the next step draws a new one."""
         if self._drawn is not None:
             self._drawn.close()
             self._drawn = None
@@ -144,11 +144,11 @@ class _Line:
         self._note = ""
 
     def set_postfix_str(self, note: str, refresh: bool = True) -> None:
-        """Say more at the end of the line."""
+        """Set the note at the end of the line."""
         self._note = note
 
     def update(self, steps: int) -> None:
-        """Go on by some steps."""
+        """Advance by some steps."""
         self._done += steps
         past = time.perf_counter() - self._start
         self._draw(100 * self._done // max(self._total, 1), f"{self._done}/{self._total} {past:.1f} s{self._note}")

@@ -1,4 +1,4 @@
-"""Programs and compiled functions as notebooks show them."""
+"""HTML of programs and compiled functions for notebooks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tenferro_runtime.ir._program import Program
 from tenferro_tensor.markup import card, details, element, preformatted, table
 
 MAX_PROGRAMS: Final = 4
-"""Programs of a compiled function that are shown, the latest ones."""
+"""Number of latest programs of a compiled function that are shown."""
 
 MAX_REASONS: Final = 12
-"""Reasons of traces that are shown, the latest ones."""
+"""Number of latest reasons of traces that are shown."""
 
 
 def program_card(program: Program) -> str:

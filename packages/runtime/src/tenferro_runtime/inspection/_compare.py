@@ -1,4 +1,4 @@
-"""`compare`: why one function takes longer than another one."""
+"""`compare`: why one function is slower than another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenferro_tensor.loop_ir import Call, For, Foreign, Switch, While
 from tenferro_tensor_core import ArgumentError, TenferroError
 
 WARM_UP_CALLS: Final = 3
-"""Calls that are not measured: the first ones trace and compile."""
+"""Warm-up calls, which trace and compile."""
 
 
 def compare(
@@ -89,7 +89,7 @@ def _side(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int) ->
 
 
 def _measured(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int) -> tuple[float, float]:
-    """Milliseconds of a call, and traces in each."""
+    """Milliseconds per call, and traces per call."""
 
     def once() -> int:
         start = perf_counter_ns()

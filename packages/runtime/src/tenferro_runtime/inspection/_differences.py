@@ -1,4 +1,4 @@
-"""What one profile has and another has not: the steps of both in line, and what each difference costs."""
+"""The differences of two profiles: their aligned steps, and the cost of each difference."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOVES: Final = frozenset(
         "update_slice", "dynamic_slice", "dynamic_update_slice",
     }
 )  # fmt: skip
-"""Primitives that move elements and compute nothing; those that are views move nothing."""
+"""Primitives that only move elements; views among them move nothing."""
 
 MORE: Final = 1.2
-"""Smallest factor by which operations count as more."""
+"""Smallest factor between counts of operations that is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class StepWork:
 
 
 def paired(old: Sequence[StepTime], new: Sequence[StepTime]) -> tuple[tuple[StepTime | None, StepTime | None], ...]:
-    """The steps of two programs side by side."""
+    """The aligned steps of two programs."""
     keys = [[s.cost.parts or s.cost.primitive for s in steps] for steps in (old, new)]
     return tuple([(None if a is None else old[a], None if b is None else new[b]) for a, b in _in_line(*keys)])
 
 
 def differences(old: Side, new: Side) -> tuple[Difference, ...]:
-    """What `new` does that `old` does not do, or more of, the dearest first."""
+    """The costs of `new` that `old` does not have, or has less of, most expensive first."""
     theirs, ours = list(_work(old.profile.steps, 0, 1)), list(_work(new.profile.steps, 0, 1))
     pairs = _in_line([(w.depth, w.name) for w in theirs], [(w.depth, w.name) for w in ours])
     both = [(theirs[a], ours[b]) for a, b in pairs if a is not None and b is not None]
@@ -106,7 +106,7 @@ def _inside(body: BodyTime, depth: int, times: int) -> Iterator[StepWork]:
 
 
 def _in_line(old: Sequence[object], new: Sequence[object]) -> list[tuple[int | None, int | None]]:
-    """Positions of what is equal in the same order; ``None`` beside what only one of them has."""
+    """Align equal items in order: pairs of positions, ``None`` for an item that only one side has."""
     found: list[tuple[int | None, int | None]] = []
     for same, a, a_end, b, b_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if same == "equal":
@@ -146,7 +146,7 @@ def _transfers(old: Side, new: Side) -> Iterator[Difference]:
 
 
 def _wider(both: Sequence[tuple[StepWork, StepWork]]) -> Iterator[Difference]:
-    """Steps whose results have another dtype, and more bytes for it."""
+    """Steps whose results have a wider dtype."""
     changed = [(a, b) for a, b in both if a.dtypes != b.dtypes and b.bytes > a.bytes]
     if changed:
         a, b = changed[0]
@@ -160,7 +160,7 @@ def _wider(both: Sequence[tuple[StepWork, StepWork]]) -> Iterator[Difference]:
 
 
 def _contractions(theirs: Sequence[StepWork], ours: Sequence[StepWork]) -> Iterator[Difference]:
-    """Contractions and other steps, where they compute more."""
+    """Contractions and other steps that compute more."""
     for kind, what in (("contraction", "contractions"), ("operations", "steps")):
         a, b = ([w for w in side if (w.name in CONTRACTIONS) == (kind == "contraction")] for side in (theirs, ours))
         before, after = (sum([w.flops for w in side if not w.cost.bodies]) for side in (a, b))
@@ -189,7 +189,7 @@ def _fusions(old: Side, new: Side, both: Sequence[tuple[StepWork, StepWork]]) ->
 
 
 def _added(added: Sequence[StepWork], both: Sequence[tuple[StepWork, StepWork]]) -> Iterator[Difference]:
-    """Steps that only one has, by what they do."""
+    """Steps that only one program has, by kind."""
     copies = [b for a, b in both if b.name in MOVES and not a.bytes and b.bytes and not b.fused]
     kinds: dict[str, list[StepWork]] = {"copy": copies} if copies else {}
     for w in added:

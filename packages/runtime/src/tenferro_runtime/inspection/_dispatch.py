@@ -46,6 +46,6 @@ def explain_dispatch(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Dis
 
 
 def _brief(spec: Spec) -> str:
-    """``float64[2] host``, and the compute device where there is one of its own: ``float64[2] host/cpu:1``."""
+    """``float64[2] host``, with the compute device if it is set: ``float64[2] host/cpu:1``."""
     own = "" if spec.place.compute_device is None else f"/{spec.place.compute_device}"
     return f"{spec.dtype.name}[{', '.join(map(str, spec.shape))}] {spec.place.memory_space}{own}"

@@ -1,4 +1,4 @@
-"""`MemoryTimeline`: the bytes alive at each step of a program, by the lines of code that made them."""
+"""`MemoryTimeline`: the live bytes at each step of a program, by the source line that allocated them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TOP: Final = 22
 """Size of the chart and of its margins, in pixels."""
 
 MAX_LINES: Final = 6
-"""Lines of code with a colour of their own; the others share one."""
+"""Number of source lines with separate colours; the others share one."""
 
 MAX_NOTES: Final = 200
-"""Steps that say more when they are pointed at."""
+"""Largest number of steps with tooltips."""
 
 LEGEND_ROW: Final = 17
 """Pixels of a line of the legend of a file."""
@@ -42,7 +42,7 @@ class MemoryBlock:
     """Memory that a step allocates.
 
     Attributes:
-        line: line of code of the step, empty where it is unknown.
+        line: source line of the step, empty if it is unknown.
         step: number of the step.
         last: number of the last step that needs it.
         nbytes: its size.
@@ -56,7 +56,7 @@ class MemoryBlock:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MemoryTimeline(Tabular):
-    """The memory of a program over its steps, beside inputs and constants; prints as a table of lines of code.
+    """The memory of a program over its steps, without inputs and constants; prints as a table of source lines.
 
     Attributes:
         steps: the steps as they are called.
@@ -68,18 +68,18 @@ class MemoryTimeline(Tabular):
 
     @property
     def alive(self) -> tuple[int, ...]:
-        """Bytes alive while each step runs."""
+        """Bytes alive during each step."""
         return tuple(_alive(self.blocks, len(self.steps)))
 
     @property
     def peak_step(self) -> int:
-        """The first step at which most bytes are alive; 0 where there are no steps."""
+        """The first step with the peak of live bytes; 0 if there are no steps."""
         alive = self.alive
         return alive.index(max(alive)) if alive else 0
 
     @property
     def lines(self) -> tuple[tuple[str, int, int], ...]:
-        """Lines of code, each with the bytes that are alive at the peak and all that it allocates; most bytes first."""
+        """Source lines with their live bytes at the peak and all bytes that they allocate, largest first."""
         peak, found = self.peak_step, dict[str, list[int]]()
         for b in self.blocks:
             sums = found.setdefault(b.line, [0, 0])
@@ -152,7 +152,7 @@ class MemoryTimeline(Tabular):
         return markup.picture(LEFT + WIDTH + 10, height, *drawn, label="bytes alive at each step, by line of code")
 
     def _areas(self, markup: Any, groups: Sequence[Sequence[str]], hue: dict[str, str]) -> list[Any]:
-        """An area for each line of code, on top of those of the lines before it."""
+        """Stacked areas, one for each source line."""
         count, top = len(self.steps), max([*self.alive, 1])
         below, found = [0] * count, []
         for i, group in enumerate(groups):
@@ -190,7 +190,7 @@ class MemoryTimeline(Tabular):
 
 
 def _alive(blocks: Sequence[MemoryBlock], count: int) -> list[int]:
-    """Bytes alive at each of so many steps."""
+    """Bytes alive at each step."""
     change = [0] * (count + 1)
     for b in blocks:
         change[b.step] += b.nbytes
@@ -203,7 +203,7 @@ def _alive(blocks: Sequence[MemoryBlock], count: int) -> list[int]:
 
 
 def _stairs(levels: Sequence[int], count: int, top: int) -> list[str]:
-    """Corners of a line that is level during each step."""
+    """Corners of a step function."""
     corners = []
     for i, n in enumerate(levels):
         y = TOP + HEIGHT * (1 - n / top)
@@ -212,7 +212,7 @@ def _stairs(levels: Sequence[int], count: int, top: int) -> list[str]:
 
 
 def _brief(line: str) -> str:
-    """A line of code without the folder of its file."""
+    """A source line without the folder of its file."""
     path, sign, number = line.rpartition(":")
     return f"{PurePath(path).name}{sign}{number}" if sign else line or "unknown"
 

@@ -1,4 +1,4 @@
-"""Tables for people: the same rows as text in line and as HTML, bytes and operations in readable units."""
+"""Tables of reports: the same rows as aligned text and as HTML, with counts in readable units."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tenferro_tensor import library
 _STEP: Final = 1000.0
 
 MAX_HTML_ROWS: Final = 120
-"""Rows of a table in a notebook, at most; those in the middle are left out."""
+"""Largest number of rows of a table in a notebook; rows in the middle are omitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Rows of text with titles, and what is said below them.
+    """Rows of text with column titles and lines below.
 
     Attributes:
         head: titles of the columns.
@@ -31,11 +31,11 @@ class TextTable:
     foot: str = ""
 
     def text(self) -> str:
-        """Columns in line, for a terminal."""
+        """The table as aligned text, for a terminal."""
         return "\n".join([aligned([self.head, *self.rows], self.right), *([self.foot] if self.foot else [])])
 
     def html(self, shares: Sequence[float | None] = ()) -> Any:
-        """The same as markup; a share of a whole, where a row has one, as a bar at its end."""
+        """The table as HTML; shares of a total are bars at the end of rows."""
         markup = library("tenferro_tensor.markup")
         rows: list[Sequence[object]] = [[_indented(markup, cell) for cell in row] for row in self.rows]
         if shares:
@@ -67,7 +67,7 @@ class Tabular:
         raise NotImplementedError
 
     def _heading(self) -> str:
-        """What a notebook says above the table."""
+        """The heading of the table in a notebook."""
         return type(self).__name__
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class Tabular:
 
 
 def text_card(head: str, text: str) -> str:
-    """What a notebook shows of a report that is text.
+    """HTML of a report that is text.
 
     Args:
         head: its heading.
@@ -99,7 +99,7 @@ def text_card(head: str, text: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
-    """Rows of text as lines, columns in line.
+    """Rows of text as lines with aligned columns.
 
     Args:
         rows: cells, the same number in each row.
@@ -118,7 +118,7 @@ def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
 
 
 def readable(n: Any, unit: str = "") -> str:
-    """A count with a prefix, ``1.5 kB``; a symbolic one as it is, ``?`` where it is unknown.
+    """A count with a unit prefix, ``1.5 kB``; symbolic counts unchanged, ``?`` if unknown.
 
     Args:
         n: a number, a symbolic size, or ``None``.
@@ -142,6 +142,6 @@ def readable(n: Any, unit: str = "") -> str:
 
 
 def _indented(markup: Any, cell: str) -> Any:
-    """A cell whose leading spaces are seen: the steps of a body stand to the right of its loop."""
+    """A cell with visible leading spaces, which indent the steps of a body."""
     depth = len(cell) - len(cell.lstrip(" "))
     return markup.element("span", cell.lstrip(" "), style=f"padding-left:{depth}ch") if depth else cell

@@ -15,7 +15,7 @@ from tenferro_runtime.reports._table import Tabular, TextTable, readable
 from tenferro_tensor import library
 
 NO_MEMORY: Final = MemoryTimeline((), ())
-"""That of no steps."""
+"""The timeline of a program without steps."""
 
 POINTING: Final = """
 for (const part of document.querySelectorAll("[data-line]"))
@@ -25,7 +25,7 @@ for (const part of document.querySelectorAll("[data-line]"))
         area.style.opacity = area.dataset.line === part.dataset.line ? "" : others;
     });
 """
-"""Shows the memory of the line of code that is pointed at, and dims that of the others."""
+"""Highlights the memory of the source line under the pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class StepTime:
     """Time of one step.
 
     Attributes:
-        cost: what the step should cost.
+        cost: estimated cost of the step.
         ms: median time in milliseconds.
-        share: part of the time of all steps.
-        runs: start and length of each run, in nanoseconds from the start of the profile; for a step inside of another
-            one, from no particular moment.
+        share: fraction of the time of all steps.
+        runs: start and duration of each run, in nanoseconds from the start of the profile; for a nested step, from an
+            arbitrary moment.
         bodies: times of the programs that the step runs: of a loop, a branch or a call.
     """
 
@@ -55,10 +55,10 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class BodyTime:
-    """Times of a program inside of a step, measured step by step for some of the times that it runs.
+    """Times of a program that a step runs, measured step by step in some of its runs.
 
     Attributes:
-        title: what it is to the step: ``"body"``, ``"condition"``, ``"branch 0"``, ``"program"``.
+        title: its role in the step: ``"body"``, ``"condition"``, ``"branch 0"``, ``"program"``.
         times: how often it ran.
         steps: its steps, with the time of one run.
     """
@@ -69,19 +69,19 @@ class BodyTime:
 
     @property
     def ms(self) -> float:
-        """Time of all steps in one run, in milliseconds; a loop takes less, because it does not stop between them."""
+        """Time of all steps in one run, in milliseconds; a loop is faster, because it does not stop between steps."""
         return sum([s.ms for s in self.steps])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile(Tabular):
-    """Times of a program's steps; prints as a table, slowest first, the steps of a body in order below their loop.
+    """Times of a program's steps; prints as a table, slowest first, with the steps of a body in order below their loop.
 
     Attributes:
         steps: the steps, in order of execution.
         ms: median time of a whole replay in milliseconds; less than the sum of the steps where these are short, because
             a replay does not stop between them.
-        repeat: number of runs.
+        repeat: number of measured runs.
         form: how the replay runs a program with loops or branches, as of `Explanation`; the steps are measured one by
             one in any case.
         memory: the bytes alive at each step by line of code, where the steps run one by one.
