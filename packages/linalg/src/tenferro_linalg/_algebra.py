@@ -111,7 +111,7 @@ def _identities(x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, part_, part_kernel, blas=False)

@@ -129,7 +129,7 @@ def _any_close(values: Any) -> bool:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eigh_apart_, _eigh_kernel)

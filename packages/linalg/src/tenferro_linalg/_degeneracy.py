@@ -325,7 +325,7 @@ PASSING = General(
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels, size_of
 
     def size_and_cut(ins: Any, outs: Any, *, size: Any, cut: Any, **_: Any) -> tuple[Any, ...]:

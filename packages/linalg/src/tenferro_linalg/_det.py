@@ -239,7 +239,7 @@ def _change_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, det_, lambda la, ins, outs: small_first(la, "det", ins, la.det))

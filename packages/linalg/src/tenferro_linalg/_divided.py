@@ -240,7 +240,7 @@ def data(w: Any, program: Program, captured: tuple[Any, ...], order: int) -> tup
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitive of this page."""
+    """Kernels and rules of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, groups_, _groups_kernel, blas=False)

@@ -159,7 +159,7 @@ def _apart(primals: Any, side: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules and pruning of the primitives of this page."""
+    """Kernels, rules and pruning of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eig_, lambda la, ins, outs: lambda x: la.eig(la.finite("eig", x)))

@@ -214,7 +214,7 @@ def _apart(primals: Any, side: int, **_: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules and pruning of the primitives of this page."""
+    """Kernels, rules and pruning of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eigh_, _eigh_kernel)

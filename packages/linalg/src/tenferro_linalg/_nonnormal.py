@@ -208,7 +208,7 @@ def _quotient_vjp(primals: Any, outs: Any, cotangents: Any, *, strict: bool) -> 
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eig_inverse_, _inverse_kernel)

@@ -243,7 +243,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, axes: tuple[int, ...], p: 
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, power_norm_, power_kernel, blas=False)

@@ -145,7 +145,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, pinv_, lambda la, ins, outs: lambda x, *rtol: pseudo_inverse(la, x, rtol))

@@ -181,7 +181,7 @@ def _beyond_vjp(primals: Any, outs: Any, cotangents: Any, *, inner: bool) -> tup
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, masked_, _masked_kernel, blas=False)

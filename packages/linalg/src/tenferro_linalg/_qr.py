@@ -316,7 +316,7 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules and pruning of the primitives of this page."""
+    """Kernels, rules and pruning of the primitives of this module."""
     from tenferro_linalg._providers import kernels, size_of
 
     kernels(registry, qr_, _qr_kernel)

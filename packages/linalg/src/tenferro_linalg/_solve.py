@@ -250,7 +250,7 @@ def _inv_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, solve_, _solve_kernel)

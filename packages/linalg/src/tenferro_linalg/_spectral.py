@@ -249,7 +249,7 @@ def _lanes(size: Any, values: Any, batched: tuple[bool, ...], /, **metadata: Any
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, spectral_value_, _value_kernel)

@@ -125,7 +125,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, Any]:
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, eigvalsh_tridiagonal_, _kernel, devices=False)

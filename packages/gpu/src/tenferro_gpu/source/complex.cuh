@@ -1,4 +1,4 @@
-// Complex numbers of kernels: the functions of numbers.cuh that have a complex form.
+// Complex numbers in kernels: the functions of numbers.cuh that have a complex form.
 
 template <class T> struct tf_complex { T re, im; };
 typedef tf_complex<float> tf_c8;

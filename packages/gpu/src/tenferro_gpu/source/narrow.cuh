@@ -1,5 +1,5 @@
 // Narrow floating point: the bits of float16 and bfloat16, which are moved, widened to float and rounded from it, to
-// the nearest number and to the even one of two. The conversions of float16 are written out (after F. Giesen).
+// nearest, ties to even. The conversions of float16 are written out (after F. Giesen).
 
 struct tf_f2 { tf_u2 bits; };
 struct tf_b2 { tf_u2 bits; };
@@ -19,7 +19,7 @@ static __device__ __forceinline__ float tf_wide(tf_f2 x) {
     return __int_as_float((int)(size | (tf_u4)(x.bits & 0x8000u) << 16));
 }
 
-// A double as a float whose last bit is odd where it is inexact: to round that again rounds once.
+// A double as a float whose last bit is odd if inexact, so that a second rounding rounds only once.
 static __device__ __forceinline__ float tf_to_odd(double x) {
     const float near = (float)x;
     if (x != x || (double)near == x) return near;
@@ -39,7 +39,7 @@ template <> struct tf_narrowing<tf_b2> {
 template <> struct tf_narrowing<tf_f2> {
     static __device__ __forceinline__ tf_f2 from(float x) {
         const tf_u4 bits = (tf_u4)__float_as_int(x), size = bits & 0x7fffffffu;
-        // To add this number shifts the bits of a subnormal one into place, and rounds them.
+        // Adding this number shifts the bits of a subnormal one into place, and rounds them.
         const tf_u4 magic = (127u - 15u + 23u - 10u + 1u) << 23;
         tf_u4 found = (size + (size >> 13 & 1u) + ((15u - 127u) << 23) + 0xfffu) >> 13;
         if (size < 113u << 23)
@@ -66,7 +66,7 @@ template <class T> struct tf_converting<tf_b2, T> {
     static __device__ __forceinline__ tf_b2 from(T x) { return tf_narrowing<tf_b2>::from(tf_convert<float>(x)); }
 };
 
-// What would be ambiguous: both sides narrow, or one of them complex.
+// Overloads that would be ambiguous: both sides narrow, or one of them complex.
 template <class T> struct tf_complex;
 #define TF_BETWEEN(TO, FROM)                                                       \
     template <> struct tf_converting<TO, FROM> {                                   \

@@ -3,7 +3,7 @@
 
 #define TF template <class T> static __device__ __forceinline__
 
-// NumPy's letter for the kind of a type; the unsigned integer of its width; the unsigned integer that it wraps in.
+// NumPy's letter for the kind of a type; the unsigned integer of its width; the unsigned integer in which it wraps.
 template <class T> struct tf_of { static const char kind = 'c'; };
 #define TF_OF(TYPE, KIND, SAME, WRAP, LOW, HIGH)                                   \
     template <> struct tf_of<TYPE> {                                               \
@@ -120,7 +120,7 @@ TF T tf_round(T x) {
 TF T tf_copysign(T x, T y) { return copysign(x, y); }
 TF T tf_nextafter(T x, T y) { return nextafter(x, y); }
 
-// Division with remainder: an integer divisor of 0 gives 0, and the least integer divided by -1 is itself.
+// Division with remainder: an integer divisor of 0 yields 0, and the least integer divided by -1 is itself.
 
 TF T tf_fmod(T x, T y) {
     if constexpr (TF_IS('f')) return fmod(x, y);
@@ -260,7 +260,7 @@ template <class R, class T> static __device__ __forceinline__ R tf_convert(T x) 
     return tf_converting<R, T>::from(x);
 }
 
-// what accumulations start from in each work item
+// initial values of accumulations in each work item
 TF T tf_none_add() { return tf_convert<T>(0.0f); }
 TF T tf_none_mul() { return tf_convert<T>(1.0f); }
 TF T tf_none_maximum() { return tf_of<T>::low(); }

@@ -224,7 +224,7 @@ def _discrete_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     for p, what, rule in (

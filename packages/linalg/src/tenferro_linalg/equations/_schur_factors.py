@@ -56,7 +56,7 @@ def indices(x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, schur_factors_, _kernel, devices=False)

@@ -118,7 +118,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, turned: bool, what: str) -
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, stein_, _kernel, devices=False)

@@ -170,7 +170,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, left: bool, right: bool, w
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, sylvester_, _kernel, devices=False)

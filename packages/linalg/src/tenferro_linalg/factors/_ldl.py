@@ -116,7 +116,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any, *, lower: bool, hermitian: bool
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, ldl_, _kernel)

@@ -159,7 +159,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, adjoint: bool) -> tuple[An
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, lstsq_, _kernel)

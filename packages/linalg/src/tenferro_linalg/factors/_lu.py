@@ -321,7 +321,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None, None]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, lu_, _lu_kernel)

@@ -127,7 +127,7 @@ def _anticommutator_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, 
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, unitary_factor_, _unitary_kernel)

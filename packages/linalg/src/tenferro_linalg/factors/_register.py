@@ -18,7 +18,7 @@ STACKS = (
 
 
 def register(registry: Registry) -> None:
-    """Register all of them."""
+    """Register the primitives of this folder."""
     for page in PAGES:
         page.register(registry)
     for p in STACKS:

@@ -234,7 +234,7 @@ def _independent_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, independent_, _independent_kernel, sizes=lambda ins, outs, *, columns: (columns,), blas=False)

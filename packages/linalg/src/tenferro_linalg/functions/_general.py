@@ -195,7 +195,7 @@ def _term_kernel(la: Any, ins: Any, outs: Any, *, captured: int, **_: Any) -> An
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, funm_points_, lambda la, ins, outs: lambda x: points_of(la, x), devices=False)

@@ -84,7 +84,7 @@ def _cost(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, function: str, order
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rules of the primitive of this page."""
+    """Kernel and rules of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, matrix_function_, _kernel)

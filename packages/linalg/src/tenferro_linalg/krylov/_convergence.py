@@ -92,7 +92,7 @@ def _loops(step: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitive of this page."""
+    """Kernels and rules of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, converged_, _kernel, blas=False)

@@ -186,7 +186,7 @@ def strict_lower(x: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, schur_rotation_, _schur_kernel, devices=False)

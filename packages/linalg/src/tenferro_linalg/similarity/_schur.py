@@ -167,7 +167,7 @@ def _apart(primals: Any, side: int) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._degeneracy import PASSING
     from tenferro_linalg._providers import kernels
 

@@ -165,7 +165,7 @@ def _of_lanes(primitive: Any) -> Callable[..., Any]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     registry.kernel(product_, "cpu", _product_kernel)
     registry.kernel(sampled_, "cpu", _sampled_kernel)
     registry.kernel(solve_, "cpu", _solve_kernel)

@@ -176,7 +176,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, lower: int, upper: int, po
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, banded_solve_, _kernel)

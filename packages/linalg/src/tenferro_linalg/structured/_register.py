@@ -10,7 +10,7 @@ STACKS = (_banded.banded_solve_, _toeplitz.toeplitz_solve_, _toeplitz.circulant_
 
 
 def register(registry: Registry) -> None:
-    """Register all of them."""
+    """Register the primitives of this folder."""
     for page in (_banded, _toeplitz):
         page.register(registry)
     for p in STACKS:

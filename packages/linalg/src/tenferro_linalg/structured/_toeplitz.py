@@ -230,7 +230,7 @@ def _product_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, Any]:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, toeplitz_solve_, _toeplitz_kernel)

@@ -102,7 +102,7 @@ def _kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     def size_of(ins: Any, outs: Any, *, k: Any) -> tuple[Any, ...]:

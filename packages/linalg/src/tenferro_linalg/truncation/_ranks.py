@@ -77,7 +77,7 @@ def _kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernel and rule of the primitive of this page."""
+    """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, rank_, _kernel)

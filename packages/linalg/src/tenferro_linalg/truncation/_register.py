@@ -16,7 +16,7 @@ STACKS = (
 
 
 def register(registry: Registry) -> None:
-    """Register all of them."""
+    """Register the primitives of this folder."""
     for page in (_ranks, _eigh, _coupling, _sketch):
         page.register(registry)
     for p in STACKS:

@@ -154,7 +154,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str, **_: Any) -> t
 
 
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, svd_sketched_, _sketched_kernel)
