@@ -88,12 +88,12 @@ def test_another_mesh_of_fewer_devices(mesh):
 
 
 def test_nothing_comes_to_main_memory_unasked(mesh):
-    with pytest.raises(PlacementError, match=r"is on 8 devices.*write x.gather\(\)"):
+    with pytest.raises(PlacementError, match=r"is on 8 devices.*use x.gather\(\)"):
         np.asarray(mesh.replicate(1.0))
 
 
 def test_mistakes_are_named(mesh):
-    with pytest.raises(ShapeError, match=r"axis 0 of the array has 6 elements, which 4 devices along 'data'"):
+    with pytest.raises(ShapeError, match=r"axis 0 of the array has 6 elements, which is not divisible by the 4"):
         mesh.shard(np.zeros((6, 4)), P("data"))
     with pytest.raises(AxisError, match=r"names the mesh axis 'batch'.*the mesh has data=4, model=2"):
         mesh.shard(np.zeros((8, 4)), P("batch"))
@@ -101,7 +101,7 @@ def test_mistakes_are_named(mesh):
         mesh.shard(np.zeros(8), P("data", None))
     with pytest.raises(BackendUnavailableError, match=r"needs 64 devices, but JAX has 8.*device_count=64"):
         Mesh({"data": 64})
-    with pytest.raises(ArgumentError, match="a mesh is a Mesh, or the sizes"):
+    with pytest.raises(ArgumentError, match="a mesh is a Mesh, or sizes"):
         Mesh({"data": 0})
     with pytest.raises(ArgumentError, match="has 4 devices, got 2"):
         Mesh({"data": 4}, mesh.devices.ravel()[:2])

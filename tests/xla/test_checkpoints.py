@@ -83,7 +83,7 @@ def test_only_the_files_of_a_region_are_opened(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.arrays == {"['x']": Spec((16, 8), tr.float64)}
     np.testing.assert_array_equal(np.asarray(checkpoint.read("['x']", (slice(5, 8), slice(2, 3)))), X[5:8, 2:3])
-    with pytest.raises(CheckpointError, match=r"lacks the file 1/0\.0\.\w+\.npy; it is damaged, or was copied in part"):
+    with pytest.raises(CheckpointError, match=r"lacks the file 1/0\.0\.\w+\.npy; it is damaged or an incomplete copy"):
         checkpoint.read("['x']")
     with pytest.raises(ArgumentError, match="has no array 'y'; it has .'x'."):
         checkpoint.read("y")
@@ -101,7 +101,7 @@ def test_a_new_checkpoint_replaces_the_old_one_in_one_step(tmp_path: Path, monke
         return write(path, array)
 
     monkeypatch.setattr(saving, "write_part", full_at_the_third)
-    text = r"writing the parts of the checkpoint .* failed in process 0: .*No space left on device; the check"
+    text = r"writing the parts of the checkpoint .* failed in process 0: .*No space left on device; the prev"
     with pytest.raises(CheckpointError, match=text):
         save_sharded(tmp_path, {"x": EIGHT.shard(-X, P("data"))})
     np.testing.assert_array_equal(np.asarray(load_sharded(tmp_path)["x"]), X)
@@ -126,31 +126,31 @@ def test_what_is_expected_is_compared(tmp_path: Path) -> None:
             load_sharded(tmp_path, SQUARE, like=other)
     with pytest.raises(ArgumentError, match="does not fit the checkpoint"):
         load_sharded(tmp_path, SQUARE, [P()])
-    with pytest.raises(ShapeError, match="cannot share evenly"):
+    with pytest.raises(ShapeError, match="not divisible by the"):
         load_sharded(tmp_path, Mesh({"data": 3}, jax.devices()[:3]), P("data"))
     with pytest.raises(ArgumentError, match=r"got a str at \['s'\]"):
         save_sharded(tmp_path, {"s": "text"})
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no checkpoint in .*: it has no index.json"):
+    with pytest.raises(CheckpointError, match="holds no checkpoint: it has no index.json"):
         load_sharded(tmp_path)
     save_sharded(tmp_path, {"x": EIGHT.shard(X, P("data"))})
     file = tmp_path / Checkpoint(tmp_path).index.leaves[0].parts[3].file
     whole = file.read_bytes()
     file.write_bytes(whole[:-1])
-    with pytest.raises(CheckpointError, match=r"npy has been cut off: it has \d+ bytes"):
+    with pytest.raises(CheckpointError, match=r"npy is truncated: it has \d+ bytes"):
         load_sharded(tmp_path)
     file.write_bytes(whole[:-1] + b"\x01")
     load_sharded(tmp_path)
-    with pytest.raises(CheckpointError, match="has other elements than were written: its checksum is"):
+    with pytest.raises(CheckpointError, match="is damaged: its checksum is"):
         Checkpoint(tmp_path).verify()
     with file.open("wb") as other:
         np.save(other, X[:2].astype(np.float32))
-    with pytest.raises(CheckpointError, match=r"has float32 elements of shape \(2, 8\), but the index .* says float64"):
+    with pytest.raises(CheckpointError, match=r"has float32 elements of shape \(2, 8\), but the index .* lists"):
         load_sharded(tmp_path)
     file.write_bytes(b"no array")
-    with pytest.raises(CheckpointError, match="is no part of a checkpoint"):
+    with pytest.raises(CheckpointError, match="is not a part of a checkpoint"):
         load_sharded(tmp_path)
     index = json.loads((tmp_path / "index.json").read_text())
     for change, text in (({"version": [2, 0]}, "of version"), ({"leaves": []}, "0 leaves"), ({"tree": "+"}, "index")):

@@ -230,7 +230,7 @@ def test_sorts_by_other_orders():
         "%r = stablehlo.compare GT, %p, %q : (tensor<f64>, tensor<f64>) -> tensor<i1>",
     )
     np.testing.assert_array_equal(np.asarray(by_size(x)), [-4.0, 3.0, -2.0, 0.5])
-    with pytest.raises(UnsupportedError, match=r"stablehlo.sort at .* its comparator is no comparison of keys"):
+    with pytest.raises(UnsupportedError, match=r"stablehlo.sort at .* its comparator is not a lexicographic"):
         ordered(
             "%p = stablehlo.abs %a : tensor<f64>",
             "%r = stablehlo.compare LT, %p, %b : (tensor<f64>, tensor<f64>) -> tensor<i1>",
@@ -276,19 +276,19 @@ def test_mistakes_are_named():
             )
         )  # fmt: skip
     call = "%y = stablehlo.custom_call @lapack_dgeqrf_ffi(%x) : (tensor<4xf64>) -> tensor<4xf64>"
-    with pytest.raises(UnsupportedError, match="it calls the function lapack_dgeqrf_ffi of a library; those known"):
+    with pytest.raises(UnsupportedError, match="it calls the library function lapack_dgeqrf_ffi; the supported"):
         import_stablehlo(module(call))
     open_ = module("%y = stablehlo.abs %x : tensor<?xf64>", arguments="%x: tensor<?xf64>", result="tensor<?xf64>")
-    with pytest.raises(UnsupportedError, match=r"tensor<\?xf64>, whose sizes are open; export the function for fixed"):
+    with pytest.raises(UnsupportedError, match=r"tensor<\?xf64> with dynamic sizes; export the function for fixed"):
         import_stablehlo(open_)
     narrow = module("%y = stablehlo.abs %x : tensor<4xf8E4M3FN>", arguments="%x: tensor<4xf8E4M3FN>",
                     result="tensor<4xf8E4M3FN>")  # fmt: skip
-    with pytest.raises(UnsupportedError, match="tenferro has no such dtype; convert them to one of i1, f16, bf16"):
+    with pytest.raises(UnsupportedError, match="which tenferro does not support; convert them to one of i1, f16, bf16"):
         import_stablehlo(narrow)
     same_ = module("%y = stablehlo.abs %x : tensor<4xf64>")
     with pytest.raises(ArgumentError, match="the module has no function 'other'; its functions are main"):
         import_stablehlo(same_, entry="other")
-    with pytest.raises(ArgumentError, match="the module cannot be read as StableHLO: .*; pass the text or the bytes"):
+    with pytest.raises(ArgumentError, match="the module cannot be read as StableHLO: .*; pass the text or bytes"):
         import_stablehlo("no module")
-    with pytest.raises(ArgumentError, match="takes arrays by position, got x by name"):
+    with pytest.raises(ArgumentError, match="takes positional arguments only, got x by name"):
         import_stablehlo(same_)(x=V[:4])

@@ -43,7 +43,7 @@ def test_training_survives_the_loss_of_a_process(tmp_path: Path) -> None:
     out, err = many.communicate(timeout=120)
     assert many.returncode == 128 + signal.SIGKILL
     assert "launch: process 2 of 4 was ended by SIGKILL" in err
-    lost = r"^\[(\d)\] .*ProcessLostError: another process of the run has ended or does not answer .* checkpoint$"
+    lost = r"^\[(\d)\] .*ProcessLostError: another process of the run has ended or does not respond .* checkpoint$"
     assert {*re.findall(lost, out, re.MULTILINE)} == {"0", "1", "3"}, out
     done = load_sharded(tmp_path / "many")["step"]
     assert done >= 10 and done % 5 == 0
@@ -69,7 +69,7 @@ def test_the_slices_of_a_lost_process_are_done_by_the_others(tmp_path: Path) -> 
         capture_output=True, text=True, timeout=120, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    assert re.search(r"\[0\] 3 processes, 6 tasks, lost: \['a process of the run is lost, ", found.stdout), found
+    assert re.search(r"\[0\] 3 processes, 6 tasks, lost: \['a process of the run is lost: ", found.stdout), found
     assert found.stderr.splitlines()[1:] == ["launch: process 1 of 3 was ended by SIGKILL"]
     assert found.returncode == 128 + signal.SIGKILL
 
@@ -77,11 +77,11 @@ def test_the_slices_of_a_lost_process_are_done_by_the_others(tmp_path: Path) -> 
 def test_arguments_of_initialize_belong_together() -> None:
     with pytest.raises(ArgumentError, match="coordinator, processes and index together, got 'host:1', 2 and None"):
         distributed.initialize("host:1", 2)
-    with pytest.raises(ArgumentError, match="got process 2 of 2; they are numbered from 0"):
+    with pytest.raises(ArgumentError, match="got process 2 of 2; indices start at 0"):
         distributed.initialize("host:1", 2, 2)
     assert jax.devices() and not distributed.launched()
     with pytest.raises(
-        distributed.ProcessesError, match="cannot join a run .* once, before anything runs on XLA, in a"
+        distributed.ProcessesError, match="cannot join a run .* once, before any computation with XLA, in a"
     ):
         distributed.initialize("127.0.0.1:1", 1, 0)
     assert (distributed.process_index(), distributed.process_count()) == (0, 1)
@@ -100,6 +100,6 @@ def test_only_errors_about_lost_processes_are_named_so() -> None:
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patched:
         patched.setattr("atexit.register", lambda f: f)
-        text = r"has ended or does not answer \(Gloo all-reduce failed: Connection closed by peer\)"
+        text = r"has ended or does not respond \(Gloo all-reduce failed: Connection closed by peer\)"
         with pytest.raises(distributed.ProcessLostError, match=text), distributed.losses_named():
             raise ValueError("Gloo all-reduce failed: Connection closed by peer\nmore")

@@ -80,9 +80,9 @@ def test_devices_by_name():
     assert HOME in map(str, tr.__array_namespace_info__().devices())
     assert "jax" in tr.show_config("dict")["backends"]["xla:cpu"]
     for name, text in (
-        ("xla:cpu:99", "there is no device xla:cpu:99; JAX sees"),
+        ("xla:cpu:99", "no device xla:cpu:99; JAX has"),
         ("xla:abacus:0", "JAX has no 'abacus' devices here"),
-        ("xla:0", "a device of XLA has the name of a platform: use 'xla:cpu:0'"),
+        ("xla:0", "the name of an XLA device includes its platform: use 'xla:cpu:0'"),
     ):
         with pytest.raises(BackendUnavailableError, match=text):
             tr.ones(2, device=name)

@@ -116,7 +116,7 @@ def test_functions_are_tasks_too_and_errors_come_back() -> None:
 
 def test_devices_are_numbered_each_once() -> None:
     for wrong in ([], [1, 1]):
-        with pytest.raises(ArgumentError, match="the numbers of one or more devices, each once"):
+        with pytest.raises(ArgumentError, match="the indices of one or more devices without duplicates"):
             XlaWorkers(indices=wrong)
     with pytest.raises(BackendUnavailableError, match="no device cpu:8"):
         XlaWorkers(indices=[8])

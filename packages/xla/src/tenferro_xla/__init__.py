@@ -1,4 +1,4 @@
-"""XLA as a backend: places, compiled programs, and StableHLO: lowered to, exported, and read from others."""
+"""XLA as a backend: devices, compiled programs, and StableHLO, which is lowered to, exported and imported."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""A program as if all its values were in main memory: the form that is lowered, and that is run again after a failure.
+"""A program with all values in main memory: the form that is lowered, and that runs again after a failure.
 
-StableHLO knows no places. The CPU backend says what is wrong with the numbers where a step fails.
+StableHLO has no placements. After a failure, the CPU backend reports which step failed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from tenferro_tensor_core import PlacementError
 
 
 def at_host(program: Program) -> Program:
-    """The program with main memory in the place of one device; constants are copied there.
+    """Return the program with main memory as the placement of all values; constants are copied there.
 
     Raises:
-        PlacementError: the program moves data from one memory to another.
+        PlacementError: the program moves data between memory spaces.
     """
     ops: dict[Op, Op] = {}
     equations = []
@@ -34,7 +34,7 @@ def at_host(program: Program) -> Program:
         op = ops.get(eq.op)
         if op is None:
             op = ops[eq.op] = op_at_host(eq.op)
-        if op.primitive is catalog.transfer:  # another compute device of the same memory
+        if op.primitive is catalog.transfer:  # to another compute device of the same memory space
             op = catalog.convert.op(dtype=program.specs[eq.results[0]].dtype)
         equations.append(Equation(op, eq.operands, eq.results, eq.source))
     return Program(
@@ -50,7 +50,7 @@ def at_host(program: Program) -> Program:
 
 
 def op_at_host(op: Op) -> Op:
-    """An op with main memory in the place of devices in its metadata."""
+    """Return an op with main memory instead of devices in its parameters."""
     params = {name: _placed(value) for name, value in op.params.items()}
     return op.primitive.op(**params) if params else op
 

@@ -1,4 +1,4 @@
-"""`XlaBackend`: values on devices of XLA, and operations on them one by one, each a compiled program of one step."""
+"""`XlaBackend`: values on XLA devices, and eager operations on them, each compiled as a program of one step."""
 
 from __future__ import annotations
 
@@ -22,48 +22,69 @@ from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 from tenferro_xla._places import jax_device, jax_devices
 from tenferro_xla.lowerings import CORE
 
-_STEPS: Final[BoundedCache[Any, Executable]] = BoundedCache("tenferro_xla: operations compiled one by one", 1024)
+_SINGLE_OPS: Final[BoundedCache[Any, Executable]] = BoundedCache("tenferro_xla: operations compiled one by one", 1024)
 
 _SHARED_ALIGNMENT: Final = 64
-"""JAX shares the memory of NumPy arrays that are aligned to so many bytes instead of copying them."""
+"""JAX shares the memory of NumPy arrays with this alignment in bytes instead of copying them."""
 
 
 class XlaBackend(Backend):
-    """The devices ``xla:<platform>:<i>``; raw arrays are those of JAX, with exactly the dtypes of tensors.
+    """The devices ``xla:<platform>:<i>``; raw arrays are JAX arrays with exactly the dtypes of the tensors.
 
-    Whole programs are compiled as such, see `XlaCompiler`; an operation outside of them is a program of one step.
+    `XlaCompiler` compiles whole programs; this backend runs an eager operation as a program of one step.
 
     Args:
         platform: ``"cpu"``, ``"cuda"``, ``"rocm"`` or ``"tpu"``.
 
     Raises:
-        BackendUnavailableError: JAX is missing, or it has no such devices.
+        BackendUnavailableError: JAX is missing, or has no devices of this platform.
     """
+
+    name: str
+    platform: str
 
     def __init__(self, platform: str) -> None:
         self.name, self.platform = f"xla:{platform}", platform
         jax_devices(platform)
 
     def devices(self) -> tuple[ComputeDevice, ...]:
-        """The devices of this process."""
+        """The devices that this process computes on."""
         return tuple([ComputeDevice(f"{self.name}:{i}") for i in range(len(jax_devices(self.platform)))])
 
     def info(self) -> dict[str, Any]:
-        """Version of JAX, and its devices."""
+        """The version of JAX and its devices."""
         jax = library()
         return {"jax": jax.__version__, "devices": ", ".join(d.device_kind for d in jax_devices(self.platform))}
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
-        """A copy with the same dtype, whatever JAX's own default is."""
+        """Copy an array to a device, with its dtype unchanged whatever JAX's default is.
+
+        Args:
+            array: host array of any shape and dtype.
+            device: the destination.
+
+        Returns:
+            The ``jax.Array`` of the same shape and dtype, ready to be read.
+
+        Raises:
+            BackendUnavailableError: JAX has no such device.
+        """
         host = np.asarray(array)
         if not host.ctypes.data % _SHARED_ALIGNMENT:
             host = host.copy()
         raw = put(host, jax_device(device))
-        raw.block_until_ready()  # until then it is read from `host`
+        raw.block_until_ready()  # JAX reads from `host` until then
         return raw
 
     def download(self, raw: Any) -> np.ndarray[Any, Any]:
-        """The elements in main memory, which on the platform ``cpu`` is where they are."""
+        """Return the elements in main memory; on the platform ``cpu`` without a copy.
+
+        Args:
+            raw: a ``jax.Array`` of any shape and dtype.
+
+        Returns:
+            The host array of the same shape and dtype.
+        """
         return np.asarray(raw)
 
     def synchronize(self) -> None:
@@ -72,17 +93,33 @@ class XlaBackend(Backend):
             array.block_until_ready()
 
     def compiler(self, device: ComputeDevice) -> str | None:
-        """XLA, for that device."""
+        """The name of the compiler for a device: XLA for this device.
+
+        Args:
+            device: the device.
+
+        Returns:
+            The device as text, for example ``"xla:cpu:0"``.
+        """
         return str(device)
 
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """The op compiled as a program of one step; its kernel for every backend where it has no lowering.
+        """Return the kernel of an op: the op compiled as a program of one step, or its generic kernel.
+
+        Args:
+            op: the op.
+            ins: specs of its operands.
+            outs: specs of its results.
+            device: the device to compute on.
+
+        Returns:
+            A function of raw arrays that returns a raw array, or a tuple of them.
 
         Raises:
             PlacementError: JAX has no such device.
-            UnsupportedError: there is neither.
+            UnsupportedError: the op has neither a lowering nor a generic kernel.
         """
         p = op.primitive
         if p is catalog.transfer:
@@ -105,7 +142,19 @@ class XlaBackend(Backend):
         return OneStep(self, op, ins, device, many=isinstance(op.infer(*ins), tuple))
 
     def step(self, op: Op, operands: tuple[Spec, ...], device: ComputeDevice) -> Executable:
-        """The executable of one op on operands of the given specs."""
+        """Compile one op for operands of the given specs.
+
+        Args:
+            op: the op.
+            operands: specs of its operands.
+            device: the device to compute on.
+
+        Returns:
+            The executable.
+
+        Raises:
+            UnsupportedError: the op has no lowering.
+        """
         module = self._module(op, operands)
         return Executable(module, jitted(module, device=jax_device(device)), near=False)
 
@@ -114,14 +163,14 @@ class XlaBackend(Backend):
 
 
 class OneStep:
-    """The kernel of an op: an executable for each combination of shapes, since element-wise operands broadcast.
+    """The kernel of an op: one executable per combination of shapes, since element-wise operands broadcast.
 
     Args:
         backend: compiles it.
         op: the op.
-        ins: specs of the operands; those of element-wise ops may be of smaller shapes, or numbers.
-        device: where it runs.
-        many: whether it returns a tuple.
+        ins: specs of the operands; operands of element-wise ops may have smaller shapes or be numbers.
+        device: the device to compute on.
+        many: whether the op returns a tuple.
     """
 
     __slots__ = ("_backend", "_device", "_dtypes", "_many", "_op")
@@ -144,15 +193,15 @@ class OneStep:
 
     def _run(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         key = (self._op, self._device, tuple([x.shape for x in given]), self._dtypes)
-        run = _STEPS.get(key)
+        run = _SINGLE_OPS.get(key)
         if run is None:
             specs = tuple([Spec(x.shape, dtype) for x, dtype in zip(given, self._dtypes, strict=True)])
-            run = _STEPS.put(key, self._backend.step(self._op, specs, self._device))
+            run = _SINGLE_OPS.put(key, self._backend.step(self._op, specs, self._device))
         return run(*given)
 
 
 def one_step(op: Op, operands: tuple[Spec, ...]) -> Program:
-    """An op as a program in main memory."""
+    """Return an op as a program of one equation, placed in main memory."""
     builder = Builder()
     values = tuple([builder.input(s.with_(place=HOST)) for s in operands])
     out = builder.bind(op_at_host(op), values)
@@ -160,14 +209,24 @@ def one_step(op: Op, operands: tuple[Spec, ...]) -> Program:
 
 
 def make_backend(platform: str = "") -> XlaBackend:
-    """The entry point ``tenferro.backends``, called with the second part of a kind of device.
+    """Make the backend of a platform; the entry point ``tenferro.backends``.
+
+    Args:
+        platform: the second part of the device's name: ``"cpu"``, ``"cuda"``, ``"rocm"`` or ``"tpu"``.
+
+    Returns:
+        The backend.
 
     Raises:
-        BackendUnavailableError: JAX is missing, or it has no such devices, or no platform is named.
+        BackendUnavailableError: no platform is named, JAX is missing, or it has no devices of the platform.
+
+    >>> make_backend("cpu").name
+    'xla:cpu'
     """
     if not platform:
         raise BackendUnavailableError(
-            "a device of XLA has the name of a platform: use 'xla:cpu:0', 'xla:cuda:0', 'xla:rocm:0' or 'xla:tpu:0'",
+            "the name of an XLA device includes its platform: use 'xla:cpu:0', 'xla:cuda:0', 'xla:rocm:0' or "
+            "'xla:tpu:0'",
             backend="xla",
         )
     return XlaBackend(platform)

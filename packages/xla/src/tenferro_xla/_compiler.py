@@ -1,4 +1,4 @@
-"""`XlaCompiler`: what ``compile(f, backend="xla")`` runs programs by."""
+"""`XlaCompiler`: the compiler behind ``compile(f, backend="xla")``."""
 
 from __future__ import annotations
 
@@ -18,21 +18,28 @@ from tenferro_xla._places import jax_device
 
 
 class XlaCompiler(ProgramCompiler):
-    """Compiles programs by XLA: for the device that their arguments are on, or for one that is given.
+    """Compiles programs with XLA, for the device of their arguments or for a given one.
 
-    Arguments in main memory are computed on by XLA's CPU device, and results come back there. Other devices compute on
-    arrays that are placed on them, and results stay.
+    XLA's CPU device computes on arguments in main memory, and the results are in main memory too. Other devices compute
+    on arrays that are placed on them, and the results stay there.
 
     Args:
-        device: ``"cpu"``, ``"cuda:0"`` and so on; an empty text leaves it to the arguments.
+        device: ``"cpu"``, ``"cuda:0"`` and so on; the empty string selects the device of the arguments.
+
+    Attributes:
+        device: the given device, or ``None``.
+        name: name of the compiler in reports.
 
     Raises:
-        BackendUnavailableError: there is no such device.
+        BackendUnavailableError: JAX is missing, or has no such device.
 
     >>> import tenferro_runtime as tr
     >>> tr.compile(lambda x: x * x, backend=XlaCompiler())(tr.asarray([1.0, 2.0]))
     Tensor([1., 4.])
     """
+
+    device: ComputeDevice | None
+    name: str
 
     def __init__(self, device: str = "") -> None:
         self.device = ComputeDevice(f"xla:{device if ':' in device else f'{device}:0'}") if device else None
@@ -41,7 +48,19 @@ class XlaCompiler(ProgramCompiler):
             jax_device(self.device)
 
     def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
-        """As the contract says; memory is taken over where arrays are on a device."""
+        """Compile a program; see `ProgramCompiler`.
+
+        Args:
+            program: a program of fixed sizes.
+            donated: positions of donated arguments; only memory on a device is reused.
+
+        Returns:
+            A function of raw arrays that returns a tuple of raw arrays.
+
+        Raises:
+            PlacementError: the values are not all on the device that the program is compiled for.
+            UnsupportedError: a primitive has no lowering.
+        """
         device = self._device_of(program)
         near = device is None
         home = device or self.device or ComputeDevice("xla:cpu:0")
@@ -53,10 +72,10 @@ class XlaCompiler(ProgramCompiler):
         return Executable(module, run, tuple([put(c, where) for c in large]), near=near)
 
     def _device_of(self, program: Program) -> ComputeDevice | None:
-        """The device of XLA that arguments and results of a program are on; ``None`` for main memory.
+        """Return the XLA device of the arguments and results of a program; ``None`` for main memory.
 
         Raises:
-            PlacementError: they are elsewhere, or on several devices, or not on that of this compiler.
+            PlacementError: they are on several devices, or on a device that this compiler does not compile for.
         """
         kinds = [("argument", s) for s in program.inputs] + [("result", s) for s in program.outputs]
         places: dict[Place, str] = {}
@@ -67,7 +86,7 @@ class XlaCompiler(ProgramCompiler):
         seen = "; ".join(places.values())
         if len(devices) > 1:
             raise PlacementError(
-                f"XLA runs a program on one device, but {seen}; bring them together with to_device",
+                f"XLA runs a program on one device, but {seen}; move them to one device with to_device",
                 devices=sorted(map(str, devices)),
             )
         found = devices.pop() if devices else HOST.device
@@ -75,7 +94,7 @@ class XlaCompiler(ProgramCompiler):
         if found is HOST.device:
             if wanted is not None and wanted.kind != "xla:cpu":
                 raise PlacementError(
-                    f"{self.name} computes on memory of its own, but {seen}, in main memory; nothing is moved "
+                    f"{self.name} computes on its own memory, but {seen}, in main memory; tenferro moves nothing "
                     f"implicitly: place the arguments with .to_device({self.name!r})",
                     device=self.name,
                 )
@@ -83,14 +102,14 @@ class XlaCompiler(ProgramCompiler):
         if found.kind.partition(":")[0] != "xla" or wanted not in (None, found):
             raise PlacementError(
                 f"the program is compiled by {self.name}, but {seen}; place the arguments with "
-                f".to_device({str(wanted or 'xla:cpu:0')!r}), or leave backend= out",
+                f".to_device({str(wanted or 'xla:cpu:0')!r}), or omit backend=",
                 device=str(found),
             )
         return found
 
 
 def usable(donated: tuple[int, ...], program: Program) -> tuple[int, ...]:
-    """Those of the donated inputs whose memory some output fits into; XLA has no use for others."""
+    """Return the donated inputs whose memory some output can reuse; XLA ignores the others."""
     outputs = list(program.outputs)
     found = []
     for i in donated:
@@ -101,20 +120,36 @@ def usable(donated: tuple[int, ...], program: Program) -> tuple[int, ...]:
 
 
 def make_compiler(device: str = "") -> XlaCompiler:
-    """The entry point ``tenferro.compilers``."""
+    """Make the compiler for a device; the entry point ``tenferro.compilers``.
+
+    Args:
+        device: ``"cpu"``, ``"cuda:0"`` and so on; the empty string selects the device of the arguments.
+
+    Returns:
+        The compiler.
+
+    Raises:
+        BackendUnavailableError: JAX is missing, or has no such device.
+
+    >>> make_compiler("cpu").name
+    'xla:cpu:0'
+    """
     return XlaCompiler(device)
 
 
 def compiled(device: str = "") -> AbstractContextManager[ProgramCompiler]:
-    """Context manager: compiled functions that are called inside run by XLA, as with ``compile(f, backend="xla")``.
+    """Run compiled functions with XLA inside a ``with`` block, as with ``compile(f, backend="xla")``.
 
-    Functions that were compiled with a backend or a placement of their own, or to be deterministic, keep to that.
+    Functions compiled with an explicit backend or placement, or as deterministic, are not affected.
 
     Args:
-        device: ``"cpu"``, ``"cuda:0"`` and so on; by default that of the arguments.
+        device: ``"cpu"``, ``"cuda:0"`` and so on; by default the device of the arguments.
+
+    Returns:
+        The context manager; it yields the compiler.
 
     Raises:
-        BackendUnavailableError: JAX is missing, or it has no such device.
+        BackendUnavailableError: JAX is missing, or has no such device.
 
     >>> import tenferro_runtime as tr
     >>> double = tr.compile(lambda x: 2 * x)

@@ -1,4 +1,4 @@
-"""Large constants of a program as further inputs: their numbers are not written into the module."""
+"""Large constants of a program as additional inputs, to keep them out of the text of the module."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Final
 from tenferro_runtime.extension import Program
 
 PASSED_MIN_BYTES: Final = 1 << 14
-"""Constants of so many bytes or more are passed to the executable."""
+"""Minimum size in bytes of a constant that is passed to the executable."""
 
 
 def passed(program: Program) -> tuple[Program, tuple[Any, ...]]:
-    """The program with its large constants as last inputs, and their raw arrays."""
+    """Return the program with its large constants as last inputs, and their raw arrays."""
     large = {v: c for v, c in program.constants.items() if c._data.nbytes >= PASSED_MIN_BYTES}
     if not large:
         return program, ()

@@ -1,4 +1,4 @@
-"""The printer: each call appends one operation in StableHLO's generic form and names its results."""
+"""The printer of StableHLO: each call appends one operation in generic form and names its results."""
 
 from __future__ import annotations
 
@@ -16,32 +16,42 @@ from tenferro_xla._traced import traced
 
 
 class HloValue(NamedTuple):
-    """A value of the module: its name and spec."""
+    """A value of a StableHLO module.
+
+    Attributes:
+        name: its name in the text, for example ``"%3"``.
+        spec: its shape and dtype.
+    """
 
     name: str
     spec: Spec
 
 
 class Functions:
-    """The functions of a module beside its entry point, shared by the emitters of all its regions.
+    """The functions of a module besides its entry point, shared by the emitters of all its regions.
 
     Args:
-        platform: for which JAX lowers functions.
-        mesh: names and sizes of the axes of the mesh that the module runs on, if it runs on one.
+        platform: the platform that JAX lowers functions for.
+        mesh: names and sizes of the axes of the mesh that the module runs on, or ``None``.
 
     Attributes:
-        texts: their texts.
-        channels: the number of exchanges between devices, each of which has a number of its own.
+        texts: texts of the functions.
+        channels: number of collective operations so far; each has its own channel.
     """
+
+    platform: str
+    mesh: tuple[tuple[str, int], ...] | None
+    texts: list[str]
+    channels: int
 
     def __init__(self, platform: str, mesh: tuple[tuple[str, int], ...] | None = None) -> None:
         self.platform, self.mesh = platform, mesh
-        self.texts: list[str] = []
+        self.texts = []
         self.channels = 0
         self._prefixes: dict[Any, str] = {}
 
     def entry(self, function: Callable[..., Any], operands: Any, outs: Any, static: dict[str, Any]) -> str:
-        """The name of a function of JAX arrays, added at its first use."""
+        """Return the name of a function of JAX arrays, which is added at its first use."""
         found = traced(function, operands, outs, static, self.platform)
         if found not in self._prefixes:
             label = str(static.get("name", function.__name__)).strip("_")
@@ -51,36 +61,47 @@ class Functions:
 
 
 class HloEmitter:
-    """Writes operations; lowerings are functions of an emitter and values.
+    """Appends operations to a region of a module; a lowering is a function of an emitter and operand values.
 
     Args:
-        functions: those of the module.
+        functions: the other functions of the module.
 
     Attributes:
-        failures: scalars that are true where a step of this region has failed; see `fail`.
+        functions: the other functions of the module.
+        failures: boolean scalars that are true if a step of this region has failed; see `fail`.
+        lines: the operations so far, as text.
+        inliner: appends the equations of a program; set by `_lower`, which finds the lowerings.
+
+    See also:
+        `Registry.lowering`, which registers a lowering of a primitive.
     """
 
     inliner: ClassVar[Callable[[HloEmitter, Program, list[HloValue]], list[HloValue]]]
-    """Writes the equations of a program; set by `_lower`, which finds the lowerings."""
+    functions: Functions
+    failures: list[HloValue]
+    lines: list[str]
 
     def __init__(self, functions: Functions) -> None:
         self.functions = functions
-        self.failures: list[HloValue] = []
-        self.lines: list[str] = []
+        self.failures = []
+        self.lines = []
         self._count = 0
         self._indent = "    "
 
     def op(
         self, name: str, operands: Sequence[HloValue], out: Spec, attributes: str = "", regions: Sequence[str] = ()
     ) -> HloValue:
-        """Append an operation of one result.
+        """Append an operation with one result.
 
         Args:
-            name: dialect and operation, as in ``stablehlo.add``; the dialect ``stablehlo`` may be left out.
+            name: dialect and operation, for example ``stablehlo.add``; the dialect defaults to ``stablehlo``.
             operands: its operands.
             out: spec of the result.
             attributes: text of the attributes, without braces.
             regions: texts made by `region`.
+
+        Returns:
+            The result.
         """
         return self.ops(name, operands, (out,), attributes, regions)[0]
 
@@ -92,7 +113,18 @@ class HloEmitter:
         attributes: str = "",
         regions: Sequence[str] = (),
     ) -> tuple[HloValue, ...]:
-        """Append an operation of several results."""
+        """Append an operation with any number of results.
+
+        Args:
+            name: dialect and operation; the dialect defaults to ``stablehlo``.
+            operands: its operands.
+            outs: specs of the results.
+            attributes: text of the attributes, without braces.
+            regions: texts made by `region`.
+
+        Returns:
+            The results.
+        """
         results = tuple(self.named(s) for s in outs)
         full = name if "." in name else f"stablehlo.{name}"
         left = f"{', '.join(r.name for r in results)} = " if results else ""
@@ -109,21 +141,25 @@ class HloEmitter:
     def traced(
         self, function: Callable[..., Any], operands: Sequence[HloValue], outs: Sequence[Spec], **static: Any
     ) -> tuple[HloValue, ...]:
-        """Append what a function of JAX arrays computes, lowered by JAX for the platform of the module.
+        """Append a call of a function of JAX arrays, which JAX lowers for the platform of the module.
 
         Args:
-            function: ``function(library, *arrays, **static)``, a function of a module, where ``library("numpy")`` is
-                ``jax.numpy`` and ``library("lax.linalg")`` is ``jax.lax.linalg``; it returns one array or several.
+            function: ``function(library, *arrays, **static)``, defined at module level, which returns one array or
+                several; ``library("numpy")`` is ``jax.numpy`` and ``library("lax.linalg")`` is ``jax.lax.linalg``.
             operands: its arrays.
             outs: specs of its results.
-            static: hashable values; one called `name` names the function in the text of the module.
+            static: hashable values; a value called `name` names the function in the text of the module.
+
+        Returns:
+            The results.
 
         Raises:
-            UnsupportedError: JAX cannot lower it for the platform.
+            UnsupportedError: JAX cannot lower the function for the platform.
+            RegistryError: the results have other shapes or dtypes than `outs`.
         """
         try:
             name = self.functions.entry(function, tuple([v.spec for v in operands]), tuple(outs), static)
-        except NotImplementedError as cause:  # as for Schur forms, which JAX has on the CPU alone
+        except NotImplementedError as cause:  # for example Schur forms, which JAX computes on the CPU only
             raise UnsupportedError(
                 f"{function.__name__} has no StableHLO lowering for platform {self.functions.platform!r}, because JAX "
                 f"has none: {str(cause).partition(chr(10))[0]}; lower for 'cpu', or run the program on the CPU backend",
@@ -133,29 +169,48 @@ class HloEmitter:
         return self.ops("func.call", operands, outs, f"callee = @{name}")
 
     def fail(self, where: HloValue) -> None:
-        """Report a failure where any element of a boolean value is true: the run then ends in an exception."""
+        """Record a failure condition: the run raises if any element is true.
+
+        Args:
+            where: boolean value of any shape.
+        """
         axes = range(where.spec.ndim)
         self.failures.append(self.reduce("or", where, False, axes) if where.spec.ndim else where)
 
     def failed(self) -> HloValue:
-        """Whether any step of this region has failed."""
+        """Return whether any step of this region has failed, as a boolean scalar."""
         found = self.constant(False, Spec((), bool_))
         for each in self.failures:
             found = self.op("or", (found, each), found.spec)
         return found
 
     def can_fail(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> bool:
-        """Whether any step of a region may fail; what it says is not kept."""
+        """Return whether any step of a region may fail; the operations of `body` are discarded.
+
+        Args:
+            arguments: specs of the arguments of the region.
+            body: ``body(emitter, *values)``.
+
+        Returns:
+            Whether `body` records a failure.
+        """
         inner = HloEmitter(Functions(self.functions.platform, self.functions.mesh))
         inner._count = self._count
         body(inner, *[inner.named(s) for s in arguments])
         return bool(inner.failures)
 
     def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]], end: str = "return") -> str:
-        """The text of a region that maps arguments to what `body` returns.
+        """Emit a region that maps its arguments to the values that `body` returns.
 
-        A failure inside ends nothing outside: a body that can fail returns ``inner.failed()``, too. The operation `end`
-        returns from the region.
+        A failure recorded inside is not recorded outside: a body that can fail also returns ``inner.failed()``.
+
+        Args:
+            arguments: specs of the arguments.
+            body: ``body(inner, *values)``, which appends to the emitter of the region and returns the results.
+            end: the operation that returns from the region.
+
+        Returns:
+            The text of the region.
         """
         inner = HloEmitter(self.functions)
         inner._count, inner._indent = self._count, self._indent + "  "
@@ -167,7 +222,15 @@ class HloEmitter:
         return "\n".join(["{", f"{self._indent}^bb0({header}):", *inner.lines, f"{self._indent}}}"])
 
     def inline(self, program: Program, arguments: Sequence[HloValue]) -> list[HloValue]:
-        """Append what a program does with the arguments; its outputs."""
+        """Append the equations of a program.
+
+        Args:
+            program: a program of fixed sizes.
+            arguments: values with the specs of its inputs.
+
+        Returns:
+            Its outputs.
+        """
         return HloEmitter.inliner(self, program, list(arguments))
 
     def jax_function(
@@ -178,22 +241,36 @@ class HloEmitter:
         orders: Sequence[int] = (),
         pick: int | None = None,
     ) -> HloValue:
-        """Call a function of `jax.scipy.special`, or a derivative of one, which becomes a function of the module.
+        """Append a call of a function of `jax.scipy.special`, or of a derivative of one.
 
         Args:
-            name: the function's name.
+            name: name of the function.
             operands: its operands.
             out: spec of the result.
-            orders: how often it is differentiated by each of its first operands.
-            pick: which result is taken of a function that returns several.
+            orders: order of differentiation with respect to each of the first operands.
+            pick: index of the result, of a function that returns several.
+
+        Returns:
+            The result.
+
+        Raises:
+            UnsupportedError: JAX lacks the function or the derivative.
         """
         try:
             return self.traced(derivative_of_special, operands, (out,), name=name, orders=tuple(orders), pick=pick)[0]
-        except Exception as cause:  # JAX refuses in many ways
+        except Exception as cause:  # JAX raises many kinds of errors
             raise unsupported(name, [v.spec for v in operands], orders, cause) from cause
 
     def constant(self, array: Any, spec: Spec) -> HloValue:
-        """A constant; a scalar fills the whole shape, by a broadcast, because XLA writes constants out in full."""
+        """Append a constant; a scalar is broadcast to the shape, since XLA stores constants in full.
+
+        Args:
+            array: a scalar, or an array of the shape of `spec`.
+            spec: spec of the constant.
+
+        Returns:
+            The constant.
+        """
         a = np.asarray(array, spec.dtype)
         if spec.size == 0:
             return self.op("constant", (), spec, f"value = dense<> : {tensor_type(spec)}")
@@ -203,30 +280,83 @@ class HloEmitter:
         return self.op("constant", (), spec, f"value = {text} : {tensor_type(spec)}")
 
     def compare(self, direction: str, x: HloValue, y: HloValue) -> HloValue:
-        """Element-wise comparison; `direction` is ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``."""
+        """Append an element-wise comparison.
+
+        Args:
+            direction: ``"EQ"``, ``"NE"``, ``"LT"``, ``"LE"``, ``"GT"`` or ``"GE"``.
+            x: left operand.
+            y: right operand, of the same spec.
+
+        Returns:
+            A boolean value of the same shape.
+        """
         out = x.spec.with_(dtype=np.dtype(bool))
         return self.op("compare", (x, y), out, f"comparison_direction = #stablehlo<comparison_direction {direction}>")
 
     def select(self, pred: HloValue, x: HloValue, y: HloValue) -> HloValue:
-        """`x` where `pred` is true, else `y`."""
+        """Append an element-wise selection.
+
+        Args:
+            pred: boolean value of the shape of `x`, or a scalar.
+            x: elements where `pred` is true.
+            y: elements where it is false, of the same spec.
+
+        Returns:
+            A value of the spec of `x`.
+        """
         return self.op("select", (pred, x, y), x.spec)
 
     def transpose(self, x: HloValue, permutation: Sequence[int]) -> HloValue:
-        """Axes in another order."""
+        """Append a permutation of the axes.
+
+        Args:
+            x: a value.
+            permutation: for each axis of the result, the axis of `x`.
+
+        Returns:
+            A value of the same dtype with permuted axes.
+        """
         out = x.spec.with_(shape=tuple(x.spec.shape[a] for a in permutation))
         return self.op("transpose", (x,), out, f"permutation = {i64s(permutation)}")
 
     def broadcast(self, x: HloValue, shape: tuple[Any, ...], dims: Sequence[int]) -> HloValue:
-        """`x` repeated to `shape`, its axes standing at `dims`."""
+        """Append a broadcast.
+
+        Args:
+            x: a value.
+            shape: shape of the result.
+            dims: for each axis of `x`, the axis of the result.
+
+        Returns:
+            A value of the given shape and the dtype of `x`.
+        """
         out = x.spec.with_(shape=shape)
         return self.op("broadcast_in_dim", (x,), out, f"broadcast_dimensions = {i64s(dims)}")
 
     def iota(self, spec: Spec, axis: int) -> HloValue:
-        """The index along `axis`."""
+        """Append an array of indices along an axis.
+
+        Args:
+            spec: spec of the result.
+            axis: axis along which the elements count from 0.
+
+        Returns:
+            A value of the given spec.
+        """
         return self.op("iota", (), spec, f"iota_dimension = {axis} : i64")
 
     def reduce(self, name: str, x: HloValue, start: Any, axes: Sequence[int]) -> HloValue:
-        """Elements joined along `axes` by the operation `name`, from the neutral element `start` on."""
+        """Append a reduction.
+
+        Args:
+            name: the associative operation, for example ``"add"`` or ``"maximum"``.
+            x: a value.
+            start: neutral element of the operation, a scalar.
+            axes: axes to reduce.
+
+        Returns:
+            A value of the dtype of `x` without these axes.
+        """
         s = x.spec.with_(shape=())
         out = x.spec.with_(shape=tuple(d for a, d in enumerate(x.spec.shape) if a not in axes))
         neutral = self.constant(start, s)
@@ -234,11 +364,26 @@ class HloEmitter:
         return self.op("reduce", (x, neutral), out, f"dimensions = {i64s(axes)}", (body,))
 
     def convert(self, x: HloValue, dtype: Any) -> HloValue:
-        """StableHLO's own conversion of dtypes."""
+        """Append a conversion to another dtype, with StableHLO's semantics.
+
+        Args:
+            x: a value.
+            dtype: the dtype of the result.
+
+        Returns:
+            A value of the shape of `x`; `x` itself if it has this dtype.
+        """
         wanted = np.dtype(dtype)
         return x if x.spec.dtype == wanted else self.op("convert", (x,), x.spec.with_(dtype=wanted))
 
     def named(self, spec: Spec) -> HloValue:
-        """Name a value of the given spec: an argument of the function or of a region, or a result."""
+        """Make a new name: for an argument of the function or of a region, or for a result.
+
+        Args:
+            spec: spec of the value.
+
+        Returns:
+            The value.
+        """
         self._count += 1
         return HloValue(f"%{self._count - 1}", spec)

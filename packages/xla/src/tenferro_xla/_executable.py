@@ -1,4 +1,4 @@
-"""`Executable`: a compiled module over raw arrays, and what happens when a step of it fails."""
+"""`Executable`: a compiled module over raw arrays, with its error handling."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Executable:
     """A compiled module over raw arrays.
 
     Args:
-        module: what was compiled; its program is that of main memory.
-        run: the module on arrays of JAX.
-        constants: arrays of JAX that are passed after the arguments.
+        module: the module; its program is placed in main memory.
+        run: runs the module on JAX arrays.
+        constants: JAX arrays that are passed after the arguments.
         near: whether arguments and results are NumPy arrays.
     """
 
@@ -32,7 +32,7 @@ class Executable:
         self._scalars = any(not s.ndim for s in module.outputs)
 
     def __call__(self, *raws: Any) -> tuple[Any, ...]:
-        """Run; where a step fails, the program runs once more on the CPU backend, whose error says what is wrong.
+        """Run; when a step fails, run the program again on the CPU backend, whose error names the step.
 
         Raises:
             NumericalError: a step failed.
@@ -48,7 +48,7 @@ class Executable:
             found = found[: self._count]
         if not self._near:
             return tuple(found)
-        # Reading the results waits for them, and until then XLA reads the arguments where they are.
+        # XLA shares the arguments' memory until the results are ready; reading the results waits for them.
         arrays = map(np.asarray, found)
         return tuple([x[()] for x in arrays]) if self._scalars else tuple(arrays)
 
@@ -57,6 +57,6 @@ class Executable:
         values = [Tensor.wrap(np.asarray(raw), s) for raw, s in zip(given, self._module.inputs, strict=True)]
         self._module.program.run(*values)
         raise NumericalError(
-            "a step of the program failed in XLA, though the CPU backend runs it: a matrix is at the edge of being "
-            "singular, indefinite or degenerate, and rounding decides"
+            "a step of the program failed in XLA, though the CPU backend runs it: a matrix is so close to being "
+            "singular, indefinite or degenerate that rounding decides"
         )

@@ -1,4 +1,4 @@
-"""Compiling and running StableHLO modules by XLA, on tensors in main memory."""
+"""Compiling and running StableHLO modules with XLA, on tensors in main memory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 
 
 class XlaExecutor:
-    """Runs programs by XLA on one device of a platform.
+    """Runs programs with XLA on one device of a platform.
 
-    Executables are kept by the fingerprint of their module, in a bounded cache of this executor.
+    The executor caches executables by the fingerprint of their module, in a bounded cache.
 
     Args:
         platform: PJRT platform, ``"cpu"``, ``"cuda"`` or ``"rocm"``.
-        index: number of the device on it.
+        index: index of the device on the platform.
+
+    Attributes:
+        cache: the executables.
 
     Raises:
-        BackendUnavailableError: JAX is missing, or it has no such device.
+        BackendUnavailableError: JAX is missing, or has no such device.
 
     >>> from tenferro_runtime import trace
     >>> square = trace(lambda x: x * x, np.arange(3.0))
@@ -37,11 +40,18 @@ class XlaExecutor:
         self.cache: BoundedCache[str, Any] = BoundedCache(f"tenferro_xla: executables for {platform}:{index}", 256)
 
     def compile(self, program: Program | StableHloModule) -> XlaExecutable:
-        """The executable of a program or module, from the cache where it has been compiled before.
+        """Compile a program or module, or return its cached executable.
+
+        Args:
+            program: a program of fixed sizes, or a module.
+
+        Returns:
+            The executable.
 
         Raises:
-            ArgumentError: it is neither.
-            PlacementError: its inputs or outputs are not in main memory.
+            ArgumentError: `program` is neither a program nor a module.
+            PlacementError: an input or output is not in main memory.
+            UnsupportedError: a primitive has no lowering, or a size is symbolic.
         """
         module = program if isinstance(program, StableHloModule) else lower_to_stablehlo(program, self._platform)
         _require_main_memory(module)
@@ -49,9 +59,18 @@ class XlaExecutor:
         return XlaExecutable(module, found)
 
     def run(self, program: Program | StableHloModule, *values: Any) -> tuple[Tensor, ...]:
-        """Compile (once) and run on tensors or host arrays of the program's specs.
+        """Compile a program once and run it; symbolic sizes take the values of the arguments.
 
-        A program with symbolic sizes is compiled for those of the values.
+        Args:
+            program: a program or a module.
+            values: tensors or host arrays with the shapes and dtypes of its inputs.
+
+        Returns:
+            Its results, with the shapes and dtypes of its outputs.
+
+        Raises:
+            ProgramError: the arguments do not have the specs of the inputs.
+            NumericalError: a step failed in XLA, though the CPU backend runs it.
         """
         if isinstance(program, Program) and program.symbolic:
             values = tuple([v if isinstance(v, Tensor) else tensor(v) for v in values])
@@ -60,25 +79,27 @@ class XlaExecutor:
 
 
 class XlaExecutable:
-    """A compiled module; call it with tensors or host arrays.
+    """A compiled module, made by `XlaExecutor.compile`; call it with tensors or host arrays.
 
     Attributes:
-        module: what was compiled.
+        module: the module that was compiled.
     """
 
     __slots__ = ("_compiled", "module")
+
+    module: StableHloModule
 
     def __init__(self, module: StableHloModule, compiled: Any) -> None:
         self.module, self._compiled = module, compiled
 
     def __call__(self, *values: Any) -> tuple[Tensor, ...]:
-        """Run; the arguments must have the specs that the program was traced for.
+        """Run the module; the arguments must have the specs that the program was traced for.
 
-        Where a step fails, the program runs once more on the CPU backend, whose error says what is wrong, and where.
+        When a step fails, the program runs again on the CPU backend, whose error names the step and the line.
 
         Raises:
-            ProgramError: the arguments are not those of the program.
-            NumericalError: a step failed here, but not on the CPU backend.
+            ProgramError: the arguments do not have the specs of the inputs.
+            NumericalError: a step failed in XLA, though the CPU backend runs it.
         """
         expected = self.module.inputs
         if len(values) != len(expected):
@@ -93,20 +114,20 @@ class XlaExecutable:
                     argument=i,
                 )
         with wide_numbers():
-            # XLA reads the arguments where they are. It waits for nothing, but the results are read below.
+            # The call is asynchronous and shares the arguments' memory; reading the results below waits for it.
             results = self._compiled(*[x._concrete() for x in arrays])
         found = [np.asarray(y) for y in results]
         if self.module.checked and found.pop():
             self.module.program.run(*arrays)
             raise NumericalError(
-                "a step of the program failed in XLA, though the CPU backend runs it: a matrix is at the edge of being "
-                "singular, indefinite or degenerate, and rounding decides"
+                "a step of the program failed in XLA, though the CPU backend runs it: a matrix is so close to being "
+                "singular, indefinite or degenerate that rounding decides"
             )
         return tuple([Tensor.wrap(y, s) for y, s in zip(found, self.module.outputs, strict=True)])
 
 
 def _require_main_memory(module: StableHloModule) -> None:
-    """Arguments and results pass through main memory, whatever device XLA computes on."""
+    """Raise unless all arguments and results are in main memory; XLA copies them to its device."""
     for what, specs in (("argument", module.inputs), ("result", module.outputs)):
         for i, spec in enumerate(specs):
             if not spec.place.on_host:
@@ -122,7 +143,7 @@ def _device(platform: str, index: int) -> Any:
         jax = library()
     except ImportError as cause:
         raise BackendUnavailableError(
-            "running StableHLO needs JAX, which is not installed; pip install tenferro-xla",
+            "running StableHLO requires JAX, which is not installed; pip install tenferro-xla",
             platform=platform,
         ) from cause
     try:
@@ -134,6 +155,8 @@ def _device(platform: str, index: int) -> Any:
         ) from cause
     if not 0 <= index < len(devices):
         raise BackendUnavailableError(
-            f"there is no device {platform}:{index}; JAX sees {len(devices)} of them", platform=platform, index=index
+            f"no device {platform}:{index}; JAX has {len(devices)} devices of this platform",
+            platform=platform,
+            index=index,
         )
     return devices[index]

@@ -1,4 +1,4 @@
-"""Functions of `jax.scipy.special` and their derivatives: what is no composition of operations."""
+"""Functions of `jax.scipy.special` and their derivatives, for functions without a StableHLO operation."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tenferro_tensor_core import UnsupportedError
 
 
 def derivative_of_special(library: Any, *xs: Any, name: str, orders: tuple[int, ...], pick: int | None) -> Any:
-    """A function of `jax.scipy.special`, or a derivative of one, of arrays of JAX.
+    """Evaluate a function of `jax.scipy.special`, or a derivative of one, on JAX arrays.
 
     Args:
-        library: gives modules of JAX.
+        library: returns a module of JAX by name.
         xs: the operands.
-        name: the function's name.
-        orders: how often it is differentiated by each of its first operands.
-        pick: which result is taken of a function that returns several.
+        name: name of the function.
+        orders: order of differentiation with respect to each of the first operands.
+        pick: index of the result, of a function that returns several.
     """
     import jax
 
     found = getattr(library("scipy.special"), name, None)
     if found is None:
-        raise NotImplementedError(f"jax.scipy.special of JAX {jax.__version__} lacks it")
+        raise NotImplementedError(f"jax.scipy.special of JAX {jax.__version__} has no {name}")
     return _differentiated(jax, found if pick is None else lambda *xs: found(*xs)[pick], orders)(*xs)
 
 
 def unsupported(name: str, specs: Sequence[Spec], orders: Sequence[int], cause: Exception) -> UnsupportedError:
-    """The error for a function that JAX lacks, or a derivative that it lacks."""
+    """Return the error for a function or derivative that JAX lacks."""
     what = f"the derivative of order {tuple(orders)} of {name}" if any(orders) else name
     return UnsupportedError(
         f"{what} has no StableHLO lowering, because JAX cannot compute it for {', '.join(map(repr, specs))}: "
@@ -45,7 +45,7 @@ def _differentiated(jax: Any, function: Callable[..., Any], orders: Sequence[int
 
 
 def _by_operand(jax: Any, function: Callable[..., Any], operand: int) -> Callable[..., Any]:
-    """The element-wise derivative."""
+    """Return the element-wise derivative with respect to one operand."""
 
     def derivative(*xs: Any) -> Any:
         def along(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""JAX, imported where it is needed, and the scope in which it keeps numbers of 64 bits."""
+"""JAX, imported on demand, and the scope in which it keeps 64-bit numbers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tenferro_tensor_core.forks import importing
 
 
 def library(name: str = "") -> Any:
-    """A module of JAX: ``"numpy"``, ``"lax"``, ``"lax.linalg"``, ``"scipy.linalg"``; without a name, JAX itself."""
+    """Import a module of JAX by name, for example ``"numpy"`` or ``"lax.linalg"``; without a name, JAX itself."""
     with importing():
         return import_module(f"jax.{name}" if name else "jax")
 
 
 def wide_numbers() -> Any:
-    """A scope in which JAX keeps numbers of 64 bits, in this thread only."""
+    """Return a context manager in which JAX keeps 64-bit numbers, in this thread only."""
     return _scope()(True)
 
 

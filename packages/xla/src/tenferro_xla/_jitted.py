@@ -1,16 +1,16 @@
-"""StableHLO modules as functions that JAX has compiled: the one way in which this package runs anything.
+"""StableHLO modules as functions compiled by JAX; this package runs everything through them.
 
-- `jitted` compiles a module for a device, or for shardings over several, and keeps what it has compiled.
-- `bind` calls a module inside of a function that JAX traces (under ``jax.jit``, ``shard_map``, ``jax.export``).
-- `put` makes arrays of JAX out of host arrays, bit by bit; `wide_numbers` is the scope in which JAX keeps 64 bits.
+- `jitted` compiles a module for a device, or for shardings over several devices, and caches the executable.
+- `bind` calls a module inside a function that JAX traces (under ``jax.jit``, ``shard_map``, ``jax.export``).
+- `put` makes JAX arrays from host arrays, bit by bit; in the scope of `wide_numbers` JAX keeps 64-bit numbers.
 
-What is called with arrays of JAX needs no scope: their dtypes are what they are. NumPy arrays may be passed, too, but
-only inside of `wide_numbers`, else JAX narrows them. Nothing here changes a setting of the process.
+Calls with JAX arrays need no scope. Calls with NumPy arrays must be inside `wide_numbers`; otherwise JAX narrows them.
+Nothing here changes a setting of the process.
 
-Execution is asynchronous: a call returns before the results are computed, and reads its arguments meanwhile. JAX shares
-the memory of NumPy arrays that are aligned to 64 bytes, with `put` as in calls. Whoever passes memory that others may
-write to copies it before, or waits for the results, as `numpy.asarray` of them does. Results never share memory with
-arguments that are not donated.
+Execution is asynchronous: a call returns before the results are computed and reads its arguments in the meantime. JAX
+shares the memory of NumPy arrays that are aligned to 64 bytes, in `put` and in calls. A caller whose memory others may
+write to must copy it first or wait for the results, for example with `numpy.asarray`. Results share memory only with
+donated arguments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["bind", "compiled", "jitted", "put", "wide_numbers"]
 
 _COMPILED: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_xla: modules compiled by JAX", 512)
 
-# Else XLA leaves out the rounding of narrow floats between the steps that it fuses.
+# By default XLA omits the rounding of narrow floats between fused steps.
 _COMPILER_OPTIONS: Final = {"xla_allow_excess_precision": False}
 
 
@@ -39,20 +39,20 @@ def jitted(
     in_shardings: Sequence[Any] | None = None,
     out_shardings: Sequence[Any] | None = None,
 ) -> Any:
-    """The executable of a module, from a bounded cache where it has been compiled before.
+    """Compile a module, or return its executable from a bounded cache.
 
     Args:
         module: the module; with shardings, its shapes are those of whole arrays.
-        device: a device of JAX that holds all arguments and results; by default the first one of the platform for
-            which the module was lowered. It is ignored where `in_shardings` is given.
-        donate: positions of the arguments whose memory the results may take over; these arrays are gone afterwards.
+        device: the JAX device that holds all arguments and results; by default the first device of the platform that
+            the module was lowered for. Ignored with `in_shardings`.
+        donate: positions of the arguments whose memory the results may reuse; these arrays are invalid afterwards.
         in_shardings: a `jax.sharding.Sharding` for each argument.
-        out_shardings: one for each result of ``main``, the failure flag included, or ``None`` where XLA chooses; by
-            default all are on `device`, or XLA chooses, where `in_shardings` is given.
+        out_shardings: a sharding for each result of ``main``, including the failure flag; ``None`` lets XLA choose. By
+            default all results are on `device`, or, with `in_shardings`, XLA chooses.
 
     Returns:
-        A ``jax.stages.Compiled``: call it with arrays of JAX that are placed as said, and it returns a tuple of them,
-        with the failure flag of a `checked` module as the last one.
+        A ``jax.stages.Compiled``, which takes JAX arrays in these placements and returns a tuple of JAX arrays; the
+        last result of a `checked` module is the failure flag.
     """
     key = (module.fingerprint, module.checked, device, tuple(donate), _key(in_shardings), _key(out_shardings))
     return _COMPILED.get_or_make(
@@ -69,12 +69,12 @@ def compiled(
     in_shardings: Sequence[Any] | None = None,
     out_shardings: Sequence[Any] | None = None,
 ) -> Any:
-    """As `jitted`, without a cache."""
+    """Compile a module like `jitted`, without a cache."""
     jax = library()
     where: Any
     if in_shardings is None:
         where = jax.sharding.SingleDeviceSharding(device or jax.local_devices(backend=module.platform)[0])
-        # Results are where the arguments are; to say it of both takes XLA a third longer to compile.
+        # The results are placed like the arguments; specifying both makes compilation a third slower.
         placed: dict[str, Any] = {"in_shardings" if module.inputs else "out_shardings": where}
     else:
         placed = {"in_shardings": tuple(in_shardings)}
@@ -85,7 +85,7 @@ def compiled(
         return bind(module, *arrays)
 
     with wide_numbers():
-        # All arguments are kept: whoever calls passes all of them.
+        # Unused arguments are kept, since callers pass all of them.
         function = jax.jit(
             tenferro_program,
             donate_argnums=tuple(donate),
@@ -97,14 +97,16 @@ def compiled(
 
 
 def bind(module: StableHloModule, *arrays: Any) -> tuple[Any, ...]:
-    """Call ``main`` of a module inside of a function that JAX traces.
+    """Call ``main`` of a module inside a function that JAX traces.
 
-    The results are those of ``main``, with the failure flag of a `checked` module as the last one. JAX can neither
-    differentiate nor batch this call.
+    JAX can neither differentiate nor batch this call.
 
     Args:
         module: the module.
-        arrays: arrays or tracers of JAX, of exactly the shapes and dtypes of the module's inputs.
+        arrays: JAX arrays or tracers of exactly the shapes and dtypes of the module's inputs.
+
+    Returns:
+        The results of ``main``; the last one of a `checked` module is the failure flag.
     """
     with importing():
         from tenferro_xla import _stablehlo_primitive
@@ -113,11 +115,14 @@ def bind(module: StableHloModule, *arrays: Any) -> tuple[Any, ...]:
 
 
 def put(array: Any, where: Any) -> Any:
-    """An array of JAX with exactly these elements; it may share their memory, which must not change afterwards.
+    """Make a JAX array of the same elements; it may share their memory, which must not change afterwards.
 
     Args:
-        array: a NumPy array, or an array of JAX.
-        where: a device of JAX, or a sharding.
+        array: a NumPy or JAX array.
+        where: a JAX device or sharding.
+
+    Returns:
+        The ``jax.Array``, of the same shape and dtype.
     """
     with wide_numbers():
         return library().device_put(array, where)

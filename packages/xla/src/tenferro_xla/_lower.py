@@ -1,4 +1,4 @@
-"""A program as a StableHLO module: equations in order, each by the lowering of its primitive."""
+"""Lowers a program to a StableHLO module: its equations in order, each with the lowering of its primitive."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tenferro_xla.lowerings import CORE
 
 @dataclass(frozen=True, slots=True)
 class StableHloModule:
-    """A StableHLO module as text.
+    """A StableHLO module as text, made by `lower_to_stablehlo`.
 
     Attributes:
         text: the module; its entry point is ``main``.
-        fingerprint: SHA-256 of the text, the same for equal programs in every process.
+        fingerprint: SHA-256 of the text, equal for equal programs in every process.
         inputs: specs of the arguments of ``main``.
         outputs: specs of its results.
-        platform: for which functions of JAX in it were lowered.
-        checked: whether ``main`` has one result more, a boolean that says whether a step of the program failed; the
-            other results are not to be used then.
-        program: what was lowered.
+        platform: the platform that JAX lowered functions for.
+        checked: whether ``main`` has an additional last result, a boolean scalar that is true if a step of the program
+            failed; the other results are invalid then.
+        program: the lowered program.
     """
 
     text: str
@@ -52,20 +52,24 @@ class StableHloModule:
 def lower_to_stablehlo(
     program: Program, platform: str = "cpu", *, mesh: tuple[tuple[str, int], ...] | None = None
 ) -> StableHloModule:
-    """Write a program as a StableHLO module.
+    """Lower a program to a StableHLO module.
 
     Args:
         program: a traced program of fixed sizes.
-        platform: ``"cpu"``, ``"cuda"`` or ``"rocm"``: decompositions of matrices are calls of libraries there.
-        mesh: names and sizes of the axes of a mesh, ``Mesh.axes``, where the module is to run on all its devices.
+        platform: ``"cpu"``, ``"cuda"`` or ``"rocm"``; matrix decompositions call libraries of the platform.
+        mesh: names and sizes of the axes of the mesh to run on, ``Mesh.axes``; by default one device runs the module.
 
     Returns:
-        The module, ready for PJRT or for other tools that read StableHLO. A program with steps that may fail on bad
-        numbers has a result more; see `StableHloModule`.
+        The module, for PJRT or other tools that read StableHLO. If a step may fail numerically, it has an additional
+        result; see `StableHloModule`.
 
     Raises:
-        ArgumentError: `program` is no program.
-        UnsupportedError: a primitive has no lowering, or sizes are symbolic or depend on data; names the user's line.
+        ArgumentError: `program` is not a program.
+        UnsupportedError: a primitive has no lowering, or a size is symbolic or depends on data; the message names the
+            source line.
+
+    See also:
+        `export`, which makes portable artifacts, and `import_stablehlo`, the inverse.
 
     >>> import numpy as np
     >>> from tenferro_runtime import trace
@@ -79,12 +83,12 @@ def lower_to_stablehlo(
     """
     if not isinstance(program, Program):
         raise ArgumentError(
-            f"lower_to_stablehlo takes a program, got {program!r:.80}; trace the function, tr.trace(f, *args), or take "
-            "the program of a compiled one, f.program(*args)"
+            f"lower_to_stablehlo takes a program, got {program!r:.80}; trace the function with tr.trace(f, *args), or "
+            "use f.program(*args) of a compiled function"
         )
-    _refuse_late_sizes(program)
+    _refuse_computed_sizes(program)
     for s in (*program.inputs, *program.outputs):
-        tensor_type(s)  # refuses symbolic sizes before anything is written
+        tensor_type(s)  # rejects symbolic sizes before anything is emitted
     emitter = HloEmitter(Functions(platform, mesh))
     arguments = [emitter.named(s) for s in program.inputs]
     results = _inlined(emitter, program, arguments)
@@ -107,19 +111,29 @@ def lower_to_stablehlo(
     return StableHloModule(text, fingerprint, program.inputs, program.outputs, platform, checked, program)
 
 
-def _refuse_late_sizes(program: Program) -> None:
+def _refuse_computed_sizes(program: Program) -> None:
     for eq in program.equations:
         if eq.op.primitive is catalog.define_size:
             raise UnsupportedError(
-                f"{eq.op.params['size']}{_at(eq)} is a size that depends on data, but extents of StableHLO are fixed; "
-                "keep the full extent, or a bound of it, and mask: where(arange(n) < k, x, 0) instead of "
-                "truncate(x, k), where(mask, x, 0) instead of compress(x, mask); or run the program on the CPU backend",
+                f"the size {eq.op.params['size']}{_at(eq)} depends on data, but StableHLO has fixed sizes; keep the "
+                "full extent or an upper bound and mask: where(arange(n) < k, x, 0) instead of truncate(x, k), "
+                "where(mask, x, 0) instead of compress(x, mask); or run the program on the CPU backend",
                 primitive=eq.op.primitive.name,
                 source=eq.where,
             )
 
 
 def _inlined(e: HloEmitter, program: Program, arguments: list[HloValue]) -> list[HloValue]:
+    """Append the equations of a program; see `HloEmitter.inline`.
+
+    Args:
+        e: the emitter.
+        program: a program of fixed sizes.
+        arguments: values with the specs of its inputs.
+
+    Returns:
+        Its outputs.
+    """
     program = widened(program)
     values: dict[int, HloValue] = dict(zip(program.input_ids, arguments, strict=True))
     for v, tensor in program.constants.items():
@@ -135,7 +149,7 @@ def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, Hl
     p = eq.op.primitive
     if p is fused:
         return e.inline(eq.op.params["program"], operands)
-    if p is call:  # of a compiled function, which has symbolic sizes of its own
+    if p is call:  # of a compiled function, which has its own symbolic sizes
         inner = eq.op.params["program"]
         sizes = sizes_for(inner, [v.spec for v in operands], eq.op.params["sizes"])
         return e.inline(instance(inner, sizes), operands)
@@ -169,8 +183,8 @@ def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, Hl
         or not all(isinstance(v, HloValue) for v in found)
     ):
         raise RegistryError(
-            f"the lowering of {p.name}{_at(eq)} returned {result!r:.80}; let it return the {len(outs)} value(s) that "
-            "it has emitted",
+            f"the lowering of {p.name}{_at(eq)} returned {result!r:.80}; it must return the {len(outs)} value(s) that "
+            "it emits",
             primitive=p.name,
         )
     return list(found)
@@ -181,7 +195,7 @@ def _at(eq: Equation) -> str:
 
 
 def _operands(e: HloEmitter, program: Program, eq: Equation, values: dict[int, HloValue]) -> list[HloValue]:
-    """The operands as values; numbers become constants of the spec that they stand in for."""
+    """Return the operands as values; numbers become constants with the spec of the operand."""
     if not any(isinstance(v, Literal) for v in eq.operands):
         return [values[v] for v in eq.variables]
     seen = tuple(v.value.__class__ if isinstance(v, Literal) else program.specs[v] for v in eq.operands)

@@ -1,4 +1,4 @@
-"""Devices of XLA by name: ``xla:cpu:0`` is the first device of JAX's platform ``cpu``."""
+"""XLA devices by name: ``xla:cpu:0`` is the first device of JAX's platform ``cpu``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tenferro_xla._jax_modules import library
 
 
 def jax_devices(platform: str) -> list[Any]:
-    """The devices of a platform that this process computes on.
+    """Return the devices of a platform that this process computes on.
 
     Raises:
-        BackendUnavailableError: JAX is missing, or it has no such platform here.
+        BackendUnavailableError: JAX is missing, or does not have the platform here.
     """
     try:
         jax = library()
     except ImportError as cause:
         raise BackendUnavailableError(
-            "computing by XLA needs JAX, which is not installed; pip install tenferro-xla", platform=platform
+            "computing with XLA requires JAX, which is not installed; pip install tenferro-xla", platform=platform
         ) from cause
     try:
         return list(jax.local_devices(backend=platform))
@@ -31,15 +31,17 @@ def jax_devices(platform: str) -> list[Any]:
 
 
 def jax_device(device: ComputeDevice) -> Any:
-    """The device of JAX of a name ``xla:<platform>:<i>``.
+    """Return the JAX device of a name ``xla:<platform>:<i>``.
 
     Raises:
-        BackendUnavailableError: there is none.
+        BackendUnavailableError: JAX is missing, or has no such device.
     """
     platform = device.kind.partition(":")[2]
     devices = jax_devices(platform)
     if device.index >= len(devices):
         raise BackendUnavailableError(
-            f"there is no device {device}; JAX sees {len(devices)} of them", platform=platform, index=device.index
+            f"no device {device}; JAX has {len(devices)} devices of this platform",
+            platform=platform,
+            index=device.index,
         )
     return devices[device.index]

@@ -1,6 +1,6 @@
-"""A StableHLO module as a primitive of JAX: its functions are merged into the module that JAX lowers.
+"""A StableHLO module as a JAX primitive: its functions are merged into the module that JAX lowers.
 
-Import it inside of `tenferro_tensor_core.forks.importing`, where JAX is wanted: it imports JAX.
+This module imports JAX; import it on demand, inside `tenferro_tensor_core.forks.importing`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MODULE.multiple_results = True
 
 
 def bind(module: StableHloModule, *arrays: Any) -> tuple[Any, ...]:
-    """Call ``main`` of a module inside of a function that JAX traces; see `_jitted.bind`."""
+    """Call ``main`` of a module inside a function that JAX traces; see `_jitted.bind`."""
     return tuple(_MODULE.bind(*arrays, module=module))
 
 
@@ -35,12 +35,12 @@ def _results(*operands: Any, module: StableHloModule) -> list[Any]:
 
 
 def _merged(context: Any, *operands: Any, module: StableHloModule) -> Any:
-    """A call of the module's ``main``; JAX does this once for all uses of one module."""
+    """Emit a call of the module's ``main``; JAX does so once for all uses of a module."""
     target = context.module_context
     source = ir.Module.parse(module.text, context=target.context)
     main = ir.SymbolTable(source.operation)["main"]
     types = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).results
-    # Names that are taken are changed, and all functions become private.
+    # Conflicting names are changed, and all functions become private.
     name = mlir.merge_mlir_modules(target.module, "tenferro_program", source, dst_symtab=target.symbol_table)
     return func.CallOp(list(types), ir.FlatSymbolRefAttr.get(name), list(operands)).results
 

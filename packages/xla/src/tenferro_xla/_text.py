@@ -18,7 +18,7 @@ _ELEMENT: Final = {
 
 
 def tensor_type(spec: Spec) -> str:
-    """The type of a value, as in ``tensor<2x3xf64>``.
+    """Return the type of a value, for example ``tensor<2x3xf64>``.
 
     >>> tensor_type(Spec((2, 3), np.dtype("float64")))
     'tensor<2x3xf64>'
@@ -32,7 +32,7 @@ def tensor_type(spec: Spec) -> str:
 
 
 def dense(array: np.ndarray[Any, Any]) -> str:
-    """The elements of a constant: raw little-endian bytes, so that every bit survives."""
+    """Return the elements of a constant as raw little-endian bytes, which preserves every bit."""
     if array.size == 0:
         return "dense<>"
     if array.dtype == np.bool_:
@@ -49,11 +49,11 @@ def _nested(array: np.ndarray[Any, Any]) -> str:
 
 
 def i64s(values: Iterable[Any]) -> str:
-    """An array attribute, ``array<i64: 1, 2>``."""
+    """Return an array attribute, ``array<i64: 1, 2>``."""
     items = list(values)
     return f"array<i64: {', '.join(map(str, items))}>" if items else "array<i64>"
 
 
 def listed(values: Iterable[Any]) -> str:
-    """A bracketed list, as dimension numbers use it."""
+    """Return a bracketed list, as in dimension numbers."""
     return f"[{', '.join(map(str, values))}]"

@@ -1,4 +1,4 @@
-"""Functions of JAX arrays as StableHLO functions: what StableHLO has no operation for is lowered by JAX itself."""
+"""Functions of JAX arrays as StableHLO functions: JAX lowers computations that StableHLO has no operation for."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tenferro_xla._jax_modules import library, wide_numbers
 
 
 class TracedFunction(NamedTuple):
-    """StableHLO functions; the one named ``main`` is called.
+    """StableHLO functions; the entry point is ``main``.
 
     Attributes:
-        text: their text, without the module around it.
-        names: all their names.
+        text: text of the functions, without the enclosing module.
+        names: names of the functions.
     """
 
     text: str
     names: frozenset[str]
 
     def renamed(self, prefix: str) -> str:
-        """The text with all names behind a prefix."""
+        """Return the text with a prefix before all names."""
         known = "|".join(map(re.escape, sorted(self.names, key=len, reverse=True)))
         text = re.sub(rf"@({known})(?![\w.$-])", rf"@{prefix}\1", self.text)
         return text.replace("func.func public", "func.func private")
@@ -41,10 +41,10 @@ def traced(
     static: dict[str, Any],
     platform: str,
 ) -> TracedFunction:
-    """A function ``function(library, *arrays, **static)`` lowered for a platform, from a cache where it has been.
+    """Lower ``function(library, *arrays, **static)`` for a platform, with a cache.
 
     Raises:
-        RegistryError: its results have other shapes or dtypes than `outs`.
+        RegistryError: the results have other shapes or dtypes than `outs`.
     """
     options = tuple(sorted((name, key_of(v)) for name, v in static.items()))
     key = (function, tuple(operands), tuple(outs), options, platform)
@@ -57,13 +57,13 @@ def _traced(
     jax = library()
     arguments = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in operands]
     with wide_numbers():
-        # Unused operands are kept: the function is called with all of them.
+        # Unused operands are kept, since callers pass all of them.
         found = jax.jit(partial(function, library, **static), keep_unused=True).trace(*arguments)
         text = found.lower(lowering_platforms=(platform,)).as_text()
     got = [(tuple(x.shape), x.dtype) for x in jax.tree.leaves(found.out_info)]
     if got != [(s.shape, s.dtype) for s in outs]:
         raise RegistryError(
-            f"{function.__qualname__} returns {got} for {list(operands)}, but the lowering asked for {list(outs)}"
+            f"{function.__qualname__} returns {got} for {list(operands)}, but the lowering expects {list(outs)}"
         )
     body = text[text.index("\n", text.index("module @")) : text.rindex("}")].strip("\n")
     names = re.findall(r"func\.func (?:public |private )?@([\w.$-]+)", body)

@@ -1,4 +1,4 @@
-"""Devices as an executor of programs: each takes the next task when it has finished one."""
+"""Devices as an executor of programs: each takes the next task when it has finished its last one."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from tenferro_xla._jax_modules import library
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 
 LOSSES_PER_TASK: Final = 2
-"""How many devices may be lost in a task before the task is what fails."""
+"""Number of devices that may be lost while running a task; after one more, the task fails."""
 
 
 class LostDeviceError(ConnectionError):
-    """A device that tasks are given to is not there any more."""
+    """A device that runs tasks is lost."""
 
 
 class Worker(Protocol):
-    """What does one task after the other. Either method raises `LostDeviceError` where nothing more can be done."""
+    """Runs one task after the other; `call` and `run` raise `LostDeviceError` when the device is lost."""
 
     def call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function."""
 
     def run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Run a program of fixed sizes; results in main memory."""
+        """Run a program of fixed sizes and return its results in main memory."""
 
     def close(self) -> None:
-        """Called after the last task."""
+        """Release the device; called after the last task."""
 
 
 @dataclass
 class _Assignment:
-    """A task, the future of its result, and how many devices were lost in it."""
+    """A task, the future of its result, and the number of devices lost while running it."""
 
     begin: Callable[[Worker], Any]
     future: Future[Any]
@@ -45,13 +45,16 @@ class _Assignment:
 
 
 class DeviceWorkers(Executor):
-    """Gives tasks to workers, one at a time to each; the task of one that is lost goes to another.
+    """Distributes tasks to workers, one at a time to each; the task of a lost worker goes to another one.
 
     Args:
-        workers: what does the tasks, one for each device.
+        workers: one worker for each device.
 
     Attributes:
-        lost: messages about the workers that were lost.
+        lost: a message for each lost worker.
+
+    See also:
+        `XlaWorkers` for the devices of this process, and `tenferro_xla.distributed.workers` for those of all processes.
     """
 
     def __init__(self, workers: Sequence[Worker]) -> None:
@@ -63,18 +66,33 @@ class DeviceWorkers(Executor):
             thread.start()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Schedule a function; what it does itself decides on which device that runs."""
+        """Schedule a function call; the function itself selects the device that it computes on.
+
+        Args:
+            fn: the function.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+
+        Returns:
+            A future of its result.
+
+        Raises:
+            RuntimeError: the executor has been shut down, or all workers are lost.
+        """
         return self._put(lambda worker: worker.call(fn, args, kwargs))
 
     def submit_program(self, program: Program, arrays: Sequence[Any]) -> Future[Sequence[Any]]:
-        """Schedule a program of fixed sizes on the next device that is free.
+        """Schedule a program of fixed sizes on the next free device.
 
         Args:
-            program: what to run; lowered once as long as it lives, and compiled for each device.
+            program: the program; it is lowered once and compiled for each device.
             arrays: tensors or host arrays with the specs of its inputs.
 
         Returns:
-            A future of its results, tensors or host arrays.
+            A future of its results, tensors or host arrays with the specs of its outputs.
+
+        Raises:
+            RuntimeError: the executor has been shut down, or all workers are lost.
         """
         return self._put(lambda worker: worker.run(program, arrays))
 
@@ -106,7 +124,7 @@ class DeviceWorkers(Executor):
         worker.close()
 
     def _lose(self, assignment: _Assignment, cause: LostDeviceError) -> None:
-        """Give the task to another worker; without any, fail all tasks."""
+        """Reassign the task of a lost worker; without any worker left, fail all tasks."""
         with self._lock:
             self.lost.append(str(cause))
             self._left -= 1
@@ -121,11 +139,11 @@ class DeviceWorkers(Executor):
                     other.future.set_exception(cause)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks.
+        """Stop accepting tasks.
 
         Args:
-            wait: whether to wait for those that have been scheduled.
-            cancel_futures: whether to cancel those that have not begun.
+            wait: whether to wait for the scheduled tasks.
+            cancel_futures: whether to cancel the tasks that have not started.
         """
         with self._lock:
             if not self._ended:
@@ -142,17 +160,44 @@ class DeviceWorkers(Executor):
 
 
 class LocalDevice:
-    """A device of this process as a worker."""
+    """A device of this process as a worker for `DeviceWorkers`.
+
+    Args:
+        platform: PJRT platform, ``"cpu"``, ``"cuda"`` or ``"rocm"``.
+        index: index of the device on the platform.
+
+    Raises:
+        BackendUnavailableError: JAX is missing, or has no such device.
+    """
+
+    platform: str
 
     def __init__(self, platform: str, index: int) -> None:
         self.platform, self._executor = platform, XlaExecutor(platform, index)
 
     def call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function."""
+        """Call a function.
+
+        Args:
+            fn: the function.
+            args: sequence of its positional arguments.
+            kwargs: mapping of its keyword arguments.
+
+        Returns:
+            Its result.
+        """
         return fn(*args, **kwargs)
 
     def run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Run a program."""
+        """Run a program.
+
+        Args:
+            program: a program of fixed sizes.
+            arrays: tensors or host arrays with the specs of its inputs.
+
+        Returns:
+            Tensors with the specs of its outputs.
+        """
         return self._executor.compile(self._lowered(program))(*arrays)
 
     def _lowered(self, program: Program) -> StableHloModule:
@@ -163,25 +208,25 @@ class LocalDevice:
         return found
 
     def close(self) -> None:
-        """Nothing is to be ended."""
+        """Do nothing: a local device holds no connection."""
 
 
 class XlaWorkers(DeviceWorkers):
-    """Runs programs on the XLA devices of this process, one on each at a time.
+    """Runs programs on the XLA devices of this process, one at a time on each.
 
-    `tenferro_einsum.run_on` spreads the slices or branches of a contraction over them: a task is one program, lowered
-    once and compiled for each device, which holds the operands' parts, one slice and the sums.
+    `tenferro_einsum.run_on` distributes the slices or branches of a contraction over them. A task is one program,
+    lowered once and compiled for each device; the device holds its parts of the operands, one slice and the sums.
 
     Args:
         platform: PJRT platform, ``"cpu"``, ``"cuda"`` or ``"rocm"``.
-        indices: numbers of the devices on it, ``None`` for all.
+        indices: indices of the devices on the platform; ``None`` for all of them.
 
     Attributes:
-        devices: their names.
+        devices: names of the devices, ``"<platform>:<i>"``.
 
     Raises:
-        ArgumentError: there are no indices, or one is given twice.
-        BackendUnavailableError: JAX is missing, or it has no such device.
+        ArgumentError: `indices` is empty or has duplicates.
+        BackendUnavailableError: JAX is missing, or has no such device.
 
     >>> import numpy as np
     >>> from tenferro_einsum import einsum, run_on
@@ -191,18 +236,20 @@ class XlaWorkers(DeviceWorkers):
     100000000.0
     """
 
+    devices: tuple[str, ...]
+
     def __init__(self, platform: str = "cpu", indices: Sequence[int] | None = None) -> None:
         numbers = range(count(platform)) if indices is None else tuple(indices)
         if not numbers or len({*numbers}) < len(numbers):
             raise ArgumentError(
-                f"XlaWorkers takes the numbers of one or more devices, each once, got {indices!r}; leave indices out "
-                "to take all"
+                f"XlaWorkers takes the indices of one or more devices without duplicates, got {indices!r}; omit "
+                "indices for all devices"
             )
         self.devices = tuple([f"{platform}:{i}" for i in numbers])
         super().__init__([LocalDevice(platform, i) for i in numbers])
 
 
 def count(platform: str) -> int:
-    """The number of devices of a platform in this process."""
-    XlaExecutor(platform)  # says what is missing
+    """Return the number of devices of a platform in this process."""
+    XlaExecutor(platform)  # raises if JAX or the platform is missing
     return len(library().local_devices(backend=platform))

@@ -1,7 +1,7 @@
 """Starts the processes of a run on this machine: ``python -m tenferro_xla.launch -n 4 script.py``.
 
-Each runs the same script, which calls `tenferro_xla.distributed.initialize`. When one fails, the others get time to
-end by themselves with errors of their own; then they are ended. The exit status is that of the first that failed.
+Each process runs the same script, which calls `tenferro_xla.distributed.initialize`. When one fails, the others have a
+grace period to end with their own errors and are then terminated. The exit status is that of the first failed process.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tenferro_tensor_core.forks import new_lock
 from tenferro_xla.distributed._start import COORDINATOR, PROCESS, PROCESSES
 
 TERMINATION_SECONDS: Final = 5.0
-"""Time between the request to end and the end by force."""
+"""Seconds between terminating a process and killing it."""
 
 
 class Launcher:
-    """The processes that were started here.
+    """The processes that were started on this machine.
 
     Args:
-        command: what each of them runs.
-        environments: variables of each, by its number in the run.
+        command: the command of each process.
+        environments: environment variables of each process, by its number in the run.
         count: number of processes of the whole run.
-        grace: seconds that the others have after one has failed.
+        grace: seconds until the other processes are terminated after one has failed.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Launcher:
         self._ended.put(number)
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """Pass a signal on to all, as a handler of signals; `wait` ends those that do not heed it."""
+        """Forward a signal to all processes, as a signal handler; `wait` terminates those that ignore it."""
         self._stopped = number
         self._deadline = min(self._deadline, monotonic() + self._grace)
         for process in self.processes.values():
@@ -89,7 +89,7 @@ class Launcher:
                 process.send_signal(number)
 
     def wait(self) -> int:
-        """Wait for all; the exit status of the first that failed, 0 where none did."""
+        """Wait for all processes; return the exit status of the first that failed, or 0."""
         running, status = {*self.processes}, 0
         while running:
             try:
@@ -107,7 +107,7 @@ class Launcher:
                 status = status or (128 - code if code < 0 else code)
                 self._deadline = min(self._deadline, monotonic() + self._grace)
         for thread in self._readers:
-            thread.join(1.0)  # its pipe may be held by a process of the script's own
+            thread.join(1.0)  # a child process of the script may hold its pipe open
         return 128 + self._stopped if self._stopped is not None else status
 
     def _say(self, text: str) -> None:
@@ -148,23 +148,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Start the processes and wait for them.
 
     Args:
-        argv: arguments of the command line.
+        argv: arguments of the command line; by default those of this process.
 
     Returns:
-        The exit status of the first process that failed, 128 and the signal's number where one was killed, else 0.
+        The exit status of the first process that failed, 128 plus the number of the signal that killed it, or 0.
     """
     parser = argparse.ArgumentParser(
         prog="python -m tenferro_xla.launch",
         description="Start the processes of a run on this machine.",
-        epilog="On several machines give each the same --coordinator and --processes, and its own --first.",
+        epilog="On several machines, pass the same --coordinator and --processes to each, and a different --first.",
     )
-    parser.add_argument("-n", type=int, required=True, help="processes to start here")
-    parser.add_argument("--devices", type=int, help="virtual CPU devices of each process")
-    parser.add_argument("--coordinator", help="host:port of process 0; by default a free port of this machine")
-    parser.add_argument("--processes", type=int, help="processes of the whole run, by default those started here")
+    parser.add_argument("-n", type=int, required=True, help="number of processes to start here")
+    parser.add_argument("--devices", type=int, help="number of virtual CPU devices of each process")
+    parser.add_argument("--coordinator", help="host:port of process 0 (default: a free port of this machine)")
+    parser.add_argument("--processes", type=int, help="number of processes of the whole run (default: -n)")
     parser.add_argument("--first", type=int, default=0, help="number of the first process started here")
-    parser.add_argument("--grace", type=float, default=15.0, help="seconds for the others after one has failed")
-    parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
+    parser.add_argument("--grace", type=float, default=15.0, help="seconds for the others after a failure")
+    parser.add_argument("-m", dest="module", action="store_true", help="script is the name of a module")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(argv)

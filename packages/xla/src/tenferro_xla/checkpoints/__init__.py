@@ -1,4 +1,4 @@
-"""Checkpoints of arrays that are split over meshes: written part by part, restored on any other mesh."""
+"""Checkpoints of sharded arrays: written part by part, and restored on any mesh."""
 
 from tenferro_xla.checkpoints._checkpoint import Checkpoint
 from tenferro_xla.checkpoints._index import CheckpointError

@@ -1,4 +1,4 @@
-"""What the processes of a run tell each other while they write a checkpoint: a number, and whether all went well."""
+"""The agreement of the processes of a run while they write a checkpoint: a number, and whether all succeed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenferro_xla.distributed import losses_named
 
 
 def process() -> int:
-    """The number of this process."""
+    """Return the index of this process."""
     with importing():
         import jax
 
@@ -22,10 +22,10 @@ def process() -> int:
 
 
 def agreed_number(choose: Callable[[], int]) -> int:
-    """The number that process 0 chooses.
+    """Return the number that process 0 chooses.
 
     Raises:
-        CheckpointError: it could not.
+        CheckpointError: process 0 failed to choose it.
     """
     number, cause = -1, None
     if process() == 0:
@@ -35,17 +35,17 @@ def agreed_number(choose: Callable[[], int]) -> int:
             cause = error
     found = int(_all(number)[0])
     if found < 0:
-        raise CheckpointError(f"the checkpoint cannot be begun{_why(cause)}") from cause
+        raise CheckpointError(f"writing the checkpoint cannot start{_why(cause)}") from cause
     return found
 
 
 @contextmanager
 def all_succeed(what: str) -> Iterator[None]:
-    """All processes leave this block together, and all with an error where one has failed.
+    """Context manager that all processes leave together, all with an error if one of them failed.
 
     Raises:
-        CheckpointError: a process has failed.
-        ProcessLostError: a process is not there any more.
+        CheckpointError: a process failed.
+        ProcessLostError: a process is lost.
     """
     cause: Exception | None = None
     try:
@@ -56,7 +56,7 @@ def all_succeed(what: str) -> Iterator[None]:
     if len(failed):
         raise CheckpointError(
             f"{what} failed in process{'es' if len(failed) > 1 else ''} {', '.join(map(str, failed))}{_why(cause)}; "
-            "the checkpoint before it, if any, is still there"
+            "the previous checkpoint, if any, is intact"
         ) from cause
 
 
@@ -65,7 +65,7 @@ def _why(cause: Exception | None) -> str:
 
 
 def _all(number: int) -> Any:
-    """The numbers of all processes, when all have come here."""
+    """Return the numbers of all processes, after waiting for all of them."""
     with importing():
         import jax
     if jax.process_count() == 1:

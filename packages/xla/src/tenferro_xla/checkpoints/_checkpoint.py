@@ -1,4 +1,4 @@
-"""`Checkpoint`: looking into a checkpoint without restoring it."""
+"""`Checkpoint`: inspects a checkpoint without restoring it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from tenferro_xla.checkpoints._parts import checksum, open_part, read_region
 
 
 class Checkpoint:
-    """A checkpoint on disk, of which nothing but the index has been read.
+    """A checkpoint on disk, of which only the index has been read.
 
     Args:
         path: its folder.
 
     Attributes:
         path: its folder.
-        index: what is in it.
+        index: its index.
 
     Raises:
-        CheckpointError: there is none, or its index cannot be read.
+        CheckpointError: the folder has no checkpoint, or its index cannot be read.
     """
+
+    path: Path
+    index: Index
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -31,33 +34,39 @@ class Checkpoint:
 
     @property
     def arrays(self) -> dict[str, Spec]:
-        """Shape and dtype of each array, by its place in the tree."""
+        """Shape and dtype of each array, by its path in the tree."""
         named = zip(self.index.tree.paths(), self.index.leaves, strict=True)
         return {path: Spec(x.shape, x.dtype) for path, x in named if isinstance(x, StoredArray)}
 
     def read(self, name: str, index: tuple[slice, ...] = ()) -> Tensor:
-        """A part of an array, for which no more is read than its elements.
+        """Read a part of an array; only its elements are read from disk.
 
         Args:
-            name: its place in the tree, one of `arrays`.
-            index: a slice with step 1 for each axis; those left out are whole.
+            name: path of the array in the tree, one of `arrays`.
+            index: a slice with step 1 for each axis; by default whole axes.
+
+        Returns:
+            The part as a tensor in main memory, of the array's dtype and the shape of the slices.
 
         Raises:
-            ArgumentError: there is no such array, or the index does not fit it.
+            ArgumentError: the checkpoint has no such array, or the index does not fit it.
             CheckpointError: a file is missing or damaged.
         """
         entry = dict(zip(self.index.tree.paths(), self.index.leaves, strict=True)).get(name)
         if not isinstance(entry, StoredArray):
             raise ArgumentError(f"the checkpoint has no array {name!r}; it has {', '.join(self.arrays)}")
         if len(index) > len(entry.shape) or any(s.step not in (None, 1) for s in index):
-            raise ArgumentError(f"{index} is no part of an array with shape {entry.shape}; give a slice for each axis")
+            raise ArgumentError(
+                f"{index} does not select a part of an array with shape {entry.shape}; pass a slice with step 1 for "
+                "each axis"
+            )
         full = (*index, *[slice(None)] * (len(entry.shape) - len(index)))
         ends = [s.indices(n)[:2] for s, n in zip(full, entry.shape, strict=True)]
         region = tuple([(a, max(a, b)) for a, b in ends])
         return wrapped(read_region(self.path, entry, region))
 
     def verify(self) -> None:
-        """Read all elements and compare them with the checksums in the index.
+        """Read all elements and compare their checksums with the index.
 
         Raises:
             CheckpointError: a file is missing or damaged.
@@ -69,8 +78,8 @@ class Checkpoint:
                 found = checksum(open_part(self.path, part, entry))
                 if found != part.crc32:
                     raise CheckpointError(
-                        f"{self.path / part.file} has other elements than were written: its checksum is "
-                        f"{found:08x} instead of {part.crc32:08x}; take an older checkpoint",
+                        f"{self.path / part.file} is damaged: its checksum is {found:08x} instead of "
+                        f"{part.crc32:08x}; use an older checkpoint",
                         path=self.path / part.file,
                     )
 
@@ -79,5 +88,5 @@ class Checkpoint:
 
 
 def wrapped(array: Any) -> Tensor:
-    """A tensor with the elements of an array that nobody else has."""
+    """Return an array without other owners as a tensor, without a copy."""
     return Tensor.wrap(array if array.shape else array[()], Spec(array.shape, array.dtype))

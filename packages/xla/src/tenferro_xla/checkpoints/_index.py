@@ -1,7 +1,7 @@
-"""The index of a checkpoint: which arrays there are, and which file has which part of them.
+"""The index of a checkpoint: its arrays, and the files of their parts.
 
-A checkpoint is a folder. Its file ``index.json`` names one *generation*, a folder inside with a ``.npy`` file for each
-part. Writers put the index in place in one step, after all parts: a reader sees the old checkpoint or the new one.
+A checkpoint is a folder. Its file ``index.json`` names one *generation*, a subfolder with a ``.npy`` file per part.
+Writers replace the index atomically, after all parts: a reader sees the old checkpoint or the new one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FORMAT: Final = "tenferro-checkpoint"
 VERSION: Final = (1, 0)
 
 Region = tuple[tuple[int, int], ...]
-"""Begin and end on each axis."""
+"""Start and stop on each axis."""
 
 
 class CheckpointError(TenferroError, ValueError):
-    """A checkpoint cannot be written, or a folder holds no whole checkpoint, or another one than was expected."""
+    """A checkpoint cannot be written, is missing or damaged, or is not the expected one."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class StoredPart:
     """A file with a part of an array.
 
     Attributes:
-        file: its name, from the checkpoint's folder.
-        region: the part.
-        crc32: checksum of the elements, row-major and little-endian.
+        file: its path relative to the checkpoint's folder.
+        region: start and stop of the part on each axis.
+        crc32: checksum of the elements in row-major order and little-endian.
     """
 
     file: str
@@ -51,9 +51,9 @@ class StoredArray:
     """An array of a checkpoint.
 
     Attributes:
-        shape: of the whole array.
-        dtype: of its elements.
-        parts: files that cover it, each element once.
+        shape: shape of the whole array.
+        dtype: dtype of its elements.
+        parts: files that cover the array without overlap.
     """
 
     shape: tuple[int, ...]
@@ -63,12 +63,12 @@ class StoredArray:
 
 @dataclass(frozen=True)
 class Index:
-    """What is in a checkpoint.
+    """The contents of a checkpoint.
 
     Attributes:
-        generation: number of the folder with the parts.
-        tree: the containers around the leaves.
-        leaves: arrays, and Python numbers.
+        generation: number of the subfolder with the parts.
+        tree: structure of the containers.
+        leaves: arrays and Python numbers.
     """
 
     generation: int
@@ -76,7 +76,7 @@ class Index:
     leaves: tuple[StoredArray | complex, ...]
 
     def write(self, folder: Path) -> None:
-        """Put the index into the folder of a checkpoint, in one step."""
+        """Replace the index of a checkpoint's folder, atomically."""
         data = {
             "format": FORMAT,
             "version": VERSION,
@@ -94,17 +94,16 @@ class Index:
 
     @staticmethod
     def read(folder: Path) -> Index:
-        """The index in a folder.
+        """Read the index of a folder.
 
         Raises:
-            CheckpointError: there is none, or it cannot be understood.
+            CheckpointError: the folder has no index, or it has another format.
         """
         try:
             text = (folder / NAME).read_text()
         except FileNotFoundError as cause:
             raise CheckpointError(
-                f"there is no checkpoint in {folder}: it has no {NAME}; a checkpoint whose writing was broken off "
-                "leaves none"
+                f"{folder} holds no checkpoint: it has no {NAME}; an interrupted first write leaves none"
             ) from cause
         try:
             data = json.loads(text)
@@ -117,13 +116,13 @@ class Index:
             return Index(int(data["generation"]), tree, leaves)
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(
-                f"{folder / NAME} is no index of a checkpoint that this version reads: {cause}"
+                f"{folder / NAME} is not a checkpoint index that this version can read: {cause}"
             ) from cause
 
 
 def synced(folder: Path) -> None:
-    """Make names in a folder durable."""
-    if os.name == "nt":  # folders cannot be opened there
+    """Flush the entries of a folder to disk."""
+    if os.name == "nt":  # where folders cannot be opened
         return
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""`load_sharded`: a checkpoint on any mesh, of which each process reads what its devices need."""
+"""`load_sharded`: restores a checkpoint on any mesh; each process reads only the parts of its devices."""
 
 from __future__ import annotations
 
@@ -16,22 +16,26 @@ from tenferro_xla.mesh._compile import spread_specs
 def load_sharded(path: str | os.PathLike[str], mesh: Mesh | None = None, specs: Any = None, *, like: Any = None) -> Any:
     """Restore a checkpoint, on any mesh and in any layout.
 
-    The files are mapped: of each, a process reads the elements that its own devices get, and opens no others.
+    The files are memory-mapped: a process opens only the files, and reads only the elements, that its devices need.
 
     Args:
-        path: the folder of the checkpoint.
-        mesh: where the arrays shall be; without it they are tensors in main memory.
-        specs: how they are split: one `PartitionSpec` for all, or a container of these above the leaves; ``None``
-            replicates.
-        like: a tree with the structure that is expected, of arrays or of specs with the shapes and dtypes.
+        path: folder of the checkpoint.
+        mesh: the mesh to place the arrays on; by default they are tensors in main memory.
+        specs: how to split the arrays: one `PartitionSpec` for all, or a tree prefix of these; ``None`` replicates.
+        like: a tree of the expected structure, of arrays or specs with the expected shapes and dtypes.
 
     Returns:
-        The tree that was saved: arrays as `ShardedArray`s of the mesh, or as tensors; numbers as they were.
+        The tree that was saved, with the same shapes and dtypes: arrays as `ShardedArray`s of the mesh or as tensors,
+        numbers unchanged.
 
     Raises:
-        CheckpointError: there is no checkpoint, a file is missing or damaged, or it is not like `like`.
+        CheckpointError: the checkpoint or a file is missing or damaged, or the tree differs from `like`.
         ArgumentError: `specs` does not fit the tree.
-        ShapeError: an extent cannot be shared evenly.
+        AxisError: a spec names an axis that the mesh or the array does not have.
+        ShapeError: an extent is not divisible by the number of parts.
+
+    See also:
+        `save_sharded`, the inverse, and `Checkpoint`, which reads single arrays.
 
     >>> import tempfile
     >>> import numpy as np
@@ -58,7 +62,7 @@ def _restored(
     if mesh is None:
         return _whole(checkpoint, leaf)
     if not leaf.shape:
-        spec = None  # one spec for all leaves leaves numbers out
+        spec = None  # a spec for all leaves does not apply to scalars
     read = lambda index: read_region(checkpoint.path, leaf, tuple([(s.start, s.stop) for s in index]))
     return ShardedArray.from_callback(mesh, leaf.shape, spec or PartitionSpec(), read)
 

@@ -16,13 +16,13 @@ from tenferro_xla.checkpoints._index import CheckpointError, Region, StoredArray
 
 
 def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of an array in a file, little-endian; of narrow floats that NumPy lacks the bits."""
+    """Return the little-endian dtype of an array in a file; narrow floats that NumPy lacks are stored as bits."""
     known = dtype.kind != "V" or kind_of(dtype) != "f"
     return (dtype if known else np.dtype(f"u{dtype.itemsize}")).newbyteorder("<")
 
 
 def write_part(path: Path, array: np.ndarray[Any, Any]) -> int:
-    """Write a part, durably; the checksum of its elements."""
+    """Write a part and flush it to disk; return the checksum of its elements."""
     plain = array if stored_dtype(array.dtype).kind == array.dtype.kind else array.view(stored_dtype(array.dtype))
     plain = np.asarray(plain, stored_dtype(array.dtype), order="C")
     with path.open("xb") as file:
@@ -33,10 +33,10 @@ def write_part(path: Path, array: np.ndarray[Any, Any]) -> int:
 
 
 def open_part(folder: Path, part: StoredPart, entry: StoredArray) -> np.ndarray[Any, Any]:
-    """The elements of a part, mapped: only those that are used are read.
+    """Memory-map the elements of a part.
 
     Raises:
-        CheckpointError: the file is missing, or has another length, shape or dtype than the index says.
+        CheckpointError: the file is missing, or its length, shape or dtype differs from the index.
     """
     path = folder / part.file
     shape = tuple([b - a for a, b in part.region])
@@ -47,18 +47,18 @@ def open_part(folder: Path, part: StoredPart, entry: StoredArray) -> np.ndarray[
             begin, length = file.tell(), os.fstat(file.fileno()).st_size
     except FileNotFoundError as cause:
         raise CheckpointError(
-            f"the checkpoint in {folder} lacks the file {part.file}; it is damaged, or was copied in part", path=path
+            f"the checkpoint in {folder} lacks the file {part.file}; it is damaged or an incomplete copy", path=path
         ) from cause
     except ValueError as cause:
-        raise CheckpointError(f"{path} is no part of a checkpoint: {cause}", path=path) from cause
+        raise CheckpointError(f"{path} is not a part of a checkpoint: {cause}", path=path) from cause
     wanted = stored_dtype(entry.dtype)
     if (found, fortran, kind) != (shape, False, wanted):
         raise CheckpointError(
-            f"{path} has {kind} elements of shape {found}, but the index of the checkpoint says {wanted} of {shape}",
+            f"{path} has {kind} elements of shape {found}, but the index of the checkpoint lists {wanted} of {shape}",
             path=path,
         )
     if length != begin + prod(shape) * wanted.itemsize:
-        raise CheckpointError(f"{path} has been cut off: it has {length} bytes", path=path)
+        raise CheckpointError(f"{path} is truncated: it has {length} bytes", path=path)
     if not prod(shape):
         return np.empty(shape, entry.dtype)
     mapped = np.memmap(path, wanted, "r", begin, shape)
@@ -66,7 +66,7 @@ def open_part(folder: Path, part: StoredPart, entry: StoredArray) -> np.ndarray[
 
 
 def read_region(folder: Path, entry: StoredArray, region: Region) -> np.ndarray[Any, Any]:
-    """A region of an array, put together from the parts that it touches; no other file is opened.
+    """Read a region of an array from the parts that it intersects; no other file is opened.
 
     Raises:
         CheckpointError: a part is missing or damaged, or the parts do not cover the region.
@@ -77,8 +77,7 @@ def read_region(folder: Path, entry: StoredArray, region: Region) -> np.ndarray[
         both = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(region, part.region, strict=True)]
         if any(a >= b for a, b in both):
             continue
-        there = _within(both, region)
-        out[there] = open_part(folder, part, entry)[_within(both, part.region)]
+        out[_within(both, region)] = open_part(folder, part, entry)[_within(both, part.region)]
         filled += prod([b - a for a, b in both])
     if filled != out.size:
         raise CheckpointError(
@@ -88,7 +87,7 @@ def read_region(folder: Path, entry: StoredArray, region: Region) -> np.ndarray[
 
 
 def checksum(array: np.ndarray[Any, Any]) -> int:
-    """The checksum of the elements of a part that is mapped."""
+    """Return the checksum of the elements of a memory-mapped part."""
     return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 

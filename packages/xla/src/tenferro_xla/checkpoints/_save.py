@@ -1,4 +1,4 @@
-"""`save_sharded`: each process writes the parts that it has, and the index comes last."""
+"""`save_sharded`: each process writes its own parts; process 0 writes the index last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tenferro_xla.mesh import ShardedArray
 
 
 class _Leaf(NamedTuple):
-    """An array as parts: all regions, in order, and what this process writes, by the number of its region."""
+    """An array as parts: all regions in order, and the parts that this process writes, by the index of the region."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -28,21 +28,24 @@ class _Leaf(NamedTuple):
 
 
 def save_sharded(path: str | os.PathLike[str], tree: Any) -> None:
-    """Write arrays, most of them split over a mesh, as a checkpoint.
+    """Write a tree of sharded and other arrays as a checkpoint.
 
-    Of each part one copy is written, by the process that has it; no process gathers an array. In a run of several
-    processes all of them call this with the same path, on a file system that they share. The checkpoint is either whole
-    or not there: one that `path` held before is replaced in one step when all parts are on disk, and stays where
-    anything fails or any process is lost.
+    Each part is written once, by a process that has it; no process gathers an array. In a run of several processes, all
+    of them call this function with the same path on a shared file system. Writing is atomic: the previous checkpoint of
+    `path` is replaced when all parts are on disk, and is kept if anything fails or a process is lost.
 
     Args:
-        path: the folder of the checkpoint, which is made.
-        tree: `ShardedArray`s, tensors, NumPy arrays and Python numbers in containers; what is not sharded is the same
-            in all processes, and written by the first.
+        path: folder of the checkpoint; it is created.
+        tree: `ShardedArray`s, tensors, NumPy arrays and Python numbers in containers, with arrays of any shape and
+            dtype. Leaves that are not sharded must be equal in all processes; process 0 writes them.
 
     Raises:
-        ArgumentError: a leaf is something else.
-        CheckpointError: a process could not write its part.
+        ArgumentError: a leaf has another type.
+        CheckpointError: a process could not write its parts.
+        ProcessLostError: another process of the run is lost.
+
+    See also:
+        `load_sharded`, the inverse.
 
     >>> import tempfile
     >>> from tenferro_xla.mesh import Mesh, P
@@ -56,7 +59,7 @@ def save_sharded(path: str | os.PathLike[str], tree: Any) -> None:
     values, shape = flatten(tree)
     leaves = [x if x.__class__ in SCALARS else _leaf(x, name) for x, name in zip(values, shape.paths(), strict=True)]
     folder = Path(path)
-    number = agreed_number(lambda: _begun(folder))
+    number = agreed_number(lambda: _started(folder))
     parts = folder / str(number)
     with all_succeed(f"writing the parts of the checkpoint {folder}"):
         for k, leaf in enumerate(leaves):
@@ -72,7 +75,7 @@ def save_sharded(path: str | os.PathLike[str], tree: Any) -> None:
             ]
             Index(number, shape, tuple(entries)).write(folder)
     if process() == 0:
-        _without_others(folder, number)
+        _remove_other_generations(folder, number)
 
 
 def _leaf(x: Any, name: str) -> _Leaf:
@@ -99,22 +102,22 @@ def _region(index: tuple[slice, ...], shape: tuple[int, ...]) -> Region:
     return tuple([s.indices(n)[:2] for s, n in zip(index, shape, strict=True)])
 
 
-def _begun(folder: Path) -> int:
-    """The number of a new generation, with an empty folder for it."""
+def _started(folder: Path) -> int:
+    """Make an empty folder for a new generation; return its number."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         number = Index.read(folder).generation + 1
     except CheckpointError:
         number = 1
-    shutil.rmtree(folder / str(number), ignore_errors=True)  # of a writer that was lost
+    shutil.rmtree(folder / str(number), ignore_errors=True)  # left by an interrupted write
     (folder / str(number)).mkdir()
     return number
 
 
 def _write(parts: Path, leaf: int, region: int, array: np.ndarray[Any, Any]) -> None:
-    """Write a part under a name that says its checksum."""
-    begun = parts / f"{leaf}.{region}.part"
-    begun.rename(parts / f"{leaf}.{region}.{write_part(begun, array):08x}.npy")
+    """Write a part to a file whose name includes the checksum."""
+    temporary = parts / f"{leaf}.{region}.part"
+    temporary.rename(parts / f"{leaf}.{region}.{write_part(temporary, array):08x}.npy")
 
 
 def _entry(folder: Path, number: int, leaf: int, x: _Leaf) -> StoredArray:
@@ -123,15 +126,14 @@ def _entry(folder: Path, number: int, leaf: int, x: _Leaf) -> StoredArray:
         found = list((folder / str(number)).glob(f"{leaf}.{n}.*.npy"))
         if len(found) != 1:
             raise CheckpointError(
-                f"part {n} of array {leaf} is not in {folder}; let all processes write to one file system that they "
-                "share"
+                f"part {n} of array {leaf} is not in {folder}; all processes must write to a shared file system"
             )
         parts.append(StoredPart(f"{number}/{found[0].name}", region, int(found[0].name.split(".")[2], 16)))
     return StoredArray(x.shape, x.dtype, tuple(parts))
 
 
-def _without_others(folder: Path, number: int) -> None:
-    """Remove the generations that no index names any more."""
+def _remove_other_generations(folder: Path, number: int) -> None:
+    """Remove the generations that the index no longer names."""
     for other in folder.iterdir():
         if other.is_dir() and other.name.isdigit() and other.name != str(number):
             shutil.rmtree(other, ignore_errors=True)

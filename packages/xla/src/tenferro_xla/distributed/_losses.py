@@ -1,4 +1,4 @@
-"""A process of the run that was lost: JAX's errors about it as one typed error."""
+"""The loss of a process of the run: converts JAX's errors about it to one typed error."""
 
 from __future__ import annotations
 
@@ -15,45 +15,48 @@ from tenferro_runtime.extension import TenferroError
 
 
 class ProcessLostError(TenferroError, RuntimeError):
-    """Another process of the run has ended or does not answer, so what all compute together cannot go on."""
+    """Another process of the run has ended or does not respond, so that collective computations cannot continue."""
 
 
-_SIGNS: Final = re.compile(
+_LOSS_MESSAGE: Final = re.compile(
     r"[Gg]loo|heartbeat|CoordinationService|coordination service|Connection (closed|reset|refused)|remote task|NCCL"
 )
-"""What JAX, XLA and Gloo write about it; they raise `ValueError`, `RuntimeError` and errors of jaxlib's own."""
+"""Messages of JAX, XLA and Gloo about a lost process, raised as `ValueError`, `RuntimeError` and jaxlib's errors."""
 
 
 @contextmanager
 def losses_named() -> Iterator[None]:
-    """Within this block, JAX's errors about a lost process are `ProcessLostError`.
+    """Raise JAX's errors about a lost process as `ProcessLostError` inside a ``with`` block.
+
+    Returns:
+        The context manager.
 
     Raises:
-        ProcessLostError: a computation of several processes has failed because one of them has gone.
+        ProcessLostError: a collective computation failed because a process is lost.
     """
     try:
         yield
     except TenferroError:
         raise
     except (ValueError, RuntimeError) as cause:
-        if not _SIGNS.search(str(cause)):
+        if not _LOSS_MESSAGE.search(str(cause)):
             raise
         _leave_at_exit()
         first = str(cause).strip().splitlines()[0]
         raise ProcessLostError(
-            f"another process of the run has ended or does not answer ({first:.200}); see its own output, end this one "
-            "and start all of them again, from the last checkpoint"
+            f"another process of the run has ended or does not respond ({first:.200}); see its output, then restart "
+            "all processes from the last checkpoint"
         ) from cause
 
 
 _LEAVING: Final[list[Any]] = []
 
 COORDINATOR_LINGERS: Final = 2.0
-"""Seconds for which process 0 outlives the error: JAX ends the others, whatever they do, as soon as it has gone."""
+"""Seconds for which process 0 outlives the error: JAX ends all other processes as soon as process 0 ends."""
 
 
 def _leave_at_exit() -> None:
-    """End without JAX's farewell, which would wait for the lost process; so the others hear of it at once, too."""
+    """Exit without JAX's shutdown barrier, which would wait for the lost process."""
     if not _LEAVING:
         _LEAVING.append(atexit.register(_leave))
 

@@ -1,4 +1,4 @@
-"""Tasks for the devices of other processes: what is said over a connection, on both of its ends."""
+"""Tasks for the devices of other processes: the protocol of a connection, on both ends."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tenferro_runtime.extension import Program, Tensor
 from tenferro_xla._workers import LocalDevice, LostDeviceError
 
 FUNCTION, PROGRAM, RUN, END = "function", "program", "run", "end"
-"""What process 0 asks for: a function is called, a program is kept, one that is kept is run, the connection ends."""
+"""Requests of process 0: call a function, store a program, run a stored program, end the connection."""
 
-_FAREWELLS: Final[list[Connection]] = []
-"""Connections that last until this process ends, so that its end is seen on the other side."""
+_OPEN_CONNECTIONS: Final[list[Connection]] = []
+"""Connections that stay open until this process ends, so that the other side detects its end."""
 
 FAREWELL_SECONDS: Final = 10.0
 
 
 def outlive_others() -> None:
-    """Wait until the processes that served this one have ended, but not for long.
+    """Wait, for at most `FAREWELL_SECONDS`, until the processes that served this one have ended.
 
-    JAX ends those that are left when process 0 goes before them.
+    JAX terminates processes that are still running when process 0 ends.
     """
     end = monotonic() + FAREWELL_SECONDS
-    for connection in _FAREWELLS:
+    for connection in _OPEN_CONNECTIONS:
         connection.poll(max(0.0, end - monotonic()))
 
 
@@ -40,8 +40,8 @@ class RemoteDevice:
     """A device of another process as a worker.
 
     Args:
-        connection: leads to a thread there that serves this device alone.
-        timeout: seconds that a task may take before the process counts as lost, ``None`` for any time.
+        connection: connection to the thread that serves this device.
+        timeout: seconds after which a process with an unfinished task counts as lost; ``None`` for no limit.
     """
 
     def __init__(self, connection: Connection, timeout: float | None) -> None:
@@ -49,11 +49,11 @@ class RemoteDevice:
         self._known: set[str] = set()
 
     def call(self, fn: Any, args: Any, kwargs: Any) -> Any:
-        """Call a function there; it is found by its name."""
+        """Call a function in the other process, which imports it by name."""
         return self._ask(FUNCTION, pickle.dumps((fn, args, kwargs)))
 
     def run(self, program: Program, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """Run a program there; each is sent once."""
+        """Run a program in the other process; each program is sent once."""
         name, data = _file_of(program)
         if name not in self._known:
             self._ask(PROGRAM, (name, data))
@@ -65,28 +65,28 @@ class RemoteDevice:
         try:
             self._connection.send((what, payload))
             if not self._connection.poll(self._timeout):
-                raise TimeoutError(f"it has not answered for {self._timeout:g} seconds")
+                raise TimeoutError(f"no response for {self._timeout:g} seconds")
             done, found = self._connection.recv()
         except (EOFError, OSError) as cause:
             self._connection.close()
             raise LostDeviceError(
-                f"a process of the run is lost, {str(cause) or 'its connection has ended'}"
+                f"a process of the run is lost: {str(cause) or 'its connection is closed'}"
             ) from cause
         if not done:
             raise found
         return found
 
     def close(self) -> None:
-        """Let the thread there end."""
+        """End the thread in the other process."""
         try:
             self._connection.send((END, None))
-        except OSError:  # it has gone
+        except OSError:  # the process has ended
             return
-        _FAREWELLS.append(self._connection)
+        _OPEN_CONNECTIONS.append(self._connection)
 
 
 def serve(address: tuple[str, int], key: bytes, devices: Sequence[LocalDevice]) -> None:
-    """Do what process 0 asks for, each device in a thread of its own, until it ends the connections."""
+    """Serve the requests of process 0, with a thread for each device, until it ends the connections."""
     threads = [Thread(target=_serve_device, args=(address, key, device)) for device in devices]
     for thread in threads:
         thread.start()
@@ -98,7 +98,7 @@ def _serve_device(address: tuple[str, int], key: bytes, device: LocalDevice) -> 
     programs: dict[str, Program] = {}
     try:
         connection = Client(address, authkey=key)
-        _FAREWELLS.append(connection)
+        _OPEN_CONNECTIONS.append(connection)
         while (asked := connection.recv())[0] != END:
             what, payload = asked
             try:
@@ -106,7 +106,7 @@ def _serve_device(address: tuple[str, int], key: bytes, device: LocalDevice) -> 
             except Exception as error:
                 answer = False, error
             connection.send(_sendable(answer))
-    except (EOFError, OSError):  # process 0 has gone, or takes this one for lost
+    except (EOFError, OSError):  # process 0 has ended, or considers this process lost
         return
 
 
@@ -126,12 +126,12 @@ def _sendable(answer: tuple[bool, Any]) -> tuple[bool, Any]:
     try:
         pickle.loads(pickle.dumps(answer))
     except Exception as error:
-        return False, RuntimeError(f"what a task returned or raised cannot be sent, {answer[1]!r:.200}: {error}")
+        return False, RuntimeError(f"the result or error of a task cannot be pickled, {answer[1]!r:.200}: {error}")
     return answer
 
 
 def _file_of(program: Program) -> tuple[str, bytes]:
-    """The program as the bytes of a file, and their name: the hash of what it means."""
+    """Return a program as the bytes of a file, with its name, which is a hash of its meaning."""
     found: tuple[str, bytes] | None = program.memo.get("tenferro_xla: file")
     if found is None:
         with tempfile.TemporaryDirectory() as folder:

@@ -12,11 +12,11 @@ from tenferro_runtime.extension import ArgumentError, TenferroError
 COORDINATOR: Final = "TENFERRO_COORDINATOR"
 PROCESSES: Final = "TENFERRO_PROCESSES"
 PROCESS: Final = "TENFERRO_PROCESS"
-"""Variables of the environment that `tenferro_xla.launch` sets."""
+"""Environment variables that `tenferro_xla.launch` sets."""
 
 
 class ProcessesError(TenferroError, RuntimeError):
-    """The processes of a run do not come together."""
+    """The processes of a run cannot connect."""
 
 
 def initialize(
@@ -30,27 +30,30 @@ def initialize(
 ) -> None:
     """Join a run of several processes; afterwards a `Mesh` spans the devices of all of them.
 
-    Each process runs the same script and calls this first, before anything computes with XLA. Without arguments the
-    run is that of ``python -m tenferro_xla.launch``, or else the one that JAX finds: Slurm, Open MPI, Kubernetes, a
+    Each process runs the same script and calls this function before any computation with XLA. Without arguments it
+    joins the run of ``python -m tenferro_xla.launch``, or the run that JAX detects: Slurm, Open MPI, Kubernetes or a
     TPU pod.
 
-    When a process is lost later, computations of the others raise `ProcessLostError` as soon as a connection breaks.
-    JAX ends all processes, with a message and a status other than 0, when one has been silent for `heartbeat_timeout`,
-    or when process 0, which keeps the list of all, has gone.
+    If a process is lost later, computations of the others raise `ProcessLostError` as soon as a connection breaks. JAX
+    terminates all processes, with a message and a nonzero status, when one has been silent for `heartbeat_timeout`
+    seconds, or when process 0, which coordinates the run, has ended.
 
     Args:
-        coordinator: ``"host:port"`` of process 0, as the others reach it.
+        coordinator: ``"host:port"`` of process 0, reachable by the others.
         processes: number of processes.
-        index: number of this process, from 0.
-        join_timeout: seconds to wait for the others; JAX ends the process, with a message, where they do not come.
+        index: index of this process, from 0.
+        join_timeout: seconds to wait for the other processes; then JAX terminates the process with a message.
         heartbeat_timeout: seconds of silence after which a process counts as lost.
-        recoverable: whether the others may go on without a lost process, other than 0: for runs that deal out tasks
-            with `workers`. A computation of all processes then waits for one that is silent as long as its connection
-            lasts.
+        recoverable: whether the run continues after the loss of a process other than process 0; for runs that
+            distribute tasks with `workers`. A collective computation then waits for a silent process as long as its
+            connection lasts.
 
     Raises:
-        ArgumentError: some of `coordinator`, `processes` and `index` are given without the others, or make no sense.
-        ProcessesError: XLA has been used before, or there is no run to be found.
+        ArgumentError: `coordinator`, `processes` and `index` are incomplete or inconsistent.
+        ProcessesError: XLA has been used before, or JAX detects no run.
+
+    See also:
+        `shutdown`, `process_index` and `process_count`.
     """
     given = (coordinator, processes, index)
     if all(x is None for x in given) and COORDINATOR in os.environ:
@@ -59,10 +62,10 @@ def initialize(
     elif any(x is None for x in given) and not all(x is None for x in given):
         raise ArgumentError(
             f"initialize takes coordinator, processes and index together, got {coordinator!r}, {processes!r} and "
-            f"{index!r}; without any of them it takes those of `python -m tenferro_xla.launch`, or asks JAX"
+            f"{index!r}; without arguments it uses those of `python -m tenferro_xla.launch`, or of JAX"
         )
     if processes is not None and index is not None and not 0 <= index < processes:
-        raise ArgumentError(f"initialize got process {index} of {processes}; they are numbered from 0")
+        raise ArgumentError(f"initialize got process {index} of {processes}; indices start at 0")
     import jax
 
     _configure(jax, recoverable)
@@ -72,14 +75,14 @@ def initialize(
         "heartbeat_timeout_seconds": round(heartbeat_timeout),
         "shutdown_timeout_seconds": round(heartbeat_timeout),
     }
-    known = signature(jax.distributed.initialize).parameters  # the oldest JAX has not all of them
+    known = signature(jax.distributed.initialize).parameters  # old versions of JAX lack some of them
     try:
         jax.distributed.initialize(coordinator, processes, index, **{k: v for k, v in seconds.items() if k in known})
     except (RuntimeError, ValueError) as cause:
         first = str(cause).strip().splitlines()[0]
         raise ProcessesError(
-            f"this process cannot join a run ({first:.200}); call initialize once, before anything runs on XLA, in a "
-            "script that `python -m tenferro_xla.launch` starts, or with coordinator, processes and index"
+            f"this process cannot join a run ({first:.200}); call initialize once, before any computation with XLA, in "
+            "a script started by `python -m tenferro_xla.launch`, or with coordinator, processes and index"
         ) from cause
 
 
@@ -90,41 +93,53 @@ def _configure(jax: Any, recoverable: bool) -> None:
     except AttributeError as cause:
         if recoverable:
             raise ProcessesError(
-                f"JAX {jax.__version__} cannot go on without a lost process; install a newer one, or leave out "
+                f"JAX {jax.__version__} cannot continue after the loss of a process; install a newer version, or omit "
                 "recoverable=True"
             ) from cause
 
 
 _HOSTS: Final[list[str]] = []
-"""The host of process 0, where the user or the launcher has said it."""
+"""The host of process 0, if the user or the launcher has specified it."""
 
 
 def coordinator_host() -> str:
-    """The host of process 0, as the others reach it; asked for there."""
+    """Return the host of process 0, reachable by the others; called in process 0."""
     return _HOSTS[0] if _HOSTS else socket.getfqdn()
 
 
 def launched() -> bool:
-    """Whether ``python -m tenferro_xla.launch`` has started this process."""
+    """Return whether ``python -m tenferro_xla.launch`` has started this process.
+
+    Returns:
+        Whether the environment names a coordinator.
+    """
     return COORDINATOR in os.environ
 
 
 def shutdown() -> None:
-    """Leave the run. The end of the script does it too."""
+    """Leave the run; the end of the script does so too."""
     import jax
 
     jax.distributed.shutdown()
 
 
 def process_index() -> int:
-    """The number of this process in the run, 0 without one."""
+    """Return the index of this process in the run.
+
+    Returns:
+        The index, from 0; 0 without a run.
+    """
     import jax
 
     return int(jax.process_index())
 
 
 def process_count() -> int:
-    """The number of processes in the run, 1 without one."""
+    """Return the number of processes in the run.
+
+    Returns:
+        The number; 1 without a run.
+    """
     import jax
 
     return int(jax.process_count())

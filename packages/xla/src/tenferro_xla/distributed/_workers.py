@@ -1,4 +1,4 @@
-"""`workers`: the devices of all processes of a run as one executor, which process 0 gives tasks to."""
+"""`workers`: the devices of all processes of a run as one executor for process 0."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from tenferro_xla.distributed._serving import RemoteDevice, outlive_others, serv
 from tenferro_xla.distributed._start import ProcessesError, coordinator_host
 
 JOIN_SECONDS: Final = 60.0
-"""Time for the other processes to connect."""
+"""Seconds for the other processes to connect."""
 
 
 @contextmanager
 def workers(*, timeout: float | None = None) -> Iterator[DeviceWorkers | None]:
-    """Within this block, all devices of all processes do tasks that process 0 gives out.
+    """Run tasks of process 0 on the devices of all processes, inside a ``with`` block.
 
-    All processes enter it. Process 0 gets an executor for `tenferro_einsum.run_on`; the others work for it until it has
-    left the block, and get ``None``::
+    All processes enter the block. Process 0 gets an executor for `tenferro_einsum.run_on`; the others get ``None`` and
+    serve it until it leaves the block::
+
 
         distributed.initialize(recoverable=True)
         with distributed.workers() as executor:
@@ -39,11 +40,14 @@ def workers(*, timeout: float | None = None) -> Iterator[DeviceWorkers | None]:
                 with run_on(executor):
                     ...
 
-    A process that is lost, unless it is process 0, costs the task that it was doing, which another one does again. The
-    run goes on without it if `initialize` was called with ``recoverable=True``.
+    If a process other than process 0 is lost, another one repeats its task. The run continues without it if
+    `initialize` was called with ``recoverable=True``.
 
     Args:
-        timeout: seconds that a task may take before the process that does it counts as lost.
+        timeout: seconds after which a process with an unfinished task counts as lost; ``None`` for no limit.
+
+    Returns:
+        The context manager; it yields the executor in process 0 and ``None`` in the others.
 
     Raises:
         ProcessesError: another process does not connect within a minute.
@@ -65,7 +69,7 @@ def workers(*, timeout: float | None = None) -> Iterator[DeviceWorkers | None]:
 
 
 def _remote(count: int, timeout: float | None) -> list[RemoteDevice]:
-    """The devices of the other processes, when all have connected."""
+    """Return the devices of the other processes, after all have connected."""
     key, host = secrets.token_bytes(32), coordinator_host()
     found: SimpleQueue[Connection | OSError | AuthenticationError] = SimpleQueue()
     with Listener((host, 0), backlog=count, authkey=key) as listener:
@@ -89,7 +93,7 @@ def _remote(count: int, timeout: float | None) -> list[RemoteDevice]:
             except (Empty, OSError, AuthenticationError) as cause:
                 raise ProcessesError(
                     f"{len(connections)} of {count} devices of the other processes have connected to {host} within "
-                    f"{JOIN_SECONDS:g} seconds; let all processes enter workers()"
+                    f"{JOIN_SECONDS:g} seconds; all processes must enter workers()"
                 ) from cause
             connections.append(one)
     atexit.register(outlive_others)
@@ -97,7 +101,7 @@ def _remote(count: int, timeout: float | None) -> list[RemoteDevice]:
 
 
 def _agreed(mine: tuple[str, int, str] | None) -> tuple[str, int, str]:
-    """Where process 0 listens, and the key that proves to be one of the run; `mine` is given there."""
+    """Broadcast the address of process 0 and the authentication key; process 0 passes `mine`."""
     data = np.zeros(512, np.uint8)
     if mine is not None:
         text = json.dumps(mine).encode()

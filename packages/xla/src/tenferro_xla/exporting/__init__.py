@@ -1,4 +1,4 @@
-"""Programs as artifacts that other tools load: portable StableHLO, and exported functions of JAX."""
+"""Programs as artifacts for other tools: portable StableHLO and exported JAX functions."""
 
 from tenferro_xla.exporting._export import ExportedProgram, export
 

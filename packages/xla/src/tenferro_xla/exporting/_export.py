@@ -1,4 +1,4 @@
-"""`export`: a program as something that other processes and other tools run without tenferro."""
+"""`export`: a program as an artifact that other processes and tools run without tenferro."""
 
 from __future__ import annotations
 
@@ -26,53 +26,63 @@ from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 from tenferro_xla.exporting._portable import portable, target_version
 
 PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
-"""Platforms that programs are exported for."""
+"""Platforms that programs can be exported for."""
 
 
 class ExportedProgram:
-    """A program as portable StableHLO, and as an exported function of JAX; made by `export`.
+    """A program as portable StableHLO and as an exported JAX function; made by `export`.
 
-    A program with steps that may fail has a result more than `outputs`: a boolean that says whether one of them did.
+    If a step of the program may fail, ``main`` has an additional last result after `outputs`: a boolean scalar that is
+    true if a step failed.
 
     Attributes:
-        program: what was exported.
-        platforms: for which platforms.
-        version: the version of StableHLO of `bytes`.
-        inputs: specs of the arrays that the entry point ``main`` takes, in order.
+        program: the exported program.
+        platforms: platforms of the artifact.
+        version: StableHLO version of `bytes`.
+        inputs: specs of the arguments of the entry point ``main``, in order.
         outputs: specs of its results.
-        in_tree: structure of the arguments, a pair of the positional ones and those by name.
+        in_tree: structure of the arguments, a pair of the positional and the keyword arguments.
         out_tree: structure of the result.
-        checked: whether there is a result that says whether a step failed.
+        checked: whether ``main`` returns the failure flag.
     """
+
+    program: Program
+    platforms: tuple[str, ...]
+    version: str
+    inputs: tuple[Spec, ...]
+    outputs: tuple[Spec, ...]
+    in_tree: Any
+    out_tree: Any
+    checked: bool
 
     def __init__(self, program: Program, platforms: tuple[str, ...], version: str, in_tree: Any, out_tree: Any) -> None:
         self.program, self.platforms, self.version = program, platforms, version
-        self.inputs: tuple[Spec, ...] = program.inputs
-        self.outputs: tuple[Spec, ...] = program.outputs
+        self.inputs = program.inputs
+        self.outputs = program.outputs
         self.in_tree, self.out_tree = in_tree, out_tree
         self._modules = {p: lower_to_stablehlo(program, p) for p in platforms}
-        self.checked: bool = any(m.checked for m in self._modules.values())
+        self.checked = any(m.checked for m in self._modules.values())
 
     @cached_property
     def bytes(self) -> bytes:
-        """A portable artifact: StableHLO of `version` in MLIR bytecode, with the entry point ``main``.
+        """The portable artifact: StableHLO of `version` in MLIR bytecode, with the entry point ``main``.
 
         Raises:
-            UnsupportedError: the module is another one on each platform, or an operation is newer than `version`.
+            UnsupportedError: the platforms need different modules, or an operation is newer than `version`.
         """
         texts = {m.text for m in self._modules.values()}
         if len(texts) != 1:
             raise UnsupportedError(
-                f"the program calls libraries of one platform, so that it has no artifact for all of {self.platforms}; "
-                "export it for one platform"
+                "the program calls platform libraries, so one artifact cannot serve all platforms "
+                f"{self.platforms}; export it for one platform"
             )
         return portable(texts.pop(), self.version)
 
     @cached_property
     def exported(self) -> Any:
-        """The ``jax.export.Exported``: its ``call`` takes and returns the containers of the function.
+        """The ``jax.export.Exported``; its ``call`` takes and returns the containers of the function.
 
-        Where the program is `checked`, it returns a pair of the result and whether a step failed.
+        If `checked`, the call returns a pair: the result and the failure flag.
         """
         jax = library()
         library("export")
@@ -82,28 +92,43 @@ class ExportedProgram:
             return jax.export.export(function, platforms=self.platforms)(*arguments, **named)
 
     def serialize(self, vjp_order: int = 0) -> Any:
-        """Bytes from which ``jax.export.deserialize`` makes a function, in a process without tenferro.
+        """Serialize the function for ``jax.export.deserialize``, which needs no tenferro.
 
         Args:
-            vjp_order: how many derivatives JAX adds. It can differentiate what it knows: export the gradient of
-                tenferro as a program of its own, or export ``as_jax(f)`` by ``jax.export.export``.
+            vjp_order: number of derivatives that JAX includes. JAX cannot differentiate tenferro's operations: export
+                the gradient as another program, or export ``as_jax(f)`` with ``jax.export.export``.
+
+        Returns:
+            The bytes.
 
         Raises:
-            BackendUnavailableError: the library ``flatbuffers``, which JAX writes with, is missing.
-            UnsupportedError: JAX has no format for a container, or guarantees no compatibility of a library's function.
+            BackendUnavailableError: the library ``flatbuffers``, which JAX requires for this, is missing.
+            UnsupportedError: JAX has no format for a container, or does not guarantee compatibility of a library call.
         """
         try:
             return bytes(self.exported.serialize(vjp_order))
         except ImportError as cause:
             raise BackendUnavailableError(
-                "JAX writes exported functions with the library flatbuffers, which is not installed; "
+                "to write exported functions, JAX requires the library flatbuffers, which is not installed; "
                 "pip install 'tenferro-xla[export]'"
             ) from cause
         except ValueError as cause:
             raise UnsupportedError(f"JAX cannot write this function: {cause}") from cause
 
     def save(self, path: str | os.PathLike[str], vjp_order: int = 0) -> Path:
-        """Write what `serialize` returns to a file, whole or not at all; returns its path."""
+        """Write the bytes of `serialize` to a file, atomically.
+
+        Args:
+            path: the file to write.
+            vjp_order: number of derivatives that JAX includes; see `serialize`.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            BackendUnavailableError: the library ``flatbuffers`` is missing.
+            UnsupportedError: JAX cannot serialize the function.
+        """
         target = Path(path)
         content = self.serialize(vjp_order)
         partial = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -122,7 +147,7 @@ class ExportedProgram:
         def calling(module: StableHloModule) -> Callable[..., Any]:
             return lambda *arrays: bind(module, *arrays)
 
-        # JAX has an order of its own for the leaves of containers.
+        # JAX orders the leaves of containers differently.
         order = jax.tree.leaves(unflatten(self.in_tree, list(range(len(self.inputs)))))
 
         def function(*args: Any, **kwargs: Any) -> Any:
@@ -148,20 +173,26 @@ def export(
     version: str | None = None,
     **kwargs: Any,
 ) -> ExportedProgram:
-    """A program or a function for arguments as portable StableHLO, and as an exported function of JAX.
+    """Export a program, or a function traced for arguments, as portable StableHLO and as a JAX function.
 
     Args:
-        f: a program of fixed sizes, or a function, which is traced for the arguments; a gradient is one, too.
-        args: arguments of the function: arrays, numbers or specs, in any containers.
-        platforms: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; a program with decompositions of matrices calls
-            libraries of each.
-        version: the version of StableHLO of the portable artifact; by default one that readers of the last twelve
-            weeks know.
-        kwargs: arguments by name.
+        f: a program of fixed sizes, or a function, which is traced for the arguments; for example a gradient function.
+        args: positional arguments of the function: arrays, numbers or specs, in any containers.
+        platforms: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; a program with matrix decompositions calls libraries
+            of each platform.
+        version: StableHLO version of the portable artifact; by default one that readers released within the last twelve
+            weeks support.
+        kwargs: keyword arguments of the function.
+
+    Returns:
+        The exported program.
 
     Raises:
-        ArgumentError: a platform is unknown, arguments are given for a program, or the version cannot be written.
-        UnsupportedError: sizes are open, or a step has no lowering.
+        ArgumentError: a platform is unknown, a program is combined with arguments, or the version cannot be written.
+        UnsupportedError: a size is symbolic, or a primitive has no lowering.
+
+    See also:
+        `lower_to_stablehlo`, which returns the text, and `import_stablehlo`, which reads an artifact.
 
     >>> exported = export(lambda x: {"square": x * x}, np.arange(3.0), version="1.0.0")
     >>> exported
@@ -177,7 +208,7 @@ def export(
     if isinstance(f, Program):
         if args or kwargs:
             raise ArgumentError(
-                "export of a program takes no arguments: its specs are known; pass the function to trace it"
+                "export of a program takes no arguments, since its specs are known; pass the function to trace it"
             )
         program = f
         in_tree = flatten((tuple(np.zeros(len(program.inputs))), {}))[1]
@@ -195,10 +226,10 @@ def export(
 def _traced(f: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Program, Any, Any]:
     trees: list[Any] = []
 
-    def noted(*args: Any, **kwargs: Any) -> Any:
+    def recording(*args: Any, **kwargs: Any) -> Any:
         result = f(*args, **kwargs)
         trees.append(flatten(result)[1])
         return result
 
-    program = tr.trace(noted, *args, **kwargs)
+    program = tr.trace(recording, *args, **kwargs)
     return program, flatten((args, kwargs))[1], trees[-1]

@@ -8,18 +8,18 @@ from typing import Any, Final
 from tenferro_runtime.extension import ArgumentError, UnsupportedError
 from tenferro_xla.importing._parsing import mlir
 
-STEPS: Final = "builtin.module(func.func(chlo-legalize-to-stablehlo),strip-debuginfo)"
-"""Before a module is written: operations of the dialect ``chlo``, which no version covers, are composed of others."""
+PASSES: Final = "builtin.module(func.func(chlo-legalize-to-stablehlo),strip-debuginfo)"
+"""Passes before serialization: they decompose operations of the dialect ``chlo``, which has no versions."""
 
 _FOREIGN: Final = ("sdy.", "mhlo.frontend_attributes")
-"""Prefixes of attributes that are notes to XLA's partitioner."""
+"""Prefixes of attributes for XLA's partitioner, which are removed."""
 
 
 def target_version(asked: str | None) -> str:
-    """The version of StableHLO to write: by default one that readers of the last twelve weeks know.
+    """Return the StableHLO version to write: by default one that readers of the last twelve weeks support.
 
     Raises:
-        ArgumentError: it is none, or a version that is too old or too new to be written here.
+        ArgumentError: `asked` is not a version, or is too old or too new for the installed StableHLO.
     """
     library = mlir()
     if asked is None:
@@ -32,8 +32,8 @@ def target_version(asked: str | None) -> str:
         number = ()
     if len(number) != 3 or not _number(oldest) <= number <= _number(newest):
         raise ArgumentError(
-            f"StableHLO is written in versions from {oldest} to {newest} here, got version={asked!r}; pass one of "
-            "these, as in version='1.0.0'",
+            f"the installed StableHLO writes versions {oldest} to {newest}, got version={asked!r}; pass one of these, "
+            "for example version='1.0.0'",
             version=asked,
         )
     return asked
@@ -44,10 +44,10 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def portable(text: str, version: str) -> bytes:
-    """The artifact of a module, the same bytes in every process.
+    """Return the artifact of a module, with the same bytes in every process.
 
     Raises:
-        UnsupportedError: that version of StableHLO has no such operation.
+        UnsupportedError: an operation is newer than this version of StableHLO.
     """
     library = mlir()
     context = library.context()
@@ -62,7 +62,7 @@ def portable(text: str, version: str) -> bytes:
         with context:
             module = library.ir.Module.parse(text, context)
             library.stablehlo.register_stablehlo_passes()
-            library.passmanager.PassManager.parse(STEPS).run(module.operation)
+            library.passmanager.PassManager.parse(PASSES).run(module.operation)
             for op in _operations(module.operation):
                 for name in [n if isinstance(n, str) else n.name for n in op.attributes]:
                     if name.startswith(_FOREIGN):
@@ -71,7 +71,7 @@ def portable(text: str, version: str) -> bytes:
     except (ValueError, library.ir.MLIRError) as cause:
         why = said[0] if said else str(cause)
         raise UnsupportedError(
-            f"the program cannot be written as StableHLO of version {version}: {why:.200}; ask for a newer version",
+            f"the program cannot be written as StableHLO of version {version}: {why:.200}; use a newer version",
             version=version,
         ) from cause
     finally:

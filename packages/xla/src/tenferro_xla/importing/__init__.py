@@ -1,4 +1,4 @@
-"""StableHLO modules as programs: one table of operations for each group."""
+"""Imports StableHLO modules as programs, with a table of operations for each group."""
 
 from tenferro_xla.importing._import import OPERATIONS, ImportedFunction, import_stablehlo
 

@@ -1,4 +1,4 @@
-"""Bits of numbers by arithmetic: every float is an integer times a power of two, both of which are exact."""
+"""Bit patterns of numbers by exact arithmetic: every float is an integer times a power of two."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from tenferro_xla.importing._reader import unknown
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The unsigned integers of as many bits."""
+    """Return the unsigned integer dtype of the same size."""
     return np.dtype(f"uint{8 * dtype.itemsize}")
 
 
 def layout(dtype: np.dtype[Any]) -> tuple[int, int, int]:
-    """Bits of a float, bits of its fraction, and the largest exponent; half of that, rounded down, is the bias."""
+    """Return the bits of a float, the bits of its fraction, and the largest exponent, whose half is the bias."""
     info = finfo(dtype)
     fraction = -round(math.log2(info.eps))
     return info.bits, fraction, (1 << (info.bits - 1 - fraction)) - 1
 
 
 def leading_zeros(x: Any) -> Any:
-    """Number of bits above the highest one that is set."""
+    """Return the number of bits above the highest set bit."""
     bits = 8 * x.spec.dtype.itemsize
     seen = catalog.convert(x, dtype=unsigned(x.spec.dtype))
     shift = 1
-    while shift < bits:  # all bits below the highest one become set
+    while shift < bits:  # set all bits below the highest set bit
         seen = catalog.bitwise_or(seen, catalog.shift_right(seen, shift))
         shift *= 2
     return catalog.sub(bits, catalog.convert(catalog.population_count(seen), dtype=x.spec.dtype))
 
 
 def bitcast(op: Any, x: Any, out: Spec) -> Any:
-    """The bits of `x` under another dtype of as many bits."""
+    """Return the bits of `x` as another dtype of the same size."""
     have, want = x.spec.dtype, out.dtype
     if have.itemsize != want.itemsize or "c" in have.kind + want.kind or x.spec.shape != out.shape:
-        raise unknown(op, f"bits of {have.name} cannot be taken for those of {want.name}, which has another size")
+        raise unknown(op, f"bits of {have.name} cannot be reinterpreted as {want.name}, which has another size")
     if have == want:
         return x
     if "b" in have.kind + want.kind or (have.kind in "iu" and want.kind in "iu"):
@@ -51,16 +51,16 @@ def bitcast(op: Any, x: Any, out: Spec) -> Any:
 
 
 def _float_of(bits: Any, want: np.dtype[Any]) -> Any:
-    """The number with the given bits; every NaN is one NaN."""
+    """Return the number with the given bits; all NaN become the same NaN."""
     size, fraction, largest = layout(want)
     wide = np.dtype("float64")
     exponent = catalog.bitwise_and(catalog.shift_right(bits, fraction), largest)
     rest = catalog.bitwise_and(bits, (1 << fraction) - 1)
-    # Below the smallest normal number, the leading bit is missing and the power stays what it is.
+    # Subnormal numbers have no hidden bit and the exponent of the smallest normal number.
     hidden = catalog.select(catalog.eq(exponent, 0), 0.0, _alike(exponent, 2.0**fraction))
     whole = catalog.add(catalog.convert(rest, dtype=wide), hidden)
     powers = np.ldexp(1.0, np.maximum(np.arange(largest + 1), 1) - largest // 2 - fraction)
-    powers[largest] = 0.0  # no numbers, but infinities and NaN
+    powers[largest] = 0.0  # the exponent of infinities and NaN
     found = catalog.mul(whole, _entries(powers, exponent))
     special = catalog.eq(exponent, largest)
     found = catalog.select(special, catalog.select(catalog.eq(rest, 0), np.inf, _alike(exponent, np.nan)), found)
@@ -69,7 +69,7 @@ def _float_of(bits: Any, want: np.dtype[Any]) -> Any:
 
 
 def _bits_of(x: Any) -> Any:
-    """The bits of a number; every NaN is the quiet one."""
+    """Return the bits of a number; every NaN becomes the quiet NaN."""
     x = catalog.stop_gradient(x)
     size, fraction, largest = layout(x.spec.dtype)
     kind = unsigned(x.spec.dtype)
@@ -78,7 +78,7 @@ def _bits_of(x: Any) -> Any:
     found = catalog.select(usual, found, 0.0)
     normal = np.arange(1, largest)
     exponent = catalog.searchsorted(tensor(np.ldexp(1.0, normal - largest // 2)), found, side="right")
-    # In two steps, because the power that makes a small number an integer overflows.
+    # In two steps, because the power that scales a small number to an integer overflows.
     up = largest // 2 + fraction - np.maximum(np.arange(largest + 1), 1)
     half = up // 2
     for part in (half, up - half):
@@ -93,7 +93,7 @@ def _bits_of(x: Any) -> Any:
 
 
 def _entries(table: np.ndarray[Any, Any], index: Any) -> Any:
-    """``table[index]`` for integers of any shape."""
+    """Return ``table[index]`` for integers of any shape."""
     vectors = catalog.reshape(index, shape=(*index.spec.shape, 1))
     return catalog.gather(
         tensor(table), vectors, offset_dims=(), collapsed_dims=(0,), start_index_map=(0,), slice_sizes=(1,)
@@ -101,5 +101,5 @@ def _entries(table: np.ndarray[Any, Any], index: Any) -> Any:
 
 
 def _alike(x: Any, number: float) -> Any:
-    """An array of the shape of `x` that is filled with a number."""
+    """Return an array of the shape of `x` filled with a number."""
     return catalog.broadcast_in_dim(tensor(np.asarray(number)), shape=x.spec.shape, dims=())

@@ -1,4 +1,4 @@
-"""Bodies of reductions, scatters and sorts as expressions, to find out which known function they are."""
+"""Bodies of reductions, scatters and sorts as expressions, to recognize known functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenferro_xla.importing._types import constant_of
 from tenferro_xla.importing._values import Splat
 
 Expression = Any
-"""``("arg", i)``, ``("constant", number as text)``, or the name of an operation, its kind, and expressions."""
+"""``("arg", i)``, ``("constant", text)``, or the name of an operation, its kind, and its operands."""
 
 COMMUTATIVE: Final = frozenset(
     f"stablehlo.{name}" for name in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
@@ -18,33 +18,33 @@ COMMUTATIVE: Final = frozenset(
 
 
 def arg(i: int) -> Expression:
-    """The expression that is argument `i` of the body."""
+    """Return the expression of argument `i` of the body."""
     return ("arg", i)
 
 
 def compare(direction: str, x: Expression, y: Expression, total: bool = False) -> Expression:
-    """The expression of a comparison."""
+    """Return the expression of a comparison."""
     return ("stablehlo.compare", f"{direction} total" if total else direction, x, y)
 
 
 def apply(name: str, *xs: Expression) -> Expression:
-    """The expression of an operation without attributes; operands of commutative ones in a fixed order."""
+    """Return the expression of an operation without attributes; commutative operands are sorted."""
     full = f"stablehlo.{name}"
     return (full, "", *(sorted(xs, key=repr) if full in COMMUTATIVE else xs))
 
 
 def returned(block: Any) -> list[Any]:
-    """The values that a block returns."""
+    """Return the values that a block returns."""
     return list(list(block.operations)[-1].operation.operands)
 
 
 def expression_of(value: Any, block: Any, found: dict[Expression, Any] | None = None) -> Expression:
-    """A value of a body as an expression of its arguments.
+    """Return a value of a body as an expression of its arguments.
 
     Args:
         value: the value.
         block: the body.
-        found: is given the value of each expression.
+        found: if given, receives the value of each expression.
     """
     made = _expression(value, block, found)
     if found is not None:
@@ -74,15 +74,15 @@ def _expression(value: Any, block: Any, found: dict[Expression, Any] | None) -> 
 
 
 def _owner(value: Any) -> Any:
-    """The operation that makes a value; ``None`` for an argument."""
+    """Return the operation that defines a value; ``None`` for an argument."""
     owner = value.owner
     return getattr(owner, "operation", owner) if hasattr(owner, "operands") or hasattr(owner, "operation") else None
 
 
 def monoid_of(block: Any, dtype: np.dtype[Any]) -> str | None:
-    """The operation that joins the two arguments of a body, without its dialect; ``None`` where it is another body.
+    """Return the operation that combines the two arguments of a body, without its dialect; ``None`` for other bodies.
 
-    Of booleans, ``or`` is ``maximum`` and ``and`` is ``minimum``, ``add`` and ``multiply``.
+    For booleans, ``or`` and ``add`` are ``maximum``; ``and`` and ``multiply`` are ``minimum``.
     """
     results = returned(block)
     if len(results) != 1:
@@ -97,7 +97,7 @@ def monoid_of(block: Any, dtype: np.dtype[Any]) -> str | None:
 
 
 def returned_argument(block: Any) -> int | None:
-    """Which argument a body returns; ``None`` where it returns something else."""
+    """Return the index of the argument that a body returns; ``None`` if it returns something else."""
     results = returned(block)
     for i, argument in enumerate(block.arguments):
         if len(results) == 1 and results[0] == argument:
@@ -106,7 +106,7 @@ def returned_argument(block: Any) -> int | None:
 
 
 def swapped(e: Expression) -> Expression:
-    """An expression with each even argument exchanged with the odd one behind it."""
+    """Return an expression with arguments 2i and 2i + 1 exchanged."""
     if e[0] == "arg":
         return arg(e[1] ^ 1)
     if e[0] in ("constant", "outside"):
@@ -118,14 +118,14 @@ def swapped(e: Expression) -> Expression:
 
 
 def arguments_of(e: Expression) -> set[int]:
-    """The arguments that occur in an expression."""
+    """Return the indices of the arguments in an expression."""
     if e[0] == "arg":
         return {e[1]}
     return set().union(*[arguments_of(x) for x in e[2:]]) if e[0] not in ("constant", "outside") else set()
 
 
 def winner(block: Any) -> str | None:
-    """``"argmax"`` or ``"argmin"`` where a body of values and indices keeps the first winner, else ``None``."""
+    """Return ``"argmax"`` or ``"argmin"`` if a body of values and indices keeps the first extremum, else ``None``."""
     results = returned(block)
     if len(results) != 2 or len(block.arguments) != 4:
         return None
@@ -133,11 +133,11 @@ def winner(block: Any) -> str | None:
     a, ia, b, ib = (arg(i) for i in range(4))
     for name, which in (("argmax", "GT"), ("argmin", "LT")):
         better, earlier = compare(which, a, b), compare("LT", ia, ib)
-        # As JAX writes it: a NaN of the left operand wins.
+        # The form of JAX: a NaN of the left operand wins.
         left = apply("or", better, compare("NE", a, a))
         first = apply("or", left, apply("and", compare("EQ", a, b), earlier))
         jax = (apply("select", left, a, b), apply("select", first, ia, ib))
-        # As tenferro writes it, without and with a test for NaN.
+        # The forms of tenferro, without and with a test for NaN.
         plain = apply("or", better, apply("and", compare("EQ", a, b), earlier))
         na, nb = compare("NE", a, a), compare("NE", b, b)
         ahead = apply("or", better, apply("and", na, apply("not", nb)))

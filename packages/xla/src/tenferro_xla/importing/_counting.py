@@ -1,4 +1,4 @@
-"""Loops that count: what stays the same in all steps, and which values of the carry are the number of the step."""
+"""Recognizes counting loops: their invariant carries, and their carries that are functions of the step number."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tenferro_xla.importing._values import Splat, Value, known_integers
 
 
 class Counting(NamedTuple):
-    """What is known of a loop.
+    """The structure of a loop.
 
     Attributes:
-        fixed: values of the carry that no step changes, by position.
-        indices: start and step of those that grow by a constant, by position.
-        first: the first value of the one that ends the loop.
-        steps: number of steps; ``None`` where it depends on data.
+        fixed: positions of the carries that no step changes.
+        indices: start and step of the carries that grow by a constant, by position.
+        first: initial value of the carry that ends the loop.
+        steps: number of steps; ``None`` if it depends on data.
     """
 
     fixed: frozenset[int]
@@ -26,14 +26,14 @@ class Counting(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """What the arguments of a function that is being looked through stand for."""
+    """The operands of a call, for the arguments of the called function."""
 
     block: Any
     operands: Sequence[tuple[Any, Any]]
 
 
 def counting(reader: Any, test: Any, body: Any, start: Sequence[Value]) -> Counting:
-    """What the regions of a ``while`` and the values before it say."""
+    """Analyze the regions and initial values of a ``while``."""
     results = list(list(body.operations)[-1].operation.operands)
     seen = [_resolved(reader, v, None) for v in results]
     fixed = frozenset(i for i, (v, _) in enumerate(seen) if v == body.arguments[i])
@@ -50,7 +50,7 @@ def counting(reader: Any, test: Any, body: Any, start: Sequence[Value]) -> Count
 def _steps(
     reader: Any, test: Any, start: Sequence[Value], fixed: frozenset[int], indices: Mapping[int, tuple[int, int]]
 ) -> tuple[int | None, int]:
-    """How often ``index < bound`` holds."""
+    """Return the number of steps for which ``index < bound`` holds, and the first index."""
     (result,) = list(test.operations)[-1].operation.operands
     value, frame = _resolved(reader, result, None)
     op = _owner(value)
@@ -78,7 +78,7 @@ def _steps(
 
 
 def _step(reader: Any, found: tuple[Any, Any], argument: Any) -> int | None:
-    """The constant that is added to an argument, where nothing else is done."""
+    """Return the constant that is added to an argument, or ``None`` for other expressions."""
     value, frame = found
     op = _owner(value)
     if op is None or op.name != "stablehlo.add":
@@ -91,7 +91,7 @@ def _step(reader: Any, found: tuple[Any, Any], argument: Any) -> int | None:
 
 
 def _constant(value: Any) -> int | None:
-    """The integer of a constant without axes."""
+    """Return the integer of a scalar constant, or ``None``."""
     op = _owner(value)
     if op is None or op.name != "stablehlo.constant":
         return None
@@ -100,7 +100,7 @@ def _constant(value: Any) -> int | None:
 
 
 def _resolved(reader: Any, value: Any, frame: _Frame | None) -> tuple[Any, _Frame | None]:
-    """A value as what it is in the function around calls."""
+    """Resolve a value through calls and trivial conversions."""
     while True:
         op = _owner(value)
         if op is None:

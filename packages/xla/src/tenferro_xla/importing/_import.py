@@ -1,4 +1,4 @@
-"""`import_stablehlo`: a StableHLO module as a program."""
+"""`import_stablehlo`: imports a StableHLO module as a program."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ OPERATIONS: Final = {
     **ELEMENTWISE, **STRUCTURE, **CONTRACTION, **REDUCTIONS, **WINDOWS, **INDEXING, **SORTING, **CONTROL_FLOW,
     **FAMILIES, **LIBRARIES,
 }  # fmt: skip
-"""All operations whose meaning is known, by name."""
+"""Handlers of all supported operations, by name."""
 
 ModuleReader.handlers = OPERATIONS
 
 
 class ImportedFunction:
-    """A module as a function of arrays: it is run, differentiated, batched and compiled as any other.
+    """An imported module as a function of arrays, which can be differentiated, vmapped and compiled.
 
     Attributes:
         program: the module as a program.
@@ -41,20 +41,24 @@ class ImportedFunction:
 
     __slots__ = ("_flatten", "_unflatten", "program")
 
+    program: Program
+
     def __init__(
         self, program: Program, flatten: Callable[..., list[Any]] | None, unflatten: Callable[[Any], Any] | None
     ) -> None:
         self.program, self._flatten, self._unflatten = program, flatten, unflatten
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results for arrays of the specs of the program; one result is returned by itself.
+        """Run the program on arrays with the specs of its inputs; a single result is returned without a tuple.
 
         Raises:
-            ArgumentError: arguments by name where the module has none.
+            ArgumentError: the arguments have another structure, or keyword arguments are passed to a module without.
             ProgramError: the arguments do not fit the program.
         """
         if self._flatten is None and kwargs:
-            raise ArgumentError(f"the module takes arrays by position, got {', '.join(kwargs)} by name; pass it there")
+            raise ArgumentError(
+                f"the module takes positional arguments only, got {', '.join(kwargs)} by name; pass them by position"
+            )
         leaves = list(args) if self._flatten is None else self._flatten(args, kwargs)
         values = [
             tr.asarray(x, dtype=s.dtype) if not hasattr(x, "spec") else x
@@ -70,19 +74,23 @@ class ImportedFunction:
 
 
 def import_stablehlo(module: Any, *, entry: str = "main") -> ImportedFunction:
-    """A StableHLO module as a function of tenferro, made of core primitives.
+    """Import a StableHLO module as a function of arrays, composed of core primitives.
 
     Args:
-        module: text or bytes of a module (portable bytes included), a `StableHloModule`, a module of MLIR, or what
-            ``jax.export.export`` or ``jax.export.deserialize`` returns, whose containers are kept.
-        entry: the function to start at.
+        module: text or bytes of a module, including portable artifacts; a `StableHloModule`; an MLIR module; or an
+            ``Exported`` of ``jax.export``, whose containers are preserved.
+        entry: name of the function to import.
 
     Returns:
         A function of arrays; its attribute `program` is the module as a program.
 
     Raises:
-        ArgumentError: it is no module, or has no such function.
-        UnsupportedError: an operation has no known meaning, or sizes are open; names operation and location.
+        ArgumentError: `module` is not a module, or has no such function.
+        UnsupportedError: an operation is not supported, or a size is dynamic; the message names operation and location.
+        BackendUnavailableError: jaxlib is missing.
+
+    See also:
+        `export` and `lower_to_stablehlo`, the inverse.
 
     >>> text = '''
     ... func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> {
@@ -112,7 +120,7 @@ def _program_of(source: Any, entry: str) -> Program:
 
 
 def _of_exported(exported: Any) -> ImportedFunction:
-    """An exported function of JAX: its containers are kept, and arguments that it does not use are dropped."""
+    """Import an exported JAX function, with its containers and without its unused arguments."""
     if exported.nr_devices != 1:
         raise UnsupportedError(
             f"the function was exported for {exported.nr_devices} devices; export it for one to import it"

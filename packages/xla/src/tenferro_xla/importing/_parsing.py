@@ -1,4 +1,4 @@
-"""Modules in any of the forms that they come in, as operations of MLIR."""
+"""Parses modules in all supported forms to MLIR operations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tenferro_tensor_core.forks import importing
 
 
 def parsed(source: Any) -> Any:
-    """The module of a text, of bytes (portable or not), or of an object that prints as a module.
+    """Parse a text, bytes (portable or not), or an object that prints as a module.
 
     Raises:
-        ArgumentError: it is no module.
+        ArgumentError: `source` is not a module.
         BackendUnavailableError: jaxlib is missing.
     """
     library = mlir()
@@ -29,18 +29,18 @@ def parsed(source: Any) -> Any:
     except (ValueError, ir.MLIRError) as cause:
         lines = str(cause).splitlines()
         raise ArgumentError(
-            f"the module cannot be read as StableHLO: {'; '.join(lines[:2])}; pass the text or the bytes of a module, "
-            "as jax.jit(f).lower(*args).as_text() gives it, or what jax.export.export returns"
+            f"the module cannot be read as StableHLO: {'; '.join(lines[:2])}; pass the text or bytes of a module, for "
+            "example jax.jit(f).lower(*args).as_text(), or the result of jax.export.export"
         ) from cause
 
 
 class MlirModules(NamedTuple):
-    """What jaxlib brings to read, change and write modules with.
+    """The modules of jaxlib for reading, transforming and writing MLIR.
 
     Attributes:
         ir: operations, types and attributes.
         passmanager: passes over modules.
-        stablehlo: the dialect, and its portable form.
+        stablehlo: the dialect and its portable form.
     """
 
     ir: Any
@@ -48,15 +48,15 @@ class MlirModules(NamedTuple):
     stablehlo: Any
 
     def context(self) -> Any:
-        """A new context that knows all dialects that JAX writes."""
+        """Return a new context with all dialects that JAX writes."""
         import jax
 
-        # The context of a module that JAX has written is such a one; there is no other public way to it.
+        # Only modules written by JAX give public access to such a context.
         return jax.jit(lambda: 1).lower().compiler_ir("stablehlo").context
 
 
 def mlir() -> MlirModules:
-    """The modules, imported where they are wanted.
+    """Import the modules on demand.
 
     Raises:
         BackendUnavailableError: jaxlib is missing.
@@ -67,7 +67,7 @@ def mlir() -> MlirModules:
             from jax.extend.mlir.dialects import chlo, func, stablehlo  # noqa: F401 - classes of operations register
         except ImportError as cause:
             raise BackendUnavailableError(
-                "reading and writing StableHLO needs jaxlib, which is not installed; pip install tenferro-xla",
+                "reading and writing StableHLO requires jaxlib, which is not installed; pip install tenferro-xla",
                 platform="cpu",
             ) from cause
     return MlirModules(ir, passmanager, stablehlo)

@@ -1,4 +1,4 @@
-"""`ModuleReader`: runs the operations of a module on values of tenferro."""
+"""`ModuleReader`: runs the operations of a module on tenferro's values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tenferro_xla.importing._types import constant_of, spec_of
 from tenferro_xla.importing._values import Splat, Value, arrays
 
 Handler = Callable[..., Any]
-"""What an operation does: ``handler(reader, op, values)``, which returns a value or a sequence of values."""
+"""Evaluates an operation: ``handler(reader, op, values, scope)`` returns a value or a sequence of values."""
 
 RETURNS: Final = ("func.return", "stablehlo.return", "return")
 
 
 class ValueScope:
-    """Values of the module by what they are called there; those of the region around are seen, too."""
+    """Values by their names in the module, including those of enclosing regions."""
 
     __slots__ = ("_around", "_values")
 
@@ -38,25 +38,24 @@ class ValueScope:
 
 
 class ModuleReader:
-    """Runs the functions of a module on arrays: concrete ones, or those of a trace that is going on.
+    """Runs the functions of a module on concrete or traced arrays.
 
     Args:
         functions: the functions of the module by name.
-        handlers: what each operation does, by its full name.
     """
 
     handlers: ClassVar[Mapping[str, Handler]] = {}
-    """Meanings of operations, by full name; set where the tables are put together."""
+    """Handlers of operations by full name; set by `_import`."""
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self.functions = functions
 
     def run(self, name: str, values: Sequence[Value]) -> list[Value]:
-        """The results of a function for values."""
+        """Return the results of a function."""
         return self.run_block(self.functions[name].regions[0].blocks[0], values, None)
 
     def run_block(self, block: Any, values: Sequence[Value], around: ValueScope | None) -> list[Value]:
-        """What a block returns for values of its arguments."""
+        """Return the results of a block for values of its arguments."""
         scope = ValueScope(around)
         for argument, value in zip(block.arguments, values, strict=True):
             scope[argument] = value
@@ -71,30 +70,30 @@ class ModuleReader:
         return []
 
     def apply(self, op: Any, operands: list[Value], scope: ValueScope) -> Sequence[Value]:
-        """The results of one operation.
+        """Return the results of one operation.
 
         Raises:
-            UnsupportedError: nobody knows what it means.
+            UnsupportedError: it is not supported.
         """
         if op.name == "stablehlo.constant":
             found = constant_of(op)
             return (found if isinstance(found, Splat) else tensor(found),)
         handler = self.handlers.get(op.name)
         if handler is None:
-            raise unknown(op, "tenferro has no meaning for it")
+            raise unknown(op, "tenferro does not support it")
         return results_of(handler(self, op, operands, scope))
 
 
 def results_of(found: Any) -> Sequence[Value]:
-    """What a handler returned as a sequence of values."""
+    """Return the result of a handler as a sequence of values."""
     return found if isinstance(found, (list, tuple)) and not isinstance(found, Splat) else (found,)
 
 
 def unknown(op: Any, why: str) -> UnsupportedError:
-    """The error for an operation that cannot be translated."""
+    """Return the error for an operation that cannot be imported."""
     return UnsupportedError(
-        f"{op.name} at {_place(op)} cannot be imported: {why}; leave it out of the exported function, or run the "
-        "module by XLA",
+        f"{op.name} at {_place(op)} cannot be imported: {why}; remove it from the exported function, or run the "
+        "module with XLA",
         operation=op.name,
         location=_place(op),
     )
@@ -105,10 +104,10 @@ def _place(op: Any) -> str:
 
 
 def on_arrays(function: Callable[..., Any]) -> Handler:
-    """A handler from a function of the operation and arrays."""
+    """Make a handler from a function of the operation and arrays."""
     return lambda reader, op, xs, scope: function(op, *arrays(xs))
 
 
 def out_spec(op: Any, which: int = 0) -> Any:
-    """The spec of a result."""
+    """Return the spec of a result."""
     return spec_of(op.results[which].type)

@@ -21,29 +21,29 @@ _ELEMENTS: Final = {
 
 
 def spec_of(type_: Any) -> Spec:
-    """The spec of values of a type.
+    """Return the spec of a type.
 
     Raises:
-        UnsupportedError: no tensor, a dtype that tenferro lacks, or sizes that are not fixed.
+        UnsupportedError: it is not a tensor type, its dtype is not supported, or a size is dynamic.
     """
     element = getattr(type_, "element_type", None)
     found = _ELEMENTS.get(str(element))
     if found is None:
         raise UnsupportedError(
-            f"the module has values of type {type_}, but tenferro has no such dtype; convert them to one of "
+            f"the module has values of type {type_}, which tenferro does not support; convert them to one of "
             f"{', '.join(_ELEMENTS)} before exporting",
             type=str(type_),
         )
     if not type_.has_static_shape:
         raise UnsupportedError(
-            f"the module has values of type {type_}, whose sizes are open; export the function for fixed sizes",
+            f"the module has values of type {type_} with dynamic sizes; export the function for fixed sizes",
             type=str(type_),
         )
     return Spec(tuple(type_.shape), found)
 
 
 def constant_of(op: Any) -> Any:
-    """The elements of a ``constant``, as an array or as a `Splat`."""
+    """Return the elements of a ``constant`` as an array or a `Splat`."""
     spec = spec_of(op.results[0].type)
     found = _elements(op, spec)
     if found.size == 1 or (spec.size != 0 and found.shape == ()):
@@ -52,7 +52,7 @@ def constant_of(op: Any) -> Any:
 
 
 def _elements(op: Any, spec: Spec) -> np.ndarray[Any, Any]:
-    """All elements, or one where all are equal."""
+    """Return all elements, or one if all are equal."""
     try:
         attribute = op.attributes["value"]
         if spec.size == 0:
@@ -69,7 +69,7 @@ _COMPLEX: Final = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
 
 
 def _from_text(text: str, spec: Spec) -> np.ndarray[Any, Any]:
-    """Elements from the text of the operation: hexadecimal bytes, or nested lists of numbers."""
+    """Parse the text of the operation: hexadecimal bytes, or nested lists of numbers."""
     found = _DENSE.search(text.strip())
     if found is None or "dense_resource" in text:
         raise UnsupportedError(
@@ -95,7 +95,7 @@ def _numbers(body: str, spec: Spec) -> Iterator[Any]:
 
 
 def _real(word: str, kind: np.dtype[Any]) -> Any:
-    """A number; NaN and infinities are written as their bits."""
+    """Parse a number; NaN and infinities are written as their bits."""
     if not word.startswith("0x"):
         return float(word) if kind not in _INTEGERS else int(word)
     bits = int(word, 16).to_bytes(kind.itemsize, "little")

@@ -1,4 +1,4 @@
-"""Values while a module is read: arrays, and constants whose elements are all equal."""
+"""Values during import: arrays, and constants with equal elements."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tenferro_runtime.extension import Array, Spec, catalog, tensor
 
 
 class Splat(NamedTuple):
-    """A constant of equal elements: a number until an operation needs the array.
+    """A constant of equal elements, which becomes an array only if an operation needs one.
 
     Attributes:
-        element: the element, an array without axes.
-        spec: spec of the array.
+        element: the element, a 0-d array.
+        spec: spec of the whole array.
     """
 
     element: np.ndarray[Any, Any]
@@ -27,7 +27,7 @@ class Splat(NamedTuple):
         return self.element.item()
 
     def array(self) -> Array:
-        """The array that it stands for."""
+        """Return the whole array."""
         scalar = tensor(self.element)
         return catalog.broadcast_in_dim(scalar, shape=self.spec.shape, dims=()) if self.spec.ndim else scalar
 
@@ -36,17 +36,17 @@ Value = Array | Splat
 
 
 def as_array(x: Value) -> Any:
-    """A value as an array."""
+    """Return a value as an array."""
     return x.array() if isinstance(x, Splat) else x
 
 
 def arrays(xs: Sequence[Value]) -> list[Any]:
-    """Values as arrays."""
+    """Return values as arrays."""
     return [as_array(x) for x in xs]
 
 
 def known_integers(x: Value) -> tuple[int, ...] | None:
-    """The elements of a constant vector or scalar of integers; ``None`` where they are not known yet."""
+    """Return the elements of a constant vector or scalar of integers; ``None`` if they are not known."""
     if isinstance(x, Splat):
         return (int(x.number),) * int(x.array().size)
     if x.level or not x.spec.place.on_host:

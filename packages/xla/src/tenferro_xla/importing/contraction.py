@@ -26,7 +26,7 @@ def _dot(op: Any, x: Any, y: Any) -> Any:
 
 
 def _contracted(op: Any, x: Any, y: Any, contract: Any, batch: Any) -> Any:
-    """Operands of other dtypes are converted to that of the result, or to their own common one if that is wider."""
+    """Contract in the dtype of the result, or in the promoted dtype of the operands if it is wider."""
     out = out_spec(op).dtype
     dtype = promote(promote(x.spec.dtype, y.spec.dtype), out)
     x, y = (v if v.spec.dtype == dtype else catalog.convert(v, dtype=dtype) for v in (x, y))
@@ -35,9 +35,9 @@ def _contracted(op: Any, x: Any, y: Any, contract: Any, batch: Any) -> Any:
 
 
 def _convolution(op: Any, x: Any, kernel: Any) -> Any:
-    """The windows of the operand beside each other, then one contraction with the kernel.
+    """Concatenate the windows of the operand and contract them with the kernel.
 
-    Axes are brought to (batch, feature, space...) and (output feature, input feature, space...) first.
+    Axes are first permuted to (batch, feature, space...) and (output feature, input feature, space...).
     """
     from jax.extend.mlir.dialects import stablehlo
 
@@ -72,7 +72,7 @@ def _convolution(op: Any, x: Any, kernel: Any) -> Any:
         order[theirs] = mine
     out = catalog.transpose(out, permutation=tuple(order))
     if out.spec.shape != out_spec(op).shape:
-        raise unknown(op, f"it gives {out_spec(op)!r}, not {out.spec!r} as its windows say")
+        raise unknown(op, f"its result is {out_spec(op)!r}, but its windows imply {out.spec!r}")
     return out if out.spec.dtype == out_spec(op).dtype else catalog.convert(out, dtype=out_spec(op).dtype)
 
 
@@ -90,7 +90,7 @@ def _windows_times_kernel(x: Any, kernel: Any, strides: Any, apart: Any, groups:
     if not pieces:
         return catalog.broadcast_in_dim(tensor(np.zeros((), x.spec.dtype)), shape=(n // batches, made, *found), dims=())
     windows = catalog.concatenate(*pieces, axis=2)
-    # One group of features, or of batches, beside the other; one of both counts is 1.
+    # The groups of features or of batches become an axis; one of both counts is 1.
     parts = groups * batches
     if groups > 1:
         windows = catalog.reshape(windows, shape=(n, groups, features // groups, len(pieces), *found))
@@ -120,7 +120,7 @@ def _padding(op: Any, count: int) -> list[tuple[int, int]]:
 
 
 def _offsets(window: Any) -> list[tuple[int, ...]]:
-    """All positions in a window, in row-major order."""
+    """Return all positions in a window, in row-major order."""
     found: list[tuple[int, ...]] = [()]
     for n in window:
         found = [(*o, i) for o in found for i in range(n)]

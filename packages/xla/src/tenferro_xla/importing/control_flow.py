@@ -1,4 +1,4 @@
-"""Calls, branches and loops; a loop that counts up to a known bound becomes a `fori_loop`."""
+"""Calls, branches and loops; a loop that counts to a known bound becomes a `fori_loop`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _composite(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope
 
 
 def _case(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Sequence[Value]:
-    """An index out of range chooses the last branch."""
+    """An index out of range selects the last branch."""
     blocks = [region.blocks[0] for region in op.regions]
     last = len(blocks) - 1
     index = xs[0]

@@ -1,6 +1,6 @@
 """Element-wise operations, each a function of arrays and numbers.
 
-A constant of equal elements stays a number beside an array, as if it had been written in Python.
+A constant of equal elements is passed as a Python number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMED: Final = {
 
 
 def _divide(op: Any, x: Any, y: Any) -> Any:
-    """Integers are divided towards zero; a divisor of zero gives -1, all bits set."""
+    """Integer division truncates; division by zero returns -1, all bits set."""
     spec = out_spec(op)
     if spec.inexact:
         return catalog.div(x, y)
@@ -47,18 +47,18 @@ def _divide(op: Any, x: Any, y: Any) -> Any:
     if spec.dtype.kind == "i":
         rest = catalog.remainder(x, y)
         across = catalog.bitwise_and(catalog.ne(rest, 0), catalog.ne(catalog.lt(x, 0), catalog.lt(y, 0)))
-        down = catalog.add(down, catalog.convert(_array_beside(across, down), dtype=spec.dtype))
+        down = catalog.add(down, catalog.convert(_as_boolean_array(across, down), dtype=spec.dtype))
     if isinstance(y, (int, float)) and y != 0:
         return down
     return catalog.select(catalog.eq(y, 0), int(np.array(-1).astype(spec.dtype)), down)
 
 
-def _array_beside(x: Any, y: Any) -> Any:
+def _as_boolean_array(x: Any, y: Any) -> Any:
     return x if hasattr(x, "spec") else catalog.eq(y, y) if x else catalog.ne(y, y)
 
 
 def _remainder(op: Any, x: Any, y: Any) -> Any:
-    """With the sign of the dividend; integers modulo zero are themselves."""
+    """The remainder has the sign of the dividend; an integer modulo zero is the integer."""
     rest = catalog.fmod(x, y)
     if out_spec(op).inexact or (isinstance(y, int) and y != 0):
         return rest
@@ -98,7 +98,7 @@ _COMPARISONS: Final = {
 
 
 def direction(op: Any) -> str:
-    """Which comparison a ``compare`` is."""
+    """Return the direction of a ``compare``."""
     from jax.extend.mlir.dialects import stablehlo
 
     value: str = stablehlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
@@ -106,7 +106,7 @@ def direction(op: Any) -> str:
 
 
 def in_total_order(op: Any) -> bool:
-    """Whether a ``compare`` orders NaN, too."""
+    """Return whether a ``compare`` uses the total order, which includes NaN."""
     return "compare_type" in op.attributes and "TOTALORDER" in str(op.attributes["compare_type"])
 
 
@@ -124,7 +124,7 @@ def _compare(op: Any, x: Any, y: Any) -> Any:
 
 
 def _ordered(x: Any, y: Any) -> tuple[Any, Any]:
-    """Whether `x` is before `y`, and whether it is behind: NaN, numbers, NaN, by sign, and -0 before 0."""
+    """Return whether `x` precedes and whether it follows `y` in total order: -NaN, numbers with -0 before 0, NaN."""
     shape = x.spec.shape or y.spec.shape
     x, y = (v if v.spec.shape == shape else catalog.broadcast_in_dim(v, shape=shape, dims=()) for v in (x, y))
     signs = [catalog.select(catalog.signbit(v), -1, 1) for v in (x, y)]
@@ -143,7 +143,7 @@ def _convert(op: Any, x: Any) -> Any:
 
 
 def _reduce_precision(op: Any, x: Any) -> Any:
-    """Rounding to a float format that tenferro has."""
+    """Round to a float format that tenferro supports."""
     exponent, mantissa = (int(op.attributes[f"{part}_bits"].value) for part in ("exponent", "mantissa"))
     for name in ("float16", "bfloat16", "float32", "float64"):
         bits, fraction, _ = layout(named_dtype(name))
@@ -184,7 +184,7 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def elementwise(function: Callable[..., Any]) -> Handler:
-    """A handler that keeps constants of equal elements numbers, and computes with such constants at once."""
+    """Make a handler that passes constants of equal elements as numbers and folds operations on constants."""
 
     def handler(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Value:
         if all(isinstance(x, Splat) for x in xs):
@@ -197,7 +197,7 @@ def elementwise(function: Callable[..., Any]) -> Handler:
 
 
 def _compared(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Value:
-    """A comparison of an index that is known well enough is a constant: indices from a loop are not negative."""
+    """Fold comparisons that the interval of an index decides: loop indices are not negative."""
     known = _decided(direction(op), *xs) if not in_total_order(op) else None
     if known is not None:
         return Splat(np.asarray(known), xs[0].spec.with_(dtype=np.dtype(bool)))
@@ -219,7 +219,7 @@ def _decided(which: str, x: Value, y: Value) -> bool | None:
 
 
 def _select(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Value:
-    """A condition without axes is one for all elements."""
+    """A scalar condition applies to all elements."""
     pred, x, y = xs
     if isinstance(pred, Splat):
         return x if pred.number else y
@@ -234,7 +234,7 @@ def _select(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -
 
 
 def _clamp(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Value:
-    """Bounds without axes are bounds for all elements."""
+    """Scalar bounds apply to all elements."""
     low, x, high = xs
     array = as_array(x)
     bounds = [
@@ -263,4 +263,4 @@ ELEMENTWISE: Final[dict[str, Handler]] = {
     "stablehlo.bitcast_convert": _bitcast,
     "chlo.constant_like": _like,
 }
-"""Element-wise operations; their region may be run on arrays in place of elements."""
+"""Element-wise operations, which are also allowed in regions that run on arrays instead of elements."""

@@ -1,4 +1,4 @@
-"""Transforms to frequencies and decompositions of matrices, through the families that are installed."""
+"""Fourier transforms and matrix decompositions, with the installed families."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _fft(op: Any, x: Any) -> Any:
 
 
 def adjoint(x: Any, conjugate: bool) -> Any:
-    """Matrices with rows and columns exchanged."""
+    """Return the transposed, optionally conjugated, matrices."""
     n = x.spec.ndim
     turned = catalog.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
     return catalog.conj(turned) if conjugate and x.spec.cplx else turned
 
 
 def solve_triangular(a: Any, b: Any, *, left: bool, lower: bool, unit: bool, trans: str) -> Any:
-    """The x in ``op(a) x = b``, or in ``x op(a) = b``; `trans` is ``"N"``, ``"T"`` or ``"C"``."""
+    """Solve ``op(a) x = b``, or ``x op(a) = b``; `trans` is ``"N"``, ``"T"`` or ``"C"``."""
     if not left:  # (x op(a))^T = op(a)^T x^T = b^T
         if trans == "N":
             found = tr.linalg.solve_triangular(a, adjoint(b, False), lower=lower, trans="T", unit_diagonal=unit)
@@ -56,13 +56,13 @@ def _triangular_solve(op: Any, a: Any, b: Any) -> Any:
 
 
 def _cholesky(op: Any, x: Any) -> Any:
-    """One triangle counts, and that of the result beside it is zero."""
+    """Only one triangle is read; the other triangle of the result is zero."""
     lower = "lower" in op.attributes and bool(op.attributes["lower"].value)
     return cholesky(x, lower)
 
 
 def cholesky(x: Any, lower: bool) -> Any:
-    """The factor of the Hermitian matrices whose one triangle is given."""
+    """Return the Cholesky factor of Hermitian matrices given by one triangle."""
     half = tr.tril(x, k=-1) if lower else tr.triu(x, k=1)
     diagonal = catalog.sub(tr.tril(x), tr.tril(x, k=-1))
     if x.spec.cplx:

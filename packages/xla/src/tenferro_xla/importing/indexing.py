@@ -12,7 +12,7 @@ from tenferro_xla.importing.structure import integers
 
 
 def _vectors_last(indices: Any, axis: int) -> Any:
-    """Indices with their vectors along the last axis."""
+    """Move the index vectors to the last axis."""
     if axis == indices.spec.ndim:
         return catalog.reshape(indices, shape=(*indices.spec.shape, 1))
     order = (*[a for a in range(indices.spec.ndim) if a != axis], axis)
@@ -20,9 +20,9 @@ def _vectors_last(indices: Any, axis: int) -> Any:
 
 
 def _with_batches(indices: Any, of_indices: list[int], vector_axis: int) -> Any:
-    """Index vectors that begin with the positions along batch axes of the indices themselves.
+    """Prepend the positions along the batch axes to the index vectors.
 
-    The axes are those before the vectors were moved to the end.
+    The batch axes are numbered as before the vectors were moved to the last axis.
     """
     shape = (*indices.spec.shape[:-1], 1)
     axes = [a - (a > vector_axis) for a in of_indices]
@@ -59,7 +59,7 @@ def _scatter(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) 
     found = monoid_of(body, x.spec.dtype)
     mode = "set" if returned_argument(body) == 1 else _MODES.get(found) if found is not None else None
     if mode is None:
-        raise unknown(op, "its body is neither a choice of the update nor add, multiply, minimum or maximum")
+        raise unknown(op, "its body neither returns the update nor is add, multiply, minimum or maximum")
     numbers = stablehlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
     batch, own = list(numbers.input_batching_dims), list(numbers.scatter_indices_batching_dims)
     indices = _with_batches(_vectors_last(indices, numbers.index_vector_dim), own, numbers.index_vector_dim)

@@ -1,4 +1,4 @@
-"""Custom calls: functions of LAPACK as JAX calls them on CPUs, and marks that mean nothing on one device."""
+"""Custom calls: LAPACK functions that JAX calls on CPUs, and annotations without meaning on one device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenferro_xla.importing.elementwise import ELEMENTWISE
 from tenferro_xla.importing.families import cholesky, solve_triangular
 from tenferro_xla.importing.sorting import SORTING
 
-_MARKS: Final = frozenset(
+_ANNOTATIONS: Final = frozenset(
     ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "LayoutConstraint")
 )
 
@@ -25,7 +25,7 @@ _LAPACK: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi$")
 
 def _custom_call(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Sequence[Value]:
     target = op.attributes["call_target_name"].value
-    if target in _MARKS:
+    if target in _ANNOTATIONS:
         return xs
     short = target.removeprefix("mhlo.").removeprefix("chlo.")
     handler = ELEMENTWISE.get(f"chlo.{short}") if short != target else None
@@ -36,17 +36,17 @@ def _custom_call(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueSco
     function = _FUNCTIONS.get(match.group(2)) if match is not None else None
     if function is None:
         known = ", ".join(f"lapack_?{name}_ffi" for name in _FUNCTIONS)
-        raise unknown(op, f"it calls the function {target} of a library; those known are {known}")
+        raise unknown(op, f"it calls the library function {target}; the supported functions are {known}")
     return results_of(function(op, *arrays(xs)))
 
 
 def _option(op: Any, name: str) -> str:
-    """An option of a call: LAPACK's letter."""
+    """Return an option of a call, a letter of LAPACK."""
     return chr(int(op.attributes["mhlo.backend_config"][name].value))
 
 
 def _no_failure(op: Any, which: int) -> Any:
-    """What a call reports where nothing failed: an error is raised in its place."""
+    """Return the status of a successful call; tenferro raises errors instead."""
     spec = out_spec(op, which)
     return catalog.broadcast_in_dim(tensor(np.zeros((), spec.dtype)), shape=spec.shape, dims=())
 
@@ -94,4 +94,4 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 LIBRARIES: Final[dict[str, Handler]] = {"stablehlo.custom_call": _custom_call}
-"""Calls of functions that the module does not hold."""
+"""Calls of functions outside the module."""

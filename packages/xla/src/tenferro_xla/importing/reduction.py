@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, products, extrema and winners; another body joins neighbours in halves."""
+"""Reductions over axes: sums, products, extrema and their indices; other bodies reduce by pairwise halving."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _REDUCED: Final[dict[str, Any]] = {
 
 
 def least(dtype: np.dtype[Any]) -> Any:
-    """The smallest element of a dtype."""
+    """Return the smallest element of a dtype."""
     return -np.inf if dtype.kind not in "biu" else np.iinfo(dtype).min if dtype.kind != "b" else False
 
 
 def greatest(dtype: np.dtype[Any]) -> Any:
-    """The largest element of a dtype."""
+    """Return the largest element of a dtype."""
     return np.inf if dtype.kind not in "biu" else np.iinfo(dtype).max if dtype.kind != "b" else True
 
 
 def neutral(name: str, dtype: np.dtype[Any]) -> Any:
-    """The element that a join leaves everything else as it is with."""
+    """Return the neutral element of an operation."""
     return {"add": 0, "multiply": 1, "maximum": least(dtype), "minimum": greatest(dtype)}[name]
 
 
 def is_neutral(x: Value, name: str) -> bool:
-    """Whether a start is known to be the neutral element."""
+    """Return whether an initial value is known to be the neutral element."""
     return isinstance(x, Splat) and bool(x.number == neutral(name, x.spec.dtype))
 
 
 def joined(name: str, x: Any, y: Any) -> Any:
-    """Two arrays joined by a known operation."""
+    """Combine two arrays by a known operation."""
     if x.spec.dtype.kind == "b":
         return (catalog.bitwise_or if name == "maximum" else catalog.bitwise_and)(x, y)
     return JOINS[name](x, y)
@@ -82,7 +82,7 @@ def _known(name: str, x: Any, start: Value, axes: tuple[int, ...], out: Spec) ->
 
 
 def _counts(value: Any, axis: int) -> bool:
-    """Whether a value is the index along an axis."""
+    """Return whether a value is the index along an axis."""
     op = getattr(value.owner, "operation", value.owner)
     return getattr(op, "name", None) == "stablehlo.iota" and int(op.attributes["iota_dimension"].value) == axis
 
@@ -94,10 +94,10 @@ def _winner(which: str, x: Any, axis: int, index: Spec) -> Sequence[Value]:
 
 
 def joining(reader: ModuleReader, op: Any, body: Any, count: int, scope: ValueScope) -> Callable[..., list[Any]]:
-    """The body of a reduction as a function of arrays: ``join(left, right)``, lists of arrays.
+    """Return the body of a reduction as a function of lists of arrays, ``join(left, right)``.
 
     Raises:
-        UnsupportedError: the body does more than element-wise operations.
+        UnsupportedError: the body has operations that are not element-wise.
     """
     for each in body.operations:
         name = each.operation.name
@@ -113,7 +113,7 @@ def joining(reader: ModuleReader, op: Any, body: Any, count: int, scope: ValueSc
 
 
 def _halved(join: Callable[..., list[Any]], xs: list[Any], starts: list[Any], axes: tuple[int, ...]) -> list[Any]:
-    """Neighbours joined until one is left, in the order of the elements."""
+    """Combine neighbours pairwise until one element is left, in the order of the elements."""
     kept = [a for a in range(xs[0].spec.ndim) if a not in axes]
     rows = prod([xs[0].spec.shape[a] for a in axes])
     shape = tuple([xs[0].spec.shape[a] for a in kept])

@@ -1,4 +1,4 @@
-"""Sorts: the comparator is taken apart into keys, the first of which decides."""
+"""Sorts: the comparator is decomposed into lexicographic keys."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tenferro_xla.importing.structure import integer
 
 
 class SortKey(NamedTuple):
-    """One key of an order.
+    """One key of a lexicographic order.
 
     Attributes:
-        of: the key of the left operands.
+        of: the key as an expression of the left operands.
         descending: whether large keys come first.
-        nan_first: whether NaN comes before all numbers, else after.
+        nan_first: whether NaN precedes all numbers; otherwise it follows them.
     """
 
     of: Expression
@@ -34,7 +34,7 @@ def _sort(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> 
     found: dict[Expression, Any] = {}
     keys = _keys(expression_of(returned(body)[0], body, found))
     if keys is None:
-        raise unknown(op, "its comparator is no comparison of keys, one after the other")
+        raise unknown(op, "its comparator is not a lexicographic comparison of keys")
     keys = _whole(keys)
     match keys:
         case [SortKey(("arg", i), descending, False)]:
@@ -50,7 +50,7 @@ def _sort(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> 
 
 
 def _keys(e: Expression) -> list[SortKey] | None:
-    """The keys of a comparator; ``None`` where it is something else."""
+    """Return the keys of a comparator; ``None`` for other expressions."""
     match e:
         case ("stablehlo.compare", how, x, y):
             key = _key(str(how), x, y)
@@ -90,12 +90,12 @@ def _key(how: str, x: Expression, y: Expression) -> SortKey | None:
         return None
     left, descending = (x, which == "GT") if sides == {0} else (y, which == "LT")
     if total and _plain(left) == left:
-        return None  # -0 comes before 0 there
+        return None  # the total order places -0 before 0
     return SortKey(_plain(left), descending, bool(total) and descending)
 
 
 def _plain(e: Expression) -> Expression:
-    """A key without the steps that make all zeros one zero and all NaN one NaN."""
+    """Return a key without the canonicalization of zeros and NaN."""
     match e:
         case ("stablehlo.select", "", ("stablehlo.compare", "NE", x, again), ("constant", "nan"), rest) if x == again:
             return x if _plain(rest) == x else e
@@ -105,7 +105,7 @@ def _plain(e: Expression) -> Expression:
 
 
 def _whole(keys: list[SortKey]) -> list[SortKey]:
-    """Keys of one value joined: tests for NaN with the value, and the parts of complex numbers."""
+    """Merge the keys of one value: NaN tests with the value, and the parts of complex numbers."""
     if len(keys) == 4:
         last = keys[-1].of
         x = last[2] if last[0] == "stablehlo.imag" else None
@@ -122,7 +122,7 @@ def _whole(keys: list[SortKey]) -> list[SortKey]:
 
 
 def _key_array(reader: ModuleReader, found: dict[Expression, Any], key: SortKey, scope: ValueScope) -> Any:
-    """The key of all elements."""
+    """Return the array of a key."""
 
     def value_of(v: Any) -> Value:
         op = getattr(v.owner, "operation", v.owner)
@@ -134,7 +134,7 @@ def _key_array(reader: ModuleReader, found: dict[Expression, Any], key: SortKey,
 
 
 def _order(keys: list[tuple[Any, SortKey]], axis: int) -> Any:
-    """The permutation that sorts by several keys: by the last one first, and stable."""
+    """Return the permutation that sorts by several keys, by stable sorts from the last key to the first."""
     steps: list[tuple[Any, bool]] = []
     for array, key in keys:
         if key.nan_first and array.spec.inexact:

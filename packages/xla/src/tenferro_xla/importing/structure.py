@@ -1,4 +1,4 @@
-"""Shapes, joins and created arrays."""
+"""Shapes, concatenation and created arrays."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tenferro_xla.importing._values import Splat, Value, as_array, known_integer
 
 
 def integers(op: Any, name: str) -> tuple[int, ...]:
-    """The integers of an attribute."""
+    """Return the integers of an attribute."""
     return tuple([int(n) for n in op.attributes[name]])
 
 
 def integer(op: Any, name: str) -> int:
-    """The integer of an attribute."""
+    """Return the integer of an attribute."""
     return int(op.attributes[name].value)
 
 
 def broadcast(x: Value, shape: tuple[int, ...], dims: tuple[int, ...]) -> Value:
-    """`x` with its axes at `dims`; those of extent 1 are repeated."""
+    """Broadcast `x` with its axes at `dims`; axes of extent 1 are repeated."""
     if isinstance(x, Splat):
         return Splat(x.element, x.spec.with_(shape=shape))
     kept = [i for i, d in enumerate(dims) if x.spec.shape[i] == shape[d]]
@@ -123,4 +123,4 @@ STRUCTURE: Final[dict[str, Handler]] = {
     "stablehlo.get_dimension_size": _dimension_size,
     "stablehlo.optimization_barrier": _same,
 }
-"""Operations on shapes; those with computed shapes only where the module says what they are."""
+"""Operations on shapes; dynamic shapes must be constants of the module."""

@@ -1,4 +1,4 @@
-"""Reductions over windows: cumulative operations, and windows made by doubling."""
+"""Reductions over windows: cumulative operations, and other windows by doubling."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _reduce_window(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueS
     else:
         join = joining(reader, op, body, count, scope)
         if sum(n != 1 for n in window) > 1:
-            raise unknown(op, "its body is none of add, multiply, maximum and minimum, over windows of several axes")
+            raise unknown(op, "its body is not add, multiply, maximum or minimum, and its window has several axes")
     for axis, (n, stride, step) in enumerate(zip(window, strides, apart, strict=True)):
         operands = _over_axis(join, operands, axis, n, stride, step)
     if name is not None and is_neutral(starts[0], name):
@@ -74,7 +74,7 @@ def _padding(op: Any, ndim: int) -> list[tuple[int, int]]:
 
 
 def _running_axis(shape: tuple[int, ...], window: tuple[int, ...], padding: list[tuple[int, int]]) -> int | None:
-    """The axis along which a window reaches back to the first element, or on to the last."""
+    """Return the axis of a window that extends to the first or last element, or ``None``."""
     axes = [a for a, n in enumerate(window) if n != 1]
     if len(axes) > 1 or any(p != (0, 0) for a, p in enumerate(padding) if a not in axes):
         return None
@@ -85,7 +85,7 @@ def _running_axis(shape: tuple[int, ...], window: tuple[int, ...], padding: list
 
 
 def _over_axis(join: Callable[..., list[Any]], xs: list[Any], axis: int, n: int, stride: int, step: int) -> list[Any]:
-    """Windows of `n` elements `step` apart: those of 1, 2, 4, ... elements, put behind each other."""
+    """Reduce windows of `n` elements `step` apart by combining windows of 1, 2, 4, ... elements."""
     extent = xs[0].spec.shape[axis]
     found = max(0, (extent - (n - 1) * step - 1) // stride + 1) if n else 0
     if found == 0:
@@ -118,7 +118,7 @@ def _cut(x: Any, axis: int, start: int, limit: int, stride: int) -> Any:
 
 
 def _is_logaddexp(body: Any) -> bool:
-    """Whether a body is ``log(exp(x) + exp(y))`` as tenferro writes it."""
+    """Return whether a body is ``log(exp(x) + exp(y))`` in the form that tenferro lowers it to."""
     (result,) = returned(body)
     x, y = arg(0), arg(1)
     match expression_of(result, body):

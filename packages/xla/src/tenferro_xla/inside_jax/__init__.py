@@ -1,6 +1,6 @@
-"""Programs inside of functions of JAX, and functions of JAX inside of programs; it imports JAX.
+"""Programs inside JAX functions, and JAX functions inside programs; this module imports JAX.
 
-Users take `as_jax` and `from_jax` from `tenferro_ad.adapters.jax`, which also says how programs are differentiated.
+Users import `as_jax` and `from_jax` from `tenferro_ad.adapters.jax`, which also installs the derivatives of programs.
 """
 
 from tenferro_xla.inside_jax._as_jax import as_jax

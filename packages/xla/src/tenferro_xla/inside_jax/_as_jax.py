@@ -1,4 +1,4 @@
-"""`as_jax`: a function of tensors as a function of arrays of JAX."""
+"""`as_jax`: a function of tensors as a function of JAX arrays."""
 
 from __future__ import annotations
 
@@ -15,33 +15,37 @@ from tenferro_xla.inside_jax._primitive import Guest, bind
 
 
 class _Traced(NamedTuple):
-    """A function traced for some shapes and dtypes, and the containers of its result."""
+    """A function traced for given shapes and dtypes, and the structure of its result."""
 
     guest: Guest
     tree: Any
 
 
 def as_jax(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of tensors as a function of JAX: it takes and returns arrays of JAX, and all of JAX transforms it.
+    """Convert a function of tensors to a function of JAX arrays, to which all JAX transformations apply.
 
     The function is traced once for each structure, shapes and dtypes of its arguments, as by `tenferro_runtime.trace`,
     and becomes part of the module that JAX compiles. ``jax.jit``, ``grad``, ``jvp``, ``vjp``, ``vmap``, ``linearize``,
-    ``shard_map`` and others apply, at any order; derivatives are those of tenferro, with JAX's conventions for complex
-    numbers. Outside of ``jax.jit`` it runs as a compiled function.
+    ``shard_map`` and others apply, at any order; tenferro computes the derivatives, with JAX's conventions for complex
+    numbers. Outside ``jax.jit`` it runs as a compiled function.
 
-    Arrays inside of the function may have 64 bits whatever the settings of JAX. Its results have the dtypes that JAX
-    allows: without ``jax_enable_x64``, numbers of 64 bits are narrowed, as those of JAX's functions are. Where a step
-    fails (a singular matrix), floating-point results are NaN, as those of JAX are.
+    Arrays inside the function may have 64-bit dtypes whatever the settings of JAX. Its results have the dtypes that JAX
+    allows: without ``jax_enable_x64``, 64-bit results are narrowed, like those of JAX's functions. If a step fails (a
+    singular matrix), floating-point results are NaN, like those of JAX.
 
     Args:
-        f: a function of arrays, in any containers that JAX knows, to arrays in such containers. Its arguments are all
-            arrays; typed keys of JAX arrive as keys of `tenferro_runtime.random`, with the same streams.
+        f: a function of arrays to arrays, both in any JAX pytrees. All arguments must be arrays; typed keys of JAX
+            become keys of `tenferro_runtime.random`, with the same streams.
 
     Returns:
-        The function of JAX. It raises what tracing `f` raises, and ``UnsupportedError`` for a step without lowering.
+        The function of JAX arrays. It raises the errors of tracing `f`, and ``UnsupportedError`` if a primitive has no
+        lowering.
 
     Raises:
-        ArgumentError: `f` is no function; a shape is not fixed.
+        ArgumentError: `f` is not a function, or a shape is not fixed.
+
+    See also:
+        `from_jax`, the opposite direction.
 
     >>> import jax
     >>> import tenferro_runtime as tr
@@ -85,14 +89,14 @@ def _traced(f: Callable[..., Any], name: str, tree: Any, kinds: Any, keys: tuple
     for shape, _ in kinds:
         if not all(isinstance(n, int) for n in shape):
             raise ArgumentError(
-                f"{name} is called under JAX with sizes that are not fixed, {shape}; give it fixed ones"
+                f"{name} is called inside JAX with sizes that are not fixed, {shape}; pass arrays of fixed sizes"
             )
     program = trace(flat, *[Spec(shape, dtype) for shape, dtype in kinds])
     return _Traced(Guest(program), out_tree)
 
 
 def _as_jax_allows(x: Any) -> Any:
-    """A result with the dtype that JAX gives it under its settings."""
+    """Convert a result to the dtype that JAX's settings allow."""
     value = asarray(x)
     allowed = jax.dtypes.canonicalize_dtype(value.dtype)
     return value if allowed == value.dtype else astype(value, allowed)

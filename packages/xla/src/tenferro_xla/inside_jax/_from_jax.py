@@ -1,4 +1,4 @@
-"""`from_jax`: a function of arrays of JAX as a differentiable operation on tensors."""
+"""`from_jax`: a function of JAX arrays as a differentiable operation on tensors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Function = Callable[..., Any]
 
 
 class FunctionOfJax:
-    """A function of arrays of JAX to a tuple of them, as metadata of the primitive; compared by identity.
+    """A function of JAX arrays to a tuple of JAX arrays, as a parameter of the primitive; compared by identity.
 
     Args:
         f: the function.
-        name: for people.
+        name: its name in messages.
     """
 
     def __init__(self, f: Function, name: str) -> None:
@@ -34,7 +34,7 @@ class FunctionOfJax:
         )
 
     def outs(self, specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
-        """Specs of the results."""
+        """Return the specs of the results."""
         return self._specs.get_or_make(specs, lambda: self._infer(specs))
 
     def _infer(self, specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
@@ -44,17 +44,17 @@ class FunctionOfJax:
         return tuple([Spec(tuple(x.shape), np.dtype(x.dtype), place) for x in found])
 
     def compiled(self, specs: Sequence[Spec]) -> Any:
-        """The function compiled for operands of the given specs."""
+        """Compile the function for operands of the given specs."""
 
         def apart(*arrays: Any) -> tuple[Any, ...]:
-            # JAX hands an argument that is a result back as it is, and it shares the memory of the operand.
+            # JAX returns an argument that is a result without a copy; it would share the memory of the operand.
             return tuple([jax.numpy.copy(y) if any(y is x for x in arrays) else y for y in self.f(*arrays)])
 
         with wide_numbers():
             return jax.jit(apart, keep_unused=True).lower(*_structs(specs)).compile()
 
     def derived(self, kind: str, *options: Any) -> FunctionOfJax:
-        """The function ``DERIVED[kind](f, *options)``."""
+        """Return the function ``_DERIVED[kind](f, *options)``."""
         return self._derived.get_or_make(
             (kind, options), lambda: FunctionOfJax(_DERIVED[kind](self.f, *options), f"{kind} of {self.__name__}")
         )
@@ -68,7 +68,7 @@ def _structs(specs: Sequence[Spec]) -> list[Any]:
 
 
 def _jvp(f: Function, need: Flags, floating: Flags) -> Function:
-    """From operands and tangents of those in `need` to the tangents of the results of floating point."""
+    """Map operands, and tangents of the operands in `need`, to the tangents of the floating-point results."""
 
     def tangents(*arrays: Any) -> tuple[Any, ...]:
         primals, ts = arrays[: len(need)], arrays[len(need) :]
@@ -80,7 +80,7 @@ def _jvp(f: Function, need: Flags, floating: Flags) -> Function:
 
 
 def _vjp(f: Function, need: Flags, active: Flags) -> Function:
-    """From operands and cotangents of the results in `active` to the cotangents of the operands in `need`."""
+    """Map operands, and cotangents of the results in `active`, to the cotangents of the operands in `need`."""
 
     def cotangents(*arrays: Any) -> tuple[Any, ...]:
         primals, given = arrays[: len(need)], arrays[len(need) :]
@@ -90,7 +90,7 @@ def _vjp(f: Function, need: Flags, active: Flags) -> Function:
             return tuple([y for y, there in zip(_of_some(f, primals, need)(*xs), active, strict=True) if there])
 
         _, pull = jax.vjp(some, *moved)
-        # JAX pairs without conjugation.
+        # JAX pairs cotangents and tangents without conjugation.
         return tuple([jax.numpy.conj(g) for g in pull(tuple([jax.numpy.conj(g) for g in given]))])
 
     return cotangents
@@ -113,7 +113,7 @@ _DERIVED: Final[dict[str, Any]] = {"jvp": _jvp, "vjp": _vjp, "vmap": _vmap}
 
 
 def _jax_function(*xs: Spec, function: FunctionOfJax) -> tuple[Spec, ...]:
-    """Apply a function of arrays of JAX."""
+    """Apply a function of JAX arrays."""
     return function.outs(xs)
 
 
@@ -127,7 +127,7 @@ def _kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, function: Function
     def kernel(*raws: Any) -> tuple[Any, ...]:
         with wide_numbers():
             found = run(*raws)
-        return tuple([np.asarray(x) for x in found])  # all are waited for, so that the operands are read
+        return tuple([np.asarray(x) for x in found])  # wait for all results: until then JAX reads the operands
 
     return kernel
 
@@ -178,23 +178,25 @@ REGISTRY.lowering(jax_function, _lowered)
 
 
 def from_jax(g: Function) -> Function:
-    """A function of arrays of JAX as a function of tensors, differentiable in both modes and at any order.
+    """Convert a function of JAX arrays to a function of tensors, differentiable in both modes and at any order.
 
-    The operation runs what ``jax.jit`` makes of the function: eagerly, in compiled programs on the CPU, where it shares
-    the memory of its operands and results, and inline in programs that XLA compiles. Its derivatives and its batches
-    under ``vmap`` are those of JAX, with tenferro's convention for complex numbers. JAX keeps numbers of 64 bits in it,
-    whatever its settings, which stay as they are.
+    The operation runs the function compiled by ``jax.jit``: eagerly, in compiled programs on the CPU, where it shares
+    the memory of its operands and results, and inline in programs that XLA compiles. JAX computes its derivatives and
+    its batches under ``vmap``, with tenferro's convention for complex numbers. Inside it JAX keeps 64-bit numbers,
+    whatever its settings, which are not changed.
 
     Args:
-        g: a pure function of arrays of JAX, in any containers that JAX knows, to arrays in such containers. Its
-            arguments are all arrays.
+        g: a pure function of JAX arrays to JAX arrays, both in any JAX pytrees. All arguments must be arrays.
 
     Returns:
-        The function of tensors. JAX compiles it for each shape, so that a program with open sizes becomes one for the
+        The function of tensors. JAX compiles it for each shape, so a program with symbolic sizes is specialized to the
         sizes of each call.
 
     Raises:
-        ArgumentError: `g` is no function, or returned nothing.
+        ArgumentError: `g` is not a function, or returned no arrays.
+
+    See also:
+        `as_jax`, the opposite direction.
 
     >>> import jax
     >>> import tenferro_runtime as tr
@@ -224,8 +226,8 @@ class _Flat:
 
     Args:
         g: the function.
-        name: for people.
-        tree: the structure.
+        name: its name in messages.
+        tree: structure of the arguments.
     """
 
     def __init__(self, g: Function, name: str, tree: Any) -> None:
@@ -250,7 +252,7 @@ class _Flat:
         with wide_numbers():
             tree = jax.tree.structure(jax.eval_shape(self._structure, *_structs(specs)))
         if not tree.num_leaves:
-            raise ArgumentError(f"{self._function!r} returned no arrays to from_jax; let it return at least one")
+            raise ArgumentError(f"{self._function!r} returned no arrays to from_jax; it must return at least one")
         return tree
 
 

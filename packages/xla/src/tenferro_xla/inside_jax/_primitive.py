@@ -1,7 +1,7 @@
-"""The primitive of JAX that stands for a program: shapes, compiling, derivatives and batches, each by another program.
+"""The JAX primitive of a program, with rules for shapes, compilation, derivatives and batches.
 
-Its rules bind the primitive again, with the program of the tangents, of the cotangents or of all lanes of a batch. So
-every transformation of JAX works, at any order. Derived programs are kept in one bounded cache.
+The rules bind the primitive again, with the program of the tangents, of the cotangents or of a batch. Hence every JAX
+transformation applies, at any order. Derived programs are kept in one bounded cache.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Derivatives(NamedTuple):
     """How programs are differentiated, as functions of programs.
 
     Attributes:
-        jvp: ``jvp(program, need)``: from the inputs, and tangents of those at the positions `need`, to the tangents of
-            the floating-point outputs.
-        vjp: ``vjp(program, need, active)``: from the inputs, and cotangents of the outputs at the positions `active`,
-            to the cotangents of the inputs at the positions `need`.
-        transpose: ``transpose(program, need, active)``: the same for a program that is linear in the inputs `need`,
-            from the other inputs and the cotangents. Cotangents pair without conjugation.
+        jvp: ``jvp(program, need)`` maps the inputs, and tangents of the inputs at the positions `need`, to the tangents
+            of the floating-point outputs.
+        vjp: ``vjp(program, need, active)`` maps the inputs, and cotangents of the outputs at the positions `active`, to
+            the cotangents of the inputs at the positions `need`.
+        transpose: ``transpose(program, need, active)`` does so for a program that is linear in the inputs `need`, from
+            the other inputs and the cotangents. Cotangents pair without conjugation.
     """
 
     jvp: Callable[[Program, Places], Program]
@@ -48,7 +48,11 @@ _DERIVED: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_xla: derivative
 
 
 def differentiate_with(rules: Derivatives) -> None:
-    """Install how programs are differentiated; `tenferro_ad.adapters.jax` does so."""
+    """Install the derivatives of programs; called by `tenferro_ad.adapters.jax`.
+
+    Args:
+        rules: the functions that differentiate programs.
+    """
     _installed[:] = [rules]
 
 
@@ -57,7 +61,7 @@ class Guest:
 
     Args:
         program: a program of fixed sizes.
-        tangents_of: where the program computes tangents, that of the values and the inputs that have tangents.
+        tangents_of: for a program that computes tangents, the program of the values and the inputs with tangents.
     """
 
     __slots__ = ("_modules", "_run", "program", "tangents_of")
@@ -68,14 +72,14 @@ class Guest:
         self._run = jax.jit(partial(_PROGRAM.bind, guest=self))
 
     def module(self, platform: str) -> StableHloModule:
-        """The program as a module for a platform."""
+        """Return the program lowered for a platform."""
         found = self._modules.get(platform)
         if found is None:
             found = self._modules[platform] = lower_to_stablehlo(self.program, platform)
         return found
 
     def run(self, *arrays: Any) -> Any:
-        """Run on arrays outside of ``jax.jit``."""
+        """Run on arrays outside ``jax.jit``."""
         with jax.disable_jit(False):
             return self._run(*arrays)
 
@@ -89,7 +93,7 @@ _PROGRAM.def_impl(lambda *arrays, guest: guest.run(*arrays))
 
 
 def bind(guest: Guest, arrays: Sequence[Any]) -> list[Any]:
-    """Call a program on arrays or tracers of JAX of its shapes and dtypes."""
+    """Call a program on JAX arrays or tracers of its shapes and dtypes."""
     return list(_PROGRAM.bind(*together(arrays), guest=guest))
 
 
@@ -113,7 +117,7 @@ def _lowered(context: Any, *operands: Any, guest: Guest, platform: str) -> Any:
 
 
 def _or_nan(x: Any, failed: Any) -> Any:
-    """JAX's convention: there are no errors on the device, but no number is to be had either."""
+    """Replace the result of a failed step by NaN, JAX's convention, since devices cannot raise errors."""
     if not jax.numpy.issubdtype(x.dtype, jax.numpy.inexact):
         return x
     return jax.lax.select(failed, jax.lax.full_like(x, float("nan")), x)
@@ -172,7 +176,7 @@ def _pulled(cotangents: Sequence[Any], *operands: Any, guest: Guest) -> list[Any
 
 
 def _program_of_cotangents(guest: Guest, need: Places, active: Places) -> Program:
-    """The transpose; that of all tangents of a program is its vjp."""
+    """Return the transpose; the transpose of a program of tangents in all tangents is the vjp."""
     if guest.tangents_of is not None:
         values, moved = guest.tangents_of
         count = len(values.program.inputs)
@@ -190,7 +194,7 @@ def _derived(guest: Guest, what: Any, make: Callable[[], Guest]) -> Guest:
 def _rules() -> Derivatives:
     if not _installed:
         raise MissingRuleError(
-            "derivatives of programs inside of JAX need tenferro-ad: import tenferro_ad.adapters.jax"
+            "derivatives of programs inside JAX require tenferro-ad: import tenferro_ad.adapters.jax"
         )
     return _installed[0]
 

@@ -1,4 +1,4 @@
-"""Inside of ``shard_map``, types of arrays name the mesh axes over which they vary; JAX spells that in two ways."""
+"""The mesh axes over which arrays vary inside ``shard_map``, which JAX stores in the types of arrays."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import jax
 
 from tenferro_tensor import Spec
 
-# JAX 0.10 replaced the first one by the second one.
+# JAX 0.10 replaced the first attribute by the second.
 _NAMES = ("vma", "manual_axis_type")
 
 
 def together(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays, all varying over the axes over which any of them varies."""
+    """Make all arrays vary over the axes over which any of them varies."""
     axes = [_axes(jax.typeof(x)) for x in arrays]
     every = frozenset().union(*axes)
     return [_varying(x, every - own) for x, own in zip(arrays, axes, strict=True)] if every else list(arrays)
 
 
 def types_of(specs: Sequence[Spec], operands: Sequence[Any]) -> list[Any]:
-    """Types of results that vary as the operands do, given their types."""
+    """Return the types of results that vary over the axes of the operands."""
     like = next((a for a in operands if _axes(a)), None)
     if like is None:
         return [jax.core.ShapedArray(s.shape, s.dtype) for s in specs]

@@ -1,6 +1,6 @@
-"""How each core primitive is written in StableHLO; guests add theirs by ``Registry.lowering``.
+"""The lowering of each core primitive to StableHLO; other packages register theirs with ``Registry.lowering``.
 
-A lowering is called as ``lower(emitter, operands, outs, **params)`` and returns a `HloValue`, or a tuple of them.
+A lowering is called as ``lower(emitter, operands, outs, **params)`` and returns an `HloValue` or a tuple of them.
 """
 
 from __future__ import annotations

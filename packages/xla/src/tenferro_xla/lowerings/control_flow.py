@@ -19,7 +19,7 @@ _INT32: Final = np.dtype("int32")
 def _cond(e: HloEmitter, operands: Sequence[HloValue], outs: Any, branches: tuple[Program, ...]) -> Sequence[HloValue]:
     index, rest = operands[0], list(operands[1:])
     last = len(branches) - 1
-    # A case takes its last branch for every index out of range, so those below 0 are clamped here.
+    # ``case`` takes its last branch for every index out of range, so negative indices are clamped here.
     wide = e.convert(index, int64)
     zero = e.constant(0, wide.spec)
     small = e.select(e.compare("LT", wide, zero), zero, wide)

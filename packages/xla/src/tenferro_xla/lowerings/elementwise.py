@@ -1,4 +1,4 @@
-"""Element-wise primitives: most have an operation of their own, the rest are composed exactly."""
+"""Element-wise primitives: most are one operation, the others exact compositions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _BOOL = np.dtype(bool)
 
 
 def named(name: str) -> Callable[..., HloValue]:
-    """The lowering to one operation with the same operands."""
+    """Return the lowering to one operation with the same operands."""
     return lambda e, xs, outs, **_: e.op(name, xs, outs[0])
 
 
 def parts(e: HloEmitter, z: HloValue) -> tuple[HloValue, HloValue]:
-    """Real and imaginary part of a complex number."""
+    """Return the real and imaginary parts of a complex value."""
     part = z.spec.with_(dtype=np.empty(0, z.spec.dtype).real.dtype)
     return e.op("real", (z,), part), e.op("imag", (z,), part)
 
 
 def _by_parts(f: Callable[[HloEmitter, HloValue], HloValue]) -> Callable[..., HloValue]:
-    """A function of real numbers applied to both parts of complex ones."""
+    """Return the lowering that applies a real function to both parts of complex numbers."""
 
     def lower(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
         if not xs[0].spec.cplx:
@@ -39,7 +39,7 @@ def _by_parts(f: Callable[[HloEmitter, HloValue], HloValue]) -> Callable[..., Hl
 
 
 def _floats_only(name: str) -> Callable[..., HloValue]:
-    """An operation that leaves integers as they are."""
+    """Return the lowering to an operation that is the identity on integers."""
     return _by_parts(lambda e, x: e.op(name, (x,), x.spec) if x.spec.inexact else x)
 
 
@@ -58,7 +58,7 @@ def _compared(direction: str) -> Callable[..., HloValue]:
 def _any_part(
     test: Callable[[HloEmitter, HloValue], HloValue], join: str, of_integers: bool
 ) -> Callable[..., HloValue]:
-    """A test of real numbers; that of both parts is joined for complex ones, integers have a fixed answer."""
+    """Return the lowering of a test of real numbers, combined for the parts of complex numbers, fixed for integers."""
 
     def lower(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
         (x,) = xs
@@ -77,7 +77,7 @@ def _is_finite(e: HloEmitter, x: HloValue) -> HloValue:
 
 
 def is_nan(e: HloEmitter, x: HloValue) -> HloValue:
-    """Whether a real number is NaN: it differs from itself."""
+    """Return whether a real number is NaN, that is, differs from itself."""
     return e.compare("NE", x, x)
 
 
@@ -122,7 +122,7 @@ def _hypot(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
 
 
 def logaddexp(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
-    """``max + log1p(exp(-|x - y|))``; where the operands are one infinity, their difference has no meaning."""
+    """``max + log1p(exp(-|x - y|))``; equal operands are separate, since the difference of infinities is NaN."""
     x, y = xs
     out = outs[0]
     gap = e.op("negate", (e.op("abs", (e.op("subtract", (x, y), out),), out),), out)
@@ -134,7 +134,7 @@ def logaddexp(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
 
 
 def _divided(e: HloEmitter, x: HloValue, y: HloValue) -> tuple[HloValue, HloValue]:
-    """Quotient towards minus infinity, and the remainder with the sign of the divisor, as NumPy computes them."""
+    """Return the quotient rounded down and the remainder with the sign of the divisor, as in NumPy."""
     out = x.spec
     zero, one = e.constant(0, out), e.constant(1, out)
     by_zero = e.compare("EQ", y, zero)
@@ -194,7 +194,7 @@ def _sign(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     (x,) = xs
     if x.spec.cplx:
         return _complex_sign(e, x)
-    if x.spec.dtype.kind == "f":  # a zero keeps no sign
+    if x.spec.dtype.kind == "f":  # adding 0 turns -0 into 0
         return e.op("add", (e.op("sign", xs, outs[0]), e.constant(0, outs[0])), outs[0])
     if x.spec.dtype.kind != "u":
         return e.op("sign", xs, outs[0])
@@ -203,7 +203,7 @@ def _sign(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
 
 
 def _complex_sign(e: HloEmitter, z: HloValue) -> HloValue:
-    """The direction of a number; infinities lie on an axis, or half-way between two."""
+    """Return ``z / |z|``; infinite numbers have the direction of their infinite parts."""
     re, im = parts(e, z)
     part = re.spec
     zero, one, inf = (e.constant(n, part) for n in (0, 1, math.inf))
@@ -240,24 +240,24 @@ def _imag(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
 
 
 def converted(e: HloEmitter, xs: Any, outs: Any, *, dtype: Any) -> HloValue:
-    """A complex number keeps its real part, and becomes true where it is not zero."""
+    """Convert dtypes: complex numbers to their real parts, and to booleans by comparison with zero."""
     (x,) = xs
     if dtype == _BOOL:
         return x if x.spec.dtype == _BOOL else e.compare("NE", x, e.constant(0, x.spec))
     if x.spec.cplx and dtype.kind != "c":
         x = parts(e, x)[0]
-    if is_narrow(dtype):  # by way of float32, where it is rounded in such a way that float16 is rounded once
-        x = _to_odd(e, x) if dtype == float16 and x.spec.dtype == float64 else e.convert(x, float32)
+    if is_narrow(dtype):  # via float32, rounded to odd, which avoids double rounding
+        x = _round_to_odd(e, x) if dtype == float16 and x.spec.dtype == float64 else e.convert(x, float32)
     return e.convert(x, dtype)
 
 
-def _to_odd(e: HloEmitter, x: HloValue) -> HloValue:
-    """float64 numbers as float32, inexact ones with an odd last bit."""
+def _round_to_odd(e: HloEmitter, x: HloValue) -> HloValue:
+    """Convert float64 to float32 with rounding to odd: inexact results have an odd last bit."""
     near = e.convert(x, float32)
     back = e.convert(near, float64)
     bits = e.op("bitcast_convert", (near,), near.spec.with_(dtype=int32))
     beyond = e.compare("GT", e.op("abs", (back,), back.spec), e.op("abs", (x,), x.spec))
-    # The bits of numbers of one sign are in the order of their sizes.
+    # The bit patterns of numbers of one sign are ordered like their magnitudes.
     towards_zero = e.select(beyond, e.op("subtract", (bits, e.constant(1, bits.spec)), bits.spec), bits)
     odd = e.op("or", (towards_zero, e.constant(1, bits.spec)), bits.spec)
     inexact = e.op("and", (e.compare("NE", back, x), e.compare("EQ", x, x)), beyond.spec)
@@ -344,5 +344,5 @@ ELEMENTWISE: Final[dict[Primitive, Callable[..., HloValue]]] = {
 
 
 def scalar_of(spec: Spec) -> Spec:
-    """The spec of one element."""
+    """Return the spec of one element."""
     return spec.with_(shape=())

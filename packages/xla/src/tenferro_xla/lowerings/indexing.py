@@ -1,4 +1,4 @@
-"""Gather, scatter and dynamic slices: StableHLO's own operations; and binary search."""
+"""Gather, scatter and dynamic slices, which are StableHLO operations, and binary search."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _dynamic_update_slice(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
 
 
 def _binary_search(library: Any, vector: Any, values: Any, *, side: str) -> Any:
-    """Where to insert values into an ascending vector, NaN behind all numbers."""
+    """Return the positions to insert values into an ascending vector, with NaN after all numbers."""
     xp = library("numpy")
     if not vector.size:
         return xp.zeros(values.shape, "int64")

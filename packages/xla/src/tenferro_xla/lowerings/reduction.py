@@ -1,4 +1,4 @@
-"""Reductions, cumulative operations and sorting: operations whose step is a small region."""
+"""Reductions, cumulative operations and sorting: operations with a region for a step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenferro_xla._text import i64s
 from tenferro_xla.lowerings.elementwise import is_nan, logaddexp, parts, scalar_of
 
 Start = Callable[[Any], Any]
-"""The neutral element of a reduction, by dtype."""
+"""Returns the neutral element of a reduction for a dtype."""
 
 
 def _least(dtype: Any) -> Any:
@@ -26,7 +26,7 @@ def _greatest(dtype: Any) -> Any:
 
 
 def joined(e: HloEmitter, name: str, spec: Spec) -> str:
-    """A region that joins two scalars by one operation."""
+    """Return a region that combines two scalars by one operation."""
     s = scalar_of(spec)
     return e.region((s, s), lambda inner, a, b: (inner.op(name, (a, b), s),))
 
@@ -39,7 +39,7 @@ def _reduce(name: str, start: Start) -> Callable[..., HloValue]:
 
 
 def _arg_reduce(direction: str, start: Start) -> Callable[..., HloValue]:
-    """The first winner; a NaN wins over every number."""
+    """Return the lowering to the index of the first extremum; NaN precedes every number."""
 
     def lower(e: HloEmitter, xs: Any, outs: Any, *, axis: int) -> HloValue:
         (x,) = xs
@@ -70,7 +70,7 @@ def _arg_reduce(direction: str, start: Start) -> Callable[..., HloValue]:
 
 
 def _scan(step: str | Callable[..., HloValue], start: Start) -> Callable[..., HloValue]:
-    """A window that reaches back to the start (or on to the end) of the axis."""
+    """Return the lowering to a window from the start of the axis, or, if reversed, to its end."""
 
     def lower(e: HloEmitter, xs: Any, outs: Any, *, axis: int, reverse: bool) -> HloValue:
         (x,) = xs
@@ -96,7 +96,7 @@ def _scan(step: str | Callable[..., HloValue], start: Start) -> Callable[..., Hl
 
 
 def _before(e: HloEmitter, a: HloValue, b: HloValue, descending: bool) -> HloValue:
-    """Whether `a` comes before `b` in sorted order: by real part, then by imaginary part; NaN last in both orders."""
+    """Return whether `a` precedes `b`: by real part, then imaginary part; NaN is last in both orders."""
     pairs = list(zip(parts(e, a), parts(e, b))) if a.spec.cplx else [(a, b)]
     keys = [("GT" if descending else "LT", x, y) for x, y in pairs]
     if a.spec.inexact:

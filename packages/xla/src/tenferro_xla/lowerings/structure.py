@@ -1,4 +1,4 @@
-"""Shapes, joins, creation and contraction."""
+"""Shapes, concatenation, creation and contraction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _pad(e: HloEmitter, xs: Any, outs: Any, *, low: Any, high: Any, interior: An
 
 
 def _update_slice(e: HloEmitter, xs: Any, outs: Any, *, start: Any, stride: Any, mode: str) -> HloValue:
-    """Neighbours are a block; of elements at a distance, a mask says where they are."""
+    """A contiguous update is a block; a strided update is padded and selected by a mask."""
     x, update = xs
     if mode == "add":
         limit = tuple([a + (n - 1) * s + 1 if n else a for a, n, s in zip(start, update.spec.shape, stride)])
@@ -80,7 +80,7 @@ def _dim_value(e: HloEmitter, xs: Any, outs: Any, *, size: int, place: Any) -> H
 
 
 def _dot_general(e: HloEmitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -> HloValue:
-    """Booleans have no dot product in XLA: they are counted as integers and compared with 0."""
+    """XLA has no dot product of booleans: it is computed in integers and compared with 0."""
     numbers = (
         f"#stablehlo.dot<lhs_batching_dimensions = {listed(batch[0])}, rhs_batching_dimensions = {listed(batch[1])}, "
         f"lhs_contracting_dimensions = {listed(contract[0])}, rhs_contracting_dimensions = {listed(contract[1])}>"

@@ -1,4 +1,4 @@
-"""Arrays split over a mesh of devices, and programs that XLA compiles for all of them."""
+"""Arrays sharded over a mesh of devices, and programs that XLA compiles for all of them."""
 
 from tenferro_xla.mesh._array import Shard, ShardedArray
 from tenferro_xla.mesh._compile import MeshFunction, compile_on

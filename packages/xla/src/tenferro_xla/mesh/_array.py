@@ -1,4 +1,4 @@
-"""`ShardedArray`: an array whose parts are on the devices of a mesh."""
+"""`ShardedArray`: an array with its parts on the devices of a mesh."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tenferro_xla.mesh._spec import PartitionSpec, local_shape, require_spec, sh
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The part of an array that one device of this process has.
+    """The part of an array on one device of this process.
 
     Attributes:
-        index: which part of the whole array it is: a slice for each axis.
-        data: its elements, a copy in main memory.
-        device: the device of JAX.
-        replica: 0 for one of the devices that have this part, other numbers for the others.
+        index: position of the part in the whole array, a slice for each axis.
+        data: copy of its elements in main memory.
+        device: the JAX device.
+        replica: index among the devices that have this part, from 0.
     """
 
     index: tuple[slice, ...]
@@ -36,8 +36,8 @@ class Shard:
 class ShardedArray:
     """An array that is split over the devices of a mesh, or replicated on them.
 
-    It is made by `Mesh.shard`, `Mesh.replicate`, `from_callback` and by functions that are compiled for a mesh, and is
-    no operand of anything else: `gather` brings it to main memory as a tensor, and nothing does so unasked.
+    Made by `Mesh.shard`, `Mesh.replicate`, `from_callback` and functions compiled for a mesh. Only functions compiled
+    for a mesh take it as an argument; `gather` copies it to main memory, and nothing does so implicitly.
 
     Attributes:
         mesh: the mesh.
@@ -47,6 +47,10 @@ class ShardedArray:
 
     __slots__ = ("array", "mesh", "spec")
 
+    mesh: DeviceGrid
+    spec: PartitionSpec
+    array: Any
+
     def __init__(self, mesh: DeviceGrid, spec: PartitionSpec, array: Any) -> None:
         self.mesh, self.spec, self.array = mesh, spec, array
 
@@ -54,19 +58,22 @@ class ShardedArray:
     def from_callback(
         mesh: DeviceGrid, shape: tuple[int, ...], spec: PartitionSpec, part: Callable[[tuple[slice, ...]], Any]
     ) -> ShardedArray:
-        """An array from a function of the index of a part; no process needs the whole array.
+        """Make an array from a function that returns its parts; no process needs the whole array.
 
         Args:
             mesh: the mesh.
             shape: shape of the whole array.
-            spec: how it is split.
-            part: called with a slice for each axis, for each part that devices of this process have; returns its
-                elements, which are copied.
+            spec: how to split it.
+            part: called with a slice for each axis, for each part on a device of this process; returns the elements of
+                the part, which are copied.
+
+        Returns:
+            The array, of the given shape and the dtype of the parts.
 
         Raises:
-            AxisError: the spec names axes that the mesh or the array does not have.
-            ShapeError: an extent cannot be shared evenly.
-            ArgumentError: `part` returned another shape than that of the part, or parts of several dtypes.
+            AxisError: the spec names an axis that the mesh or the array does not have.
+            ShapeError: an extent is not divisible by the number of parts.
+            ArgumentError: `part` returned a wrong shape, or different dtypes.
 
         >>> from tenferro_xla.mesh import Mesh, P
         >>> mesh = Mesh({"data": 1})
@@ -115,12 +122,12 @@ class ShardedArray:
 
     @property
     def local_shape(self) -> tuple[int, ...]:
-        """The shape of the part that one device has."""
+        """The shape of the part on each device."""
         return self.mesh.local_shape(self.shape, self.spec)
 
     @property
     def shards(self) -> tuple[Shard, ...]:
-        """The parts that the devices of this process have, each as a copy in main memory."""
+        """The parts on the devices of this process, each as a copy in main memory."""
         shape = self.shape
         return tuple(
             [
@@ -135,10 +142,13 @@ class ShardedArray:
         )
 
     def gather(self) -> Tensor:
-        """The whole array in main memory; in a run of several processes all of them must call this.
+        """Copy the whole array to main memory; in a run of several processes, all of them must call this.
+
+        Returns:
+            The tensor, of the same shape and dtype.
 
         Raises:
-            ProcessLostError: another process of the run has gone.
+            ProcessLostError: another process of the run is lost.
         """
         array = self.array
         if not array.is_fully_addressable:
@@ -146,11 +156,19 @@ class ShardedArray:
         return _tensor(array)
 
     def reshard(self, spec: PartitionSpec, mesh: DeviceGrid | None = None) -> ShardedArray:
-        """The same array split in another way, or over another mesh of this process.
+        """Split the array in another way, or over another mesh of this process.
+
+        Args:
+            spec: how to split it.
+            mesh: the mesh; by default the mesh of the array.
+
+        Returns:
+            The array, of the same shape and dtype.
 
         Raises:
-            AxisError: the spec names axes that the mesh or the array does not have.
-            ShapeError: an extent cannot be shared evenly.
+            AxisError: the spec names an axis that the mesh or the array does not have.
+            ShapeError: an extent is not divisible by the number of parts.
+            ProcessLostError: another process of the run is lost.
         """
         mesh = self.mesh if mesh is None else mesh
         mesh.local_shape(self.shape, spec)
@@ -165,7 +183,7 @@ class ShardedArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise PlacementError(
-            f"{self!r} is on {self.mesh.size} devices, and is not brought to main memory unasked; write x.gather(), or "
+            f"{self!r} is on {self.mesh.size} devices and is not copied to main memory implicitly; use x.gather(), or "
             "x.shards for the parts of this process"
         )
 
@@ -189,8 +207,8 @@ def _same(x: Any) -> Any:
 
 
 def _tensor(array: Any) -> Tensor:
-    """A tensor of its own elements of an array of JAX, which may give its memory away."""
-    with losses_named():  # of the computation whose result it is
+    """Copy a JAX array, which may be donated later, to a tensor."""
+    with losses_named():  # by the computation of the array
         own = np.array(array)
     return Tensor.wrap(own, Spec(own.shape, own.dtype))
 

@@ -1,4 +1,4 @@
-"""Exchanges that are none: sums over devices of values that do not differ between these."""
+"""Removes sums over devices whose operands do not differ between these devices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tenferro_xla.mesh._varying import Axes, varying
 
 
 def cheaper(program: Program, inputs: Sequence[Axes]) -> Program:
-    """The program without sums along axes over which their operands do not differ: these are products.
+    """Replace sums along mesh axes over which their operands do not differ by products.
 
     Args:
         program: the program of one device.
-        inputs: the axes over which each of its inputs may differ.
+        inputs: for each input, the mesh axes over which it may differ.
     """
     found = varying(program, inputs)
     specs = dict(program.specs)

@@ -1,4 +1,4 @@
-"""`compile_on`: a function compiled for a mesh, once for each kind of arguments."""
+"""`compile_on`: a function compiled for a mesh, once per structure, specs and shardings of its arguments."""
 
 from __future__ import annotations
 
@@ -41,22 +41,28 @@ def compile_on(
 ) -> MeshFunction:
     """Compile a function for all devices of a mesh.
 
-    The function is written for whole arrays. XLA's partitioner splits its steps as the specs of the arguments, of the
-    results and those of `with_sharding` inside suggest, and adds the exchanges of data between devices; results do not
-    depend on the specs but for rounding.
+    The function is written for whole arrays. XLA's partitioner splits its steps, guided by the specs of the arguments,
+    of the results and of `with_sharding` inside, and inserts the communication between devices; up to rounding, the
+    results do not depend on the specs.
 
     Args:
         mesh: the mesh.
-        f: a function of arrays in any containers to arrays in any containers; transforms of functions are functions.
-        in_specs: how arguments are split: one `PartitionSpec` for all, or a tuple with an entry for each, which is a
-            spec, ``None``, or a container of these above the leaves. Arrays that are on the mesh are brought to the
-            spec; ``None`` leaves them as they are, and replicates arrays in main memory.
-        out_specs: how results are split, in the same way; ``None`` lets XLA choose.
-        donate: positions of arguments that are given away: their `ShardedArray`s are not to be used again.
+        f: a function of arrays to arrays, both in any containers; for example a transform of a function.
+        in_specs: how to split the arguments: one `PartitionSpec` for all, or a tuple with an entry for each argument,
+            which is a spec, ``None``, or a tree prefix of these. Arrays on the mesh are resharded to the spec; ``None``
+            keeps their sharding and replicates arrays in main memory.
+        out_specs: how to split the results, in the same form; ``None`` lets XLA choose.
+        donate: positions of donated arguments, whose `ShardedArray`s are invalid afterwards.
 
     Returns:
-        A function of `ShardedArray`s, tensors, NumPy arrays and numbers, in the containers that `f` takes; its results
-        are `ShardedArray`s.
+        A function of `ShardedArray`s, tensors, NumPy arrays and numbers, in the containers of `f`, that returns
+        `ShardedArray`s.
+
+    Raises:
+        ArgumentError: `mesh` is not a `Mesh`, or `f` is not a function.
+
+    See also:
+        `shard_map`, for functions written for the part of one device.
 
     >>> from tenferro_xla.mesh import Mesh, P
     >>> mesh = Mesh({"data": 1})
@@ -77,33 +83,55 @@ class MeshFunction:
 
     Attributes:
         mesh: the mesh.
-        executables: what has been compiled, by kind of arguments.
+        executables: cache of the executables, by structure, specs and shardings of the arguments.
     """
+
+    mesh: Mesh
+    executables: BoundedCache[Any, tuple[MeshExecutable, TreeDef]]
 
     def __init__(self, mesh: Mesh, f: Callable[..., Any], in_specs: Any, out_specs: Any, donate: tuple[int, ...]):
         self.mesh, self._f, self._in, self._out, self._donate = mesh, f, in_specs, out_specs, donate
         name = getattr(f, "__qualname__", type(f).__name__)
-        self.executables: BoundedCache[Any, tuple[MeshExecutable, TreeDef]] = BoundedCache(
-            f"tenferro_xla: {name} on {mesh!r}", 64
-        )
+        self.executables = BoundedCache(f"tenferro_xla: {name} on {mesh!r}", 64)
         update_wrapper(self, f, updated=())
 
     def __call__(self, *args: Any) -> Any:
-        """Run on the mesh, compiling first where there is no executable for such arguments."""
+        """Run on the mesh, after compiling for such arguments on the first call."""
         executable, tree, leaves = self._found(args)
         values = [_brought(self.mesh, x, p) for x, p in zip(leaves, executable.in_specs, strict=True)]
         return unflatten(tree, executable(*values))
 
     def executable(self, *args: Any) -> MeshExecutable:
-        """What is run for these arguments; compiled where there is none, but not run."""
+        """Return the executable for these arguments, without running it.
+
+        Args:
+            args: arguments of the function.
+
+        Returns:
+            The executable, compiled if necessary.
+        """
         return self._found(args)[0]
 
     def program(self, *args: Any) -> Program:
-        """The program of whole arrays for these arguments."""
+        """Return the program of whole arrays for these arguments.
+
+        Args:
+            args: arguments of the function.
+
+        Returns:
+            The program.
+        """
         return self._found(args)[0].program
 
     def explain(self, *args: Any) -> str:
-        """See `MeshExecutable.explain`."""
+        """Explain the executable for these arguments; see `MeshExecutable.explain`.
+
+        Args:
+            args: arguments of the function.
+
+        Returns:
+            The explanation.
+        """
         return self._found(args)[0].explain()
 
     def _found(self, args: tuple[Any, ...]) -> tuple[MeshExecutable, TreeDef, list[Any]]:
@@ -137,10 +165,10 @@ class MeshFunction:
 
 
 def spread_specs(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Choice]:
-    """A spec for each leaf of a tree, from a tree of specs that may end above its leaves.
+    """Return a spec for each leaf of a tree, from a tree prefix of specs.
 
     Raises:
-        ArgumentError: the containers do not fit, or a leaf is no spec.
+        ArgumentError: the containers do not fit, or a leaf is neither a spec nor ``None``.
     """
     if prefix is None or isinstance(prefix, PartitionSpec):
         return [prefix] * tree.size
@@ -149,42 +177,41 @@ def spread_specs(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Choic
     parts = parts_like(tree, prefix)
     if parts is None:
         raise ArgumentError(
-            f"{name}={prefix!r:.80} does not fit {what}, which is {tree.show()}; give one spec for a container, or the "
+            f"{name}={prefix!r:.80} does not fit {what}, which is {tree.show()}; pass one spec for a container, or the "
             "same container with a spec for each part"
         )
     return [p for part, child in zip(parts, tree.children, strict=True) for p in spread_specs(part, child, name, what)]
 
 
 def spread_arguments(prefix: Any, args: tuple[Any, ...], tree: TreeDef) -> list[Choice]:
-    """A spec for each leaf of the arguments of a call."""
+    """Return a spec for each leaf of the arguments of a call."""
     if isinstance(prefix, list):
         prefix = tuple(prefix)
     if prefix.__class__ is tuple and len(prefix) != len(args):
         raise ArgumentError(
-            f"in_specs has {len(prefix)} entries, but the function was called with {len(args)} arguments; give one "
+            f"in_specs has {len(prefix)} entries, but the function was called with {len(args)} arguments; pass one "
             "entry for each, or one spec for all"
         )
     return spread_specs(prefix, tree, "in_specs", "the arguments")
 
 
 def _owners(tree: TreeDef) -> list[int]:
-    """The position of the argument that each leaf belongs to."""
+    """Return the position of the argument that each leaf belongs to."""
     return [i for i, child in enumerate(tree.children) for _ in range(child.size)]
 
 
 def _require_plain(mesh: Mesh, x: Any, path: str) -> None:
     if isinstance(x, ShardedArray) and x.mesh != mesh:
         raise PlacementError(
-            f"args{path}, {x!r}, is on another mesh than the function, {mesh!r}; bring it there with "
-            "x.reshard(spec, mesh)"
+            f"args{path}, {x!r}, is on another mesh than the function, {mesh!r}; move it with x.reshard(spec, mesh)"
         )
     if isinstance(x, (ShardedArray, Tensor, np.ndarray, np.generic)) or x.__class__ in SCALARS:
         return
     if isinstance(x, Array):
         kind = "traced" if is_traced(x) else "differentiated or batched"
         raise PlacementError(
-            f"args{path} of a function on a mesh is a {kind} value, {x.spec!r}, but such a function runs at once; put "
-            "the transform inside: compile_on(mesh, grad(f)) instead of grad(compile_on(mesh, f))"
+            f"args{path} of a function on a mesh is a {kind} value, {x.spec!r}, but such a function takes concrete "
+            "arrays; put the transform inside: compile_on(mesh, grad(f)) instead of grad(compile_on(mesh, f))"
         )
     raise ArgumentError(f"args{path} is a {type(x).__name__}, neither an array nor a number; close over it", path=path)
 

@@ -1,4 +1,4 @@
-"""`with_sharding`: how a value inside of a program is to be split."""
+"""`with_sharding`: a sharding constraint on a value inside a program."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
 from tenferro_xla.mesh._spec import PartitionSpec, Split, names_of, require_spec
 
-OPEN = ("?",)
-"""Stands for an axis of an array that XLA may split as it likes."""
+UNCONSTRAINED = ("?",)
+"""The entry of an axis that XLA may split in any way."""
 
 
 @primitive(family="tenferro-xla.split_as.v1", extension="xla")
@@ -23,18 +23,21 @@ def split_as(x: Spec, *, split: Split) -> Spec:
 
 
 def with_sharding(x: Any, spec: PartitionSpec) -> Any:
-    """The array, split in this way where the program runs on a mesh; elsewhere just the array.
+    """Constrain how an intermediate value is split when the program runs on a mesh; elsewhere return it unchanged.
 
-    XLA splits values between the steps of a program as those of arguments and results suggest. Where it finds no good
-    way by itself, this says one.
+    XLA chooses the splits of intermediate values from those of the arguments and results; a constraint overrides its
+    choice.
 
     Args:
-        x: an array.
-        spec: how it is split; the axes are those of the mesh that the program is compiled for.
+        x: an array of any shape and dtype.
+        spec: how to split it over the axes of the mesh that the program is compiled for.
+
+    Returns:
+        The array, of the same shape and dtype.
 
     Raises:
-        ArgumentError: the call is inside of a function given to `shard_map`, where every device has its own part.
-        AxisError: there are more entries than axes.
+        ArgumentError: the call is inside a function passed to `shard_map`, where an array is the part of one device.
+        AxisError: the spec has more entries than the array has axes.
 
     >>> import numpy as np
     >>> from tenferro_xla.mesh import P
@@ -43,8 +46,8 @@ def with_sharding(x: Any, spec: PartitionSpec) -> Any:
     """
     if _region.current() is not None:
         raise ArgumentError(
-            f"with_sharding is called{here()} inside of a function given to shard_map, where an array is the part of "
-            "one device; split arguments and results by in_specs and out_specs"
+            f"with_sharding is called{here()} inside a function passed to shard_map, where an array is the part of "
+            "one device; split arguments and results with in_specs and out_specs"
         )
     value = asarray(x)
     if len(require_spec(spec).entries) > value.spec.ndim:
@@ -54,7 +57,7 @@ def with_sharding(x: Any, spec: PartitionSpec) -> Any:
 
 
 def _on_batches(size: Any, values: Any, batched: Any, *, split: Split) -> Any:
-    return split_as(values[0], split=(OPEN, *split))
+    return split_as(values[0], split=(UNCONSTRAINED, *split))
 
 
 def _alias(x: Any, split: Split) -> Any:
@@ -62,7 +65,7 @@ def _alias(x: Any, split: Split) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Its derivative is itself; without a mesh it is its operand."""
+    """Register the rules: its derivative is itself; without a mesh it is its operand."""
     registry.expansion(split_as, _alias)
     registry.rule(split_as, Linear(x=lambda g, split: split_as(g, split=split)))
     registry.batching(split_as, _on_batches)

@@ -1,9 +1,9 @@
-"""Derivatives of programs of one device, and of the exchanges in them.
+"""Derivatives of programs of one device, and of the collectives in them.
 
-The law: a program of one device is a function of the values of all devices, laid next to each other, and derivatives
-are those of this function. So a replicated operand, which goes to all devices, has the sum of what comes back from
-them; of a result that is the same for all devices, each sends back an equal share. `psum` of values that do not differ
-is a product with the number of devices, and exchanges nothing.
+The law: a program of one device is a function of the values of all devices, and its derivatives are those of this
+function. Hence the cotangent of a replicated operand is the sum of the cotangents of all devices; of a result that is
+equal on all devices, each device receives an equal share of the cotangent. `psum` of equal values is a product with the
+number of devices, without communication.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Role = tuple[str, int]
 
 
 def first(op: Op, program: Program) -> Op:
-    """The first part: residuals leave as they are, next to each other along the axes over which they differ."""
+    """Return the forward part: residuals are outputs, concatenated along the mesh axes over which they differ."""
     mesh, ins, outs = op.params["mesh"], op.params["in_splits"], op.params["out_splits"]
     kinds = outputs(program, entering(mesh, ins))
     builder = Builder()
@@ -50,7 +50,7 @@ def first(op: Op, program: Program) -> Op:
 
 
 def second(op: Op, first: Op, program: Program, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
-    """The second part."""
+    """Return the backward part."""
     mesh: MeshAxes = op.params["mesh"]
     body = op.params["body"]
     builder = Builder()
@@ -88,7 +88,7 @@ def second(op: Op, first: Op, program: Program, ins: tuple[Role, ...], outs: tup
 
 
 def _others(split: Split, mesh: MeshAxes) -> MeshAxes:
-    """The axes of the mesh along which an array is replicated."""
+    """Return the mesh axes along which an array is replicated."""
     return tuple([(n, k) for n, k in mesh if k > 1 and all(n not in part for part in split)])
 
 
@@ -122,7 +122,7 @@ def _on_batches(
 
 
 def _shifted(primitive: Any, *names: str) -> Any:
-    """The batching rule of a collective whose metadata `names` are axes of the array."""
+    """Return the batching rule of a collective whose parameters `names` are axes of the array."""
 
     def rule(size: Any, values: Any, batched: Any, /, **params: Any) -> Any:
         return primitive(*values, **{**params, **{n: params[n] + 1 for n in names}})
@@ -131,7 +131,7 @@ def _shifted(primitive: Any, *names: str) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Derivatives and batching rules."""
+    """Register derivatives and batching rules."""
     c = collectives
     registry.rule(on_devices, Within("body", first, second))
     registry.rule(c.sum_devices, Linear(x=lambda g, place, axes: c.sum_devices(g, place, axes=axes)))

@@ -16,17 +16,17 @@ from tenferro_xla.mesh._mesh import Mesh
 from tenferro_xla.mesh._spec import PartitionSpec, local_shape
 
 COLLECTIVES: Final = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute", "all-to-all")
-"""XLA's names of the operations in which devices exchange data."""
+"""XLA's names of the collective operations."""
 
 
 class DeviceMemory(NamedTuple):
-    """Bytes that one device needs, by XLA's analysis of what it has compiled.
+    """Memory that an executable needs on one device, in bytes, by XLA's analysis.
 
     Attributes:
-        arguments: for its parts of the arguments.
-        results: for its parts of the results.
-        temporaries: for what lies between.
-        donated: of the results, in the memory of arguments that are given away.
+        arguments: bytes of its parts of the arguments.
+        results: bytes of its parts of the results.
+        temporaries: bytes of intermediate values.
+        donated: bytes of results in the memory of donated arguments.
     """
 
     arguments: int
@@ -36,7 +36,7 @@ class DeviceMemory(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them together."""
+        """Total number of bytes."""
         return self.arguments + self.results + self.temporaries - self.donated
 
 
@@ -46,22 +46,28 @@ class MeshExecutable:
     Args:
         mesh: the mesh.
         program: a program of fixed sizes.
-        in_specs: how each argument is split.
-        out_specs: how each result is split; ``None`` where XLA chooses.
-        donate: arguments that are given away.
+        in_specs: how to split each argument.
+        out_specs: how to split each result; ``None`` lets XLA choose.
+        donate: positions of donated arguments.
 
     Attributes:
         mesh: the mesh.
         program: the program.
         in_specs: how each argument is split.
         out_specs: how each result is split.
-        module: the StableHLO that was compiled.
+        module: the StableHLO module that was compiled.
 
     Raises:
-        AxisError: a spec names axes that the mesh or the array does not have.
-        ShapeError: an extent cannot be shared evenly.
+        AxisError: a spec names an axis that the mesh or the array does not have.
+        ShapeError: an extent is not divisible by the number of parts.
         UnsupportedError: a primitive has no lowering.
     """
+
+    mesh: Mesh
+    program: Program
+    in_specs: tuple[PartitionSpec, ...]
+    out_specs: tuple[PartitionSpec, ...]
+    module: StableHloModule
 
     def __init__(
         self,
@@ -77,7 +83,7 @@ class MeshExecutable:
                     name = f"{what} {i}, {s!r},"
                     local_shape(s.shape, p.split(s.ndim, mesh.axes, name), mesh.axes, name)
         self.mesh, self.program = mesh, program
-        self.module: StableHloModule = lower_to_stablehlo(program, mesh.platform, mesh=mesh.axes)
+        self.module = lower_to_stablehlo(program, mesh.platform, mesh=mesh.axes)
         wanted = [None if p is None else mesh.sharding(p) for p in out_specs]
         if self.module.checked:
             wanted.append(mesh.sharding(PartitionSpec()))
@@ -90,12 +96,12 @@ class MeshExecutable:
         )
 
     def __call__(self, *values: ShardedArray) -> tuple[ShardedArray, ...]:
-        """Run on arrays of the specs and shardings that it was compiled for; results stay on the devices.
+        """Run on arrays with the specs and shardings of the executable; the results stay on the devices.
 
         Raises:
-            ArgumentError: an argument has another mesh, spec, shape or dtype.
-            ProcessLostError: another process of the run has gone.
-            NumericalError: a step failed, such as the inverse of a singular matrix.
+            ArgumentError: an argument has another mesh, sharding, shape or dtype.
+            ProcessLostError: another process of the run is lost.
+            NumericalError: a step failed, for example the inversion of a singular matrix.
         """
         inputs = self.program.inputs
         if len(values) != len(inputs):
@@ -116,33 +122,49 @@ class MeshExecutable:
         return tuple([ShardedArray(self.mesh, p, x) for p, x in zip(self.out_specs, parts, strict=True)])
 
     def _fail(self, values: Sequence[ShardedArray]) -> NoReturn:
-        """Run once more on the CPU backend, where the arguments are all there: its error says what is wrong."""
+        """Run the program again on the CPU backend, if this process has the arguments; its error names the step."""
         if len(self.mesh.processes) == 1 and not any(x.array.is_deleted() for x in values):
             self.program.run(*[x.gather() for x in values])
         raise NumericalError(
-            "a step of the program failed on some device of the mesh, such as the inverse of a singular matrix; gather "
-            "the arguments and run the function on the CPU backend, which names the step and the line"
+            "a step of the program failed on a device of the mesh, for example the inversion of a singular matrix; "
+            "gather the arguments and run the function on the CPU backend, which names the step and the line"
         )
 
     def memory(self) -> DeviceMemory:
-        """The bytes that each device needs."""
+        """Return the memory that each device needs.
+
+        Returns:
+            Numbers of bytes by purpose.
+        """
         m = self._run.memory_analysis()
         return DeviceMemory(
             m.argument_size_in_bytes, m.output_size_in_bytes, m.temp_size_in_bytes, m.alias_size_in_bytes
         )
 
     def collectives(self) -> dict[str, int]:
-        """How many operations of each kind exchange data between devices, by XLA's names; those in loops count once."""
+        """Count the collective operations.
+
+        Returns:
+            The number of operations of each kind, by XLA's names; operations in a loop count once.
+        """
         text = self.hlo()
         found = Counter(re.findall(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", text))
         return {name: found[name] for name in COLLECTIVES if found[name]}
 
     def hlo(self) -> str:
-        """The program of one device as XLA has compiled it."""
+        """Return the compiled program of one device.
+
+        Returns:
+            XLA's text of the optimized HLO.
+        """
         return str(self._run.as_text())
 
     def explain(self) -> str:
-        """How arguments and results are split, what one device keeps, and what is exchanged, as text."""
+        """Explain the shardings of arguments and results, the memory per device and the collectives.
+
+        Returns:
+            The text.
+        """
         m = self.memory()
         lines = [f"program for {self.mesh!r}"]
         for what, specs, splits in (
@@ -154,7 +176,7 @@ class MeshExecutable:
                 lines.append(f"  {what} {i}: {s!r} as {p!r}, of which each device has {part}")
         lines.append(
             f"  bytes on each device: {m.total} = {m.arguments} arguments + {m.results} results "
-            f"+ {m.temporaries} temporaries - {m.donated} given away"
+            f"+ {m.temporaries} temporaries - {m.donated} donated"
         )
         exchanged = ", ".join(f"{k} {name}" for name, k in self.collectives().items())
         lines.append(f"  exchanges: {exchanged or 'none'}")
@@ -162,6 +184,6 @@ class MeshExecutable:
 
 
 def _read(sharding: Any, ndim: int) -> PartitionSpec:
-    """The spec that XLA chose for a result."""
+    """Return the spec that XLA chose for a result."""
     entries = list(sharding.spec)[:ndim]
     return PartitionSpec(*[e if e is None or isinstance(e, str) else tuple(e) or None for e in entries])

@@ -6,7 +6,7 @@ from tenferro_xla.mesh._shard_map import on_devices, pruned
 
 
 def register(registry: Registry) -> None:
-    """What programs on meshes are made of."""
+    """Register the primitives of programs on meshes."""
     registry.expansion(on_devices, _lanes.reference)
     registry.pruning(on_devices, pruned, keeps_bits=True)
     _constraint.register(registry)

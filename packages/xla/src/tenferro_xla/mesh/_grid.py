@@ -1,4 +1,4 @@
-"""`DeviceGrid`: the devices of XLA in a grid with named axes, and who has which part of an array."""
+"""`DeviceGrid`: XLA devices in a grid with named axes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from tenferro_runtime.extension import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import cached_property, importing, new_lock
 from tenferro_xla.mesh._spec import MeshAxes, PartitionSpec, axes_of, local_shape, require_spec, shown
 
-_turn: Final = new_lock()
+_cpu_run_lock: Final = new_lock()
 
 
 class DeviceGrid:
-    """What is known of a mesh before it has arrays: see `Mesh`."""
+    """A mesh without the functions that make arrays; see `Mesh`."""
+
+    axes: MeshAxes
 
     def __init__(self, axes: Mapping[str, int], devices: Sequence[Any] | None = None) -> None:
         if not isinstance(axes, Mapping):
             raise ArgumentError(f"a mesh has axes by name, as in Mesh({{'data': 4, 'model': 2}}), got {axes!r:.60}")
-        self.axes: MeshAxes = axes_of(axes)
+        self.axes = axes_of(axes)
         if not self.axes:
             raise ArgumentError("a mesh has at least one axis, as in Mesh({'data': 1})")
         names, sizes = zip(*self.axes)
@@ -53,7 +55,7 @@ class DeviceGrid:
 
     @property
     def devices(self) -> np.ndarray[Any, Any]:
-        """The devices of JAX, in an array of the shape of the grid."""
+        """The JAX devices, in an array of the shape of the grid."""
         return np.asarray(self._jax.devices)
 
     @property
@@ -67,7 +69,17 @@ class DeviceGrid:
         return tuple(sorted({d.process_index for d in self._jax.devices.flat}))
 
     def sharding(self, spec: PartitionSpec) -> Any:
-        """The ``jax.sharding.NamedSharding`` of a spec on this mesh."""
+        """Convert a spec to a sharding of JAX.
+
+        Args:
+            spec: the spec.
+
+        Returns:
+            The ``jax.sharding.NamedSharding`` on this mesh.
+
+        Raises:
+            AxisError: the spec names an axis that the mesh does not have.
+        """
         with importing():
             from jax.sharding import NamedSharding
             from jax.sharding import PartitionSpec as JaxSpec
@@ -76,21 +88,40 @@ class DeviceGrid:
         return NamedSharding(self._jax, JaxSpec(*spec.entries))
 
     def in_turn(self, run: Callable[..., Any], *arrays: Any) -> Any:
-        """Run what is compiled for the mesh; on CPU devices the results are there when this returns.
+        """Run an executable of the mesh; on CPU devices, one at a time and to completion.
 
-        The CPU devices of a process share its threads: of two runs at a time each may hold threads that the other one's
-        exchanges wait for, and XLA then ends the process.
+        The CPU devices of a process share its threads: of two concurrent runs, each may hold threads that collectives
+        of the other one wait for, and XLA then terminates the process.
+
+        Args:
+            run: the executable.
+            arrays: its arguments.
+
+        Returns:
+            Its results.
         """
         if self.platform != "cpu":
             return run(*arrays)
-        with _turn:
+        with _cpu_run_lock:
             found = run(*arrays)
             for x in found if isinstance(found, (list, tuple)) else (found,):
                 x.block_until_ready()
             return found
 
     def local_shape(self, shape: tuple[int, ...], spec: PartitionSpec) -> tuple[int, ...]:
-        """The shape of the part that one device has of an array.
+        """Compute the shape of the part of an array on each device.
+
+        Args:
+            shape: shape of the whole array.
+            spec: how it is split.
+
+        Returns:
+            The shape of a part.
+
+        Raises:
+            AxisError: the spec names an axis that the mesh or the array does not have.
+            ShapeError: an extent is not divisible by the number of parts.
+
 
         >>> DeviceGrid({"data": 1}).local_shape((4, 3), PartitionSpec("data"))
         (4, 3)

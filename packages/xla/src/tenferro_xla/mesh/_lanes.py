@@ -1,7 +1,7 @@
-"""The meaning of programs of one device without devices: the values of all devices are the lanes of one batch.
+"""Programs of one device without a mesh: the values of all devices are the lanes of one batch.
 
-A collective mixes lanes, so it is no function of one lane. For this reading it is replaced by `mix_lanes`, which has a
-meaning only in a batch: its batching rule.
+A collective mixes lanes, so it is not a function of one lane. Here it is replaced by `mix_lanes`, which only has a
+batching rule.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tenferro_xla.mesh._spec import MeshAxes, Split, count
 
 @define(family="tenferro-xla.mix_lanes.v1", extension="xla")
 def mix_lanes(x: Spec, place: Spec, *, name: str, mesh: MeshAxes, params: tuple[Any, ...]) -> Spec:
-    """A collective of that name, of devices that are the lanes of a batch."""
+    """The collective of a name, between devices that are the lanes of a batch."""
     found = _COLLECTIVES[name].infer(x, place, **dict(params))
     assert found.__class__ is Spec, "collectives have one result"
     return found
@@ -29,23 +29,24 @@ def mix_lanes(x: Spec, place: Spec, *, name: str, mesh: MeshAxes, params: tuple[
 
 @define(family="tenferro-xla.agreed.v1", extension="xla")
 def agreed(x: Spec) -> Spec:
-    """The operand, on which all devices agree, so that it is taken from the first one."""
+    """The operand, which is equal on all devices: the value of the first lane."""
     return x
 
 
 def on_lanes(program: Program, mesh: MeshAxes) -> Program:
-    """The program with `mix_lanes` for its collectives, also in loops and branches; kept with it.
+    """Return the program with `mix_lanes` for its collectives, also in loops and branches; memoized.
 
-    Where a loop or a branch holds collectives, all devices go the same way: that is decided once, not lane by lane.
+    All devices take the same branches and iterations of control flow that contains collectives, so its conditions are
+    evaluated once, not per lane.
     """
     key = ("on lanes", mesh)
     found: Program | None = program.memo.get(key)
     if found is None:
-        found = program.memo.setdefault(key, _Mixing(program, mesh).run())
+        found = program.memo.setdefault(key, _LaneMixer(program, mesh).run())
     return found
 
 
-class _Mixing:
+class _LaneMixer:
     def __init__(self, program: Program, mesh: MeshAxes) -> None:
         self.program, self.mesh = program, mesh
         self.specs = dict(program.specs)
@@ -54,7 +55,7 @@ class _Mixing:
     def run(self) -> Program:
         for eq in self.program.equations:
             operands = eq.operands
-            if eq.op.primitive is control.cond and _exchanges(eq.op):
+            if eq.op.primitive is control.cond and _has_collective(eq.op):
                 operands = (self.agreed(operands[0]), *operands[1:])
             self.equations.append(Equation(self.op(eq.op), operands, eq.results, eq.source))
         return self.program.with_(equations=tuple(self.equations), specs=self.specs)
@@ -73,8 +74,8 @@ class _Mixing:
         if not inner_programs(op.params):
             return op
         params = {k: _mixing_inside(v, self.mesh) for k, v in op.params.items()}
-        if op.primitive is control.while_loop and _exchanges(op):
-            inner = _Mixing(params["cond"], self.mesh)
+        if op.primitive is control.while_loop and _has_collective(op):
+            inner = _LaneMixer(params["cond"], self.mesh)
             inner.equations = list(inner.program.equations)
             params["cond"] = inner.program.with_(
                 output_ids=(inner.agreed(inner.program.output_ids[0]),),
@@ -84,10 +85,10 @@ class _Mixing:
         return op.primitive.op(**params)
 
 
-def _exchanges(op: Op) -> bool:
-    """Whether an op is a collective, or holds one."""
+def _has_collective(op: Op) -> bool:
+    """Return whether an op is or contains a collective."""
     return op.primitive in _COLLECTIVES.values() or any(
-        _exchanges(eq.op) for program in inner_programs(op.params) for eq in program.equations
+        _has_collective(eq.op) for program in inner_programs(op.params) for eq in program.equations
     )
 
 
@@ -100,7 +101,7 @@ def _mixing_inside(value: Any, mesh: MeshAxes) -> Any:
 def reference(
     *xs: Any, body: Program, mesh: MeshAxes, in_splits: tuple[Split, ...], out_splits: tuple[Split, ...]
 ) -> Any:
-    """What `shard_map` means: every device's values next to each other, one lane for each."""
+    """Evaluate a `shard_map` without devices: one lane of a batch for each device."""
     sizes = tuple([n for _, n in mesh])
     total = collectives.size_of(mesh)
     places = [_coordinates(k, sizes, body.inputs[k].place.device) for k in range(len(mesh))]
@@ -112,13 +113,13 @@ def reference(
 
 
 def _coordinates(k: int, sizes: tuple[int, ...], device: Any) -> Any:
-    """The index along mesh axis `k` of every lane."""
+    """Return the index along mesh axis `k` of every lane."""
     along = tr.reshape(tr.arange(sizes[k], device=device), tuple([n if i == k else 1 for i, n in enumerate(sizes)]))
     return tr.reshape(tr.broadcast_to(along, sizes), (-1,))
 
 
 def _stacked(x: Any, split: Split, mesh: MeshAxes) -> Any:
-    """The parts of an array, one for each device in row-major order."""
+    """Return the parts of an array, one for each device in row-major order."""
     sizes, names = dict(mesh), [n for part in split for n in part]
     cut: list[Any] = []
     local: list[int] = []
@@ -137,7 +138,7 @@ def _stacked(x: Any, split: Split, mesh: MeshAxes) -> Any:
 
 
 def _joined(x: Any, split: Split, mesh: MeshAxes) -> Any:
-    """The array of which these are the parts; of equal parts, that of the first device."""
+    """Join the parts of an array; of equal parts, take that of the first device."""
     y = tr.reshape(x, (*[n for _, n in mesh], *x.shape[1:]))
     for k in reversed([k for k, (n, _) in enumerate(mesh) if all(n not in part for part in split)]):
         y = tr.take(y, 0, axis=k)
@@ -157,7 +158,7 @@ def _mix(size: Any, values: Any, batched: Any, *, name: str, mesh: MeshAxes, par
     axes = given.pop("axes")
     sizes = [n for _, n in mesh]
     there = [[n for n, _ in mesh].index(name) for name, _ in axes]
-    # The devices that exchange come last among the lanes, as one axis.
+    # The devices that communicate become the last axis of the lanes.
     rest = [k for k in range(len(mesh)) if k not in there]
     order = [*rest, *there]
     y = tr.reshape(x, (*sizes, *x.shape[1:]))
@@ -193,7 +194,7 @@ def _scattered(x: Any, *, axis: int) -> tuple[Any, bool]:
 
 
 def _cut(x: Any, axis: int, n: int) -> Any:
-    """One value for each group, ``(groups, 1, ...)``, cut along an axis into a part for each device."""
+    """Split one value per group, ``(groups, 1, ...)``, along an axis into a part for each device."""
     groups, _, *shape = x.shape
     y = tr.reshape(x, (groups, *shape[:axis], n, shape[axis] // n, *shape[axis + 1 :]))
     return tr.moveaxis(y, axis + 1, 1)
@@ -210,7 +211,7 @@ def _permuted(x: Any, *, pairs: tuple[tuple[int, int], ...]) -> tuple[Any, bool]
 def _exchanged(x: Any, *, split: int, joined: int) -> tuple[Any, bool]:
     groups, n, *shape = x.shape
     y = tr.reshape(x, (groups, n, *shape[:split], n, shape[split] // n, *shape[split + 1 :]))
-    y = tr.moveaxis(y, split + 2, 1)  # the device that a part goes to, and then the one that it comes from
+    y = tr.moveaxis(y, split + 2, 1)  # axis 1: the target device; axis 2: the source device
     y = tr.moveaxis(y, 2, joined + 2)
     parts = [d // n if i == split else d for i, d in enumerate(shape)]
     return tr.reshape(y, (groups, n, *[d * n if i == joined else d for i, d in enumerate(parts)])), False
@@ -242,16 +243,16 @@ def _first_lane(size: Any, values: Any, batched: Any) -> Any:
 
 
 def _no_device(name: str) -> Any:
-    """The maker of a kernel that refuses: outside of `shard_map` there is one value, and nobody to exchange it with."""
+    """Make a kernel that raises: outside `shard_map` there are no devices to communicate with."""
 
     def run(*_: Any) -> Any:
-        raise UnsupportedError(f"{name} exchanges values between the devices of a mesh; call it in a shard_map")
+        raise UnsupportedError(f"{name} communicates between the devices of a mesh; call it inside a shard_map")
 
     return lambda ins, outs, **_: run
 
 
 def register(registry: Registry) -> None:
-    """The batching rules that give them a meaning."""
+    """Register the batching rules."""
     registry.batching(mix_lanes, _mix)
     registry.batching(agreed, _first_lane)
     registry.expansion(agreed, lambda x: x._alias())

@@ -1,7 +1,7 @@
-"""Programs of one device, their exchanges and splits in StableHLO with the annotations of Shardy.
+"""Lowers programs of one device, collectives and sharding constraints to StableHLO with Shardy annotations.
 
 On a mesh every device runs the module of whole arrays, and XLA's partitioner splits it. A program of one device is a
-region that the partitioner leaves as it is.
+region that the partitioner does not change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenferro_runtime.extension import ArgumentError, AxisError, Op, Program, Re
 from tenferro_tensor_core import bool_
 from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla.mesh import collectives
-from tenferro_xla.mesh._constraint import OPEN, split_as
+from tenferro_xla.mesh._constraint import UNCONSTRAINED, split_as
 from tenferro_xla.mesh._shard_map import on_devices
 from tenferro_xla.mesh._spec import MeshAxes, Split, shown
 
@@ -24,9 +24,10 @@ _INT64 = np.dtype("int64")
 
 
 def _sharding(split: Split, mesh: MeshAxes) -> str:
-    """The text of a sharding on a mesh that stands inside of it."""
+    """Return the text of a sharding with an inline mesh."""
     sizes = ", ".join(f'"{n}"={k}' for n, k in mesh)
-    dims = ", ".join("{?}" if part == OPEN else "{" + ", ".join(f'"{n}"' for n in part) + "}" for part in split)
+    entries = [", ".join(["?"] if part == UNCONSTRAINED else [f'"{n}"' for n in part]) for part in split]
+    dims = ", ".join(f"{{{entry}}}" for entry in entries)
     return f"<mesh<[{sizes}]>, [{dims}]>"
 
 
@@ -37,7 +38,7 @@ def _split_as(e: HloEmitter, xs: Sequence[HloValue], outs: Sequence[Spec], *, sp
     known = dict(mesh)
     for part in split:
         for name in part:
-            if name not in known and part != OPEN:
+            if name not in known and part != UNCONSTRAINED:
                 raise AxisError(
                     f"with_sharding names the mesh axis {name!r}, but the program is compiled for {shown(mesh)}",
                     axis=name,
@@ -56,7 +57,8 @@ def _on_devices(
         return _by_expansion(e, xs, on_devices.op(**params))
     if e.functions.mesh != mesh:
         raise ArgumentError(
-            f"the program has a shard_map on {shown(mesh)}, but is compiled for {shown(e.functions.mesh)}; use one mesh"
+            f"the program has a shard_map on {shown(mesh)}, but is compiled for {shown(e.functions.mesh)}; use the "
+            "same mesh"
         )
     body: Program = params["body"]
     splits = list(params["out_splits"])
@@ -99,12 +101,12 @@ def _on_devices(
 def _by_expansion(e: HloEmitter, xs: Sequence[HloValue], op: Op) -> Sequence[HloValue]:
     program = expansion_of(op, tuple([v.spec for v in xs]))
     if program is None:
-        raise UnsupportedError("a shard_map of symbolic sizes cannot be lowered; trace the function with numbers")
+        raise UnsupportedError("a shard_map with symbolic sizes cannot be lowered; trace the function for fixed sizes")
     return e.inline(program, xs)
 
 
 def _coordinates(e: HloEmitter, mesh: MeshAxes) -> list[HloValue]:
-    """The index of the device along each axis, from its number in row-major order."""
+    """Return the index of the device along each axis, from its number in row-major order."""
     number = e.convert(e.op("partition_id", (), Spec((), np.dtype("uint32"))), _INT64)
     found, behind = [], collectives.size_of(mesh)
     for _, n in mesh:
@@ -115,7 +117,7 @@ def _coordinates(e: HloEmitter, mesh: MeshAxes) -> list[HloValue]:
 
 
 def _groups(e: HloEmitter, axes: MeshAxes) -> np.ndarray[Any, Any]:
-    """The numbers of the devices that exchange, one row for each group, in the order of `axes`."""
+    """Return the numbers of the devices that communicate, one row per group, in the order of `axes`."""
     mesh = e.functions.mesh
     assert mesh is not None, "exchanges are in programs of devices"
     names = [n for n, _ in mesh]
@@ -183,7 +185,7 @@ def _exchange_parts(e: HloEmitter, xs: Any, outs: Any, *, axes: MeshAxes, split:
 
 
 def register(registry: Registry) -> None:
-    """The lowerings."""
+    """Register the lowerings."""
     c = collectives
     registry.lowering(split_as, _split_as)
     registry.lowering(on_devices, _on_devices)

@@ -1,4 +1,4 @@
-"""Which device has which part of an array, drawn as rectangles."""
+"""A drawing of the parts of an array and their devices."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any, Final
 
 from tenferro_tensor.markup import COLOURS, Markup, element, picture
 
-SIDE: Final = 240
-"""Length of the longer of the two axes that are drawn, in pixels."""
+LONG_SIDE_PIXELS: Final = 240
+"""Length of the longer one of the two drawn axes."""
 
-LEAST: Final = 30
-"""Length of the shorter one at least."""
+MIN_SIDE_PIXELS: Final = 30
+"""Minimum length of the shorter one."""
 
 MAX_PARTS: Final = 256
-"""Parts that are drawn, at most."""
+"""Maximum number of parts that are drawn."""
 
 
 def sharding_picture(array: Any) -> Markup:
-    """The last two axes of an array, cut into parts with the numbers of the devices that have them."""
+    """Draw the last two axes of an array, split into parts labelled with their devices."""
     shape = (1, 1, *array.shape)[-2:]
     owners: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for device, index in array.sharding.devices_indices_map(array.shape).items():
         cuts = ((0, 1), (0, 1), *[s.indices(n)[:2] for s, n in zip(index, array.shape, strict=True)])[-2:]
         owners.setdefault(cuts, []).append(device.id)
-    scale = SIDE / max(*shape, 1)
-    height, width = (max(LEAST, n * scale) for n in shape)
+    scale = LONG_SIDE_PIXELS / max(*shape, 1)
+    height, width = (max(MIN_SIDE_PIXELS, n * scale) for n in shape)
     drawn = []
     for i, (((top, bottom), (left, right)), devices) in enumerate(list(owners.items())[:MAX_PARTS]):
         x, y = width * left / max(shape[1], 1), height * top / max(shape[0], 1)

@@ -1,4 +1,4 @@
-"""Where a program of one device is being recorded: the axes of its mesh, and the device's place in it."""
+"""The context of tracing a program of one device: the axes of its mesh, and the coordinates of the device."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tenferro_xla.mesh._spec import MeshAxes, require_names
 
 
 class DeviceRegion(NamedTuple):
-    """The body of a `shard_map` that is being recorded.
+    """The body of a `shard_map` that is being traced.
 
     Attributes:
-        axes: the axes of the mesh.
-        coordinates: the index of the device along each of them, traced integers.
+        axes: names and sizes of the axes of the mesh.
+        coordinates: index of the device along each axis, traced integers.
     """
 
     axes: MeshAxes
@@ -28,13 +28,13 @@ _region: Final[ContextVar[DeviceRegion | None]] = ContextVar("tenferro_xla regio
 
 
 def current() -> DeviceRegion | None:
-    """The region that is being recorded, if there is one."""
+    """Return the region that is being traced, or ``None``."""
     return _region.get()
 
 
 @contextmanager
 def recorded(region: DeviceRegion) -> Iterator[None]:
-    """The scope in which the body of a `shard_map` is recorded."""
+    """Set the current region while the body of a `shard_map` is traced."""
     token = _region.set(region)
     try:
         yield
@@ -43,17 +43,17 @@ def recorded(region: DeviceRegion) -> Iterator[None]:
 
 
 def axes_named(what: str, names: Any) -> MeshAxes:
-    """Names and sizes of the axes that a collective works along, in the order given.
+    """Return names and sizes of the axes that a collective works along, in the given order.
 
     Raises:
-        ArgumentError: no body of `shard_map` is being recorded, or the names are none.
-        AxisError: the mesh has no axis of some name.
+        ArgumentError: no body of `shard_map` is being traced, or `names` is not a name or a tuple of distinct names.
+        AxisError: the mesh has no axis of this name.
     """
     region = current()
     if region is None:
         raise ArgumentError(
-            f"{what} is called{here()} outside of a function given to shard_map; only there devices have their own "
-            "values, and the axes of a mesh have names"
+            f"{what} is called{here()} outside a function passed to shard_map; only there does each device have its "
+            "own values, and do the axes of a mesh have names"
         )
     found = (names,) if isinstance(names, str) else names
     if not isinstance(found, tuple) or not found or not all(isinstance(n, str) for n in found):

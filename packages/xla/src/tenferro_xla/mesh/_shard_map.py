@@ -1,4 +1,4 @@
-"""`shard_map`: a function of the part that one device has, as a function of whole arrays."""
+"""`shard_map`: a function of the parts on one device as a function of whole arrays."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _infer_shard_map(
 ) -> tuple[Spec, ...]:
     """Apply a program of one device to the parts of the operands on every device of a mesh, and join its results.
 
-    The program takes the coordinates of the device first, one for each axis of the mesh. `in_splits` and `out_splits`
-    say along which mesh axes each axis of an operand or a result is split.
+    The first inputs of the program are the coordinates of the device, one for each axis of the mesh. `in_splits` and
+    `out_splits` name the mesh axes along which each axis of an operand or a result is split.
     """
     expected = body.inputs[len(mesh) :]
     local = tuple([x.with_(shape=local_shape(x.shape, split, mesh)) for x, split in zip(xs, in_splits, strict=True)])
@@ -68,32 +68,37 @@ on_devices = ProgramHolding(_infer_shard_map, family="tenferro-xla.on_devices.v1
 
 
 def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -> Callable[..., Any]:
-    """Make a function of whole arrays from one that every device runs on its parts.
+    """Convert a function that every device runs on its parts to a function of whole arrays.
 
-    Inside of `f` an array has the shape of the part, and the functions of `tenferro_xla.mesh.collectives` exchange
-    values between devices. Outside it is a function like any other: it may be differentiated, mapped over lanes,
-    traced and compiled. On a mesh (`compile_on`) the devices run it; elsewhere the parts of all devices are computed
-    next to each other, as lanes of one batch, with the same results.
+    Inside `f` an array has the shape of the part, and the functions of `tenferro_xla.mesh.collectives` communicate
+    between devices. The result is an ordinary function, which can be differentiated, vmapped, traced and compiled. On a
+    mesh (`compile_on`) the devices run it; elsewhere the devices are the lanes of one batch, with the same results.
 
-    Values that `f` uses from outside are replicated. A result that `out_specs` does not split along some mesh axis must
-    be the same for all devices along it, which is checked: `psum`, `pmean`, `pmax` and `all_gather` make it so.
+    Values that `f` closes over are replicated. A result that `out_specs` does not split along a mesh axis must be equal
+    on all devices along it, which is checked; `psum`, `pmean`, `pmax` and `all_gather` make it so.
 
-    The derivative of the function of whole arrays is that of what it computes. Inside of `f` a gradient is taken of the
-    sum of the results of all devices, by the values of this one: where nothing is exchanged, that is the gradient of
-    this device's own result.
+    The derivative is that of the function of whole arrays. A gradient taken inside `f` is the gradient of the sum of
+    the results of all devices with respect to the values of this device; without communication it is the gradient of
+    the device's own result.
 
     Args:
-        f: a function of arrays in any containers to arrays in any containers.
+        f: a function of arrays to arrays, both in any containers.
         mesh: a `Mesh`, or the sizes of its axes by name.
-        in_specs: how arguments are split: one `PartitionSpec` for all, or a tuple with an entry for each, which may be
-            a container of specs.
-        out_specs: how results are split, in the same way.
+        in_specs: how to split the arguments: one `PartitionSpec` for all, or a tuple with an entry for each argument,
+            which may be a container of specs.
+        out_specs: how to split the results, in the same form.
+
+    Returns:
+        The function of whole arrays. It raises the errors below when it is called.
 
     Raises:
-        AxisError: a spec names axes that the mesh or the array does not have.
-        ShapeError: an extent cannot be shared evenly.
+        AxisError: a spec names an axis that the mesh or the array does not have.
+        ShapeError: an extent is not divisible by the number of parts.
         ArgumentError: the containers do not fit, or a result that is not split differs between devices.
-        UnsupportedError: devices may disagree whether they take part in an exchange.
+        UnsupportedError: only some devices may reach a collective.
+
+    See also:
+        `compile_on`, for functions written for whole arrays.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_xla.mesh import P, psum
@@ -108,7 +113,7 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
     @wraps(f)
     def mapped(*args: Any) -> Any:
         if _region.current() is not None:
-            raise ArgumentError(f"shard_map is called{here()} inside of a function given to shard_map; use its axes")
+            raise ArgumentError(f"shard_map is called{here()} inside a function passed to shard_map; use its axes")
         leaves, tree = flatten(args)
         values = [asarray(x) for x in leaves]
         given = [PartitionSpec() if p is None else p for p in spread_arguments(in_specs, args, tree)]
@@ -130,7 +135,9 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
         finally:
             builder.closed = True
         if definitions(program):
-            raise UnsupportedError(f"a function given to shard_map has sizes that depend on data{here()}; mask instead")
+            raise UnsupportedError(
+                f"a function passed to shard_map has sizes that depend on data{here()}; mask elements instead"
+            )
         captured = [v for v, _ in builder.captured]
         ins = (*ins, *[((),) * v.spec.ndim for v in captured])
         wanted = [
@@ -148,7 +155,7 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
 
 
 def entering(mesh: MeshAxes, ins: tuple[Split, ...]) -> list[Axes]:
-    """The axes over which the inputs of a body differ: its coordinates, then its operands."""
+    """Return the mesh axes over which the inputs of a body differ: of its coordinates, then of its operands."""
     return [*[frozenset({n}) for n, _ in mesh], *[frozenset(n for part in split for n in part) for split in ins]]
 
 
@@ -157,16 +164,16 @@ def _require_alike(body: Program, mesh: MeshAxes, ins: tuple[Split, ...], outs: 
         more = sorted(axes.difference(*split))
         if more:
             raise ArgumentError(
-                f"result {i} of a function given to shard_map may differ between the devices along "
-                f"{' and '.join(map(repr, more))} ({shown(mesh)}){here()}, but its spec {spec_of(split)!r} says that "
-                "it is the same for all; sum it by psum, or name the axis in out_specs",
+                f"result {i} of a function passed to shard_map may differ between the devices along "
+                f"{' and '.join(map(repr, more))} ({shown(mesh)}){here()}, but its spec {spec_of(split)!r} requires "
+                "equal values; sum it with psum, or name the axis in out_specs",
                 result=i,
                 axes=tuple(more),
             )
 
 
 def pruned(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
-    """The op without the results that nobody reads."""
+    """Return the op without its unused results."""
     body, kept = op.params["body"], [i for i, there in enumerate(used) if there]
     key = ("on devices", used)
     program = body.memo.get(key)

@@ -1,4 +1,4 @@
-"""`PartitionSpec`: which axes of a mesh an array is split along, axis by axis."""
+"""`PartitionSpec`: the mesh axes along which each axis of an array is split."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from tenferro_runtime.extension import ArgumentError, AxisError, DimLike, ShapeE
 from tenferro_runtime.ir import here
 
 MeshAxes = tuple[tuple[str, int], ...]
-"""The names and sizes of the axes of a mesh: what programs know of it."""
+"""Names and sizes of the axes of a mesh, as stored in programs."""
 
 Split = tuple[tuple[str, ...], ...]
-"""For each axis of an array the mesh axes that it is split along, the major one first: what programs hold."""
+"""For each axis of an array, the mesh axes along which it is split, the major one first; as stored in programs."""
 
 
 class PartitionSpec:
     """How an array is split over a mesh: one entry for each of its axes.
 
-    An entry is the name of a mesh axis, a tuple of names (the first is the major one), or ``None`` for an axis that
-    every device has whole. Trailing axes without an entry are not split. Over a mesh axis that no entry names, the
-    array is replicated.
+    An entry is the name of a mesh axis, a tuple of names with the major one first, or ``None`` for an axis that is not
+    split. Trailing axes without an entry are not split. The array is replicated over mesh axes that no entry names.
 
     Args:
         entries: the entries, in the order of the array's axes.
 
+    Attributes:
+        entries: the entries.
+
     Raises:
-        ArgumentError: an entry is neither of these, or an axis of the mesh occurs twice.
+        ArgumentError: an entry has another type, or a mesh axis occurs twice.
 
     >>> P("data", None, ("x", "y"))
     P('data', None, ('x', 'y'))
@@ -57,10 +59,18 @@ class PartitionSpec:
         self._key: Split = tuple(key)
 
     def split(self, ndim: int, axes: MeshAxes, what: str = "an array") -> Split:
-        """The mesh axes for each of `ndim` axes of an array.
+        """Return the mesh axes along which each axis of an array is split.
+
+        Args:
+            ndim: number of axes of the array.
+            axes: names and sizes of the axes of the mesh.
+            what: name of the array in errors.
+
+        Returns:
+            A tuple of names for each axis, the major one first.
 
         Raises:
-            AxisError: there are more entries than axes, or the mesh has no axis of some name.
+            AxisError: there are more entries than axes, or the mesh has no axis of a name.
         """
         if len(self.entries) > ndim:
             raise AxisError(f"{self!r} has {len(self.entries)} entries{here()}, but {what} has {ndim} axes")
@@ -86,33 +96,31 @@ P = PartitionSpec
 
 
 def names_of(entry: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The mesh axes that an entry names."""
+    """Return the mesh axes that an entry names."""
     return () if entry is None else (entry,) if isinstance(entry, str) else entry
 
 
 def require_spec(spec: Any) -> PartitionSpec:
-    """The argument, which is a `PartitionSpec`.
+    """Return the argument if it is a `PartitionSpec`.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is not.
     """
     if not isinstance(spec, PartitionSpec):
-        raise ArgumentError(
-            f"how an array is split is said by a PartitionSpec, as in P('data', None), got {spec!r:.60}"
-        )
+        raise ArgumentError(f"an array is split by a PartitionSpec, for example P('data', None), got {spec!r:.60}")
     return spec
 
 
 def spec_of(split: Split) -> PartitionSpec:
-    """The spec of what `PartitionSpec.split` made."""
+    """Return the spec of a result of `PartitionSpec.split`."""
     return PartitionSpec(*[None if not n else n[0] if len(n) == 1 else n for n in split])
 
 
 def require_names(names: list[str], axes: MeshAxes, what: str) -> None:
-    """Raise unless the mesh has axes of these names.
+    """Check that the mesh has axes of these names.
 
     Raises:
-        AxisError: it has not.
+        AxisError: it lacks one.
     """
     known = dict(axes)
     for n in names:
@@ -124,7 +132,7 @@ def require_names(names: list[str], axes: MeshAxes, what: str) -> None:
 
 
 def shown(axes: MeshAxes) -> str:
-    """The axes of a mesh for people.
+    """Format the axes of a mesh.
 
     >>> shown((("data", 4), ("model", 2)))
     'data=4, model=2'
@@ -133,25 +141,25 @@ def shown(axes: MeshAxes) -> str:
 
 
 def count(names: tuple[str, ...], axes: MeshAxes) -> int:
-    """The number of parts along some axes of a mesh."""
+    """Return the number of parts along some axes of a mesh."""
     sizes = dict(axes)
     return math.prod(sizes[n] for n in names)
 
 
 def local_shape(shape: tuple[DimLike, ...], split: Split, axes: MeshAxes, what: str = "an array") -> tuple[Any, ...]:
-    """The shape of the part that one device has.
+    """Return the shape of the part on each device.
 
     Raises:
-        ShapeError: an extent is no multiple of the number of parts.
+        ShapeError: an extent is not divisible by the number of parts.
     """
     found = []
     for i, (n, names) in enumerate(zip(shape, split, strict=True)):
         parts = count(names, axes)
         if n % parts != 0:
             raise ShapeError(
-                f"axis {i} of {what} has {n} elements, which {parts} devices along "
-                f"{' and '.join(map(repr, names))} ({shown(axes)}) cannot share evenly{here()}; pad the array to a "
-                "multiple, or split another axis",
+                f"axis {i} of {what} has {n} elements, which is not divisible by the {parts} devices along "
+                f"{' and '.join(map(repr, names))} ({shown(axes)}){here()}; pad the array to a multiple, or split "
+                "another axis",
                 axis=i,
                 extent=n,
                 parts=parts,
@@ -161,15 +169,15 @@ def local_shape(shape: tuple[DimLike, ...], split: Split, axes: MeshAxes, what: 
 
 
 def global_shape(shape: tuple[DimLike, ...], split: Split, axes: MeshAxes) -> tuple[Any, ...]:
-    """The shape of the array whose part has this shape."""
+    """Return the shape of the array whose parts have this shape."""
     return tuple([n * count(names, axes) for n, names in zip(shape, split, strict=True)])
 
 
 def axes_of(mesh: Any) -> MeshAxes:
-    """The names and sizes of the axes of a mesh, or of a mapping of names to sizes.
+    """Return names and sizes of the axes of a mesh, or of a mapping from names to sizes.
 
     Raises:
-        ArgumentError: it is neither, or a size is no positive integer.
+        ArgumentError: `mesh` is neither, or a size is not a positive integer.
     """
     found = getattr(mesh, "axes", mesh)
     if isinstance(found, Mapping):
@@ -179,6 +187,6 @@ def axes_of(mesh: Any) -> MeshAxes:
         for e in found
     ):
         raise ArgumentError(
-            f"a mesh is a Mesh, or the sizes of its axes by name as in {{'data': 4, 'model': 2}}, got {mesh!r:.80}"
+            f"a mesh is a Mesh, or sizes of axes by name, for example {{'data': 4, 'model': 2}}, got {mesh!r:.80}"
         )
     return found

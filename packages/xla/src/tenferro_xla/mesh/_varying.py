@@ -1,7 +1,7 @@
-"""Over which axes of the mesh a value of the program of one device may differ between devices.
+"""Analyzes over which mesh axes a value of a program of one device may differ between devices.
 
-What enters differs along the axes that its array is split over; a result of an operation differs where its operands
-do, and collectives remove axes or add them. The finding is never too small; it may be too large.
+An input differs along the axes that its array is split over; a result of an operation differs along the axes of its
+operands; collectives remove or add axes. The analysis may report too many axes, never too few.
 """
 
 from __future__ import annotations
@@ -15,54 +15,54 @@ from tenferro_runtime.ir import Literal, inner_programs
 from tenferro_xla.mesh import collectives
 
 Axes = frozenset[str]
-NOWHERE: Final[Axes] = frozenset()
+NO_AXES: Final[Axes] = frozenset()
 
-EQUALISING: Final = (collectives.sum_devices, collectives.extreme_device, collectives.gather_parts)
-"""Collectives with one result for all devices along their axes."""
+EQUAL_RESULT_COLLECTIVES: Final = (collectives.sum_devices, collectives.extreme_device, collectives.gather_parts)
+"""Collectives whose result is equal on all devices along their axes."""
 
-SEPARATING: Final = (collectives.sum_parts, collectives.permute_devices, collectives.exchange_parts)
-"""Collectives with a result of its own for each device along their axes."""
+DISTINCT_RESULT_COLLECTIVES: Final = (collectives.sum_parts, collectives.permute_devices, collectives.exchange_parts)
+"""Collectives whose result differs between the devices along their axes."""
 
 
-def varying(program: Program, inputs: Sequence[Axes], deciding: Axes = NOWHERE) -> dict[int, Axes]:
-    """For each variable the axes over which it may differ.
+def varying(program: Program, inputs: Sequence[Axes], deciding: Axes = NO_AXES) -> dict[int, Axes]:
+    """Return the axes over which each variable may differ.
 
     Args:
         program: the program of one device.
-        inputs: the axes for each of its inputs.
-        deciding: the axes over which devices may differ in whether they run it at all.
+        inputs: the axes of each of its inputs.
+        deciding: the axes over which devices may differ in whether they run the program at all.
 
     Raises:
-        UnsupportedError: a collective is in a branch or a loop that only some of its devices may enter.
+        UnsupportedError: a collective is in a branch or loop that only some of its devices may enter.
     """
-    found: dict[int, Axes] = dict.fromkeys(program.constants, NOWHERE)
+    found: dict[int, Axes] = dict.fromkeys(program.constants, NO_AXES)
     found.update(zip(program.input_ids, inputs, strict=True))
     for eq in program.equations:
-        operands = [NOWHERE if isinstance(v, Literal) else found[v] for v in eq.operands]
+        operands = [NO_AXES if isinstance(v, Literal) else found[v] for v in eq.operands]
         for v, axes in zip(eq.results, _results(eq, operands, deciding), strict=True):
             found[v] = axes
     return found
 
 
-def outputs(program: Program, inputs: Sequence[Axes], deciding: Axes = NOWHERE) -> list[Axes]:
-    """The axes for each output of a program."""
+def outputs(program: Program, inputs: Sequence[Axes], deciding: Axes = NO_AXES) -> list[Axes]:
+    """Return the axes of each output of a program."""
     found = varying(program, inputs, deciding)
     return [found[v] for v in program.output_ids]
 
 
 def _results(eq: Equation, operands: list[Axes], deciding: Axes) -> list[Axes]:
     p, params = eq.op.primitive, eq.op.params
-    every = NOWHERE.union(*operands)
-    if p in EQUALISING or p in SEPARATING:
+    every = NO_AXES.union(*operands)
+    if p in EQUAL_RESULT_COLLECTIVES or p in DISTINCT_RESULT_COLLECTIVES:
         along = frozenset(n for n, _ in params["axes"])
         if deciding:
             line = f" ({eq.where})" if eq.where else ""
             raise UnsupportedError(
                 f"{p.name} over {', '.join(sorted(along))}{line} is in a branch or loop that devices along "
-                f"{', '.join(sorted(deciding))} may take differently, so that some would wait for others for ever; let "
-                "all devices decide alike, by psum or pmax of what decides, or take the exchange out of it"
+                f"{', '.join(sorted(deciding))} may take differently, which would be a deadlock; make the condition "
+                "equal on all devices with psum or pmax, or move the collective out of it"
             )
-        return [operands[0] - along if p in EQUALISING else operands[0] | along]
+        return [operands[0] - along if p in EQUAL_RESULT_COLLECTIVES else operands[0] | along]
     if p is control.cond:
         inside = deciding | operands[0]
         branches = [outputs(b, operands[1:], inside) for b in params["branches"]]
@@ -74,7 +74,7 @@ def _results(eq: Equation, operands: list[Axes], deciding: Axes) -> list[Axes]:
     inner = inner_programs(params)
     if len(inner) == 1 and len(inner[0].inputs) == len(operands) and len(inner[0].outputs) == len(eq.results):
         return outputs(inner[0], operands, deciding)
-    for program in inner:  # whatever it is used for, by some devices perhaps
+    for program in inner:  # for an unknown purpose, perhaps on some devices only
         every = every.union(*outputs(program, [every] * len(program.inputs), deciding | every))
     return [every] * len(eq.results)
 
