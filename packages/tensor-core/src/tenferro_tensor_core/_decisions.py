@@ -86,13 +86,13 @@ class Decisions:
     )  # fmt: skip
 
     def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
-        self.home = home
+        self.home: Any = home
         """The trace where values that depend on these sizes alone are recorded; see `home_of`."""
-        self.strict = strict
+        self.strict: bool = strict
         """Whether specialising a size is an error."""
-        self.closed = False
+        self.closed: bool = False
         """Whether the trace has ended, so that guards can no longer be added."""
-        self.examples = dict(examples)
+        self.examples: dict[str, int] = dict(examples)
         """Example size of each variable, in order of definition; may grow while tracing."""
         self.guards: list[Guard] = []
         """Guards that the answers rely on, in the order asked, with the sizes as asked."""

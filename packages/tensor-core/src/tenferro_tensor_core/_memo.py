@@ -15,7 +15,7 @@ class Memo:
     __slots__ = ("_clears", "_entries", "_misses", "bound")
 
     def __init__(self, bound: int) -> None:
-        self.bound = bound
+        self.bound: int = bound
         self._entries: dict[Any, Any] = {}
         self._misses = 0
         self._clears = 0

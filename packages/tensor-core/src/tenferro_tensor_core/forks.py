@@ -72,7 +72,7 @@ class cached_property(functools.cached_property[T]):
     def __init__(self, function: Callable[[Any], T]) -> None:
         super().__init__(function)
         if hasattr(self, "lock"):
-            self.lock = new_lock()
+            self.lock: Lock = new_lock()
 
 
 def mended_after_fork(thing: Forked) -> None:

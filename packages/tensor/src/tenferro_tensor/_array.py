@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     """Operators, methods and attributes that all kinds of values share."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
     level: int
     opaque: ClassVar[bool] = False
     """Whether elements cannot be inspected: they are unknown in a trace, and one per lane in a batch."""
@@ -119,33 +119,33 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
         def __getattr__(self, name: str) -> Any: ...
 
-    sum = functions.sum
-    prod = functions.prod
-    mean = functions.mean
-    var = functions.var
-    std = functions.std
-    max = functions.max
-    min = functions.min
-    all = functions.all
-    any = functions.any
-    argmax = functions.argmax
-    argmin = functions.argmin
-    argsort = functions.argsort
-    sort = functions.sort
-    squeeze = functions.squeeze
-    swapaxes = functions.swapaxes
-    ravel = functions.ravel
-    flatten = functions.ravel
-    take = functions.take
-    repeat = functions.repeat
-    diagonal = functions.diagonal
-    trace = functions.matrix_trace
-    astype = functions.astype
-    clip = functions.clip
-    round = functions.round
-    conj = functions.conj
-    nonzero = functions.nonzero
-    to_device = functions.to_device
+    sum: Final = functions.sum
+    prod: Final = functions.prod
+    mean: Final = functions.mean
+    var: Final = functions.var
+    std: Final = functions.std
+    max: Final = functions.max
+    min: Final = functions.min
+    all: Final = functions.all
+    any: Final = functions.any
+    argmax: Final = functions.argmax
+    argmin: Final = functions.argmin
+    argsort: Final = functions.argsort
+    sort: Final = functions.sort
+    squeeze: Final = functions.squeeze
+    swapaxes: Final = functions.swapaxes
+    ravel: Final = functions.ravel
+    flatten: Final = functions.ravel
+    take: Final = functions.take
+    repeat: Final = functions.repeat
+    diagonal: Final = functions.diagonal
+    trace: Final = functions.matrix_trace
+    astype: Final = functions.astype
+    clip: Final = functions.clip
+    round: Final = functions.round
+    conj: Final = functions.conj
+    nonzero: Final = functions.nonzero
+    to_device: Final = functions.to_device
 
     def with_compute_device(self, device: str | ComputeDevice | None) -> Array:
         """The same value with its own compute device, which results inherit.
@@ -289,11 +289,37 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         def __eq__(self, other: Any, /) -> Array: ...  # type: ignore[override]
         def __ne__(self, other: Any, /) -> Array: ...  # type: ignore[override]
 
-        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __add__
-        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __add__
-        __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = __add__
-        __lt__ = __le__ = __gt__ = __ge__ = __add__
-        __abs__ = __invert__ = __neg__
+        def __radd__(self, other: Any, /) -> Array: ...
+        def __sub__(self, other: Any, /) -> Array: ...
+        def __rsub__(self, other: Any, /) -> Array: ...
+        def __mul__(self, other: Any, /) -> Array: ...
+        def __rmul__(self, other: Any, /) -> Array: ...
+        def __truediv__(self, other: Any, /) -> Array: ...
+        def __rtruediv__(self, other: Any, /) -> Array: ...
+        def __pow__(self, other: Any, /) -> Array: ...
+        def __rpow__(self, other: Any, /) -> Array: ...
+        def __floordiv__(self, other: Any, /) -> Array: ...
+        def __rfloordiv__(self, other: Any, /) -> Array: ...
+        def __mod__(self, other: Any, /) -> Array: ...
+        def __rmod__(self, other: Any, /) -> Array: ...
+        def __and__(self, other: Any, /) -> Array: ...
+        def __rand__(self, other: Any, /) -> Array: ...
+        def __or__(self, other: Any, /) -> Array: ...
+        def __ror__(self, other: Any, /) -> Array: ...
+        def __xor__(self, other: Any, /) -> Array: ...
+        def __rxor__(self, other: Any, /) -> Array: ...
+        def __lshift__(self, other: Any, /) -> Array: ...
+        def __rlshift__(self, other: Any, /) -> Array: ...
+        def __rshift__(self, other: Any, /) -> Array: ...
+        def __rrshift__(self, other: Any, /) -> Array: ...
+        def __matmul__(self, other: Any, /) -> Array: ...
+        def __rmatmul__(self, other: Any, /) -> Array: ...
+        def __lt__(self, other: Any, /) -> Array: ...
+        def __le__(self, other: Any, /) -> Array: ...
+        def __gt__(self, other: Any, /) -> Array: ...
+        def __ge__(self, other: Any, /) -> Array: ...
+        def __abs__(self) -> Array: ...
+        def __invert__(self) -> Array: ...
     else:
         __add__, __radd__ = operator(catalog.add.op()), reflected(catalog.add.op())
         __sub__, __rsub__ = operator(catalog.sub.op()), reflected(catalog.sub.op())

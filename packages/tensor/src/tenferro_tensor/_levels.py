@@ -8,6 +8,7 @@ any nesting of transforms; nesting depth would not be unique. Concrete tensors h
 from __future__ import annotations
 
 from itertools import count
+from typing import Final
 
-next_level = count(1).__next__
+next_level: Final = count(1).__next__
 """Return a new level, greater than every earlier one of this process."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tenferro_tensor import functions
 from tenferro_tensor._absent_attributes import INSTEAD, Absent
@@ -25,9 +25,9 @@ class NumpyMethods:
         """Bytes of all elements: an integer, or a `Size`."""
         return functions.size(self) * self.spec.dtype.itemsize
 
-    conjugate = functions.conj
-    compress = functions.compress
-    searchsorted = functions.searchsorted
+    conjugate: Final = functions.conj
+    compress: Final = functions.compress
+    searchsorted: Final = functions.searchsorted
 
     def argpartition(self, kth: Any, /, axis: int | None = -1) -> Any:
         """Indices that partition the elements along an axis; see the function `argpartition`."""

@@ -87,9 +87,9 @@ class Op(OpBase):
     __slots__ = ("__weakref__", "params", "primitive", "symbolic")
 
     def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
-        self.primitive = primitive
+        self.primitive: Primitive = primitive
         self.params: Mapping[str, Any] = MappingProxyType(params)
-        self.symbolic = any(map(is_open, params.values()))
+        self.symbolic: bool = any(map(is_open, params.values()))
 
     def generic(self, operands: tuple[Any, ...]) -> Any:
         """Apply the op to operands of any kind; the one of the highest level interprets it.
@@ -202,18 +202,22 @@ class Primitive:
         if domain not in DOMAINS:
             raise ArgumentError(f"there is no domain {domain!r}; use one of {', '.join(DOMAINS)}", domain=domain)
         parameters = inspect.signature(infer).parameters.values()
-        self.name = self.__name__ = infer.__name__.rstrip("_")
+        self.name: str = infer.__name__.rstrip("_")
+        self.__name__: str = self.name
         self.__doc__ = infer.__doc__
-        self.operands = tuple(
+        self.operands: tuple[str, ...] = tuple(
             f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters if p.kind is not p.KEYWORD_ONLY
         )
         keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-        self.metadata = tuple(p.name for p in keywords)
+        self.metadata: tuple[str, ...] = tuple(p.name for p in keywords)
         self._defaults = {p.name: p.default for p in keywords if p.default is not p.empty}
         self._rule = infer
-        self.elementwise, self.domain, self.chooser = elementwise, domain, chooser
-        self.family, self.extension = family, extension
-        self.widens = elementwise if widens is None else widens
+        self.elementwise: bool = elementwise
+        self.domain: str = domain
+        self.chooser: int | None = chooser
+        self.family: str | None = family
+        self.extension: str | None = extension
+        self.widens: bool = elementwise if widens is None else widens
         if family is not None:
             claim(self)
         self._interned: WeakValueDictionary[Any, Op] = WeakValueDictionary()

@@ -35,8 +35,13 @@ class Registration:
         replaced: Registration | None,
         undo: Callable[[Registration], None],
     ) -> None:
-        self.table, self.primitive, self.backend, self.entry = table, primitive, backend, entry
-        self.owner, self.replaced, self._undo = owner, replaced, undo
+        self.table: str = table
+        self.primitive: Primitive = primitive
+        self.backend: str | None = backend
+        self.entry: Any = entry
+        self.owner: Owner = owner
+        self.replaced: Registration | None = replaced
+        self._undo = undo
 
     @property
     def key(self) -> Any:

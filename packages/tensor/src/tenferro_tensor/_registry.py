@@ -98,7 +98,7 @@ class Registry:
         self._guest: EntryPoint | None = None
         self._guest_words = ""
         self._journal: list[Registration] = []
-        self.count = 0
+        self.count: int = 0
         """Number of changes so far: part of the keys of caches that depend on several entries."""
         self.changed: list[Callable[[], None]] = []
         """Called after an entry was replaced or undone, to invalidate everything derived from the old one."""

@@ -114,7 +114,12 @@ class Size:
     def __pos__(self) -> Size:
         return self
 
-    __abs__ = __round__ = __floor__ = __ceil__ = __trunc__ = __copy__ = __pos__
+    __abs__: Final = __pos__
+    __round__: Final = __pos__
+    __floor__: Final = __pos__
+    __ceil__: Final = __pos__
+    __trunc__: Final = __pos__
+    __copy__: Final = __pos__
 
     def __deepcopy__(self, memo: object) -> Size:
         return self

@@ -81,7 +81,7 @@ class Tensor(TensorBase, Array):
         """
         return adopted(x, **how)
 
-    evaluate = staticmethod(evaluate)
+    evaluate: Final = staticmethod(evaluate)
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return evaluate(op, args)

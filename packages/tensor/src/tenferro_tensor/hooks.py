@@ -1,4 +1,4 @@
-"""Signatures of the functions that guests register; a function with another signature is refused at registration."""
+"""Signatures of the functions that extensions register; registration refuses functions with other signatures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenferro_tensor_core import RegistryError
 
 __all__ = ["POSITIONAL", "require_call", "require_hook"]
 
-POSITIONAL: Final = {
+POSITIONAL: Final[dict[str, tuple[str, ...]]] = {
     "kernel": ("ins", "outs"),
     "lowering": ("emitter", "operands", "outs"),
     "cost": ("ins", "outs"),

@@ -161,10 +161,12 @@ class Results:
     """
 
     def __init__(self, backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> None:
-        self.op, self.outs, self.backend = op, outs, backend.name
-        self.many = len(outs) != 1 or isinstance(op.infer(*ins), tuple)
+        self.op: Op = op
+        self.outs: tuple[Spec, ...] = outs
+        self.backend: str = backend.name
+        self.many: bool = len(outs) != 1 or isinstance(op.infer(*ins), tuple)
         # Operands in the memory of each result: outside of main memory, the result must be an array as they are.
-        self.beside = [
+        self.beside: list[tuple[int, ...]] = [
             tuple([i for i, s in enumerate(ins) if s.place.memory_space is out.place.memory_space]) for out in outs
         ]
 

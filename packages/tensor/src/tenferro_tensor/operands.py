@@ -323,7 +323,8 @@ class AlongOps(Table):
 
     def __init__(self, name: str, primitive: Primitive, **params: Any) -> None:
         super().__init__(name)
-        self.primitive, self.params = primitive, params
+        self.primitive: Primitive = primitive
+        self.params: dict[str, Any] = params
 
     def __missing__(self, key: tuple[int, Any]) -> Any:
         return self.remember(key, self.primitive.op(axis=axis_of(self.name, key[1], key[0]), **self.params))

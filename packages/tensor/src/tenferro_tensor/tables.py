@@ -20,7 +20,8 @@ class Table(dict[Any, Any]):
 
     def __init__(self, name: str, bound: int = 2048) -> None:
         super().__init__()
-        self.name, self.bound = name, bound
+        self.name: str = name
+        self.bound: int = bound
         TABLES.append(self)
 
     def remember(self, key: Any, entry: Any) -> Any:
@@ -53,7 +54,8 @@ class EntryTable(OpBase):
     __slots__ = ("name",)
 
     def __init__(self, name: str, bound: int = 2048) -> None:
-        self.name, self.bound = name, bound
+        self.name: str = name
+        self.bound: int = bound
         TABLES.append(self)
 
     def evaluate(self, operands: tuple[Any, ...]) -> Any:

@@ -182,7 +182,9 @@ class Booked:
     __slots__ = ("run", "source", "target")
 
     def __init__(self, run: Callable[..., Any], source: MemorySpace, target: MemorySpace) -> None:
-        self.run, self.source, self.target = run, source, target
+        self.run: Callable[..., Any] = run
+        self.source: MemorySpace = source
+        self.target: MemorySpace = target
 
     def __call__(self, raw: Any) -> Any:
         book_raw(self.source, self.target, "", raw)

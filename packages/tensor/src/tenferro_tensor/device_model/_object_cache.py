@@ -47,7 +47,8 @@ class ObjectCache:
     """
 
     def __init__(self, folder: Path, bound: int = MAX_BYTES) -> None:
-        self.folder, self.bound = folder, bound
+        self.folder: Path = folder
+        self.bound: int = bound
         self.refused: str | None = None
         """Why nothing is kept here, or None."""
         self._written: int | None = None
