@@ -66,7 +66,11 @@ def lines(module: Any) -> Iterator[str]:
         value = inspect.getattr_static(module, name, None) or getattr(module, name)
         full = f"{module.__name__}.{name}"
         if inspect.isclass(value):
-            yield f"class {full}{signature(value) if not issubclass(value, BaseException) else ''}"
+            twin = module.__name__ == "tenferro_tensor.calls"  # in C, or the same in Python: only one shows parameters
+            plain = twin or issubclass(value, BaseException)
+            yield f"class {full}{'' if plain else signature(value)}"
+            if twin:
+                continue
             for key, member in sorted(vars(value).items()):
                 if not key.startswith("_"):
                     raw = getattr(member, "__func__", member)

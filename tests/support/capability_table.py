@@ -56,7 +56,7 @@ function on an example, and looks up the primitives of its program. The tests co
 are checked elsewhere; [What vmap does with every function](vmap.md) has the outcome for batches in detail.
 
 - *dtypes*: kinds of operands: booleans (b), integers (i), floats (f), complex numbers (c).
-- *traced*: it compiles, also with symbolic sizes; {NO} where it needs the elements.
+- *traced*: it compiles; {NO} where it needs the elements.
 - *jvp*, *vjp*, *2nd*: forward, reverse, and forward over reverse; {NONE} where the result has no derivative, such as
   indices and booleans.
 - *vmap*: it takes a batch.
