@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_einsum._contractible import stand_in
 from tenferro_einsum._notation import Contraction, build, canonical, interleaved, parse
 from tenferro_einsum._plan import ContractionPlan
 from tenferro_einsum._report import PathReport
 from tenferro_einsum._search import Progress, Search
 from tenferro_einsum._tree import folded
-from tenferro_runtime.extension import ArgumentError, BoundedCache, Op
+from tenferro_runtime.extension import ArgumentError, BoundedCache, Op, UnsupportedError
 from tenferro_runtime.progress import show_progress
 from tenferro_tensor import SCALARS, Array, Spec, tensor
+from tenferro_tensor.contractible import has_contractible, is_contractible
 from tenferro_tensor_core import key_of, promote, result_type, weak
 
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
@@ -42,6 +44,7 @@ def einsum(
             hashable labels and, last, the output's labels, ``einsum(x, ["a", "b"], y, ["b", "c"], ["a", "c"])``.
             Without an output, the result has the labels that occur once, sorted. Parentheses in a string set the
             contraction order: ``"(ij,jk),kl->il"``. Python scalars take the dtype of the other operands.
+            Sparse matrices (`SparseArray`) are operands too; the result is dense.
         optimize: the contraction order: a strategy of opt_einsum, ``"cotengra"``, ``False`` for left to right, an
             optimizer of either library, or an explicit order, as a path ``[(i, j), ...]`` or as a tree
             ``((0, 1), (2, 3))`` of operand numbers.
@@ -58,7 +61,8 @@ def einsum(
     Raises:
         ArgumentError: the subscripts or the path are malformed.
         ShapeError: the operands do not fit the subscripts or each other.
-        UnsupportedError: the result has too many axes, or `optimize` needs a library that is not installed.
+        UnsupportedError: the result has too many axes, `optimize` needs a library that is not installed, or a memory
+            budget is given for sparse matrices.
         MemoryBudgetError: even one slice needs more memory than the budget.
 
     See also:
@@ -81,7 +85,12 @@ def einsum(
         if op is not None:
             return op(args[1], args[2]) if isinstance(op, Op) else op.run(args[1], args[2])
     subscripts, operands = _split(args)
-    values = _values(operands)
+    try:
+        values = _values(operands)
+    except ArgumentError:
+        if not has_contractible(*operands):
+            raise
+        return _by_steps(subscripts, operands, optimize, time_limit, progress, memory_budget)
     specs = tuple([x.spec for x in values])
     prepared = _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
     if len(specs) == 2 and memory_budget is None and not any(s.symbolic for s in specs):
@@ -90,6 +99,21 @@ def einsum(
         with show_progress(always=True):
             return prepared.run(*values)
     return prepared.run(*values)
+
+
+def _by_steps(
+    subscripts: Any, operands: Sequence[Any], optimize: Any, time_limit: float | None, progress: Any, budget: int | None
+) -> Array:
+    """The contraction of operands some of which are no arrays."""
+    if budget is not None:
+        raise UnsupportedError(
+            "einsum takes memory_budget= with arrays only; make sparse operands dense with todense()"
+        )
+    values = _values([stand_in(x) for x in operands], specs=True)
+    specs = tuple([x if isinstance(x, Spec) else x.spec for x in values])
+    prepared = _prepared(subscripts, specs, optimize, time_limit, progress, None)
+    result: Array = prepared.run_steps([x if is_contractible(x) else v for x, v in zip(operands, values)], einsum)
+    return result
 
 
 def plan(
@@ -248,6 +272,5 @@ def _value(n: int, x: Any) -> Any:
         return x
     if isinstance(x, (np.ndarray, np.generic)):
         return tensor(x)
-    raise ArgumentError(
-        f"einsum: operand {n} is a {type(x).__name__}, not a tensor; convert it with asarray()", operand=n
-    )
+    remedy = "give its Spec, as of an array" if is_contractible(x) else "convert it with asarray()"
+    raise ArgumentError(f"einsum: operand {n} is a {type(x).__name__}, not a tensor; {remedy}", operand=n)

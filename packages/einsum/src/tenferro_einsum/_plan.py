@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_einsum._contract import contract, engine
+from tenferro_einsum._contractible import dense, run_steps
 from tenferro_einsum._memory import Network, Slicing, choose
 from tenferro_einsum._notation import Contraction, Labels, extents
 from tenferro_einsum._out import into, target
@@ -36,6 +37,7 @@ from tenferro_runtime.extension import (
     tensor,
 )
 from tenferro_tensor import SCALARS, catalog
+from tenferro_tensor.contractible import has_contractible, is_contractible
 from tenferro_tensor.device_model import ContractionKernel
 from tenferro_tensor.promotion import stretched
 from tenferro_tensor_core import example_of, weak
@@ -330,6 +332,27 @@ class ContractionPlan:
         result = run(*values)
         if result.__class__ is tuple:
             result = result[0]
+        return result if self._finish is None else self._finish(result)
+
+    def run_steps(self, operands: Sequence[Any], einsum: Callable[..., Any]) -> Any:
+        """Contract operands some of which are no arrays, such as sparse matrices.
+
+        Args:
+            operands: values and sparse matrices, of the shapes that the plan was made for.
+            einsum: contraction of arrays.
+
+        Returns:
+            Dense value with one axis per output label.
+        """
+        values: list[Any] = []
+        for x, labels, ops in zip(operands, self._labels, self._prepare, strict=True):
+            if is_contractible(x) and len(labels) == len(x.shape):
+                values.append(x)
+            else:  # an array, or a matrix with an axis that stretches
+                values.append(_chained(ops, dense(x) if is_contractible(x) else x))
+        if not has_contractible(*values):
+            return self.run(*[dense(x) if is_contractible(x) else x for x in operands])
+        result = run_steps(self._labels, self._output, self.steps, values, einsum)
         return result if self._finish is None else self._finish(result)
 
     @cached_property

@@ -22,14 +22,15 @@ from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import reshape
-from tenferro_tensor_core import ask, int64, require_equal
+from tenferro_tensor.contractible import is_contractible
+from tenferro_tensor_core import DTypeError, ask, int64, require_equal
 
 
 def solve(x1: Any, x2: Any, /) -> Array:
     """Solve ``A @ X = B`` for square, non-singular matrices.
 
     Args:
-        x1: matrices A (..., n, n), real or complex.
+        x1: matrices A (..., n, n), real or complex; or a `SparseArray`, which is passed to `spsolve`.
         x2: right-hand sides B: one vector (n,), or matrices (..., n, k).
 
     Returns:
@@ -40,12 +41,19 @@ def solve(x1: Any, x2: Any, /) -> Array:
         NumericalError: A is singular (a pivot is exactly zero) or has an entry that is not finite.
         ShapeError: the extents do not match.
 
-    See also: `solve_triangular`, `lu_solve`, `cho_solve`, `lstsq`.
+    See also: `spsolve`, `solve_triangular`, `lu_solve`, `cho_solve`, `lstsq`.
 
     >>> solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
     Tensor([1. , 0.5])
     """
-    a, b, vector = _operands("solve", x1, x2)
+    try:
+        a, b, vector = _operands("solve", x1, x2)
+    except DTypeError:
+        if not is_contractible(x1):
+            raise
+        from tenferro_linalg.sparse import spsolve  # imported on first use, as everything sparse
+
+        return spsolve(x1, x2)
     if inner_array(a).level or inner_array(b).level:  # the derivative needs the factors again
         lu, pivots = lu_factor_(a)
         x = lu_solve_(a, lu, pivots, b, adjoint=False)

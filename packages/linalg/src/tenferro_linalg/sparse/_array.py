@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_linalg._operands import common, inexact, show
+from tenferro_linalg.sparse._contractions import contract
 from tenferro_linalg.sparse._primitives import product_, solve_
 from tenferro_linalg.sparse._structure import RowStructure, structure_of
 from tenferro_runtime.extension import ArgumentError, ShapeError, library
 from tenferro_tensor import Array
+from tenferro_tensor.contractible import Labels
 from tenferro_tensor_core import require_equal
 
 
@@ -27,7 +30,6 @@ class SparseArray:
         structure: their positions.
     """
 
-    __array_ufunc__ = None
     __slots__ = ("data", "structure")
 
     def __init__(self, data: Any, structure: RowStructure) -> None:
@@ -153,6 +155,21 @@ class SparseArray:
     def __rmatmul__(self, x: Any) -> Any:
         x = inexact(x)
         return self.T @ x if x.ndim == 1 else tr.matrix_transpose(self.T @ tr.matrix_transpose(x))
+
+    def __tenferro_contract__(self, labels: Labels, other: Any, of_other: Labels, out: Labels) -> Any:
+        if not isinstance(other, SparseArray):
+            return contract(self, labels, other, of_other, out)
+        # One of two sparse matrices is made dense: that with fewer elements.
+        if prod(self.shape) < prod(other.shape):
+            return contract(other, of_other, self.todense(), labels, out)
+        return contract(self, labels, other.todense(), of_other, out)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__" or kwargs or len(inputs) != 2:
+            return NotImplemented
+        if ufunc is np.matmul:
+            return tr.matmul(*inputs)
+        return self * inputs[inputs[0] is self] if ufunc is np.multiply else NotImplemented
 
     def __mul__(self, x: Any) -> SparseArray:
         """Multiply by a number, or by the elements of a dense matrix at the positions of the entries."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tenferro_tensor import catalog
+from tenferro_tensor import catalog, contractible
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.calls import SCALARS, state
@@ -49,8 +49,13 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     >>> tr.matmul(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    z = MATMUL(x1, x2)
-    return _product(*alike(value(x1), value(x2))) if z is NotImplemented else z
+    try:
+        z = MATMUL(x1, x2)
+        return _product(*alike(value(x1), value(x2))) if z is NotImplemented else z
+    except ArgumentError:
+        if not contractible.has_contractible(x1, x2):
+            raise
+    return contractible.matmul(*contractible.operands(x1, x2))
 
 
 class _Matmul(EntryTable):
@@ -228,27 +233,37 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
         op = _TENSORDOTS.get((x1.spec, x2.spec, axes))
         if op is not None:
             return op(x1, x2)
-    x, y = alike(value(x1), value(x2))
-    if isinstance(axes, (tuple, list)):
-        if len(axes) != 2:
-            raise ArgumentError(f"tensordot takes axes as an integer or as two sequences of axes, got {axes!r}")
-        over_x, over_y = (
-            axes_of("tensordot", a if isinstance(a, (tuple, list)) else (a,), v.spec.ndim)
-            for a, v in zip(axes, (x, y), strict=True)
-        )
-    else:
-        n = whole("tensordot", "axes", axes)
-        if not 0 <= n <= min(x.spec.ndim, y.spec.ndim):
-            raise ArgumentError(
-                f"tensordot cannot pair {n} axes of {x.spec!r} with {y.spec!r}; they have {x.spec.ndim} and "
-                f"{y.spec.ndim}",
-                axes=n,
-            )
-        over_x, over_y = tuple(range(x.spec.ndim - n, x.spec.ndim)), tuple(range(n))
+    try:
+        x, y = alike(value(x1), value(x2))
+    except ArgumentError:
+        if not contractible.has_contractible(x1, x2):
+            raise
+        x, y = contractible.operands(x1, x2)
+        return contractible.tensordot("tensordot", x, y, *_pairs(axes, *[getattr(v, "spec", v) for v in (x, y)]))
+    over_x, over_y = _pairs(axes, x.spec, y.spec)
     op = catalog.dot_general.op(contract=(over_x, over_y), batch=((), ()))
     if axes.__class__ is int and x is x1 and y is x2 and not (x.spec.symbolic or y.spec.symbolic):
         _TENSORDOTS.remember((x.spec, y.spec, axes), op)
     return op(x, y)
+
+
+def _pairs(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of both operands that `tensordot` sums over."""
+    if isinstance(axes, (tuple, list)):
+        if len(axes) != 2:
+            raise ArgumentError(f"tensordot takes axes as an integer or as two sequences of axes, got {axes!r}")
+        over_x, over_y = (
+            axes_of("tensordot", a if isinstance(a, (tuple, list)) else (a,), v.ndim)
+            for a, v in zip(axes, (x, y), strict=True)
+        )
+        return over_x, over_y
+    n = whole("tensordot", "axes", axes)
+    if not 0 <= n <= min(x.ndim, y.ndim):
+        raise ArgumentError(
+            f"tensordot cannot pair {n} axes of {x!r} with {y!r}; they have {x.ndim} and {y.ndim}",
+            axes=n,
+        )
+    return tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
 
 
 def outer(x1: Any, x2: Any, /) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tenferro_tensor import catalog
+from tenferro_tensor import catalog, contractible
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import asarray, eye
@@ -14,7 +14,7 @@ from tenferro_tensor.functions.manipulation import permute_dims, ravel
 from tenferro_tensor.functions.scans import cumulative_prod, cumulative_sum
 from tenferro_tensor.functions.sorting import sort
 from tenferro_tensor.operands import converted, size_of, whole
-from tenferro_tensor_core import ShapeError, ask, complex128
+from tenferro_tensor_core import ArgumentError, ShapeError, ask, complex128
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -126,7 +126,13 @@ def dot(x1: Any, x2: Any, /) -> Array:
     >>> tr.dot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    x, y = listed(x1), listed(x2)
+    try:
+        x, y = listed(x1), listed(x2)
+    except ArgumentError:
+        if not contractible.has_contractible(x1, x2):
+            raise
+        x, y = contractible.operands(x1, x2)
+        return contractible.tensordot("dot", x, y, (x.ndim - 1,), (max(y.ndim - 2, 0),))
     if not x.spec.ndim or not y.spec.ndim:
         return catalog.mul(x, y)
     return _contracted("dot", x, y, max(y.spec.ndim - 2, 0))
