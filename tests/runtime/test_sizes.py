@@ -186,7 +186,7 @@ def test_misuse_is_explained():
         bool(kept[0] == 3)
     with pytest.raises(InconclusiveDimError, match=r"needs the value of .* size n at .* outside of any trace"):
         int(kept[0])
-    with pytest.raises(TracingError, match=r"has the open sizes n, which have no number outside of the trace"):
+    with pytest.raises(TracingError, match=r"has the symbolic sizes n, which have no value outside the trace"):
         tr.zeros(kept[0])
 
 

@@ -98,8 +98,8 @@ def _join(op: Op, args: tuple[Any, ...]) -> Any:
     home = home_of(*sizes)
     if home is None:
         raise TracingError(
-            f"{op!r} of concrete operands has the open sizes {', '.join(sorted(map(str, sizes)))}, which have no "
-            "number outside of the trace that they belong to; use them while the function is traced",
+            f"{op!r} of concrete operands has the symbolic sizes {', '.join(sorted(map(str, sizes)))}, which have no "
+            "value outside the trace that they belong to; use them while the function is traced",
             primitive=op.primitive.name,
         )
     return home.bind(op, args)

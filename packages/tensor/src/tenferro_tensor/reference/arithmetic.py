@@ -74,7 +74,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
     @any_size
     def pow(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
-        # The operator has short cuts for squares, roots and reciprocals that the ufunc lacks.
+        # The operator has fast paths for squares, roots and reciprocals that the ufunc lacks.
         return operator.pow if ins[0].inexact else _integer_power
 
     def _integer_power(x: Any, y: Any) -> Any:
