@@ -29,6 +29,16 @@ EQUIVALENT: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "both operands have as many batch axes": (("len(batch[0])", "len(batch[1])"),),
     "the identity is the smallest permutation": (("permutation == tuple(range(", "permutation <= tuple(range("),),
     "an empty array has nothing to take": (("if 0 in g.spec.shape:", "if -1 in g.spec.shape:"),),
+    "any number that no variable has serves": tuple(
+        ("max(self.specs, default=-1)", f"max(self.specs, default={n})") for n in ("-0", "-2", "+1", "~1", "not 1")
+    ),
+    "rules rewrite equations of one result": (
+        ("work.specs[eq.results[0]]", "work.specs[eq.results[-1]]"),
+        ("self._made[eq.results[0]]", "self._made[eq.results[-1]]"),
+    ),
+    "the keys are results of additions, which have one": (
+        ("eq.results[0] in stands_for", "eq.results[-1] in stands_for"),
+    ),
     "only the cost differs": (
         ("not isinstance(whole, int)", "isinstance(whole, int)"),
         ("not isinstance(whole, int)", "not not isinstance(whole, int)"),

@@ -40,6 +40,8 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("packages/runtime/src/tenferro_runtime/passes/*.py",),
         (
             "tests/runtime/test_passes.py",
+            "tests/runtime/test_accumulate.py",
+            "tests/runtime/test_updates.py",
             "tests/runtime/test_algebra.py",
             "tests/runtime/test_contractions.py",
             "tests/runtime/test_layout.py",

@@ -94,6 +94,67 @@ def test_it_is_left_alone(name) -> None:
     assert fold_into_contractions(program) is program
 
 
+def t(x, *permutation):
+    return catalog.transpose(x, permutation=permutation)
+
+
+def test_the_right_operand_is_read_directly_even_where_the_left_one_is_not() -> None:
+    def f(x, y):
+        return catalog.dot_general(t(x, 1, 0, 2), t(y, 1, 0), contract=((2,), (0,)), batch=((), ()))
+
+    program, less = after(f, (2, 3, 4), (5, 4))
+    assert names(less) == ["transpose", "dot_general"]
+    assert less.equations[1].op.params["contract"] == ((2,), (1,))
+    agree(program, less, np.arange(24.0).reshape(2, 3, 4), np.arange(20.0).reshape(5, 4))
+
+
+def test_batch_axes_at_different_positions_change_sides() -> None:
+    def product(x, y):
+        return catalog.dot_general(x, y, contract=((3,), (0,)), batch=((0, 1), (3, 1)))
+
+    x, y = np.arange(120.0).reshape(2, 3, 4, 5), np.arange(210.0).reshape(5, 3, 7, 2)
+    for permutation, expected in {
+        (0, 1, 3, 2): ["dot_general"],
+        (1, 0, 2, 3): ["dot_general"],
+        (1, 0, 3, 2): ["dot_general"],
+        (2, 0, 1, 3): ["dot_general", "transpose"],
+        (0, 2, 1, 3): ["dot_general", "transpose"],
+    }.items():
+        program, less = after(lambda x, y: t(product(x, y), *permutation), x.shape, y.shape)  # noqa: B023 - traced at once
+        assert names(less) == expected
+        agree(program, less, x, y)
+
+
+SUMS: dict[str, Any] = {
+    "over rows of a transposed array": (lambda x: tr.sum(t(x, 2, 0, 1), axis=0), ["reduce_sum"]),
+    "whose kept axes change places": (lambda x: tr.sum(t(x, 2, 0, 1), axis=1), ["transpose", "reduce_sum"]),
+    "of a sum over the first axis": (lambda x: tr.sum(tr.sum(x, axis=0), axis=1), ["reduce_sum"]),
+    "of a sum that somebody else reads": (
+        lambda x: (lambda s: (tr.sum(s, axis=1), s))(tr.sum(x, axis=0)),
+        ["reduce_sum", "reduce_sum"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums(name) -> None:
+    f, expected = SUMS[name]
+    program, less = after(f, (2, 3, 4))
+    assert names(less) == expected
+    agree(program, less, np.arange(24.0).reshape(2, 3, 4))
+
+
+def test_conjugations_stay_where_they_save_nothing() -> None:
+    for f in (
+        lambda x, y: tr.conj(x) @ y,
+        lambda x, y: x @ tr.conj(y),
+        lambda x, y: (lambda z: (z @ tr.conj(y), z))(tr.conj(x)),
+        lambda x, y: (lambda z: (tr.conj(x) @ z, z))(tr.conj(y)),
+    ):
+        program, _ = after(f, (2, 3), (3, 4), dtype=C16)
+        assert fold_into_contractions(program) is program
+
+
 @given(st.permutations(range(3)), st.permutations(range(3)), st.permutations(range(3)), st.booleans())
 def test_any_transpositions_around_any_contraction(p, q, r, batched) -> None:
     rng = np.random.default_rng(4)

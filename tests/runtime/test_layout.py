@@ -12,6 +12,7 @@ from tenferro_runtime.extension import Builder, check_program, interpret
 from tenferro_runtime.passes import rearrange_layout, remove_dead_code
 from tenferro_runtime.passes.layout import _is_one_step
 from tenferro_tensor import Spec, catalog, tensor
+from tenferro_tensor_core import load_bfloat16
 
 F8 = np.dtype("float64")
 N, M = tr.dim("n"), tr.dim("m")
@@ -148,6 +149,15 @@ def test_lossless_chains_are_told_from_lossy_ones() -> None:
     assert not one_step("int64", "int32", "int64")
     assert not one_step("float32", "float64", "int32")
     assert not one_step("int8", "uint8", "int32")
+    assert one_step("float16", "float32", "float16")
+    assert one_step("uint8", "float16", "float32") and not one_step("uint16", "float16", "float32")
+    assert one_step("int16", "float32", "float64") and not one_step("int32", "float32", "float64")
+    assert not one_step("float16", "int32", "float64")
+    bfloat16 = np.dtype(load_bfloat16())
+    assert _is_one_step(bfloat16, np.dtype("float32"), bfloat16)
+    for other in ("float16", "int64"):
+        assert not _is_one_step(bfloat16, np.dtype(other), bfloat16)
+    assert not _is_one_step(np.dtype("float16"), bfloat16, np.dtype("float32"))
 
 
 BLOCKS = {

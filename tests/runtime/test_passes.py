@@ -14,6 +14,7 @@ from tenferro_runtime.passes import (
     prune_outputs,
     remove_dead_code,
     remove_identities,
+    reuse_outputs,
     share_common_subexpressions,
     use_literals,
 )
@@ -249,3 +250,24 @@ def test_the_page_of_passes_has_them_all_in_order() -> None:
     bits: dict[type, str] = {Rounding: "may round", Rearranging: "may move"}
     known = dict.fromkeys((p.__name__, bits.get(type(p), "kept")) for p in PASSES)
     assert listed == list(known)
+
+
+def test_outputs_of_a_full_op_are_taken_instead_of_a_pruned_one() -> None:
+    def f(x, y):
+        least = only_max(x)
+        other = only_max(y)
+        return least * 2.0, minmax(x), other, least
+
+    program = tr.trace(f, X, X)
+    less = check_program(reuse_outputs(program))
+    assert names(less) == ["minmax", "only_max", "mul"]
+    assert less.output_ids[-1] == less.equations[0].results[1]
+    arrays = np.asarray([1.0, 5.0, 2.0]), np.asarray([3.0, 4.0, 0.0])
+    assert [float(v) for v in less.run(*arrays)] == [float(v) for v in program.run(*arrays)]
+    assert [float(v) for v in less.run(*arrays)] == [10.0, 1.0, 5.0, 4.0, 5.0]
+
+
+def test_a_full_op_on_other_operands_is_not_run_instead() -> None:
+    for f in (lambda x, y: (only_max(x), minmax(y)), lambda x, y: (only_max(x), only_max(y)), lambda x, y: minmax(x)):
+        program = tr.trace(f, X, X)
+        assert reuse_outputs(program) is program

@@ -7,7 +7,7 @@ import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
 from tenferro_runtime.extension import check_program, interpret
 from tenferro_runtime.passes import schedule, simplify
-from tenferro_runtime.passes.schedule import peak_estimate
+from tenferro_runtime.passes.schedule import extent_in_trace, peak_estimate, weight
 from tenferro_tensor import Spec, tensor
 
 F8 = np.dtype("float64")
@@ -79,3 +79,11 @@ def test_the_estimate_never_rises(f: Random) -> None:
     assert schedule(less) is less or peak_estimate(schedule(less)) < peak_estimate(less)
     for got, want in zip(interpret(less, f.inputs), interpret(program, f.inputs), strict=True):
         same(got, want)
+
+
+def test_sizes_without_an_example_count_as_64_within_their_bounds() -> None:
+    n, small, large = tr.dim("n"), tr.dim("small", max=10), tr.dim("large", min=100)
+    assert [extent_in_trace(d, {}) for d in (n, small, large)] == [64, 10, 64]
+    assert weight(Spec((2 * n + 1,), F8), {}) == 8 * 129
+    assert weight(Spec((n + small,), F8), {"n": 5, "small": 3}) == 8 * 8
+    assert weight(Spec((3, n), F8), {"n": 5}) == 120 and weight(Spec((3, n), F8), {}) == 8 * 3 * 64
