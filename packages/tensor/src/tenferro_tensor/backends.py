@@ -58,8 +58,8 @@ class _Thread(threading.local):
 
 
 THREAD: Final = _Thread()
-"""``THREAD.busy``: the calling thread belongs to a pool, or runs a part of a plan, and other threads wait for it. It
-computes everything on host devices itself, because threads of pools may be among those that wait."""
+"""``THREAD.busy``: the calling thread belongs to a pool or runs part of a plan, and other threads wait for it. It does
+all work on host devices itself, because pool threads may be among those that wait."""
 
 
 class OpenKernel(NamedTuple):
@@ -67,8 +67,8 @@ class OpenKernel(NamedTuple):
 
     Attributes:
         run: the kernel on raw arrays, followed by the values of `sizes`.
-        sizes: its further arguments: extents and tuples of extents.
-        large: a pair of sizes, or ``None``; where the first exceeds the second, a kernel specialised for the numbers is
+        sizes: its trailing arguments: extents and tuples of extents.
+        large: a pair of sizes, or ``None``; if the first exceeds the second, a kernel specialised to concrete sizes is
             faster.
     """
 
@@ -153,7 +153,7 @@ class Backend(ABC):
         return array.copy(order="K")
 
     def info(self) -> dict[str, Any]:
-        """Versions, libraries, threads and caches, as plain data for people; empty by default."""
+        """Versions, libraries, threads and caches, as plain data for display; empty by default."""
         return {}
 
     def exported(self, raw: Any, **options: Any) -> Any:
@@ -200,7 +200,7 @@ class Backend(ABC):
     def library(self, name: str) -> Any:
         """A library with the interface of NumPy, or of a part of SciPy, on raw arrays of this backend.
 
-        Families write their kernels with it, once for all backends.
+        Families use it to write one kernel for all backends.
 
         Args:
             name: ``"numpy"``, ``"scipy.fft"``, ``"scipy.linalg"`` and so on.
@@ -335,9 +335,9 @@ class Backend(ABC):
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
         """Whether the kernel of an op accepts a destination array after its operands.
 
-        The destination may be an operand of the shape and dtype of the result; the bits are those of a new result. Only
-        element-wise ops, `scatter` and `dynamic_update_slice`, whose destination is the first operand, are asked for.
-        Must be cheap.
+        The destination may be an operand of the shape and dtype of the result; a newly allocated result has the same
+        bits. Called only for element-wise ops and for `scatter` and `dynamic_update_slice`, whose destination is the
+        first operand. Must be cheap.
 
         Args:
             op: the op.
@@ -354,7 +354,7 @@ class Backend(ABC):
         return False
 
     def whole(self, function: Any, *, bare: bool = False) -> NativeProgram | None:
-        """Compile a whole program on raw arrays; takes as long as a compiler does.
+        """Compile a whole program on raw arrays; may take as long as a compiler does.
 
         Args:
             function: a `LoopFunction` of `tenferro_tensor.loop_ir`.
@@ -441,8 +441,6 @@ class Backend(ABC):
     def compiler(self, device: ComputeDevice) -> str | None:
         """The compiler of whole programs on a device.
 
-        ``None`` where programs are made of kernels.
-
         Args:
             device: the device.
 
@@ -454,8 +452,8 @@ class Backend(ABC):
     def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
         """Post a closure to the thread of a host device; ``cpu:0`` runs it at once.
 
-        Closures of one device run in order. Nobody waits; `synchronize` does. A device thread runs at once whatever it
-        posts itself, to any device; so does a thread that is busy with a plan.
+        Closures of one device run in order. The caller does not wait; use `synchronize` to wait. A closure posted by a
+        device thread, or by a thread that is busy with a plan, runs at once in that thread, whatever its device.
 
         Args:
             device: a host device.
@@ -516,7 +514,7 @@ def get_backend(name: str) -> Backend:
 def _maker(name: str) -> tuple[Callable[[], Backend], str]:
     """The factory that an installed distribution offers, and the distribution as text.
 
-    A kind of two parts is offered under the first one; the factory is called with the second.
+    A kind of the form ``library:platform`` is offered under the library; the factory is called with the platform.
     """
     offered = entry_points.installed(BACKENDS)
     library, _, platform = name.partition(":")
@@ -567,7 +565,7 @@ def place_of(device: str | ComputeDevice | None) -> Place:
     if chosen is None or chosen is HOST.device:
         return HOST
     if chosen.kind != "cpu":
-        return Place(chosen.memory_space)  # its backend is asked as soon as something is put there
+        return Place(chosen.memory_space)  # its backend checks the device once data is put there
     get_backend("cpu").require(chosen)
     return Place(chosen.memory_space, chosen)
 
@@ -575,7 +573,7 @@ def place_of(device: str | ComputeDevice | None) -> Place:
 def available_backends() -> tuple[str, ...]:
     """Names of the installed and registered backends, whether or not their devices are present.
 
-    One name covers all kinds of two parts that begin with it.
+    Kinds of the form ``library:platform`` are listed as the library.
 
     Returns:
         The sorted names.

@@ -1,4 +1,4 @@
-"""Operations as they run: values, ops, entries and the state that every call reads, in C where that is installed."""
+"""The core of eager execution (values, ops, entries, shared state): in C where that is installed, else in Python."""
 
 from tenferro_tensor._interpreted import SCALARS, key_parts
 

@@ -1,8 +1,8 @@
 """Array functions under the package of a value's class.
 
 Libraries without a list of array libraries, such as opt_einsum and autoray, import the package that defines the class
-of an array and look there for ``einsum`` or ``linalg.svd``. Each package that defines a kind of value answers with
-the functions of the namespace.
+of an array and look there for ``einsum`` or ``linalg.svd``. So each package that defines a kind of value exposes the
+functions of the namespace.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["class_home"]
 
 
 def class_home(package: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` that resolves the public names of the array namespace, once that is imported.
+    """Create a module's ``__getattr__`` that resolves the public names of the array namespace once that is imported.
 
     Args:
         package: ``__name__`` of the package, for errors.
@@ -34,7 +34,7 @@ def class_home(package: str) -> Callable[[str], Any]:
         namespace = Array.namespace
         if namespace is not None and not name.startswith("_"):
             found = getattr(namespace, name, None)
-            # Modules inside of the namespace's package may have the names of modules of this one.
+            # A submodule of the namespace's package may share its name with a module of this one.
             inside = isinstance(found, ModuleType) and found.__name__.startswith(f"{namespace.__name__}.")
             if found is not None and not inside:
                 return found

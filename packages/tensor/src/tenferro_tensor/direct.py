@@ -1,22 +1,22 @@
-"""Functions with a direct form: on concrete arrays in main memory they are one call of NumPy.
+"""Direct forms: public functions that run as one call of NumPy on concrete arrays in main memory.
 
 A public function is written with primitives, so that it means the same for every kind of value. Where NumPy has the
-same function, it may be given a direct form beside it::
+same function, a direct form can be added::
 
     @direct(lambda x, /, axis=None: np.flip(x, axis))
     def flip(x, /, axis=None): ...
 
-The form is called as the function is, with raw arrays in place of concrete tensors, also in lists or tuples (which it
-gets as tuples); numbers, texts, dtypes and ``None`` are passed as they are. It returns raw arrays: one, or a tuple, a
-list, or a named tuple of them. It decides nothing:
+The form has the parameters of the function and receives raw arrays in place of concrete tensors, also inside lists and
+tuples (both arrive as tuples); numbers, strings, dtypes and ``None`` are passed unchanged. It returns raw arrays: one,
+or a tuple, list or named tuple of them. It makes no decisions:
 
-- its results are those of the function bit for bit, and of the same dtype; `tests/agreement/test_direct_forms.py`
-  compares the two for every function that has a form;
-- whatever it cannot do, or should refuse, it leaves to the function, which words the error: it raises anything, or
-  returns ``None``;
-- it is not called with arrays of more than `most` bytes, for which kernels and pooled memory of the backend are better,
-  nor while a scope selects a device or is told of decisions, nor with values that are recorded, traced or batched, lie
-  in other memory or name a compute device.
+- its results equal those of the function bit for bit, dtypes included; `tests/agreement/test_direct_forms.py` compares
+  the two for every function that has a form;
+- it leaves everything that it cannot do, or should refuse, to the function, which formats the error: to decline, the
+  form raises any exception or returns ``None``;
+- it is not called for arrays larger than `most` bytes, for which the backend's kernels and pooled memory are faster,
+  nor while a scope selects a device or records decisions, nor for values that are recorded, traced, batched, in other
+  memory or bound to a compute device.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tenferro_tensor.tables import TABLES
 __all__ = ["ANY_SIZE", "DIRECT", "direct"]
 
 ANY_SIZE: Final = 1 << 62
-"""`most` of forms that return views, or in which NumPy is as good as any kernel."""
+"""`most` for forms that return views, or in which NumPy is as fast as any kernel."""
 
 DIRECT: Final[list[DirectFunction]] = []
 """The functions that have a direct form."""
@@ -59,11 +59,11 @@ def direct(form: Callable[..., Any], most: int = DIRECT_MAX_BYTES) -> Callable[[
 
 
 class _Specs:
-    """The cache of specs of raw arrays, which C code keeps."""
+    """The cache of `spec_of_raw`."""
 
     name: Final = "specs of raw arrays"
     entries: Final[tuple[Any, ...]] = ()
-    """No keys in Python: an entry is found by the dtype object, the number of axes and the extents."""
+    """Empty, since entries have no Python key: dtype object, number of axes and extents identify them."""
 
     def stats(self) -> dict[str, int]:
         size, bound = kept_specs()

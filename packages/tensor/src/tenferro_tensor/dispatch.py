@@ -1,15 +1,15 @@
-"""Execution selection: which device runs an op, decided by one function and by scopes.
+"""Device selection: one function and the open scopes decide which device runs an op.
 
 Order of decision:
 
 1. the explicit ``device=`` argument of functions that make or move arrays (`explicit`);
 2. the operands' own compute device (``x.with_compute_device("cpu:1")``), which results inherit;
 3. ``with compute_device(...)``;
-4. ``with compute_context(...)``, also where it is the inner one of the two;
+4. ``with compute_context(...)``, even if it is the inner one of the two scopes;
 5. the memory space, when all operands share one;
 6. else a typed error that lists every operand.
 
-Nothing is ever transferred to make an op fit.
+Operands are never transferred to make an op run.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _device: ContextVar[ComputeDevice | None] = ContextVar("tenferro compute device"
 _context: ContextVar[ComputeContext | None] = ContextVar("tenferro compute context", default=None)
 _recorder: ContextVar[Recorder | None] = ContextVar("tenferro dispatch recorder", default=None)
 
-state.open_scopes = int(EVERYWHERE)  # never 0 where lines are kept
+state.open_scopes = int(EVERYWHERE)  # never 0 while the lines of results are recorded
 _scopes = Counted(state, "open_scopes")
 
 
@@ -107,7 +107,7 @@ def compute_device(device: str | ComputeDevice) -> Any:
 
 
 def explicit(device: str | ComputeDevice | None) -> AbstractContextManager[Any]:
-    """Run the operations that create a value where its ``device=`` says, regardless of open scopes.
+    """Run the operations that create a value on its ``device=``, regardless of open scopes.
 
     Args:
         device: device, its name, or None.
@@ -128,7 +128,7 @@ def compute_context(context: ComputeContext) -> Any:
         A context manager, which returns the context.
 
     Raises:
-        ArgumentError: `context` has no compute device, hence is no context.
+        ArgumentError: `context` has no compute device.
 
     >>> from tenferro_cpu import CpuContext
     >>> with compute_context(CpuContext(threads=1)) as context:

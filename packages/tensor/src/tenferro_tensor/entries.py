@@ -1,4 +1,4 @@
-"""How ops run on operands of given specs: the device, the kernel and the output specs, found once and remembered."""
+"""Entries: the device, kernel and output specs of an op for operands of given specs, found once and cached."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
         try:
             entry = op.remember(_made(op, key, tuple(parts)))
         except AmbiguousPlacementError:
-            device_of(op, [a for a in operands if a.__class__ not in SCALARS])  # the same error, with the values' lines
+            device_of(op, [a for a in operands if a.__class__ not in SCALARS])  # the same error, with source lines
             raise
     try:
         out = entry.run(*raws)
@@ -116,7 +116,7 @@ def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
 def entry_of(op: Op, operands: tuple[Operand, ...]) -> Entry:
     """The entry of an op for operands on the device of this context.
 
-    The kernel of an element-wise op broadcasts; only operands of another dtype are converted before.
+    Kernels of element-wise ops broadcast; only operands of another dtype are converted first.
 
     Args:
         op: the op.
@@ -140,7 +140,7 @@ def _made(op: Op, key: tuple[Any, ...], operands: tuple[Operand, ...]) -> Entry:
             given.append(o)
     specs: Any = targets(op, operands) if op.primitive.elementwise and operands else operands
     if len(places) == 1 and not state.open_scopes and op.primitive is not catalog.transfer:
-        device = places.pop().device  # what `device_of` finds where nothing is to be decided
+        device = places.pop().device  # the result of `device_of`, since there is no choice
     else:
         device = device_of(op, given)
     out = op.infer(*specs)
@@ -196,8 +196,8 @@ def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> 
 def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -> ComputeDevice:
     """The device of an op on array operands.
 
-    Scopes have no effect if the metadata name the place, as for creation and transfer. A transfer ignores the pool that
-    its operand names, which may be closed.
+    Scopes have no effect if the metadata name the place, as for creation and transfer. A transfer ignores the compute
+    device of its operand, whose pool may be closed.
 
     Args:
         op: the op.
@@ -208,7 +208,7 @@ def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -
         The device.
     """
     if operands and op.primitive.anywhere and len({spec_of(x).place for x in operands}) > 1:
-        # In the calling thread, from which the steps of its programs go where they belong.
+        # The op runs in the calling thread, which dispatches the steps of its programs to their devices.
         if record is not None:
             record(Decision(op.primitive.name, HOST.device, Rule.DEFAULT, tuple(operands)))
         return HOST.device

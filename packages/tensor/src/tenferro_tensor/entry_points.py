@@ -1,6 +1,6 @@
-"""Lazy discovery of installed parts: a group is scanned once, on first need, and each entry loaded on first use.
+"""Lazy discovery of entry points: a group is scanned once, when it is first needed, and each entry loaded on first use.
 
-An error in one distribution is reported when something of that distribution is asked for, and never before.
+An error in one distribution is raised only when something of that distribution is requested.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = [
 ]  # fmt: skip
 
 EXTENSIONS: Final = "tenferro.extensions"
-"""Group of the functions that register operation families."""
+"""Entry point group of functions that register operation families."""
 
 BACKENDS: Final = "tenferro.backends"
-"""Group of the functions that make backends."""
+"""Entry point group of functions that create backends."""
 
 COMPILERS: Final = "tenferro.compilers"
-"""Group of the functions that make compilers of whole programs."""
+"""Entry point group of functions that create compilers of whole programs."""
 
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",
@@ -39,7 +39,7 @@ RESERVED: Final = {
     ("tenferro.backends", "xla"): "tenferro-xla",
     ("tenferro.compilers", "xla"): "tenferro-xla",
 }
-"""Names that belong to one of tenferro's own distributions: nobody else can take them, or make them ambiguous."""
+"""Names reserved for tenferro's own distributions: no other distribution can claim them or make them ambiguous."""
 
 _groups: dict[str, dict[str, EntryPoint]] = {}
 _rivals: dict[tuple[str, str], EntryPoint] = {}
@@ -50,7 +50,7 @@ _lock = new_lock()
 def installed(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group by name; if two distributions claim a name, only `load` of that name fails.
 
-    A name that is reserved for tenferro counts only if tenferro provides it.
+    Claims of a reserved name by other distributions are ignored.
 
     Args:
         group: name of the group.
@@ -58,7 +58,7 @@ def installed(group: str) -> dict[str, EntryPoint]:
     Returns:
         The entry points.
     """
-    with _lock, importing():  # metadata of distributions are read by modules that Python imports late
+    with _lock, importing():  # reading metadata imports further modules
         found = _groups.get(group)
         if found is None:
             found = {}
@@ -76,14 +76,14 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
 
 def usurped(group: str, name: str) -> str:
-    """Text about a distribution that claims a reserved name.
+    """A message about a distribution that claims a reserved name.
 
     Args:
         group: name of the group.
         name: name of the entry point.
 
     Returns:
-        The text, empty if no distribution does.
+        The message; empty if no distribution does.
     """
     ep = _usurpers.get((group, name))
     if ep is None:
@@ -183,7 +183,7 @@ def distribution_of(ep: EntryPoint) -> str:
         ep: the entry point.
 
     Returns:
-        The name; empty if its metadata do not say.
+        The name; empty if its metadata lack it.
     """
     return _name(ep)
 
@@ -195,7 +195,7 @@ def version_of(ep: EntryPoint) -> str:
         ep: the entry point.
 
     Returns:
-        The version; empty if its metadata do not say.
+        The version; empty if its metadata lack it.
     """
     return _said(ep, "version")
 
@@ -205,7 +205,7 @@ def _name(ep: EntryPoint) -> str:
 
 
 def _said(ep: EntryPoint, what: str) -> str:
-    """An item of the metadata of a distribution; for damaged ones the parser may raise anything."""
+    """An item of a distribution's metadata; the parser of damaged metadata may raise any exception."""
     try:
         with importing():
             found = getattr(ep.dist, what)
@@ -215,11 +215,11 @@ def _said(ep: EntryPoint, what: str) -> str:
 
 
 def _scanned(group: str) -> Iterable[EntryPoint]:
-    from importlib.metadata import distributions, entry_points  # takes half as long as NumPy
+    from importlib.metadata import distributions, entry_points  # importing it takes half as long as NumPy
 
     try:
         return list(entry_points(group=group))
-    except Exception as cause:  # one malformed file of entry points; the parser does not say of which distribution
+    except Exception as cause:  # one malformed entry point file; the parser does not name its distribution
         _warn("the entry points of an installed distribution cannot be read: %s: %s", type(cause).__name__, cause)
     found: list[EntryPoint] = []
     seen: set[str] = set()
@@ -236,7 +236,7 @@ def _scanned(group: str) -> Iterable[EntryPoint]:
 
 
 def _warn(text: str, *values: Any) -> None:
-    import logging  # when there is something to say
+    import logging  # only when needed
 
     logging.getLogger("tenferro").warning(text, *values)
 

@@ -1,6 +1,6 @@
 """`Expansion`: an operation of a family in terms of other operations.
 
-Core primitives have none. Formulas for those of them that processors lack are a matter of kernels: `device_model`.
+Core primitives have none; `device_model` has kernels of formulas for those that processors lack.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["Expansion"]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """An entry of the registry, which is a kernel maker for every backend, too.
+    """A registry entry that is also a kernel maker for every backend.
 
     Attributes:
         primitive: the primitive.
         function: ``function(*operands, **metadata)``, written with operations on values of any level.
-        keep: whether programs keep the op where a kernel is registered for their backend.
+        keep: whether programs keep the op if a kernel is registered for their backend.
     """
 
     primitive: Primitive
@@ -31,7 +31,7 @@ class Expansion:
     keep: bool = False
 
     make_kernel: ClassVar[Callable[[Expansion, tuple[Spec, ...], dict[str, Any]], Callable[..., Any]]]
-    """Makes the kernel of an expansion for specs and metadata. ``tenferro_runtime`` sets it: that takes programs."""
+    """Makes the kernel of an expansion for specs and metadata; set by ``tenferro_runtime``, since it needs programs."""
 
     def __call__(self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Callable[..., Any]:
         """The kernel for operands of these specs."""

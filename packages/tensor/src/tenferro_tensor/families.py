@@ -1,4 +1,4 @@
-"""Family ids: the names by which program files find the primitives of guests. One id is one operation."""
+"""Family ids: the names by which program files identify primitives of extensions. One id is one operation."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ POSITIONAL: Final[dict[str, tuple[str, ...]]] = {
     "encode": ("metadata",),
     "decode": ("metadata",),
 }
-"""Arguments by position of each hook; an expansion and a Taylor rule get the operands. Kernels, lowerings, costs,
-batching rules, expansions and Taylor rules get the metadata by name, too."""
+"""Positional arguments of each hook; expansions and Taylor rules receive the operands. Kernels, lowerings, costs,
+batching rules, expansions and Taylor rules also receive the metadata by name."""
 
 _NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion", "batching", "taylor"})
 
@@ -84,7 +84,7 @@ def _takes(function: Callable[..., Any], positional: tuple[Any, ...], named: tup
     """Why a call would fail before it begins; ``None`` if it would not, or if the signature is unknown."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # functions in C need not tell
+    except (TypeError, ValueError):  # functions in C may have no signature
         return None
     try:
         signature.bind(*positional, **dict.fromkeys(named))

@@ -1,7 +1,7 @@
-"""Objects, and the values that they stand for.
+"""The identity of values, as distinct from that of the objects that hold them.
 
-Assigning to elements lets an object stand for another value. So whatever keeps a value that users hold as well keeps
-another object for it, functions return objects of their own, and what counts is the identity of the value.
+Assigning to elements makes an object hold another value. Hence code that stores a value which users hold too stores an
+alias of it, functions return objects of their own, and comparisons use the identity of the value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Identity = tuple[Any, ...]
 
 
 def identity(x: Any) -> Identity:
-    """A key that is equal for objects of the same value, while one of them lives and is not assigned to.
+    """A key that is equal for all objects of one value, as long as one of them lives and is not assigned to.
 
     Args:
         x: value.

@@ -1,9 +1,8 @@
-"""Kernels as programs call them: a guest's cannot write to operands, and its results are held against the inference.
+"""Kernels as programs call them: third-party kernels cannot write to operands, and their results are checked.
 
-A tensor is what its spec says, and everything behind a kernel relies on that, machine code included. The kernels of
-tenferro's own backends are tested to keep this law; those of a guest, and all that a guest's backend runs, are checked
-at every call, since a mistake may depend on the data. Arrays in main memory are passed to a guest as read-only views:
-nobody writes to a tensor.
+A tensor matches its spec: all code after a kernel relies on that, machine code included. Tests establish it for
+tenferro's own kernels. Third-party kernels, and every kernel of a third-party backend, are checked at every call, since
+a mistake may depend on the data. They receive arrays in main memory as read-only views, because tensors never change.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _HOST: Final = (np.ndarray, np.generic)
 def kernel_of(
     backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
 ) -> Callable[..., Any]:
-    """`Backend.kernel`; results of kernels that are not tenferro's own are checked at every call.
+    """`Backend.kernel`; results of third-party kernels are checked at every call.
 
     Args:
         backend: the backend.
@@ -48,7 +47,7 @@ def kernel_of(
         A callable on raw arrays, which raises `RegistryError` if a result does not match the inference.
 
     Raises:
-        RegistryError: when it is called: a result is not what the inference says.
+        RegistryError: the kernel is not a callable that takes the operands.
     """
     run = backend.kernel(op, ins, outs, device)
     if trusted(backend, op, outs):
@@ -60,7 +59,7 @@ def kernel_of(
 def shapeless_kernel_of(
     backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
 ) -> Callable[..., Any]:
-    """As `kernel_of`, for operands of other extents: shapes are not checked.
+    """`kernel_of` for operands of any extents: the shapes of results are not checked.
 
     Args:
         backend: the backend.
@@ -82,7 +81,7 @@ def shapeless_kernel_of(
 def open_kernel_of(
     backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
 ) -> OpenKernel | None:
-    """`Backend.open_kernel`; one that is not tenferro's own also receives the shapes of its results, and is checked.
+    """`Backend.open_kernel`; the wrapper that checks a third-party kernel also takes the shapes of its results.
 
     Args:
         backend: the backend.
@@ -165,7 +164,7 @@ class Results:
         self.outs: tuple[Spec, ...] = outs
         self.backend: str = backend.name
         self.many: bool = len(outs) != 1 or isinstance(op.infer(*ins), tuple)
-        # Operands in the memory of each result: outside of main memory, the result must be an array as they are.
+        # For each result, the operands in its memory: outside main memory, the result must be an array of their class.
         self.beside: list[tuple[int, ...]] = [
             tuple([i for i, s in enumerate(ins) if s.place.memory_space is out.place.memory_space]) for out in outs
         ]
@@ -195,7 +194,7 @@ class Results:
         return run_checked
 
     def checked_open(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel for all sizes, whose last arguments are the shapes of its results.
+        """The checked kernel for all sizes; its last arguments are the shapes of the results.
 
         Args:
             run: the kernel.

@@ -1,9 +1,9 @@
-"""Steps on narrow floats: their operands are widened to float32, and their results rounded back, once.
+"""Ops on narrow floats: operands are widened to float32, and results are rounded back once.
 
-float16 and bfloat16 are types to store arrays in. Steps that only move elements do so in the type itself. Every other
-step means: convert the narrow operands to float32, compute, convert the results. That is the law in every mode: a
-compiled program rounds after each of its steps, as eager work does, however its steps are fused. A Python number beside
-a narrow operand is rounded to the narrow type first, like any number that takes the dtype of the arrays beside it.
+float16 and bfloat16 are storage types. Ops that only move elements keep the type; every other op converts its narrow
+operands to float32, computes, and converts its results. This is the law in every mode: a compiled program rounds after
+each of its steps, as eager execution does, however its steps are fused. A Python number takes the dtype of the array
+operands, so it is first rounded to the narrow type.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec,
 
 
 def _of_few(run: Kernel, widen: list[Kernel | None], narrow: Kernel | None, dtype: DType) -> Kernel:
-    """A faster form for one or two narrow operands and one result, the usual case."""
+    """The fast path for one or two narrow operands and one result, the usual case."""
     wider: Kernel = widen[0]  # type: ignore[assignment]
     back: Kernel = (lambda x: x) if narrow is None else narrow
     if len(widen) == 1:

@@ -1,6 +1,6 @@
-"""How public functions take their arguments: operands, axes, common dtypes, and sizes as values.
+"""Argument handling of public functions: operands, axes, common dtypes, and sizes as values.
 
-Operands may be values of any kind, NumPy arrays and numbers. Axes may be negative; primitives want them counted from 0.
+Operands may be values of any kind, NumPy arrays or numbers. Negative axes are normalised; primitives count axes from 0.
 """
 
 import math
@@ -121,7 +121,7 @@ def truth(x: Any) -> Any:
 
 
 class _Conversions(Table):
-    """The op of a conversion by the dtype that it leads to."""
+    """Conversion ops by target dtype."""
 
     def __missing__(self, dtype: DType) -> Any:
         return self.remember(dtype, catalog.convert.op(dtype=dtype))
@@ -184,7 +184,7 @@ def whole(name: str, what: str, n: Any) -> int:
     try:
         return int(operator.index(n))
     except TypeError as cause:
-        if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
+        if isinstance(cause, TenferroError):  # a traced integer raises its own error
             raise
         raise ArgumentError(f"{name} takes an integer as {what}, got {n!r}", function=name) from None
 
@@ -308,7 +308,7 @@ class AxisOps(Table):
             The reduced value.
         """
         spec = x.spec
-        if axis is not None and axis.__class__ is not int:  # 1.0 and True would find the entry of 1
+        if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
             axis = axes_of(self.name, axis, spec.ndim)
         op = self[spec.ndim, axis]
         out = op(x)
@@ -330,7 +330,7 @@ class AlongOps(Table):
         return self.remember(key, self.primitive.op(axis=axis_of(self.name, key[1], key[0]), **self.params))
 
     def __call__(self, x: Any, axis: Any) -> Any:
-        if axis.__class__ is not int:  # 1.0 and True would find the entry of 1
+        if axis.__class__ is not int:  # 1.0 and True would match the entry of 1
             axis = axis_of(self.name, axis, x.spec.ndim)
         return self[x.spec.ndim, axis](x)
 

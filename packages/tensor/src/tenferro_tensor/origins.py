@@ -1,8 +1,8 @@
 """Source attribution: the user's line that made or moved a tensor.
 
-Lines are kept, in a table beside the tensors, for explicit creation, `to_device` and `with_compute_device`. Results of
-operations have none, since asking on every operation costs too much; ``TENFERRO_TRACE=1`` in the environment keeps
-them, too, and makes every operation take the slow path.
+A table beside the tensors records the lines of explicit creation, `to_device` and `with_compute_device`. Lines of
+operations are not recorded by default, since finding them costs too much; ``TENFERRO_TRACE=1`` in the environment
+records them as well and makes every operation take the slow path.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["EVERYWHERE", "OURS", "line_of", "made_at", "noted", "user_frame", "u
 VARIABLE: Final = "TENFERRO_TRACE"
 
 EVERYWHERE: Final = os.environ.get(VARIABLE, "0") not in ("", "0")
-"""Whether the lines of results are kept, too."""
+"""Whether the lines of operations are recorded as well."""
 
 OURS: Final = ("tenferro_", "numpy.")
-"""Prefixes of modules that are not user code; a line is attributed to whatever calls them."""
+"""Prefixes of modules that are not user code; their calls are attributed to the line of the caller."""
 
 PRUNE_MIN_ENTRIES: Final = 4096
-"""Number of entries above which those of deleted tensors are dropped."""
+"""The entries of deleted tensors are dropped when the table has more entries than this."""
 
 
 class _Table:
-    """Source lines by the id of tensors, which are unhashable; an entry is valid while its weak reference is that
+    """Source lines by the id of tensors, which are unhashable; an entry is valid while its weak reference yields that
     tensor.
     """
 
@@ -40,7 +40,7 @@ class _Table:
 
     def tidy(self) -> None:
         """Drop the entries of deleted tensors; entries that other threads add meanwhile may be lost."""
-        entries = self.entries.copy()  # in one step, which iterating over the items is not
+        entries = self.entries.copy()  # atomic, unlike iterating over the items
         self.entries = {key: entry for key, entry in entries.items() if entry[0]() is not None}
         self.most = max(PRUNE_MIN_ENTRIES, 2 * len(self.entries))
 
@@ -90,7 +90,7 @@ def noted(x: Any) -> Any:
     frame = user_frame(2)
     if frame is not None:
         entries = _table.entries
-        entries[id(inside)] = ref(inside), frame.f_code, frame.f_lasti  # the line itself takes longer to find
+        entries[id(inside)] = ref(inside), frame.f_code, frame.f_lasti  # `line_of` finds the line, which takes longer
         if len(entries) > _table.most:
             _table.tidy()
     return x

@@ -1,9 +1,8 @@
-"""Who may write to the memory of a tensor: nobody outside, and nobody else once something depends on it.
+"""Ownership of memory: tensors are read-only from outside, and their memory is not shared once something depends on it.
 
-The memory of an array is *owned* by the library where the chain of its bases ends in an array that owns it: kernels
-make such arrays, and nobody else holds a writable one. Memory that comes in is *borrowed*: it is seen through a
-read-only `memoryview`, at which the chain of bases ends. Views tell the two apart as well as whole arrays do, so
-neither a flag nor a table has to be kept.
+The library *owns* the memory of an array whose chain of bases ends in an array that owns its data: kernels create such
+arrays, and nobody else holds a writable one. Memory from outside is *borrowed*: the chain of bases ends in a read-only
+`memoryview`. This distinguishes views as well as whole arrays, so neither a flag nor a table is needed.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from tenferro_tensor_core import BackendUnavailableError
 __all__ = ["borrowed", "copied", "is_owned", "owned", "read_only"]
 
 PASSING_MAX_BYTES: Final = 4096
-"""Largest array in bytes that an operation copies rather than shares: sharing it would take longer."""
+"""Largest array, in bytes, that an operation copies instead of sharing it: sharing would take longer."""
 
 POOLED_MIN_BYTES: Final = 1 << 17
-"""Smallest copy in bytes that takes its memory from a backend's pool: fresh memory would take longer than copying."""
+"""Smallest copy, in bytes, that uses the backend's memory pool: new memory would take longer than the copy itself."""
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,8 +1,8 @@
-"""Promotion and broadcasting made explicit.
+"""Explicit promotion and broadcasting.
 
-In programs and in derivative rules an element-wise primitive has operands of one shape and one dtype. This module
-says what they become, and inserts the ``convert`` and ``broadcast_in_dim`` steps on values that need them.
-Python scalars stay scalars: they are weak and take the dtype of the arrays beside them.
+In programs and derivative rules, the operands of an element-wise primitive have one shape and one dtype. This module
+computes these, and applies ``convert`` and ``broadcast_in_dim`` to the values that need them. Python scalars stay
+scalars: they are weakly typed and take the dtype of the array operands.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
                 continue
             if have == 1:
                 out[i] = d
-            # What the examples suggest is asked, so that one question, hence one guard, is enough.
+            # Ask what the example sizes suggest, so that one guard is enough.
             elif likely(have, "==", d):
                 require_equal(have, d, "broadcasting")
             elif likely(d, "==", 1):
@@ -85,7 +85,7 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
                 require_equal(have, 1, "broadcasting")
                 out[i] = d
             else:
-                ask(have, "==", d)  # of sizes that depend on data it says itself that nothing decides
+                ask(have, "==", d)  # raises its own error for data-dependent sizes
                 raise ShapeError(
                     f"shapes {' and '.join(map(show, shapes))} do not broadcast: "
                     f"axis {i - ndim} has extents {have} and {d}; "

@@ -1,9 +1,9 @@
-"""Random numbers as pure functions of a key and a position: the primitives, for which backends bring kernels.
+"""Primitives for random numbers as pure functions of a key and a position; backends provide the kernels.
 
-A key names a stream of 64-bit words, of which number i is the block cipher Threefry-2x32 with 20 rounds of the counter
-i under the key (J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011); halves of keys, counters and
-words are their upper and lower 32 bits. Numbers come from one word each, so that any part of a stream can be drawn by
-itself, in any order, and gives the same bits everywhere. What becomes of a word is in `tenferro_runtime.random`.
+A key selects a stream of 64-bit words. Word i is the counter i encrypted under the key by the block cipher
+Threefry-2x32 with 20 rounds (J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011); keys, counters and
+words are split into their upper and lower 32 bits. Each number uses one word, so any part of a stream can be drawn
+independently, in any order, with the same bits everywhere. `tenferro_runtime.random` turns words into numbers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def random_bits(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: np
     Args:
         key: uint64 keys, of any shape.
         start: uint64 position in the stream of each key, of the shape of the keys.
-        shape: extents of the numbers of each key.
+        shape: shape of the numbers drawn for each key.
         dtype: dtype of the numbers.
 
     Returns:
@@ -61,7 +61,7 @@ def random_uniform(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype:
     Args:
         key: uint64 keys, of any shape.
         start: uint64 position in the stream of each key, of the shape of the keys.
-        shape: extents of the numbers of each key.
+        shape: shape of the numbers drawn for each key.
         dtype: dtype of the numbers.
 
     Returns:
@@ -81,7 +81,7 @@ def random_normal(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dtype: 
     Args:
         key: uint64 keys, of any shape.
         start: uint64 position in the stream of each key, of the shape of the keys.
-        shape: extents of the numbers of each key.
+        shape: shape of the numbers drawn for each key.
         dtype: dtype of the numbers.
 
     Returns:
@@ -101,7 +101,7 @@ def random_exponential(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dt
     Args:
         key: uint64 keys, of any shape.
         start: uint64 position in the stream of each key, of the shape of the keys.
-        shape: extents of the numbers of each key.
+        shape: shape of the numbers drawn for each key.
         dtype: dtype of the numbers.
 
     Returns:
@@ -118,7 +118,7 @@ def random_exponential(key: Spec, start: Spec, *, shape: tuple[DimLike, ...], dt
 def random_loggamma(key: Spec, start: Spec, a: Spec) -> Spec:
     """Logarithms of gamma-distributed numbers of scale 1.
 
-    The word of a number is the key of its own stream.
+    The word of each number is the key of a stream of its own.
 
     Args:
         key: uint64 keys, of any shape.

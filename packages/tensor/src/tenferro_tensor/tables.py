@@ -1,4 +1,4 @@
-"""Bounded tables: what the functions remember of earlier calls, so that a repeated one is a single look-up."""
+"""Bounded tables in which functions cache the results of earlier calls, so that a repeated call is one look-up."""
 
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ class Table(dict[Any, Any]):
 
 
 class EntryTable(OpBase):
-    """Entries of several ops, under the name of a function that selects among these ops.
+    """Entries of the ops among which one function selects.
 
     Attributes:
         name: description of its contents.

@@ -1,4 +1,4 @@
-"""The transfer log: every move of data between memories is recorded here, with its line, or refused where forbidden.
+"""The transfer log: records every move of data between memories with its line, or refuses it where forbidden.
 
 Code that moves data between two memories calls `book` first: the kernel of `transfer`, uploads of new data, downloads
 of results, and the executors of programs. Numbers that kernels take as arguments do not count as transfers.
@@ -114,11 +114,11 @@ def blaming(line: str) -> Iterator[None]:
 
 
 def require_allowed(moves: Iterable[Move], what: str = "") -> None:
-    """Raise if there are transfers although they are forbidden.
+    """Raise if there are transfers and this context forbids them.
 
     Args:
         moves: the transfers.
-        what: the operation they are part of, which has not started, as the end of a sentence.
+        what: the operation that needs them and has not started, worded as the end of a sentence.
 
     Raises:
         TransferForbiddenError: transfers are forbidden here.

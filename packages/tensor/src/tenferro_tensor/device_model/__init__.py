@@ -1,7 +1,8 @@
 """The contract between kernels and devices: what to compute, how it is written, compiled and run.
 
-A device owns an allocator and one or more toolchains, by name: a renderer, the compiler of its language, and what makes
-a program of the code. The CPU has ``"llvm"`` and ``"numpy"``, CUDA ``"nvrtc"``, ROCm ``"hiprtc"``.
+A device owns an allocator and one or more named toolchains, each consisting of a renderer, a compiler of its language,
+and a function that loads compiled code as a program. The CPU has ``"llvm"`` and ``"numpy"``, CUDA ``"nvrtc"``, ROCm
+``"hiprtc"``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`ContractionIR`: a contraction of many tensors along a path; what the einsum family asks a backend for."""
+"""`ContractionIR`: a contraction of many tensors along a path, which the einsum family requests from a backend."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ContractionIR:
     @cached_property
     def values(self) -> tuple[Labels, ...]:
         """The labels of every value; those of an intermediate result in the order of its operands."""
-        left: dict[int, int] = {}  # how many values that are still to be taken, and the output, have a label
+        left: dict[int, int] = {}  # by label: unconsumed values that have it, and the output
         for labels in (*self.operands, self.output):
             for label in {*labels}:
                 left[label] = left.get(label, 0) + 1
@@ -121,11 +121,11 @@ class ContractionIR:
 
     @cached_property
     def graph(self) -> ContractionGraph:
-        """The same as a graph; its outputs are the result and the kept values."""
+        """The contraction as a graph, whose outputs are the result and the kept values."""
         count = len(self.operands)
         steps = tuple([(labels, (step,)) for labels, step in zip(self.values[count:], self.steps, strict=True)])
         last = count + max(len(steps), 1) - 1
-        made: ContractionGraph = object.__new__(ContractionGraph)  # what was checked here is right there
+        made: ContractionGraph = object.__new__(ContractionGraph)  # already checked
         made.__dict__.update(
             dtype=self.dtype, operands=self.operands, extents=self.extents,
             steps=steps or ((self.output, ((0,),)),), outputs=(last, *self.kept),
@@ -186,8 +186,8 @@ class ContractionKernel(ABC):
         """Compute the result for raw arrays with the shapes of the IR and any strides.
 
         Without `out`, the result may be a view of an array with another layout, such as a transposed matrix, if that is
-        much cheaper. If the IR keeps values, the result is a tuple: the result, then these, with axes in the order of
-        `ContractionIR.values`. For a graph, it is the tuple of outputs.
+        much cheaper. If the IR keeps values, it returns a tuple of the result and the kept values, whose axes have the
+        order of `ContractionIR.values`. For a graph, it is the tuple of outputs.
 
         Args:
             raws: one for each operand.

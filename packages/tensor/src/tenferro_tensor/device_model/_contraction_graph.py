@@ -1,4 +1,4 @@
-"""`ContractionGraph`: contractions that share intermediate values, as a gradient does; several of them are results."""
+"""`ContractionGraph`: contractions that share intermediate values, as in a gradient, with one or more results."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import cached_property
 
 Labels = tuple[int, ...]
-"""One number for each axis of a value; axes of one label are of one extent."""
+"""One number for each axis of a value; axes with the same label have the same extent."""
 
 Term = tuple[int, ...]
 GraphStep = tuple[Labels, tuple[Term, ...]]
-"""Labels of a new value, and its terms: numbers of the one or two values whose product each term is."""
+"""Labels of a new value, and its terms: each has the numbers of the one or two values that it multiplies."""
 
 
 @dataclass(frozen=True)
 class ContractionGraph:
     """Values computed one after the other, each a sum of contractions of one or two earlier values.
 
-    Values are numbered: the operands first, then the result of each step. For each of its terms, a step sums the labels
-    that its own value lacks. A label that the value has and a term lacks repeats the term. A value with a repeated
-    label is zero where the two indices differ. Values may be used any number of times, so that the derivative of a
-    graph is a graph.
+    Values are numbered: the operands first, then the result of each step. A step sums each of its terms over the labels
+    that the new value lacks, and broadcasts it along the labels that the term lacks. A value with a repeated label is
+    zero where the two indices differ. Values may be used any number of times, so that the derivative of a graph is a
+    graph.
 
     Attributes:
         dtype: dtype of every operand and value.
@@ -34,7 +34,7 @@ class ContractionGraph:
         extents: extent of each label, by label.
         steps: labels and terms of each computed value.
         outputs: numbers of computed values, at least one and all different.
-        conjugated: if not 0, this number of leading operands is conjugated before, and all outputs after.
+        conjugated: if nonzero, this many leading operands are conjugated first, and all outputs at the end.
 
     Raises:
         ArgumentError: labels, terms or outputs are inconsistent.

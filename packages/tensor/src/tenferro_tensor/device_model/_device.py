@@ -1,4 +1,4 @@
-"""The parts of a device, as contracts."""
+"""The contracts of a device and its parts: renderer, compiler, program, allocator and toolchain."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

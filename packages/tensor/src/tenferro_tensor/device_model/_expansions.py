@@ -1,7 +1,7 @@
 """Special functions as kernels of simpler primitives.
 
-Every formula is written for all real arguments at once: regions are chosen by `select`, so a lane pays for all of
-them. What a region computes outside its own arguments may be infinite or NaN, and is not chosen.
+Every formula covers all real arguments: `select` chooses between regions, so each lane computes all of them. A region
+may yield infinity or NaN outside its own range; these values are discarded.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal
 from tenferro_tensor.device_model._lines import Lines, Term
 
 MAX_EXPONENT: Final = 64
-"""Largest exponent of integers that is written out."""
+"""Largest exponent for which a power of integers is expanded into products."""
 
 MAX_ORDER: Final = 8
-"""Largest order of polygamma that is written out: its series ends early enough for them."""
+"""Largest order of polygamma that is expanded: up to it, the fixed number of terms is accurate."""
 
 _BERNOULLI: Final = [
     Fraction(n, d)
@@ -32,7 +32,7 @@ _BERNOULLI: Final = [
         (-174611, 330), (854513, 138), (-236364091, 2730),
     )
 ]  # fmt: skip
-"""Bernoulli numbers of even index, from the second on."""
+"""The Bernoulli numbers B_2, B_4, ..., B_24."""
 
 _ZETA: Final = (
     0.3224670334241132, -0.0673523010531981, 0.020580808427784546, -0.007385551028673986, 0.0028905103307415234,

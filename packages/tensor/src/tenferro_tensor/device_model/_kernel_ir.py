@@ -18,11 +18,11 @@ class Access(Enum):
     """How an operand is laid out along the innermost axis of the iteration space."""
 
     UNIT = "unit"
-    """Neighbours in memory."""
+    """Contiguous elements."""
     FIXED = "fixed"
     """One element for the whole axis: a scalar, or one value per row."""
     STRIDED = "strided"
-    """Any other stride, known when the kernel is called."""
+    """Any other stride, passed when the kernel is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Literal:
         return hash((key_of(self.value), self.dtype))
 
     def __eq__(self, other: object) -> bool:
-        # -0.0 and 0.0 are two kernels, NaN is one.
+        # -0.0 differs from 0.0, and NaN equals itself.
         return isinstance(other, Literal) and (key_of(self.value), self.dtype) == (key_of(other.value), other.dtype)
 
 
@@ -90,7 +90,7 @@ class KernelIR:
     """A fused kernel: operands, one equation per line, outputs, and an optional reduction of them.
 
     Values are numbered: first the inputs, then the lines. Every line is element-wise; strides implement broadcasting.
-    Equal descriptions are equal kernels, whatever the sizes.
+    Kernels with equal descriptions are equal; sizes are not part of them.
 
     Attributes:
         inputs: the arrays to read.
@@ -172,7 +172,7 @@ class KernelIR:
         return tuple(line.op for line in self.lines if isinstance(line, Apply))
 
     def interpret(self, kernel: Callable[[Op, tuple[Spec, ...], Spec], Callable[..., Any]], *arrays: Any) -> list[Any]:
-        """Evaluate the outputs before reduction, op by op: the meaning of the kernel, against which it is tested.
+        """Evaluate the outputs before reduction, op by op: the reference that compiled kernels are tested against.
 
         Args:
             kernel: returns a callable on raw arrays for an op with operand and result specs.

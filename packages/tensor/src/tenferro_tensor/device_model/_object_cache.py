@@ -1,7 +1,7 @@
 """`ObjectCache`: compiled objects on disk, shared by the processes of one user.
 
-An entry is loaded as machine code, so it counts only where `_trust` says that nobody else can have written it, and only
-if its own key and checksum agree. Anything else counts as absent and is replaced.
+An entry is loaded as machine code, so it is valid only if `_trust` confirms that nobody else could have written it, and
+if its key and checksum match. Any other file counts as absent and is replaced.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ from typing import IO
 from tenferro_tensor.device_model._trust import distrust, private_folder, trusted_bytes
 
 MAX_BYTES = 256 << 20
-"""Bytes that the folder may hold; the entries used longest ago go first."""
+"""Default bound of the folder in bytes; the least recently used entries are deleted first."""
 
 LOCK_TIMEOUT_SECONDS = 10.0
-"""Seconds to wait for another process that compiles the same kernel; then both do."""
+"""Seconds to wait for another process that compiles the same kernel; after that, both compile it."""
 
 PRUNE_INTERVAL_SECONDS = 86400.0
-"""Seconds for which new processes do not look at the size of the folder until they have written much themselves."""
+"""Seconds after a pruning during which a new process checks the folder's size only once it has written much itself."""
 
 _PRUNED = "pruned"
 _MAGIC = b"tenferro-object-1"
 _STRIPES = 64
-_KEY = re.compile(r"[\w-]+")  # a name of a file in this folder and of no other
+_KEY = re.compile(r"[\w-]+")  # a file name without a path
 
 
 class ObjectCache:
@@ -50,7 +50,7 @@ class ObjectCache:
         self.folder: Path = folder
         self.bound: int = bound
         self.refused: str | None = None
-        """Why nothing is kept here, or None."""
+        """Why the cache is disabled, or None."""
         self._written: int | None = None
         try:
             self.folder = private_folder(folder)
@@ -117,7 +117,7 @@ class ObjectCache:
                 raise
         except OSError:
             return
-        if self._written is None:  # the first write of a process: looking at a large folder takes long
+        if self._written is None:  # first write of this process; a large folder is slow to scan
             self._written = self.bound if self._is_due() else 0
         self._written += len(payload)
         if self._written >= self.bound // 8:
@@ -181,7 +181,7 @@ class ObjectCache:
             deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(0.002)
-            yield  # closing the file frees the lock, a crash too
+            yield  # closing the file releases the lock, and so does a crash
 
 
 def _lock(file: IO[bytes]) -> bool:

@@ -1,4 +1,4 @@
-"""What a renderer hands to a compiler, and a compiler to a program factory."""
+"""The specs that a renderer passes to a compiler, and a compiler to a program factory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from tenferro_tensor.device_model._kernel_ir import KernelIR, Operand
 from tenferro_tensor_core import ArgumentError, ShapeError
 
 MAX_EXTENT = 2**62
-"""Largest extent that a variable may have where nothing narrower is known."""
+"""Default upper bound of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ProgramSpec:
         writes: numbers of the buffers that are written.
         launch: work groups.
         operands: dtype and access of every buffer, for programs that check their arguments.
-        identity: distinguishes the text from every other one of its renderer; by default the text itself.
+        identity: distinguishes the text from all others of its renderer; by default the text itself.
         kernel: the rendered kernel; None for source written by hand.
 
     >>> spec = ProgramSpec(lambda: "written now", "f", (), 0, (), (), identity="f of nothing")

@@ -1,4 +1,4 @@
-"""`Region`: a fused kernel with the axes of its operands; what a compiler of programs asks a backend for."""
+"""`Region`: a fused kernel with the axes of its operands, which program compilers request from a backend."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Region:
     Attributes:
         kernel: the computation for each element of the space.
         rank: number of axes of the space.
-        axes: for each input, the axes of the space that its own axes run along, ascending; it is repeated along the
-            others. Together the inputs have every axis.
+        axes: for each input, the ascending axes of the space to which its own axes correspond; it broadcasts along the
+            others. Every axis of the space is one of some input.
         reduced: the axes that the kernel's reduction removes.
         ordered: whether results have the layout of single operations, which follow the order of their operands. A
             kernel that writes rows leaves operands that are not `in_rows` to its fallback.
@@ -85,8 +85,8 @@ class Region:
         return tuple([specs[0].with_(shape=shape, dtype=o.dtype) for o in self.kernel.written])
 
     def expansions(self) -> tuple[Any, ...]:
-        """For each input the index that inserts axes of extent 1 where it is repeated before one of its own axes; None
-        if it broadcasts without.
+        """For each input, the index that inserts axes of extent 1 after its first axis where it broadcasts; None if it
+        needs none.
         """
         found: list[Any] = []
         for axes in self.axes:
@@ -118,4 +118,4 @@ def in_rows(raw: Any) -> bool:
 
 
 Later = Callable[[Callable[[], object]], None]
-"""Has something done in the background, some time."""
+"""Runs a function in the background, at some later time."""

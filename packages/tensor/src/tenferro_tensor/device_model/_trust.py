@@ -1,8 +1,8 @@
 """Which files may be loaded as machine code: those that nobody but this user and root could have written.
 
-A file counts only if it is regular, belongs to one of the two and gives nobody else the right to write; so must every
-folder on the way to it, or somebody could put another in its place. A folder like ``/tmp``, whose sticky bit keeps
-users from each other's entries, may be on the way, but may not hold the files itself.
+A file is trusted only if it is regular, belongs to this user or root, and is not writable by anybody else. The same
+holds for the owner and mode of every folder on its path, or somebody could replace the file. A folder like ``/tmp``,
+whose sticky bit protects the entries of each user, may be on the path, but may not hold the files itself.
 """
 
 import os
@@ -10,11 +10,11 @@ import stat
 from pathlib import Path
 
 POSIX = os.name == "posix"
-"""Elsewhere the folders of a user are private by themselves, and modes say nothing."""
+"""On other systems, the folders of a user are private by default, and modes carry no information."""
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Links are not followed, and a pipe does not make its reader wait."""
+"""Does not follow links and does not block on pipes."""
 
 
 def distrust(folder: Path) -> str | None:
@@ -64,7 +64,7 @@ def trusted_bytes(path: Path) -> bytes | None:
     try:
         os.utime(path)
     except OSError:
-        pass  # root's file, or gone meanwhile: its age matters to nobody here
+        pass  # root's file, or deleted meanwhile; its age does not matter
     return data
 
 

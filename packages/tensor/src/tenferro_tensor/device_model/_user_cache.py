@@ -1,4 +1,4 @@
-"""Where the compiled kernels of this user are kept."""
+"""The disk cache of this user's compiled kernels."""
 
 import os
 from functools import cache
@@ -8,7 +8,7 @@ from tenferro_tensor._libraries import library
 from tenferro_tensor.device_model._object_cache import ObjectCache
 
 FOLDER = "TENFERRO_CACHE_DIR"
-"""The variable that names the folder; by default it is the one that the system has for caches of a user."""
+"""Environment variable that names the folder; the default is the system's cache folder of the user."""
 
 
 def user_folder(kind: str) -> Path:
@@ -20,7 +20,7 @@ def user_folder(kind: str) -> Path:
     chosen = os.environ.get(FOLDER)
     if chosen:
         return Path(chosen) / kind
-    home = library("platformdirs").user_cache_dir("tenferro", appauthor=False)  # comes with extras, as compilers do
+    home = library("platformdirs").user_cache_dir("tenferro", appauthor=False)  # the extras with compilers bring it
     return Path(home) / kind
 
 

@@ -1,4 +1,4 @@
-"""Compute contexts of accelerators: a context owns a stream, and what is computed inside of it runs there."""
+"""Compute contexts of accelerators: a context owns a stream, which runs the work of its scope."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class StreamContext:
 
     @property
     def runtime_device(self) -> RuntimeDevice:
-        """The device as its runtime has it."""
+        """The device as an object of its runtime."""
         return device_runtime(self.device.kind).device(self.device.index)
 
     @property
     def stream(self) -> Stream:
-        """The stream, made on first use."""
+        """The stream, created on first use."""
         with self._lock:
             if self._stream is None:
                 self._stream = self.runtime_device.stream(self.priority)
@@ -100,7 +100,7 @@ _kept: WeakKeyDictionary[RuntimeDevice, dict[type, Any]] = WeakKeyDictionary()
 def current_stream(device: RuntimeDevice) -> Stream:
     """The stream that receives the calling thread's work on a device.
 
-    The stream of an enclosing `Stream.launch`; else that of the enclosing compute context, if it is one of the device;
+    The stream of an enclosing `Stream.launch`; else that of the enclosing compute context if it belongs to the device;
     else the default stream.
 
     Args:

@@ -1,7 +1,7 @@
-"""What an accelerator is to tenferro: devices with memory, streams that run work in order, and events between them.
+"""The contract of accelerators: devices with memory, streams that run work in order, and events between them.
 
-Nothing here waits unless it says so. A *raw* value is whatever the backend of the same kind computes on. Work issued
-to one stream runs in the order of issue; between streams there is no order but that of events.
+No method blocks unless its documentation says so. A *raw* value is an array of the backend of the same kind. Work
+issued to one stream runs in the order of issue; only events order the work of different streams.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Capabilities:
         name: its name.
         memory: bytes of its memory.
         warp: lanes that run in lock-step (wave width on ROCm).
-        architecture: ``"90"`` for compute capability 9.0, a gfx name, or whatever the kind calls it.
+        architecture: ``"90"`` for compute capability 9.0, a gfx name, or the kind's own name for it.
         asynchronous: whether kernels return before their work is done.
     """
 
@@ -85,7 +85,7 @@ class Stream(ABC):
     ) -> tuple[Any, ...]:
         """Issue a kernel and return its raw results at once.
 
-        The caller is responsible for the order of streams: operands that another stream writes need a `wait` before.
+        The caller orders the streams: if another stream writes an operand, call `wait` first.
 
         Args:
             kernel: a result of `Backend.kernel` for a device of this stream.
@@ -122,7 +122,7 @@ class Stream(ABC):
     def release(self, raw: Any) -> None:
         """Release the memory of a value in the order of this stream.
 
-        Nobody may read the value after the work issued to this stream so far; later work may reuse the memory.
+        Only work issued to this stream so far may read the value; later work may reuse the memory.
         Releasing twice has no effect. A value that is never released is freed once the last reference is gone and the
         streams that use it have passed.
 
@@ -174,7 +174,7 @@ class RuntimeDevice(ABC):
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """The capabilities of the device."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Errors of device runtimes: the wrong stack, a forked process, work that failed later, memory that is used up."""
+"""Errors of device runtimes: mixed kinds, forked processes, asynchronous failures, and exhausted memory."""
 
 from tenferro_tensor_core import RegistryError, TenferroError
 
@@ -6,8 +6,8 @@ from tenferro_tensor_core import RegistryError, TenferroError
 class AcceleratorMismatchError(RegistryError):
     """Two kinds of accelerator meet in one process, or a runtime would be replaced while it is in use.
 
-    A process uses one kind of accelerator, and backend and device runtime are of that kind. Register runtimes before
-    the first use of a device, set ``TENFERRO_ACCELERATOR`` to the kind that is wanted, or use another process.
+    A process uses one kind of accelerator, for backend and device runtime alike. Register runtimes before the first use
+    of a device, set ``TENFERRO_ACCELERATOR`` to the wanted kind, or use another process.
     """
 
 
@@ -22,14 +22,14 @@ class ForkedRuntimeError(TenferroError, RuntimeError):
 class AsynchronousError(TenferroError, RuntimeError):
     """Work that a stream had accepted failed while it ran; the cause is the exception's ``__cause__``.
 
-    It is raised where the stream, or an event after the failure, is waited for. What the stream computed after the
-    failure is undefined. Mend the cause; a stream that has failed stays failed.
+    It is raised by the call that waits for the stream, or for an event after the failure. Later results of the stream
+    are undefined. Fix the cause; a stream that has failed stays failed.
     """
 
 
 class DeviceMemoryError(TenferroError, MemoryError):
     """The memory of a device does not suffice for an allocation.
 
-    The message says how much was asked for, how much is in use and how much there is. Drop tensors, work in smaller
-    pieces, or use another device.
+    The message states the requested, used and total memory. Delete tensors, work on smaller parts, or use another
+    device.
     """

@@ -1,4 +1,4 @@
-"""The stream that the calling thread issues work to, where a stream's own `launch` calls a kernel."""
+"""The stream to which the calling thread issues work while `Stream.launch` calls a kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _local = _Local()
 
 @contextmanager
 def issuing(stream: Any) -> Iterator[None]:
-    """Have kernels that the block calls go to a stream."""
+    """Issue the kernels that the block calls to a stream."""
     before, _local.stream = _local.stream, stream
     try:
         yield

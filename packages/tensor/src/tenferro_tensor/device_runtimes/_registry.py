@@ -1,4 +1,4 @@
-"""The device runtime of the process: who offers one, which is in use, and that a process has one kind only."""
+"""The device runtime of the process: which are offered, and which is in use; a process uses only one kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Offer(NamedTuple):
 class DeviceRuntimes:
     """The runtimes that are offered, and the one in use.
 
-    The runtime in use is published last and read without a lock. Whatever fails leaves everything as it was.
+    The runtime in use is published last and read without a lock. A failure leaves the state unchanged.
     """
 
     def __init__(self) -> None:
