@@ -1,8 +1,8 @@
 """The catalog of core primitives: one inference function each, with StableHLO's semantics where it has the operation.
 
-Everything else in tenferro is written with these.
+All other functions of tenferro are compositions of these.
 """
-# ruff: noqa: F403 - the modules' `__all__` is the list, and a second one here would only be able to disagree
+# ruff: noqa: F403 - the modules' `__all__` lists the names; a second list here could only disagree
 
 from tenferro_tensor.catalog.analytic import *
 from tenferro_tensor.catalog.arithmetic import *

@@ -1,7 +1,7 @@
-"""Checks of axis metadata that the structural primitives share.
+"""Axis metadata checks shared by the structural primitives.
 
-Primitives take axes in canonical form, counted from 0: negative axes are resolved by the public functions, so that
-equal operations are equal ops.
+Primitives take axes in canonical form, counted from 0; the public functions resolve negative axes. Equal operations are
+therefore equal ops.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, DTypeEr
 
 
 def same(a: DimLike, b: DimLike) -> bool:
-    """Whether two extents are equal; a question about symbolic ones is put to the active decisions."""
+    """Whether two extents are equal; the active decisions answer for symbolic ones."""
     return a is b or ask(a, "==", b)
 
 
 def show(shape: Sequence[DimLike]) -> str:
-    """A shape as people write it, symbolic extents by name."""
+    """The readable form of a shape, with symbolic extents by name."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def require_axis(name: str, axis: Any, x: Spec, what: str = "axis") -> None:
-    """One axis of an operand, in canonical form."""
+    """Check that an operand has this axis, in canonical form."""
     if not _is_int(axis):
         raise ArgumentError(f"{name} takes one integer as {what}, got {axis!r}", primitive=name)
     if not 0 <= axis < x.ndim:
@@ -32,7 +32,7 @@ def require_axis(name: str, axis: Any, x: Spec, what: str = "axis") -> None:
 
 
 def require_axes(name: str, axes: Any, ndim: int, of: str, what: str = "axes") -> None:
-    """Distinct axes in canonical form, of something with `ndim` axes that is called `of`."""
+    """Check for distinct axes in canonical form; errors call the array with `ndim` axes `of`."""
     if axes.__class__ is not tuple or not all(map(_is_int, axes)):
         raise ArgumentError(f"{name} takes a tuple of integers as {what}, got {axes!r}", primitive=name)
     for axis in axes:
@@ -45,7 +45,7 @@ def require_axes(name: str, axes: Any, ndim: int, of: str, what: str = "axes") -
 
 
 def require_length(name: str, values: Any, n: int, what: str, why: str) -> None:
-    """A tuple of sizes with one entry for each of `n` things."""
+    """Check for a tuple of sizes with `n` entries."""
     require_sizes(name, values, what)
     if len(values) != n:
         raise ShapeError(
@@ -54,7 +54,7 @@ def require_length(name: str, values: Any, n: int, what: str, why: str) -> None:
 
 
 def require_sizes(name: str, values: Any, what: str) -> None:
-    """A tuple of integers and symbolic sizes."""
+    """Check for a tuple of integers and symbolic sizes."""
     if values.__class__ is not tuple or not all(_is_int(v) or isinstance(v, Dim) for v in values):
         raise ArgumentError(
             f"{name} takes a tuple of integers or symbolic sizes as {what}, got {values!r}", primitive=name
@@ -62,13 +62,13 @@ def require_sizes(name: str, values: Any, what: str) -> None:
 
 
 def require_flag(name: str, value: Any, what: str) -> None:
-    """True or false, and nothing that merely counts as one of them: equal ops have equal metadata."""
+    """Check for True or False themselves, not merely truthy values: equal ops have equal metadata."""
     if value.__class__ is not bool:
         raise ArgumentError(f"{name} takes True or False as {what}, got {value!r}", primitive=name)
 
 
 def require_same_dtype(name: str, *specs: Spec) -> None:
-    """One dtype for all operands."""
+    """Check that all operands have one dtype."""
     if any(s.dtype != specs[0].dtype for s in specs):
         raise DTypeError(
             f"{name} needs operands of one dtype, got {', '.join(map(repr, specs))}; convert them first",
@@ -77,7 +77,7 @@ def require_same_dtype(name: str, *specs: Spec) -> None:
 
 
 def require_kind(name: str, x: Spec, kinds: str, takes: str) -> None:
-    """A dtype among the given NumPy kind letters."""
+    """Check that the dtype is of one of the given NumPy kinds."""
     if kind_of(x.dtype) not in kinds:
         raise DTypeError(
             f"{name} is not defined for {x.dtype.name}; it takes {takes}", dtype=str(x.dtype), primitive=name

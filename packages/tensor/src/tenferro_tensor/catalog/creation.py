@@ -1,4 +1,4 @@
-"""Arrays made from nothing."""
+"""Primitives that create arrays without operands, and those of symbolic sizes."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def dim_value(*, size: DimLike, place: Place = HOST) -> Spec:
 def define_size(k: Spec, *, size: DimLike) -> Spec:
     """`k` itself, which defines the value of a symbolic size from here on.
 
-    Specs of a program may mention the size after this equation, on which they thereby depend.
+    Specs of a program may mention the size only after this equation, on which they then depend.
 
     Args:
         k: 0-d integer within the bounds of the size.

@@ -1,8 +1,8 @@
-"""Reading and writing at computed positions.
+"""Reading and writing at indices computed at run time.
 
-An index vector is a row along the last axis of an integer array. A window is a block of an operand that starts at the
-position an index vector names. Both follow StableHLO, with the index vector dimension always last and without batching
-dimensions.
+An index vector is a row along the last axis of an integer array. A window is a block of an operand that
+starts at an index vector. `gather` and `scatter` follow StableHLO, except that the index vector dimension is always
+last and there are no batching dimensions.
 """
 
 from tenferro_tensor._primitive import primitive
@@ -20,7 +20,7 @@ from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask
 __all__ = ["SCATTER_MODES", "dynamic_slice", "dynamic_update_slice", "gather", "scatter"]
 
 SCATTER_MODES = ("set", "add", "mul", "min", "max")
-"""How `scatter` combines an update with what is there."""
+"""How `scatter` combines an update with the present element."""
 
 
 @primitive
@@ -218,9 +218,9 @@ def _require_starts(name: str, x: Spec, starts: tuple[Spec, ...]) -> None:
 
 
 def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...], *, free: bool = False) -> None:
-    """A window that fits. A window of one element on an axis without any is harmless where nothing is read (`free`).
+    """Check that a window fits. On an empty axis a window of one element is harmless if nothing is read (`free`).
 
-    Whether a symbolic extent has an element at all is not asked: it would split programs at size 0.
+    Does not ask whether a symbolic extent is nonzero: that would specialise programs at size 0.
     """
     for d, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
         if size == 1 and (free or isinstance(extent, Dim)):

@@ -43,7 +43,7 @@ def complex(re: Spec, im: Spec) -> Spec:
 
 @primitive(elementwise=True, widens=False)
 def convert(x: Spec, *, dtype: np.dtype[Any]) -> Spec:
-    """`x` in another dtype, whatever is lost.
+    """`x` in another dtype, even if the conversion loses information.
 
     Complex to real keeps the real part, floating point to integer truncates, anything to boolean compares with zero.
     The public functions `astype`, `convert` and `cast` check what a user may request; this primitive performs it.

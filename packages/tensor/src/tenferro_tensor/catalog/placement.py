@@ -1,4 +1,4 @@
-"""The one primitive that moves data between memories."""
+"""The only primitive that moves data between memories."""
 
 from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import primitive

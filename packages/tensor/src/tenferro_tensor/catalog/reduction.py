@@ -1,4 +1,4 @@
-"""Reductions over axes; the reduced axes disappear."""
+"""Reductions over axes; the reduced axes are removed."""
 
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec

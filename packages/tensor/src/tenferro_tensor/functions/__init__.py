@@ -1,9 +1,9 @@
-"""The public array functions: compositions of catalog primitives, hence one meaning for every kind of value.
+"""The public array functions: compositions of catalog primitives, so they work on every kind of value.
 
-Names and semantics are those of the Array API standard where it has the function. ``axis`` may be given by position.
-Modules of functions that few programs use are imported when one of their names is first asked for.
+Names and semantics are those of the Array API standard where it has the function. ``axis`` may be passed by
+position. Modules of rarely used functions are imported on first access to one of their names.
 """
-# ruff: noqa: F403 - the `__all__` of the modules lists the names
+# ruff: noqa: F403 - the modules' `__all__` lists the names
 
 import types
 import typing
@@ -97,11 +97,11 @@ LATER: typing.Final = {
     "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
     "tapers": "bartlett blackman hamming hanning kaiser",
 }
-"""Modules that are imported when they are needed, and the names of their functions."""
+"""Modules that are imported lazily, and the names of their functions."""
 
 DEFERRED: typing.Final = frozenset(" ".join(LATER.values()).split())
 
-if not typing.TYPE_CHECKING:  # type checkers follow the star imports
+if not typing.TYPE_CHECKING:  # for type checkers, which follow star imports
     __getattr__ = _deferred(__name__, LATER)
     __all__ = sorted(
         name

@@ -1,6 +1,6 @@
-"""Direct forms of functions that move elements: the same on NumPy's arrays; see `tenferro_tensor.direct`.
+"""Direct forms of functions that move elements: the same functions on NumPy arrays; see `tenferro_tensor.direct`.
 
-Each takes the arguments of its function. ``None`` leaves the call to the function, as does whatever NumPy raises.
+Each takes the arguments of its function. If it returns ``None`` or NumPy raises, the function itself handles the call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REVERSED: Final = slice(None, None, -1)
 
 
 def _are_indices(given: Any) -> bool:
-    """Whether NumPy takes them as positions; it would make numbers of booleans, too."""
+    """Whether these are integer indices; NumPy would also accept booleans as numbers."""
     if given.__class__ is np.ndarray or isinstance(given, np.generic):
         return given.dtype.kind in "iu"
     return given.__class__ is int or (given.__class__ is list and set(map(type, given)) == {int})
@@ -35,7 +35,7 @@ def take_along_axis(x: Raw, indices: Raw, /, axis: int = -1) -> Raw:
 
 
 def _new_axis(ndim: int, axis: int) -> tuple[Any, ...]:
-    """The key that puts a new axis into an array of `ndim` axes."""
+    """The key that inserts a new axis into an array with `ndim` axes."""
     if not -ndim - 1 <= axis <= ndim:
         raise IndexError
     return (_ALL,) * (axis % (ndim + 1)) + (None,)
@@ -59,11 +59,11 @@ def unstack(x: Raw, /, axis: int = 0) -> Any:
 
 def repeat(x: Raw, repeats: Any, /, axis: int | None = None) -> Raw:
     if axis is not None and not x.ndim:
-        return None  # NumPy takes a number for a vector
+        return None  # NumPy treats a number as a vector
     if repeats.__class__ is int:
         return x.repeat(repeats, axis) if 0 < x.nbytes <= DIRECT_MAX_BYTES else None
     counts = hasattr(repeats, "dtype") and repeats.dtype.kind in "iu" and repeats.ndim < 2
-    return x.repeat(repeats, axis) if counts and x.size else None  # without elements NumPy looks at no counts
+    return x.repeat(repeats, axis) if counts and x.size else None  # NumPy does not check the counts of an empty array
 
 
 def split(x: Raw, indices_or_sections: Any, /, axis: int = 0) -> Any:
@@ -95,7 +95,7 @@ def tile(x: Raw, repetitions: Any, /) -> Raw:
 
 
 def flip(x: Raw, /, axis: Any = None) -> Raw:
-    if 1 in x.shape or not x.ndim:  # kernels round one number at a negative distance otherwise
+    if 1 in x.shape or not x.ndim:  # NumPy rounds single numbers with a negative stride differently
         return None
     if axis is None:
         return x[(_REVERSED,) * x.ndim]
@@ -194,7 +194,7 @@ _triangles: Final = Table("masks of small triangles", bound=64)
 
 
 def _triangle(x: Raw, k: int) -> Raw:
-    """Where the elements on and below a diagonal are."""
+    """A mask of the elements on and below a diagonal."""
     key = (*x.shape[-2:], k)
     mask = _triangles.get(key)
     if mask is None:

@@ -1,4 +1,4 @@
-"""Index keys with arrays of known elements: what they come to, found once for each form of a key and of an operand."""
+"""Plans of index keys with arrays of known elements, made once for each form of a key and spec of an operand."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["KeyForm", "KeyPlan", "form_of", "planned", "remember"]
 
 
 class KeyForm(NamedTuple):
-    """A key whose arrays are known.
+    """The form of a key whose arrays are known, and these arrays.
 
     Attributes:
-        token: the key with numbers of axes in place of index arrays, and shapes in place of masks.
-        arrays: the index arrays in order; those of a mask are the positions of its true elements.
+        token: the key, with each index array replaced by its number of axes, and each mask by its shape.
+        arrays: the index arrays in order; a mask contributes the positions of its true elements.
     """
 
     token: tuple[Any, ...]
@@ -29,10 +29,10 @@ class KeyForm(NamedTuple):
 
 
 class KeyPlan(NamedTuple):
-    """What a form of a key does to operands of one spec.
+    """How a form of a key indexes operands of one spec.
 
     Attributes:
-        ops: what comes first: all but the arrays.
+        ops: applied first, for everything but the arrays.
         extents: extents of the axes that the arrays index.
         gather: takes the elements at index vectors.
     """
@@ -46,7 +46,7 @@ _plans: Final = Table("plans of index keys with arrays")
 
 
 def form_of(spec: Spec, key: Any) -> KeyForm | None:
-    """The form of a key, where it is one of integers, slices, and arrays or lists that are known."""
+    """The form of a key of integers, slices, and known arrays or lists; None for other keys."""
     if spec.symbolic or spec.place is not HOST:
         return None
     token: list[Any] = []
@@ -77,7 +77,7 @@ def _known(part: Any) -> Any:
 
 
 def planned(x: Any, form: KeyForm) -> Any:
-    """``x[key]`` by a known plan; ``None`` where there is none, or an index is out of bounds."""
+    """``x[key]`` by a remembered plan; ``None`` if there is none or an index is out of bounds."""
     plan = _plans.get((x.spec, form.token))
     if plan is None:
         return None
@@ -90,5 +90,5 @@ def planned(x: Any, form: KeyForm) -> Any:
 
 
 def remember(spec: Spec, form: KeyForm, plan: KeyPlan) -> None:
-    """Keep a plan for operands of a spec."""
+    """Remember the plan for operands of a spec."""
     _plans.remember((spec, form.token), plan)

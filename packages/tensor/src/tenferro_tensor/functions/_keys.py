@@ -1,4 +1,4 @@
-"""Index keys, parsed: one entry for each axis of the operand or of the result, in order.
+"""Parsed index keys: one entry for each axis of the operand or of the result, in order.
 
 Integers and slices are resolved against the extents; masks become the positions of their true elements.
 """
@@ -29,7 +29,7 @@ from tenferro_tensor_core import (
 
 
 class Range(NamedTuple):
-    """The elements ``start, start + step, ...``, `length` of them, along an axis."""
+    """The `length` elements ``start, start + step, ...`` along an axis."""
 
     axis: int
     start: DimLike
@@ -52,9 +52,9 @@ class Choose(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A run of `length` neighbours whose start, a 0-d value, only the running kernel sees.
+    """A run of `length` neighbours whose start is a 0-d value known only at run time.
 
-    Of an index it is one element, and the axis is dropped.
+    For an index, the run is one element, and the axis is dropped.
     """
 
     axis: int
@@ -68,7 +68,7 @@ class New(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An ellipsis that stands for no axis; it still keeps the arrays at its sides apart."""
+    """An ellipsis that stands for no axis; it still separates the index arrays on its sides."""
 
 
 Entry = Range | Pick | Choose | Start | New | Gap
@@ -78,7 +78,7 @@ _MASK_ADVICE: Final = (
 
 
 class Key(NamedTuple):
-    """A resolved key: entries in order, and the operand's shape with axes for 0-d masks put in."""
+    """A resolved key: entries in order, and the operand's shape with axes inserted for 0-d masks."""
 
     entries: tuple[Entry, ...]
     shape: tuple[DimLike, ...]
@@ -129,7 +129,7 @@ def resolve(shape: tuple[DimLike, ...], key: Any) -> Key:
             axis += 1
     if not dots and isinstance(entries[-1], Gap):
         entries.pop()
-    if any(isinstance(e, Choose) for e in entries):  # beside index arrays, a single index is one of them
+    if any(isinstance(e, Choose) for e in entries):  # next to index arrays, a single index counts as one
         entries = [Choose(e.axis, e.at) if isinstance(e, Start) and e.dropped else e for e in entries]
     return Key(tuple(entries), tuple(extents))
 
@@ -147,7 +147,7 @@ def _axes_taken(item: Any) -> int:
 
 
 def _item(item: Any) -> Any:
-    """One of: None, Ellipsis, slice, int, Dim, a mask or an integer array (host array or value)."""
+    """Normalise an item to None, Ellipsis, slice, int, Dim, a mask or an integer array (host array or value)."""
     item = as_size(item)
     if item is None or item is Ellipsis or isinstance(item, (slice, Dim)) or item.__class__ is int:
         return item
@@ -207,7 +207,7 @@ def _range(axis: int, s: slice, n: DimLike) -> Range | Start:
         return Range(axis, start if count else 0, count, step)
     if step > 0:
         first = _bound(s.start, n, 0, n, 0)
-        # The start is not limited in the length, nor is a negative stop, so that x[1:] and x[:-1] have one extent.
+        # The length uses the unclipped start and negative stop, so that x[1:] and x[:-1] have equal extents.
         start = 0 if s.start is None else s.start
         begin = start if ask(start, ">=", 0) else first
         end = n + s.stop if s.stop is not None and ask(s.stop, "<", 0) else _bound(s.stop, n, n, n, 0)
@@ -257,14 +257,14 @@ def _slice_part(part: Any, s: slice, axis: int) -> int:
 
 
 def _bound(given: Any, n: DimLike, default: DimLike, most: DimLike, least: int) -> DimLike:
-    """A slice bound of a symbolic axis, limited to where the elements are."""
+    """A slice bound of a symbolic axis, clipped to the axis."""
     if given is None:
         return default
     return dim_min(given, most) if ask(given, ">=", 0) else dim_max(n + given, least)
 
 
 def _chosen(item: Any, axis: int, n: DimLike) -> Choose | Pick | Start:
-    """An integer array as an entry, or a single integer."""
+    """The entry of an integer array or of a single integer."""
     if item.ndim:
         return Choose(axis, _checked(item, axis, n))
     known = known_integer(item)
@@ -272,13 +272,13 @@ def _chosen(item: Any, axis: int, n: DimLike) -> Choose | Pick | Start:
 
 
 def _checked(item: Any, axis: int, n: DimLike) -> Any:
-    """Integer indices: where they are known, checked and counted from 0, else the value as it is."""
+    """Check known integer indices and count them from 0; unknown ones are returned unchanged."""
     host = host_elements(item)
     if host is None:
         return item if hasattr(item, "spec") else value(item)
     host = host.astype(np.int64, copy=False)
     for worst in (int(host.min()), int(host.max())) if host.size else ():
-        with suppress(InconclusiveDimError):  # an extent that depends on data is known when the program runs
+        with suppress(InconclusiveDimError):  # a data-dependent extent is known only at run time
             if not _inside(worst, n):
                 raise AxisError(_outside(worst, axis, n), index=worst, axis=axis, extent=n)
     if isinstance(n, int):
@@ -288,7 +288,7 @@ def _checked(item: Any, axis: int, n: DimLike) -> Any:
 
 def _true_positions(mask: Any, extents: tuple[DimLike, ...], axis: int) -> tuple[Any, ...]:
     for i, (have, want) in enumerate(zip(mask.shape, extents, strict=False)):
-        # An extent of 0 fits every axis, by the array API standard as in NumPy: no element is selected.
+        # A mask extent of 0 fits every axis and selects nothing, as in NumPy and the array API standard.
         if not ask(have, "==", want) and not ask(have, "==", 0):
             raise AxisError(
                 f"a mask of shape {tuple(mask.shape)} does not fit: its axis {i} has extent {have}, "

@@ -1,6 +1,6 @@
-"""Direct forms of functions that compare and accumulate elements; see `tenferro_tensor.direct`.
+"""Direct forms of functions that compare or accumulate elements; see `tenferro_tensor.direct`.
 
-Each takes the arguments of its function. ``None`` leaves the call to the function, as does whatever NumPy raises.
+Each takes the arguments of its function. If it returns ``None`` or NumPy raises, the function itself handles the call.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _ALL: Final = slice(None)
 _UPPER, _LOWER = slice(1, None), slice(None, -1)
 
 COMPARISONS_MAX_SIZE: Final = 4096
-"""Pairs of elements that are compared at once."""
+"""Maximum number of pairs of elements compared at once."""
 
 SMALL_SET_MAX_SIZE: Final = 8
-"""Elements each of which is compared with all others."""
+"""Largest set (in elements) that is searched by comparing with each of its elements."""
 
 TABLE_MAX_RATIO: Final = 6
-"""Entries of a table of integers for each element, as in NumPy."""
+"""Maximum number of entries per element in a lookup table of integers, as in NumPy."""
 
 
 def diff(x: Raw, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Raw:
@@ -64,7 +64,7 @@ def _with_initial(combine: np.ufunc, x: Raw, axis: Any, dtype: Any, start: int) 
 
 
 def firsts(s: Raw) -> Raw:
-    """Where an element of a sorted vector is the first of its kind; NaNs are distinct."""
+    """A mask of the elements of a sorted vector that differ from the one before; NaNs are distinct."""
     first = np.empty(s.size, bool)
     if s.size:
         first[0] = True
@@ -73,7 +73,7 @@ def firsts(s: Raw) -> Raw:
 
 
 def lengths(starts: Raw, n: int) -> Raw:
-    """Lengths of the runs of `n` elements that begin at `starts`."""
+    """Lengths of the runs, among `n` elements, that begin at `starts`."""
     ends = np.empty_like(starts)
     if starts.size:
         ends[:-1] = starts[1:]
@@ -82,7 +82,7 @@ def lengths(starts: Raw, n: int) -> Raw:
 
 
 def inverse_of(x: Raw, order: Raw, first: Raw) -> Raw:
-    """Which of the distinct elements each element is; `order` sorts `x`."""
+    """The index of each element among the distinct elements; `order` sorts `x`."""
     inverse = np.empty(x.size, np.int64)
     rank = first.cumsum()
     rank -= 1
@@ -91,7 +91,7 @@ def inverse_of(x: Raw, order: Raw, first: Raw) -> Raw:
 
 
 def all_of(x: Raw, flat: Raw, order: Raw) -> list[Raw]:
-    """The parts of `unique_all`; `order` sorts the elements stably."""
+    """The results of `unique_all`; `order` sorts the elements stably."""
     first = firsts(flat[order])
     starts = first.nonzero()[0]
     where = order[starts]
@@ -99,14 +99,14 @@ def all_of(x: Raw, flat: Raw, order: Raw) -> list[Raw]:
 
 
 def in_order(x: Raw) -> tuple[Raw, Raw]:
-    """The sorted elements, and where each is the first of its kind."""
+    """The sorted elements, and a mask of those that differ from the one before."""
     s = x.flatten()
     s.sort()
     return s, firsts(s)
 
 
 def as_found(values: Raw, x: Raw) -> Raw:
-    """Distinct sorted elements with that zero which is the first: sorting mixes zeros of both signs."""
+    """Distinct sorted elements with the zero that comes first in `x`: sorting mixes zeros of both signs."""
     if values.dtype.kind == "f":
         at = values.searchsorted(0.0)
         if at < values.size and values[at] == 0.0:
@@ -115,7 +115,7 @@ def as_found(values: Raw, x: Raw) -> Raw:
 
 
 def unique_values(x: Raw, /) -> Raw:
-    if x.dtype.kind == "c":  # two parts that may be zeros
+    if x.dtype.kind == "c":  # both parts may be signed zeros
         return None
     s, first = in_order(x)
     return as_found(s[first], x) if x.dtype.kind == "f" else s[first]

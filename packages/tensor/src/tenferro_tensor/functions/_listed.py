@@ -1,4 +1,4 @@
-"""Operands of the functions that take nested sequences as well, as NumPy's do."""
+"""Operands of functions that also take nested sequences, like NumPy's functions."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from tenferro_tensor.operands import value
 
 
 def listed(x: Any) -> Any:
-    """`x` as a value; lists and tuples become arrays, and differentiated elements of them keep their derivatives."""
+    """`x` as a value; lists and tuples become arrays, and their differentiated elements keep their derivatives."""
     return asarray(x) if isinstance(x, (list, tuple)) else value(x)
 
 
 def listed_beside(given: Any, x: Any) -> Any:
-    """An operand beside a value `x`: lists, tuples and numbers are made where `x` is, since they are nowhere yet."""
+    """An operand next to a value `x`: lists, tuples and numbers are created at the place of `x`."""
     if hasattr(given, "spec") or x.spec.place.on_host:
         return listed(given)
     return to_device(listed(given), x.spec.place.device)

@@ -1,6 +1,6 @@
-"""Direct forms of functions that NumPy has under the same names; see `tenferro_tensor.direct`.
+"""Direct forms of functions that exist in NumPy under the same names; see `tenferro_tensor.direct`.
 
-Each takes the arguments of its function. ``None`` leaves the call to the function, as does whatever NumPy raises.
+Each takes the arguments of its function. If it returns ``None`` or NumPy raises, the function itself handles the call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 Raw = Any
 _np: Any = np
-"""NumPy without its overloads, which know no more of raw arrays than this."""
+"""NumPy as an untyped module: its overloads cannot describe raw arrays."""
 
 
 _FLOAT64: Final = np.dtype("float64")
@@ -110,7 +110,7 @@ def correlate(x: Raw, v: Raw, /, mode: str = "valid") -> Raw:
 def interp(x: Raw, xp: Raw, fp: Raw, left: Any = None, right: Any = None, period: Any = None) -> Raw:
     if not (x.dtype is xp.dtype is fp.dtype is _FLOAT64 and period is None and _is_end(left) and _is_end(right)):
         return None
-    return np.interp(x, xp, fp, left, right) if isfinite(fp.dot(fp)) else None  # between infinities NumPy has rules
+    return np.interp(x, xp, fp, left, right) if isfinite(fp.dot(fp)) else None  # NumPy has rules for infinities
 
 
 def _is_end(value: Any) -> bool:
@@ -173,7 +173,7 @@ def unique(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    if size is not None or x.dtype.kind not in "iu":  # of 0.0 and -0.0 NumPy keeps either
+    if size is not None or x.dtype.kind not in "iu":  # NumPy may keep either of 0.0 and -0.0
         return None
     return _np.unique(x, return_index, return_inverse, return_counts, axis)
 

@@ -1,4 +1,4 @@
-"""Ops that a function applies to one operand, found once for the spec of the operand and the other arguments."""
+"""Ops that a function applies to one operand, found once for each spec of the operand and the other arguments."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _chains: Final = Table("ops of functions of one operand")
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether equal arguments mean the same: 1.0 and True are equal to 1."""
+    """Whether equal arguments have equal meaning; 1.0 and True equal 1, but differ in meaning."""
     if x.__class__ is tuple:
         return all(i.__class__ is int for i in x)
     return x.__class__ is int or x is None
 
 
 def known_ops(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Iterable[Op]]) -> tuple[Op, ...]:
-    """What `find` returns, called once for the same name, spec of `x` and plain arguments."""
+    """The ops that `find` returns; it is called once for each name, spec of `x` and plain arguments."""
     spec = x.spec
     if spec.symbolic or not all(map(_is_plain, args)):
         return tuple(find())
@@ -34,7 +34,7 @@ def known_ops(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Itera
 
 
 def chained(name: str, x: Any, args: tuple[Any, ...], find: Callable[[], Iterable[Op]]) -> Array:
-    """The result of these ops applied in turn, always another object than `x`."""
+    """Apply these ops in turn; the result is never the object `x` itself."""
     ops = known_ops(name, x, args, find)
     y = x
     for op in ops:

@@ -1,4 +1,4 @@
-"""Where a quantile lies among sorted elements: the methods of Hyndman and Fan, and those of NumPy beside them.
+"""The position of a quantile among sorted elements: the methods of Hyndman and Fan, and NumPy's further methods.
 
 R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996) 361-365.
 """
@@ -16,7 +16,7 @@ _CONTINUOUS: Final = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-"""The parameters alpha and beta of the methods that interpolate; `linear` has (1, 1)."""
+"""The parameters alpha and beta of the interpolating methods; `linear` has (1, 1)."""
 
 METHODS: Final = (
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", *_CONTINUOUS, "linear", "lower", "higher",
@@ -33,7 +33,7 @@ def neighbours(method: str, n: Any, q: Any) -> tuple[Any, Any, Any]:
         q: probabilities in float64.
 
     Returns:
-        Two values of integers and a weight; a single element is named twice, with the weight ``None``.
+        Two integer values and a weight; for a single element, both are equal and the weight is ``None``.
     """
     if method in ("lower", "higher", "nearest"):
         rounded = {"lower": catalog.floor, "higher": catalog.ceil, "nearest": catalog.round}[method]
@@ -43,7 +43,7 @@ def neighbours(method: str, n: Any, q: Any) -> tuple[Any, Any, Any]:
         at = catalog.mul(n, q) - (1.0 + half)
         below = catalog.floor(at)
         exact = catalog.eq(at, below)
-        if half:  # of two that are equally near, the one whose number, counted from 1, is even
+        if half:  # of two equally near elements, choose the one whose number, counted from 1, is even
             exact = catalog.bitwise_and(exact, catalog.eq(catalog.remainder(below, 2.0), 1.0))
         return _single(catalog.select(exact, below, below + 1.0), n)
     if method == "averaged_inverted_cdf":
@@ -73,5 +73,5 @@ def _single(at: Any, n: Any) -> tuple[Any, Any, Any]:
 
 
 def as_float(n: Any) -> Any:
-    """A number of elements in float64."""
+    """The number of elements in float64."""
     return float(n) if n.__class__ is int else converted(n, float64)

@@ -1,4 +1,4 @@
-"""Starts of blocks, which only the running kernel may see: counted from 0, in one dtype."""
+"""Starts of blocks, which may be known only at run time: counted from 0, in one dtype."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from tenferro_tensor_core import Dim, DimLike, decide, int64
 def starts_of(x: Any, starts: Sequence[Any]) -> list[Any]:
     """Integers, sizes and 0-d values, one for each axis of `x`, as the starts of a dynamic slice.
 
-    Negative values count from the end; integers and sizes count from 0 already.
+    Negative values count from the end; integers and sizes already count from 0.
     """
     values = [s for s in starts if hasattr(s, "spec")]
     dtypes = {s.spec.dtype for s in values}
@@ -32,12 +32,12 @@ def _known(start: DimLike, dtype: Any, x: Any) -> Any:
 
 
 def is_counted(indices: Any) -> bool:
-    """Whether no index is negative, whatever the program is run on."""
+    """Whether provably no index is negative."""
     return bool(indices.spec.dtype.kind == "u" or indices._interval().at_least(0))
 
 
 def counted(x: Any, axis: int, indices: Any) -> Any:
-    """Indices of an axis counted from 0: negative ones count from the end."""
+    """Convert indices of an axis, of which negative ones count from the end, to indices from 0."""
     if is_counted(indices):
         return indices
     below = catalog.add(indices, extent(x, axis))
@@ -48,7 +48,7 @@ def counted(x: Any, axis: int, indices: Any) -> Any:
 
 
 def is_inside(x: Any, starts: Sequence[Any], sizes: Sequence[DimLike]) -> bool:
-    """Whether a block lies inside of `x`, whatever the program is run on."""
+    """Whether a block is provably inside `x`."""
     return all(
         s._interval().within(0, n - size) if hasattr(s, "spec") else decide(s, "<=", n - size)
         for s, n, size in zip(starts, x.spec.shape, sizes, strict=True)

@@ -1,6 +1,6 @@
-"""Direct forms of statistics and counts: the same on NumPy's arrays; see `tenferro_tensor.direct`.
+"""Direct forms of statistics and counts: the same functions on NumPy arrays; see `tenferro_tensor.direct`.
 
-Each takes the arguments of its function. ``None`` leaves the call to the function, as does whatever NumPy raises.
+Each takes the arguments of its function. If it returns ``None`` or NumPy raises, the function itself handles the call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SMALLEST: Final[Any] = np.fmin.reduce
 
 
 def _is_plain(x: Raw) -> bool:
-    """Integers and double precision: what NumPy and this library compute in the same steps."""
+    """Whether the dtype is integer or double precision, for which NumPy and this library take the same steps."""
     return x.__class__ is np.ndarray and (x.dtype.kind in "iu" or x.dtype == np.float64)
 
 

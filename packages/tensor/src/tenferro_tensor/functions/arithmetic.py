@@ -499,7 +499,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
 
 
 def _binding(bound: Any, x: Any, below: bool) -> Any:
-    """A bound, or ``None`` if every value of the integer dtype of `x` meets it."""
+    """The bound, or ``None`` if every value of the integer dtype of `x` meets it."""
     if bound.__class__ is not int or x.spec.dtype.kind not in "iu":
         return bound
     bits = 8 * x.spec.dtype.itemsize

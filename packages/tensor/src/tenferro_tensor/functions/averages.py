@@ -1,4 +1,4 @@
-"""Weighted means, covariances, and the distance between the extremes."""
+"""Weighted means, covariances, and the range of values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
 
 
 def beside(name: str, x: Any, weights: Any, axis: Any) -> Any:
-    """Weights with the axes of `x`, so that they multiply it."""
+    """Reshape weights to the axes of `x`, so that they broadcast with it."""
     shape, given = x.spec.shape, weights.spec.shape
     if len(given) == len(shape) and all(map(_same, given, shape)):
         return weights
@@ -150,7 +150,7 @@ def cov(
 
 
 def _squeezed(x: Any) -> Any:
-    """A matrix without its axes of extent 1."""
+    """The matrix without axes of extent 1."""
     axes = tuple([a for a, d in enumerate(x.spec.shape) if _same(d, 1)])
     return squeeze(x, axes) if axes else x
 

@@ -1,4 +1,4 @@
-"""The binary form of floating point numbers: mantissas, exponents, and the distance to the next number."""
+"""The binary form of floating-point numbers: mantissas, exponents, and the distance to the next number."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     tiny = catalog.lt(size, finfo(x.spec.dtype).smallest_normal)
     size = catalog.select(tiny, catalog.select(tiny, size, 0.0) * 2.0**lift, size)
     exponent = converted(catalog.floor(catalog.log2(size)), int64)
-    exponent = exponent + converted(catalog.ge(scaled(size, -exponent), 1.0), int64)  # where log2 was rounded down,
-    exponent = exponent - converted(catalog.lt(scaled(size, -exponent), 0.5), int64)  # and where it was rounded up
+    exponent = exponent + converted(catalog.ge(scaled(size, -exponent), 1.0), int64)  # where log2 was rounded down
+    exponent = exponent - converted(catalog.lt(scaled(size, -exponent), 0.5), int64)  # where it was rounded up
     exponent = exponent + converted(catalog.ge(scaled(size, -exponent), 1.0), int64)
     exponent = catalog.select(plain, 0, catalog.select(tiny, exponent - lift, exponent))
     return scaled(x, -exponent), converted(exponent, int32)
@@ -92,7 +92,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
 
 
 def _lift(x: Any) -> int:
-    """The exponent of 2 that makes 1 of the smallest normal number."""
+    """The exponent of 2 that scales the smallest normal number to 1."""
     return round(-math.log2(finfo(x.spec.dtype).smallest_normal))
 
 
@@ -145,7 +145,7 @@ def spacing(x: Any, /) -> Array:
     """
     x = catalog.stop_gradient(_real("spacing", x))
     infinite = catalog.is_inf(x)
-    # Upwards from the largest number is infinity, so the step is taken from one with the same exponent.
+    # The successor of the largest number is infinity, so use a smaller number with the same exponent.
     most = finfo(x.spec.dtype).max
     start = catalog.select(infinite, 0.0, catalog.clamp(x, -most / 1.5, most / 1.5))
     step = catalog.sub(catalog.nextafter(start, catalog.select(catalog.lt(x, 0.0), -math.inf, math.inf)), start)

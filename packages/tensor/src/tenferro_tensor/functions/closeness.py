@@ -1,4 +1,4 @@
-"""Whether values are equal or nearly so."""
+"""Equality of arrays, exact or within tolerances."""
 
 from __future__ import annotations
 

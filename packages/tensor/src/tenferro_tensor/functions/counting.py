@@ -1,4 +1,4 @@
-"""How often small integers occur, and which bin a number is in."""
+"""Counts of small integers, and the bins that numbers fall into."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _length(x: Any, known: np.ndarray[Any, Any] | None, minlength: Any) -> DimLi
 
 
 def counted_into(index: Any, n: DimLike, weights: Any) -> Any:
-    """Numbers of the indices, or the sums of their weights, in a vector of length `n`; indices outside are dropped."""
+    """Count each index below `n`, or sum its weights; indices out of range are dropped."""
     device = index.spec.place.device
     if weights is None:
         weights = full(index.spec.shape, 1, dtype=int64, device=device)
@@ -141,6 +141,6 @@ def _upwards(edges: Any, x: Any, right: bool) -> Any:
 
 
 def _downwards(edges: Any, x: Any, right: bool) -> Any:
-    """As NumPy has it, by way of the ascending edges: the side is that of the other order."""
+    """Bins of descending edges, by a search in the ascending edges with the opposite side, as in NumPy."""
     found = catalog.searchsorted(flip(edges), x, side="left" if right else "right")
     return catalog.sub(number(edges.spec.shape[0], edges.spec.place), found)

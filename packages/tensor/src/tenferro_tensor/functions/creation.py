@@ -1,7 +1,7 @@
 """Arrays from shapes, ranges, numbers and foreign data.
 
-``device`` is a name such as ``"cpu:0"`` or a `ComputeDevice`; by default new arrays are where the enclosing scope says,
-else in main memory, and the ``*_like`` functions stay where their argument is.
+``device`` is a name such as ``"cpu:0"`` or a `ComputeDevice`; by default, new arrays are placed by
+the enclosing scope, else in main memory, and results of ``*_like`` functions at the place of their argument.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 _DLPACK_KINDS: Final = {2: "cuda", 13: "cuda", 10: "rocm"}
-"""Accelerators by DLPack's number of their kind of device."""
+"""Kinds of accelerators by DLPack's device type."""
 
 __all__ = [
     "arange",
@@ -113,7 +113,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
     """
     if obj.__class__ is state.tensor and copy is True and dtype is None and device is None:
         return obj._copied()
-    if hasattr(obj, "__dim__"):  # converted, so that it is not weak any more
+    if hasattr(obj, "__dim__"):  # the conversion removes the weak type
         obj = catalog.convert(value(obj), dtype=int64)
     if hasattr(obj, "spec"):
         return copied(obj, _adapted(obj, dtype, device), copy)
@@ -168,13 +168,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def _accelerator_of(x: Any) -> str | None:
-    """The device whose memory a DLPack producer's data are in, where that is an accelerator of a known kind."""
+    """The name of the accelerator that holds a DLPack producer's data; None for other devices."""
     if not hasattr(x, "__dlpack_device__") or isinstance(x, np.ndarray):
         return None
     try:
         kind, number = map(int, x.__dlpack_device__())
     except Exception:
-        return None  # refused with its own words where the data are read
+        return None  # reading the data raises the producer's own error
     return f"{_DLPACK_KINDS[kind]}:{number}" if kind in _DLPACK_KINDS else None
 
 
@@ -407,7 +407,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
 
 
 def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) -> Any:
-    """A range whose bounds hold symbolic sizes, the others being integers."""
+    """A range whose bounds are integers or symbolic sizes."""
     start, stop, step = (size_of("arange", "bound beside a symbolic size", v) for v in (start, stop, step))
     if step.__class__ is int and step == 0:
         raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
@@ -420,7 +420,7 @@ def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) ->
 
 
 def _traced_range(start: Any, stop: Any, step: Any, dtype: Any, place: Place) -> Any:
-    """A range whose bounds are 0-d integers that only the running kernel sees."""
+    """A range whose bounds are 0-d integers known only at run time."""
     step = whole("arange", "step beside a traced bound", step)
     if not step:
         raise ArgumentError(f"arange needs a step other than 0, got {step=}", step=step)
@@ -446,7 +446,7 @@ def _traced_range(start: Any, stop: Any, step: Any, dtype: Any, place: Place) ->
 
 
 def _plain(x: Any) -> Any:
-    """A bound as a number."""
+    """The bound as a number."""
     if hasattr(x, "spec") or (isinstance(x, np.ndarray) and x.size == 1):
         return x.item()
     if not isinstance(x, Number):
@@ -504,13 +504,13 @@ def linspace(
 
 
 def _device_of(*bounds: Any) -> Any:
-    """The accelerator that a bound is on, for what is computed beside it; None where all are in main memory."""
+    """The accelerator of the first bound that is on one; None if all bounds are in main memory."""
     places = [x.spec.place for x in bounds if hasattr(x, "spec")]
     return next((p.device for p in places if p.memory_space.kind != "host"), None)
 
 
 def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place) -> Any:
-    """NumPy's formula, to the bit."""
+    """NumPy's formula, bit for bit."""
     at = catalog.iota(shape=(num,), dtype=float64, axis=0, place=place)
     gaps = converted(number(dim_max(num - 1, 1) if endpoint else num, place), float64)
     out = catalog.add(catalog.mul(at, catalog.div(stop - start, gaps)), start)
@@ -551,7 +551,7 @@ def eye(n_rows: Any, n_cols: Any = None, /, k: int = 0, dtype: Any = None, *, de
         raise ArgumentError(f"eye makes a matrix with extents of at least 0, got ({rows}, {cols})", shape=(rows, cols))
     if max(rows, cols) > sys.maxsize:
         raise ShapeError(f"eye cannot make a matrix of {rows} by {cols} elements; use smaller extents")
-    k = max(-rows, min(whole("eye", "k", k), cols))  # far outside there is nothing, and NumPy wants a small number
+    k = max(-rows, min(whole("eye", "k", k), cols))  # diagonals outside are empty; NumPy requires a small number
     return noted(own(np.eye(rows, cols, k, dtype), place_of(device)))
 
 

@@ -55,7 +55,7 @@ def diag(x: Any, /, k: int = 0) -> Array:
         raise ShapeError(f"diag takes a vector or a matrix, got {x.spec!r}; use diagonal or ravel", shape=x.spec.shape)
     n = x.spec.shape[0] + abs(k)
     column = catalog.pad(x, False if x.spec.dtype is bool_ else 0, low=(0,), high=(abs(k),), interior=(0,))
-    # Above the main diagonal an element keeps its row, below it its column.
+    # An element keeps its row on an upper diagonal, and its column on a lower one.
     wide = catalog.broadcast_in_dim(column, shape=(n, n), dims=(0 if k >= 0 else 1,))
     inside = catalog.eq(catalog.add(positions(wide, 0), k), positions(wide, 1))
     return catalog.select(inside, wide, False if x.spec.dtype is bool_ else 0)

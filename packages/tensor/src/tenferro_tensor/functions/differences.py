@@ -124,7 +124,7 @@ def _between_coordinates(f: Any, axis: int, places: Any, edge_order: int) -> Any
 
 
 def _areas(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
-    """The areas of the trapezoids between neighbouring samples."""
+    """Areas of the trapezoids between neighbouring samples."""
     n = y.spec.shape[axis]
     if x is None:
         width = dx if dx.__class__ in (int, float) else listed(dx)
@@ -241,7 +241,7 @@ def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 def _like(x: Any, y: Any) -> Any:
-    """Elements put beside those of `x`, in its dtype where they are of its kind."""
+    """Elements to join with those of `x`, converted to its dtype if they are of the same kind."""
     kinds = y.spec.dtype.kind + x.spec.dtype.kind
     return converted(y, x.spec.dtype) if kinds in ("ff", "cc", "ii", "uu", "ui", "iu") else y
 
@@ -278,7 +278,7 @@ def unwrap(p: Any, /, discont: Any = None, axis: int = -1, *, period: Any = 2 * 
     low = -high
     discont = period / 2 if discont is None else discont
     turned = catalog.add(catalog.remainder(catalog.sub(step, low), period), low)
-    if not odd:  # half a period keeps its sign
+    if not odd:  # a step of half a period keeps its sign
         turned = catalog.select(catalog.bitwise_and(catalog.eq(turned, low), catalog.gt(step, 0)), high, turned)
     correction = catalog.select(catalog.lt(catalog.abs(step), discont), 0, catalog.sub(turned, step))
     correction = catalog.cumsum(catalog.stop_gradient(correction), axis=axis, reverse=False)

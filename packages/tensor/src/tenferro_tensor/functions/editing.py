@@ -1,4 +1,4 @@
-"""Entries removed, put in, added and repeated along an axis."""
+"""Deletion, insertion, appending and repetition of entries along an axis."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _line(name: str, x: Any, axis: int | None) -> tuple[Any, int]:
 
 
 def _known_indices(name: str, obj: Any, n: Any) -> Any:
-    """An index, or a slice or array of them, as one integer or size, or as a host array."""
+    """A single index as an integer or size; a slice or array of indices as a host array."""
     obj = known_integer(as_size(obj))
     if isinstance(obj, Dim) or obj.__class__ is int or (hasattr(obj, "spec") and not obj.spec.ndim):
         return obj
@@ -85,7 +85,7 @@ def _known_indices(name: str, obj: Any, n: Any) -> Any:
 
 
 def _counted(name: str, i: Any, n: Any, most: Any, axis: int) -> Any:
-    """An index counted from 0, where it is known to lie in its range."""
+    """The index counted from 0, after a check of its range."""
     if not (ask(i, "<=", most) if ask(i, ">=", 0) else ask(-i, "<=", n)):
         raise AxisError(f"{name}: index {i} is out of bounds for axis {axis} with extent {n}", index=str(i), axis=axis)
     return i if ask(i, ">=", 0) else n + i

@@ -1,4 +1,4 @@
-"""Functions of one or two numbers that follow from those of the standard."""
+"""Element-wise functions composed of those of the standard."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def fmin(x1: Any, x2: Any, /) -> Array:
 
 
 def _instead_of_nan(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """The operands, each with the other one's elements where it is NaN."""
+    """The operands, with NaNs of each replaced by the elements of the other."""
     x1, x2 = alike(x1, x2)
     if not x1.spec.inexact:
         return x1, x2
@@ -278,7 +278,7 @@ def sinc(x: Any, /) -> Array:
 
 
 _I0_TERMS: Final = 36
-"""Terms of the power series: enough for 16 digits up to 8."""
+"""Terms of the power series, which yield 16 digits for arguments up to 8."""
 
 _I0_TAIL: Final = (
     -7.23318048787475395456e-18, -4.83050448594418207126e-18, 4.46562142029675999901e-17, 3.46122286769746109310e-17,

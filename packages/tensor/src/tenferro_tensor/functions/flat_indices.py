@@ -1,6 +1,6 @@
-"""Positions as one number and as one number for each axis, and where nonzero elements are.
+"""Flat and multidimensional indices, and the positions of nonzero elements.
 
-``size=`` makes results of a known extent: of too many positions the first ones, after too few of them a filling.
+``size=`` makes the extent of a result known: surplus positions are dropped, missing ones are filled.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _inside(x: Any, n: DimLike, mode: Any, axis: int) -> Any:
 
 
 def first_true(mask: Any, size: Any, fill: Any) -> Any:
-    """The positions of the first `size` true elements of a vector, and `fill` where there are fewer."""
+    """The positions of the first `size` true elements of a vector, padded with `fill`."""
     n = mask.spec.shape[0]
     size = size_of("size", "number of results", size)
     if isinstance(size, int) and size < 0:

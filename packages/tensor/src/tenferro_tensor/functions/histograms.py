@@ -1,7 +1,7 @@
 """Histograms in one and several dimensions, counts, and the bins that numbers fall into.
 
-A bin holds its lower edge but not its upper one; the last bin holds both. Numbers outside of all bins, and NaN, are
-not counted. Results are differentiable in the weights, and densities in the edges as well.
+A bin includes its lower edge but not its upper one; the last bin includes both. Numbers outside all bins, and NaN, are
+not counted. Results are differentiable with respect to the weights, densities also with respect to the edges.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _numbers(name: str, x: Any) -> Any:
 
 
 def _each(weights: Any, shape: tuple[Any, ...]) -> Any:
-    """Weights as a vector."""
+    """The weights as a vector."""
     if weights is None:
         return None
     weights = listed(weights)
@@ -249,7 +249,7 @@ def _ends(name: str, x: Any, range: Any) -> tuple[Any, Any]:
 
 
 def _filled(points: Sequence[Any], edges: Sequence[Any], weights: Any) -> Any:
-    """Sums of weights over the cells of a grid, or numbers of points."""
+    """The number of points in each cell of a grid, or the sum of their weights."""
     index: Any = 0
     inside: Any = True
     cells = 1

@@ -1,4 +1,4 @@
-"""Index arrays that shapes alone decide: diagonals, triangles and grids."""
+"""Index arrays that depend only on shapes: diagonals, triangles and grids."""
 
 from __future__ import annotations
 

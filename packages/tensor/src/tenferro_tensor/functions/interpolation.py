@@ -62,7 +62,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """Places in one period, sorted, with a point of the neighbouring periods at each end."""
+    """Coordinates reduced to one period, and sorted data with a point of the neighbouring period at each end."""
     if not hasattr(period, "spec"):
         if period == 0:
             raise ArgumentError("interp needs a period other than 0, got 0", period=period)
@@ -89,11 +89,11 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     lower = catalog.maximum(catalog.sub(upper, 1), 0)
     x0, x1, f0, f1 = take(xp, lower), take(xp, upper), take(fp, lower), take(fp, upper)
     width = catalog.sub(x1, x0)
-    flat = catalog.eq(width, 0)  # points at one place, or a single point
+    flat = catalog.eq(width, 0)  # points with equal coordinates, or a single point
     slope = catalog.div(catalog.sub(f1, f0), catalog.select(flat, 1, width))
     inside = catalog.select(flat, f1, catalog.add(f0, catalog.mul(slope, catalog.sub(x, x0))))
     inside = catalog.select(catalog.eq(x, high), ends[1], inside)
-    # A NaN is neither below nor above.
+    # NaN is neither below nor above the data.
     inside = catalog.select(catalog.ne(x, x), nan, inside)
     out = catalog.select(catalog.lt(x, low), *alike(ends[0] if left is None else left, inside))
     return catalog.select(catalog.gt(x, high), *alike(ends[1] if right is None else right, out))

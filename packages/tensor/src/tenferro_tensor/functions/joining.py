@@ -302,7 +302,7 @@ def tile(x: Any, repetitions: Any, /) -> Array:
 
 
 def _pairs(x: Any, given: Any) -> list[list[DimLike]]:
-    """Widths before and after each axis; symbolic sizes may be among them."""
+    """The padding widths before and after each axis, which may be symbolic."""
     table = np.asarray(_plain(given), dtype=object)
     try:
         widths = np.broadcast_to(table, (x.spec.ndim, 2)).tolist()

@@ -1,6 +1,6 @@
 """Products of vectors, matrices and higher arrays, and their diagonals.
 
-Every product is one `dot_general`: extents that broadcast are free axes of the operand that has them, never copied.
+Every product is one `dot_general`: axes that broadcast become free axes of the operand that has them, without a copy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
 
 PRODUCTS: Final = Table("matrix products")
-"""Matrix products that are one `dot_general` as they stand, by the specs of the operands."""
+"""Ops of matrix products that are one `dot_general` of the unchanged operands, by their specs."""
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:
@@ -59,7 +59,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
 
 
 class _Matmul(EntryTable):
-    """The operator ``@``. Where it is one `dot_general` of the operands as they are, it uses the entries of that op."""
+    """The operator ``@``. If it is one `dot_general` of the unchanged operands, it uses the entries of that op."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ MATMUL: Final = _Matmul("matrix products by operator")
 
 
 def _plain_product(x: Spec, y: Spec) -> Op | None:
-    """The op of a product that needs no conversion, reshape or transposition; remembered where sizes are known."""
+    """The op of a product without conversion, reshape or transposition; remembered if the sizes are known."""
     _require_product(x, y)
     n = x.ndim - 2
     stacked = n > 0 and y.ndim == x.ndim
@@ -115,7 +115,7 @@ def _require_product(x: Spec, y: Spec) -> None:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """The general matrix product of operands of one dtype."""
+    """The general matrix product of two operands of one dtype."""
     vector_x, vector_y = x.spec.ndim == 1, y.spec.ndim == 1
     stack_x, stack_y = x.spec.shape[:-2], y.spec.shape[:-2]
     stack = broadcast_shapes(stack_x, stack_y)
@@ -139,7 +139,7 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _extends(stack: tuple[DimLike, ...], i: int, n: int, goal: DimLike) -> bool:
-    """Whether a stack has axis ``i`` of the common one, in full and not by broadcasting."""
+    """Whether a stack has axis ``i`` of the common stack in full, not by broadcasting."""
     own = i - n + len(stack)
     return own >= 0 and not stretched(stack[own], goal)
 
@@ -150,11 +150,11 @@ def _without(x: Any, axes: list[int]) -> Any:
 
 
 _VECDOTS: Final = Table("inner products")
-"""Inner products that are one `dot_general` as they stand, by the specs of the operands and the axis."""
+"""Ops of inner products that are one `dot_general` of the unchanged operands, by their specs and the axis."""
 
 
 def _plain_vecdot(x: Spec, y: Spec, axis: int) -> Op | None:
-    """The op of real operands of one shape, remembered where sizes are known."""
+    """The op for real operands of one shape, remembered if the sizes are known."""
     if x.dtype != y.dtype or x.cplx or x.symbolic or x.shape != y.shape or not -x.ndim <= axis < x.ndim:
         return None
     over = (axis % x.ndim,)

@@ -1,4 +1,4 @@
-"""Another shape or another order of the same elements."""
+"""Reshaping and reordering of the elements of one array."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
 
 
 def _reshaped_copy(x: Any, shape: Any) -> Any:
-    return reshape(x._copied(), shape)  # copies are in row-major order: this is a view of the copy
+    return reshape(x._copied(), shape)  # copies are in row-major order, so this is a view of the copy
 
 
 def _reshaped_view(x: Any, shape: Any) -> Any:
@@ -468,7 +468,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
 
 
 def _rolled_by_value(x: Any, by: Any, axis: int) -> Any:
-    """As `_rolled`, by a shift that only the running kernel sees: a block of the array beside itself."""
+    """`_rolled` by a shift known only at run time: a block of the array joined with itself."""
     if by.spec.ndim or by.spec.dtype.kind not in "iu":
         raise ArgumentError(f"roll shifts by a single integer along each axis, got {by.spec!r}; pass one for each axis")
     shape = x.spec.shape

@@ -1,6 +1,6 @@
 """Sums, means, extrema and cumulative sums of the elements that are not NaN.
 
-NaNs are replaced before anything is computed from them, so that derivatives are 0 there and exact elsewhere.
+NaNs are replaced before the computation, so that derivatives are 0 there and exact elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def _filled(x: Any, fill: float) -> tuple[Any, Any]:
-    """`x` with a number for each NaN, and where NaNs were: ``None`` for a dtype that has none."""
+    """`x` with NaNs replaced by a number, and the mask of NaNs: ``None`` for a dtype without NaN."""
     x = listed(x)
     if not x.spec.inexact:
         return x, None
@@ -154,18 +154,18 @@ def nanmean(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = 
 
 
 def _counted_in(x: Any, dtype: Any) -> Any:
-    """`x` in the dtype that a mean is asked for in, if one is."""
+    """`x` in the dtype requested for the mean, if any."""
     return x if dtype is None else converted(listed(x), known_dtype(dtype))
 
 
 def _known(x: Any, none: Any, axis: Any, keepdims: bool) -> Any:
-    """How many elements are not NaN, in the real dtype of `x`."""
+    """The number of elements that are not NaN, in the real dtype of `x`."""
     dtype = real_of(x.spec.dtype)
     return _sum(converted(catalog.bitwise_not(none), dtype), axis, keepdims=keepdims)
 
 
 def _quotient(total: Any, n: Any) -> Any:
-    """A sum divided by a number of terms; NaN, without derivative, where that is not positive."""
+    """A sum divided by a number of terms; NaN without derivative where this number is not positive."""
     some = catalog.gt(n, 0.0)
     return catalog.select(some, catalog.div(total, catalog.select(some, n, 1.0)), math.nan)
 

@@ -1,4 +1,4 @@
-"""Functions that NumPy has beside those of the standard, with defaults or a meaning of their own."""
+"""NumPy functions that differ from those of the standard in defaults or meaning."""
 
 from __future__ import annotations
 

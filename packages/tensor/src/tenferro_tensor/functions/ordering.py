@@ -1,4 +1,4 @@
-"""Sorting by several keys, and the elements on one side of a place in the order."""
+"""Sorting by several keys, partitioning, and the largest elements."""
 
 from __future__ import annotations
 

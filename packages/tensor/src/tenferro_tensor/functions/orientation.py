@@ -1,4 +1,4 @@
-"""Arrays turned, mirrored, and given as many axes as a function needs."""
+"""Rotation, mirroring, and leading axes up to a minimum number."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _each(arrays: tuple[Any, ...], least: int) -> Any:
 
 
 def with_axes(x: Any, least: int) -> Any:
-    """`x` in a shape of at least so many axes, as a value of its own."""
+    """`x` with at least `least` axes, never the object `x` itself."""
     shape = x.spec.shape
     if len(shape) < least:
         before = 1 if least > 1 and len(shape) == 1 else 0

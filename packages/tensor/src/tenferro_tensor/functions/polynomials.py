@@ -1,7 +1,7 @@
 """Polynomials as vectors of their coefficients, of the highest power first.
 
-Where coefficients are known, the leading zeros of products and remainders are dropped, as NumPy does; in a trace they
-stay. ``trim_leading_zeros`` chooses one of the two.
+Leading zeros of products and remainders are dropped if the coefficients are known, as in NumPy; in a trace they are
+kept. ``trim_leading_zeros`` selects one behaviour for both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "po
 
 
 def coefficients(name: str, p: Any) -> Any:
-    """A vector of coefficients; a number is a polynomial of degree 0."""
+    """The vector of coefficients; a number is a polynomial of degree 0."""
     p = listed(p)
     if not p.spec.ndim:
         p = catalog.reshape(p, shape=(1,))
@@ -50,7 +50,7 @@ def coefficients(name: str, p: Any) -> Any:
 
 
 def trimmed(name: str, p: Any, trim: bool | None, tolerance: float = 0.0) -> Any:
-    """Coefficients without leading zeros: if they are known, or if that is asked for; one is always kept."""
+    """Drop leading zeros if the coefficients are known, unless `trim` is False; always keep the last coefficient."""
     known = host_elements(p) if trim is not False else None
     if known is None:
         if trim:
@@ -159,7 +159,7 @@ def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tup
         quotient.append(catalog.reshape(factor, shape=(1,)))
         taken = catalog.pad(catalog.mul(factor, v), 0.0, low=(k,), high=(m - n - k,), interior=(0,))
         rest = catalog.sub(rest, taken)
-        # What has been divided is 0, whatever rounding leaves there.
+        # The coefficients divided so far are exactly 0, despite rounding.
         rest = catalog.select(catalog.le(positions(rest, 0), k), 0, rest)
     q = catalog.concatenate(*quotient, axis=0) if quotient else full_like(span(u, 0, 0, 1), 0)
     return q, trimmed("polydiv", rest, trim_leading_zeros, 1e-8)

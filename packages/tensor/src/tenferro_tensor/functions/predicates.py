@@ -1,4 +1,4 @@
-"""Questions about kinds of numbers, shapes and dtypes that NumPy has functions for."""
+"""NumPy's predicates on kinds of numbers, shapes and dtypes."""
 
 from __future__ import annotations
 

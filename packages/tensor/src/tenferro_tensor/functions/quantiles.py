@@ -116,7 +116,7 @@ def _median(x: Any, axis: Any, keepdims: bool, ignore: bool) -> Any:
 
 
 def _entry(rows: Any, at: DimLike) -> Any:
-    """The element of each row at a position, which is inside even where a symbolic size does not prove it."""
+    """The element of each row at a position that is always inside, even if this is not provable for a symbolic size."""
     last = rows.spec.ndim - 1
     if isinstance(at, int):
         return span(rows, last, at, at + 1)
@@ -241,7 +241,7 @@ def nanpercentile(
 
 
 def _probabilities(q: Any, most: float, x: Any) -> Any:
-    """Probabilities as fractions in float64."""
+    """The probabilities as fractions in float64."""
     q = listed_beside(q, x)
     if q.spec.cplx:
         raise DTypeError(f"quantile takes real probabilities, got {q.spec!r}")
@@ -254,7 +254,7 @@ def _probabilities(q: Any, most: float, x: Any) -> Any:
 
 def _quantile(x: Any, q: Any, most: float, axis: Any, method: str, keepdims: bool, weights: Any, ignore: bool) -> Any:
     x = listed(x)
-    weak = q.__class__ in (int, float)  # as Python's numbers are: the result has the dtype of `x`
+    weak = q.__class__ in (int, float)  # a Python number: the result has the dtype of `x`
     q = _probabilities(q, most, x)
     if x.spec.cplx:
         raise DTypeError(f"quantile orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
@@ -282,7 +282,7 @@ def _quantile(x: Any, q: Any, most: float, axis: Any, method: str, keepdims: boo
 
 
 def _interpolated(rows: Any, q: Any, method: str, weak: bool, ignore: bool) -> Any:
-    """Quantiles along the last axis, which has one entry for each probability in the result."""
+    """Quantiles along the last axis, which enumerates the probabilities in the result."""
     last = rows.spec.ndim - 1
     n = rows.spec.shape[last]
     ordered = catalog.sort(rows, axis=last, descending=False)
@@ -303,7 +303,7 @@ def _interpolated(rows: Any, q: Any, method: str, weak: bool, ignore: bool) -> A
 
 
 def _between(low: Any, high: Any, weight: Any, weak: bool) -> Any:
-    """Interpolation that is exact at both ends, also beside infinities and between equal ones."""
+    """Interpolate exactly at both ends, also next to an infinity and between equal infinities."""
     if weak:
         weight = converted(weight, low.spec.dtype)
     else:
@@ -318,7 +318,7 @@ def _between(low: Any, high: Any, weight: Any, weak: bool) -> Any:
 
 
 def _weighted(rows: Any, q: Any, weights: Any, ignore: bool) -> Any:
-    """The first elements up to which the weights are at least the fraction `q` of all weights."""
+    """The first element of each row up to which the weights sum to at least the fraction `q` of all weights."""
     last = rows.spec.ndim - 1
     n = rows.spec.shape[last]
     order = catalog.argsort(rows, axis=last, descending=False)
@@ -334,7 +334,7 @@ def _weighted(rows: Any, q: Any, weights: Any, ignore: bool) -> Any:
             unknown, top = catalog.eq(known, 0), catalog.maximum(known - 1, 0)
     sums = catalog.cumsum(catalog.stop_gradient(weights), axis=last, reverse=False)
     share = catalog.div(sums, span(sums, last, n - 1, n))
-    share = catalog.select(catalog.eq(share, 0.0), -1.0, share)  # what weighs nothing is not chosen for q = 0 either
+    share = catalog.select(catalog.eq(share, 0.0), -1.0, share)  # never choose an element of weight 0, even if q = 0
     each = catalog.reshape(share, shape=(*share.spec.shape, 1))
     below = catalog.reduce_sum(converted(catalog.lt(each, catalog.stop_gradient(q)), int64), axes=(last,))
     out = take_along_axis(ordered, catalog.minimum(below, top), axis=last)
@@ -342,7 +342,7 @@ def _weighted(rows: Any, q: Any, weights: Any, ignore: bool) -> Any:
 
 
 def _without_nan(ordered: Any) -> tuple[Any, Any]:
-    """Sorted rows with 0 for the NaNs at their ends, and how many elements of each row are none."""
+    """Sorted rows with the NaNs at their ends replaced by 0, and the number of other elements in each row."""
     none = catalog.is_nan(ordered)
     last = ordered.spec.ndim - 1
     known = catalog.reduce_sum(converted(catalog.bitwise_not(none), int64), axes=(last,))
@@ -350,7 +350,7 @@ def _without_nan(ordered: Any) -> tuple[Any, Any]:
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
-    """The axes to reduce as one, which is the last."""
+    """`x` with the axes to reduce merged into the last axis."""
     rest = [a for a in range(x.spec.ndim) if a not in axes]
     order = (*rest, *axes)
     moved = x if order == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=order)
@@ -359,7 +359,7 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _reshaped(out: Any, x: Any, axes: tuple[int, ...], keepdims: bool, lead: tuple[Any, ...] = ()) -> Any:
-    """A result without the reduced axes, or with extents 1 instead of them."""
+    """A result in its final shape: without the reduced axes, or with extent 1 for each of them."""
     if not keepdims:
         return out
     return catalog.reshape(out, shape=(*lead, *[1 if a in axes else d for a, d in enumerate(x.spec.shape)]))

@@ -42,7 +42,7 @@ def copy(x: Any, /) -> Array:
 
 
 def _spaced(name: str, start: Any, stop: Any, num: Any, endpoint: bool) -> tuple[Any, Any, Any]:
-    """Steps from 0 to 1 along a first axis beside the axes of both ends, and the ends."""
+    """Steps from 0 to 1 along a new first axis, which broadcast with the ends, and both ends."""
     start, stop = map(floating, alike(*[b if b.__class__ in SCALARS else listed(b) for b in (start, stop)]))
     shape = broadcast_shapes(start.spec.shape, stop.spec.shape)
     steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=start.spec.place.device)
@@ -129,7 +129,7 @@ def geomspace(
     ratio = catalog.div(last, first)
     power = catalog.exp(catalog.mul(t, catalog.log(ratio)))
     out = catalog.mul(first, power)
-    if endpoint:  # exactly, as at the other end
+    if endpoint:  # make the last element exact, like the first
         n = out.spec.shape[0]
         at = positions(out, 0)
         last_place = n - 1 if isinstance(n, int) else number(n - 1, at.spec.place)

@@ -78,7 +78,7 @@ def getitem(x: Any, key: Any) -> Any:
 
 
 def _block(x: Any, key: Key) -> tuple[Any, Key]:
-    """The block that holds all that a key names, read at once, and the key to it."""
+    """The smallest block with all elements of a key, read at once, and the key into it."""
     shape = x.spec.shape
     starts: list[Any] = [0] * len(shape)
     sizes, entries = list(shape), list[Entry]()
@@ -99,7 +99,7 @@ def _block(x: Any, key: Key) -> tuple[Any, Key]:
 
 
 def basic_ops(spec: Spec, key: Key) -> list[Op]:
-    """The ops for everything but index arrays: slice, then reverse, then reshape; each only where it does something."""
+    """The ops for everything but index arrays: slice, then reverse, then reshape, each only if it has an effect."""
     start: list[DimLike] = [0] * spec.ndim
     limit: list[DimLike] = list(spec.shape)
     stride, reversed_axes = [1] * spec.ndim, []
@@ -131,7 +131,7 @@ def _slice_range(e: Range, extent: DimLike, start: list[DimLike], limit: list[Di
         return
     if e.step > 0:
         start[e.axis], stride[e.axis] = e.start, e.step
-        # Up to a stride past the last element is as good as just past it, and needs no length when that is symbolic.
+        # Any limit up to one stride past the last element is equivalent; this one is simplest for symbolic lengths.
         limit[e.axis] = e.start + e.length if e.step == 1 else dim_min(e.start + e.length * e.step, extent)
     elif ask(e.length, "==", 0):
         limit[e.axis] = 0
@@ -141,7 +141,7 @@ def _slice_range(e: Range, extent: DimLike, start: list[DimLike], limit: list[Di
 
 
 def _arranged(key: Key) -> tuple[tuple[int, ...], list[Any], int]:
-    """The axes that index arrays are for, once the rest of a key has been applied, these arrays, and their place."""
+    """The axes of the index arrays after the rest of the key has been applied, the arrays, and where their axes go."""
     axes: list[int] = []
     group: list[int] = []
     place, axis = 0, 0
@@ -160,7 +160,7 @@ def _arranged(key: Key) -> tuple[tuple[int, ...], list[Any], int]:
 
 
 def gather_axes(x: Any, axes: tuple[int, ...], arrays: list[Any], place: int) -> Any:
-    """The elements of `x` at index arrays for some axes; the axes of the broadcast arrays come at `place`."""
+    """The elements of `x` at index arrays for some axes; the broadcast axes of the arrays are inserted at `place`."""
     shape = x.spec.shape
     common = broadcast_shapes(*[a.shape for a in arrays])
     if any(shape[a] == 0 for a in axes):
@@ -170,7 +170,7 @@ def gather_axes(x: Any, axes: tuple[int, ...], arrays: list[Any], place: int) ->
 
 
 def _gather_op(shape: tuple[DimLike, ...], axes: tuple[int, ...], common: int, place: int) -> Op:
-    """What takes the elements at index vectors that are arranged along `common` axes."""
+    """The op that takes the elements at index vectors arranged along `common` axes."""
     rest = len(shape) - len(axes)
     return catalog.gather.op(
         offset_dims=tuple([i if i < place else i + common for i in range(rest)]),
@@ -187,7 +187,7 @@ def _from_nothing(x: Any, shape: tuple[DimLike, ...]) -> Any:
 
 
 def index_vectors(x: Any, axes: tuple[int, ...], arrays: list[Any], common: tuple[DimLike, ...]) -> Any:
-    """The index vectors of a gather or scatter: arrays, one for each axis, broadcast and stacked along a last axis."""
+    """The index vectors of a gather or scatter: one array for each axis, broadcast and stacked along a last axis."""
     if all(isinstance(a, np.ndarray) for a in arrays):
         stacked = np.stack([np.broadcast_to(a, common) for a in arrays], axis=-1)  # type: ignore[arg-type]
         return own(stacked, x.spec.place)

@@ -1,6 +1,6 @@
 """Sums, products, extrema and logic over axes.
 
-``axis`` is one axis, a tuple of axes or ``None`` for all; ``keepdims=True`` leaves the reduced axes with extent 1.
+``axis`` is one axis, a tuple of axes or ``None`` for all; ``keepdims=True`` keeps the reduced axes with extent 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANY: Final = AxisOps("any", catalog.reduce_any)
 
 
 def accumulated(x: Any, dtype: Any) -> Any:
-    """`x` in the dtype that sums are made in: the one asked for, else 64 bits for booleans and integers."""
+    """`x` in the dtype of sums: the requested one, else 64 bits for booleans and integers."""
     if dtype is not None:
         return converted(x, known_dtype(dtype))
     have: DType = x.spec.dtype

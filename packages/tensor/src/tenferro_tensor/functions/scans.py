@@ -21,10 +21,10 @@ __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
 
 DIFF_MAX_BYTES: Final = 1 << 21
-"""Bytes up to which differences are NumPy's."""
+"""Largest operand (in bytes) whose differences NumPy computes."""
 
 SCAN_MAX_BYTES: Final = 1 << 14
-"""Bytes up to which NumPy scans behind an initial element."""
+"""Largest operand (in bytes) that NumPy scans if the result includes the initial element."""
 
 _SUMS: Final = AlongOps("cumulative_sum", catalog.cumsum, reverse=False)
 _PRODUCTS: Final = AlongOps("cumulative_prod", catalog.cumprod, reverse=False)

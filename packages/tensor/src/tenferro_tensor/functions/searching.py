@@ -1,4 +1,4 @@
-"""Where things are: positions of extrema, of nonzero elements, and in sorted order."""
+"""Positions of extrema, of nonzero elements, and in sorted order."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def nonzero(x: Any, /) -> tuple[Any, ...]:
 
 
 def _true_flat(mask: Any) -> Any:
-    """Positions of the true elements of a vector, by primitives: only their number leaves the device."""
+    """Positions of the true elements of a vector, by primitives; only their number leaves the device."""
     n = int(catalog.reduce_sum(catalog.convert(mask, dtype=int64), axes=(0,)))
     first = catalog.argsort(catalog.bitwise_not(mask), axis=0, descending=False)
     return catalog.slice_(first, start=(0,), limit=(n,), stride=(1,))

@@ -1,4 +1,4 @@
-"""Elements chosen by conditions and by index, from several arrays or from one."""
+"""Selection of elements by conditions or indices, from one or several arrays."""
 
 from __future__ import annotations
 

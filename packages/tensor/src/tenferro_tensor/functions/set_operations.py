@@ -1,7 +1,7 @@
-"""Distinct elements under NumPy's names, and sets as vectors of distinct elements in ascending order.
+"""NumPy's functions of distinct elements, and operations on sets as ascending vectors of distinct elements.
 
-Sizes of results depend on the elements, which have to be known; `unique` and `union1d` can be given a size. Derivatives
-pass to the elements that are in the result, where several are equal to the first of them.
+Sizes of results depend on the elements, which must be known; `unique` and `union1d` also accept a size. Derivatives
+pass to the elements in the result; among equal elements, to the first.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _chosen(found: tuple[Any, ...], wanted: tuple[bool, ...]) -> Any:
 
 
 def _sized(x: Any, size: Any, fill_value: Any, equal_nan: bool, axis: int | None) -> tuple[Any, ...]:
-    """The first `size` distinct elements, where they occur first, which one each element is, and their counts."""
+    """The first `size` distinct elements, their first positions, the index of each element in them, and counts."""
     flat = ravel(x)
     n = flat.spec.shape[0]
     order = catalog.argsort(flat, axis=0, descending=False)
@@ -112,7 +112,7 @@ def _sized(x: Any, size: Any, fill_value: Any, equal_nan: bool, axis: int | None
 
 
 def _first_of_run(in_order: Any, equal_nan: bool) -> Any:
-    """Which elements of a sorted vector differ from the one before."""
+    """A mask of the elements of a sorted vector that differ from the one before."""
     n = in_order.spec.shape[0]
     least = n if isinstance(n, int) and n < 1 else 1
     upper, lower = (
@@ -149,7 +149,7 @@ def union1d(x: Any, y: Any, /, *, size: Any = None, fill_value: Any = None) -> A
 
 
 def _both(name: str, x: Any, y: Any) -> tuple[Any, Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Both arrays as vectors of one dtype, and their elements."""
+    """Both arrays as vectors of one dtype, and their concrete elements."""
     x, y = alike(ravel(listed(x)), ravel(listed(y)))
     for v in (x, y):
         require_concrete(v, name, _WAY_OUT)

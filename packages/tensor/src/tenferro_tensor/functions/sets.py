@@ -1,6 +1,6 @@
-"""Distinct elements and membership. The sizes of results depend on the elements, which have to be known.
+"""Distinct elements and membership. The sizes of results depend on the elements, which must be known.
 
-Equal elements are found by sorting; the values are then read from the operand, so that derivatives pass. NaNs are
+Sorting finds equal elements; the values are then read from the operand, so that derivatives pass. NaNs are
 distinct from each other.
 """
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 SORT_MAX_BYTES: Final = 1 << 11
-"""Bytes up to which NumPy's own stable sort of positions is used."""
+"""Largest operand (in bytes) for NumPy's own stable argsort."""
 
 COMPARED_MAX_SIZE: Final = 16
-"""Elements of a set with each of which elements are compared; larger sets are sorted and searched."""
+"""Largest set (in elements) that is searched by comparing with each of its elements; larger sets are sorted."""
 
 _ARGSORT: Final = AlongOps("argsort", catalog.argsort, descending=False)
 
@@ -63,7 +63,7 @@ class UniqueInverse(NamedTuple):
 
 
 def _of_host(x: Any, host: np.ndarray[Any, Any]) -> UniqueAll:
-    """`unique_all` of a value whose elements are known and lie in main memory."""
+    """`unique_all` of a value whose elements are known and in main memory."""
     place, flat = x.spec.place, host.reshape(-1)
     order = host_elements(_ARGSORT(own(flat, place), 0))
     values, where, inverse, counts = [own(part, place) for part in all_of(host, flat, order)]

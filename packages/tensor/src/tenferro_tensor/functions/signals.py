@@ -1,8 +1,9 @@
 """Convolution and correlation of vectors.
 
-Both are matrix products: the longer vector is cut into blocks, and the other one becomes banded matrices that take a
-block to its share of the result. Shares of neighbouring blocks overlap and are added. With ``n`` and ``k`` elements
-this takes ``n k`` multiplications and memory for about ``2 (n / b + b) k`` numbers, where ``b`` is the block's extent.
+Both are matrix products: the longer vector is cut into blocks, and the other one becomes banded matrices that map a
+block to its contribution to the result. Contributions of neighbouring blocks overlap and are added. For ``n`` and
+``k`` elements this takes ``n k`` multiplications and memory for about ``2 (n / b + b) k`` numbers, where ``b`` is the
+extent of a block.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["convolve", "correlate"]
 
 SYMBOLIC_BLOCK_SIZE: Final = 32
-"""Extent of a block where extents are symbolic."""
+"""Extent of a block if extents are symbolic."""
 
 
 @direct(_numpy_forms.convolve, ANY_SIZE)
@@ -85,7 +86,7 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Array:
         return own(np.correlate(x._concrete(), v._concrete(), mode), x.spec.place)  # type: ignore[call-overload]
     v = catalog.conj(v) if v.spec.cplx else v
     shorter = not ask(v.spec.shape[0], "<=", x.spec.shape[0])
-    if shorter and mode == "same":  # the middle of an even number of results is the other one in reverse
+    if shorter and mode == "same":  # for an even number of results, the middle is off by one in reverse
         return flip(_convolved(flip(x), v, mode), axis=0)
     return _convolved(x, flip(v), mode)
 
@@ -130,10 +131,10 @@ def _full(x: Any, v: Any) -> Any:
     blocks, bands = floordiv(n + b - 1, b), floordiv(k + b - 1, b)
     rows = catalog.reshape(_padded(x, blocks * b), shape=(blocks, b))
     taps = catalog.reshape(_padded(v, bands * b), shape=(bands, b))
-    # Row j of a band holds the taps from place j on: rows that are one longer than their distance lean by one each.
+    # Row j of a band holds the taps shifted by j: a row longer by one than the stride shifts each row by one.
     wide = catalog.broadcast_in_dim(_padded(taps, 2 * b), shape=(bands, b, 2 * b), dims=(0, 2))
-    banded = _leaning(catalog.transpose(wide, permutation=(1, 0, 2)))  # [j, band, place]
-    shares = catalog.dot_general(rows, banded, contract=((1,), (0,)), batch=((), ()))  # [block, band, place]
+    banded = _leaning(catalog.transpose(wide, permutation=(1, 0, 2)))  # [j, band, offset]
+    shares = catalog.dot_general(rows, banded, contract=((1,), (0,)), batch=((), ()))  # [block, band, offset]
     shares = _padded(shares, 2 * b)
     low, high = _gathered(span(shares, 2, 0, b)), _gathered(span(shares, 2, b, 2 * b))
     none = (0, 0)
@@ -154,13 +155,13 @@ def _symbolic_block(k: DimLike) -> int:
 
 
 def _padded(x: Any, extent: DimLike) -> Any:
-    """Zeros after the last axis, up to an extent."""
+    """Pad the last axis with zeros up to an extent."""
     none = (0,) * (x.spec.ndim - 1)
     return catalog.pad(x, 0, low=(*none, 0), high=(*none, extent - x.spec.shape[-1]), interior=(*none, 0))
 
 
 def _leaning(x: Any) -> Any:
-    """Of an array (j, c, m): row j moved by j places along the last axis, whose second half is zeros; (j, c, m - 1)."""
+    """Shift row j of an array (j, c, m) by j along the last axis, whose second half is zeros; returns (j, c, m - 1)."""
     rows, others, m = x.spec.shape
     flat = catalog.reshape(catalog.transpose(x, permutation=(1, 0, 2)), shape=(others, rows * m))
     return catalog.transpose(
@@ -169,7 +170,7 @@ def _leaning(x: Any) -> Any:
 
 
 def _gathered(shares: Any) -> Any:
-    """Sums over blocks and bands whose places add up to the same: (block, band, place) to (block + band, place)."""
+    """Sum the entries with equal block + band: maps (block, band, offset) to (block + band, offset)."""
     blocks, bands, b = shares.spec.shape
     if bands == 1:
         return catalog.reshape(shares, shape=(blocks, b))

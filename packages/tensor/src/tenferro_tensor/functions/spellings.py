@@ -1,4 +1,4 @@
-"""NumPy's other spellings: each name here is the very function that the module on its right calls its own."""
+"""NumPy's other spellings: each name is an alias of the function that it is imported from."""
 
 from tenferro_tensor.functions.analytic import acos as arccos
 from tenferro_tensor.functions.analytic import acosh as arccosh

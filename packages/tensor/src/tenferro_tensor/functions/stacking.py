@@ -1,4 +1,4 @@
-"""Joining along rows, columns and depth, blocks of blocks, and the cuts that undo them."""
+"""Joining by rows, columns, depth and nested blocks, and the corresponding splits."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def block(arrays: Any, /) -> Array:
 
 
 def _depth(part: Any) -> tuple[int, int]:
-    """How many lists are around each block, and the largest number of axes of a block."""
+    """The nesting depth of the blocks, and the largest number of axes of a block."""
     if isinstance(part, tuple):
         raise ArgumentError("block takes nested lists of arrays, got a tuple; only lists nest")
     if not isinstance(part, list):

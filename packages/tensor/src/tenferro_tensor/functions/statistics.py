@@ -1,4 +1,4 @@
-"""Means and variances over axes, and exponentials that are normalised over axes; of narrow floats in float32."""
+"""Means, variances and normalised exponentials over axes; narrow floats are computed in float32."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _floating(x: Any) -> Any:
 
 
 def _divided(total: Any, x: Any, axis: Any, correction: float = 0.0) -> Any:
-    """A sum over axes divided by the number of its terms less the correction; NaN where that leaves none."""
+    """A sum over axes divided by the number of its terms minus the correction; NaN if that is not positive."""
     n = converted_like(count(x, axes_of("mean", axis, x.spec.ndim)), total)
     if isinstance(correction, (int, float)) and not correction:
         return catalog.div(total, n)
@@ -38,7 +38,7 @@ def _divided(total: Any, x: Any, axis: Any, correction: float = 0.0) -> Any:
 
 
 def converted_like(n: Any, x: Any) -> Any:
-    """A number of terms as a float beside `x`: weak where it is a Python integer."""
+    """A number of terms as a float for use with `x`: weak if it is a Python integer."""
     return float(n) if n.__class__ is int else converted(n, catalog.real.infer(x.spec).dtype)  # type: ignore[union-attr]
 
 
@@ -124,16 +124,16 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     if x.spec.narrow:
         return in_float32(std, x, axis, correction=correction, keepdims=keepdims)
     spread = var(x, axis, correction=correction, keepdims=keepdims)
-    if spread.__class__ is state.tensor:  # without derivatives
+    if spread.__class__ is state.tensor:  # a concrete value without derivatives
         return catalog.sqrt(spread)
     equal = catalog.eq(spread, 0.0)
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
 
 
 def _below_peak(x: Any, axes: Any) -> Any:
-    """The elements less the largest one, which is a shift that results do not depend on, so has no derivative.
+    """The elements minus the largest one; results do not depend on this shift, so it has no derivative.
 
-    Where the largest is infinite: 0 for those that attain it and minus infinity for all others, without derivative.
+    If the largest is infinite: 0 for the elements that attain it and minus infinity for all others, without derivative.
     """
     peak = catalog.stop_gradient(_max(x, axes, keepdims=True))
     infinite = catalog.is_inf(peak)
@@ -146,7 +146,7 @@ def _below_peak(x: Any, axes: Any) -> Any:
 
 
 def _below_real_peak(x: Any, axes: Any) -> tuple[Any, Any]:
-    """Complex elements less the largest real part if that is finite, and what was subtracted, without derivative."""
+    """Complex elements minus the largest real part if that is finite, and the subtrahend, without derivative."""
     peak = catalog.stop_gradient(_max(catalog.real(x), axes, keepdims=True))
     peak = catalog.select(catalog.is_inf(peak), 0.0, peak)
     return x - peak, peak

@@ -1,4 +1,4 @@
-"""Windows that taper a signal at its ends, symmetric and of a number of points."""
+"""Symmetric windows that taper a signal at its ends."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Results whose extent depends on data: the first entries of an axis, and those that a mask chooses.
+"""Results whose extent depends on data: the first entries of an axis, and those that a mask selects.
 
-On concrete values the extent is a number. On traced ones it is a new symbolic size, known only when the program
-runs. Only its bounds are known before: one program serves all of its values.
+For concrete values the extent is a number. For traced ones it is a new symbolic size, known only at run time; before,
+only its bounds are known, so one program serves all its values.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def compress(x: Any, mask: Any, /, *, axis: int | None = None, max: Any = None) 
     if axis is None:
         x, mask = ravel(x), ravel(mask)
     count = catalog.reduce_sum(catalog.convert(mask, dtype=int64), axes=(0,))
-    # A stable sort that puts the true entries first.
+    # A stable sort puts the true entries first.
     order = catalog.argsort(catalog.bitwise_not(mask), axis=0, descending=False)
     return take(x, truncate(order, count, max=x.spec.shape[at] if max is None else max), axis=at)
 

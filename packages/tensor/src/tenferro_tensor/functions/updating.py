@@ -1,8 +1,8 @@
 """Writing by index, as a function: ``x.at[key].set(values)`` is `x` with some elements replaced.
 
-A key of integers and slices is a slice, which is updated as such. Any other key is split into windows and starts: whole
-axes and runs of neighbours are axes of a window; integers, arrays and strided slices are starts of windows. One scatter
-then does the rest.
+A key of integers and slices is updated as a slice. Any other key is split into windows and starts: whole axes and runs
+of neighbours are axes of a window; integers, arrays and strided slices are starts of windows. One scatter then performs
+the update.
 """
 
 from typing import Any, Final
@@ -174,7 +174,7 @@ class IndexUpdate:
 
 
 def admitted(x: Any, values: Any) -> Any:
-    """Values in the dtype of `x`, refused where kind or range would be lost."""
+    """The values in the dtype of `x`; an error if the kind or range does not fit."""
     dtype = x.spec.dtype
     literal = values.__class__ in SCALARS
     values = values if literal else value(values)
@@ -193,7 +193,7 @@ def admitted(x: Any, values: Any) -> Any:
 
 
 def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
-    if not x.spec.ndim:  # a number is the only element of a vector: scatter needs an axis to start on
+    if not x.spec.ndim:  # treat a 0-d array as a vector: scatter needs an axis
         whole = (0, *key) if isinstance(key, tuple) else (0, key)
         return catalog.reshape(_updated(catalog.reshape(x, shape=(1,)), whole, values, mode), shape=())
     values = admitted(x, values)
@@ -223,7 +223,7 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
 
 
 def _masked(x: Any, mask: Any, values: Any, mode: str) -> Any:
-    """An update with one value for all true elements of a mask, of which only the running kernel sees the elements.
+    """An update with one value for all true elements of a mask that is known only at run time.
 
     ``None`` for any other key or values.
     """
@@ -238,9 +238,9 @@ def _masked(x: Any, mask: Any, values: Any, mode: str) -> Any:
 
 
 def _block_updated(x: Any, key: Key, values: Any, mode: str) -> Any:
-    """An update of one block whose traced starts are known to lie inside; ``None`` for any other key.
+    """An update of one block whose traced starts are provably inside; ``None`` for any other key.
 
-    Nothing has to be dropped there, and the derivative is that of an update of this block.
+    Such an update drops no elements, and its derivative is that of a block update.
     """
     if not any(isinstance(e, Start) for e in key.entries):
         return None
@@ -271,7 +271,7 @@ def _block_updated(x: Any, key: Key, values: Any, mode: str) -> Any:
 def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any) -> Any:
     shape = values.spec.shape
     extra = len(shape) - len(part)
-    if extra > 0 and shape[:extra] == (1,) * extra:  # as NumPy has it
+    if extra > 0 and shape[:extra] == (1,) * extra:  # as in NumPy
         values = catalog.reshape(values, shape=shape[extra:])
         shape = shape[extra:]
     if not broadcasts_to(shape, part):
@@ -289,11 +289,11 @@ def _is_slice(key: Key, mode: str) -> bool:
 
 
 class _Slices:
-    """A key of integers and slices.
+    """The update metadata of a key of integers and slices.
 
     Attributes:
-        part_shape: shape of the indexed part, as reading gives it.
-        update_shape: the same with all axes of the operand and no others.
+        part_shape: shape of the indexed part when read.
+        update_shape: the same with exactly the axes of the operand.
     """
 
     def __init__(self, key: Key, mode: str) -> None:
@@ -329,7 +329,7 @@ class _Windows:
     Attributes:
         axes: axes of the operand that have starts.
         starts: the starts, as index vectors.
-        part_shape: shape of the indexed part, as reading gives it.
+        part_shape: shape of the indexed part when read.
         update_shape: the same without new axes.
         window_dims: axes of the update that are axes of the window.
         inserted: axes of the operand that the window lacks.
@@ -344,7 +344,7 @@ class _Windows:
         lead = bool(chosen) and not together
         self.part_shape: tuple[DimLike, ...] = tuple(common) if lead else ()
         update: list[tuple[DimLike, bool]] = [(d, False) for d in common] if lead else []
-        starts: list[tuple[int, Any, int | None]] = []  # axis, host array or value, own axis among the updates' axes
+        starts: list[tuple[int, Any, int | None]] = []  # axis of x, host array or value, its axis in the update
         for i, e in enumerate(key.entries):
             if chosen and together and i == group[0]:
                 self.part_shape += tuple(common)
@@ -378,7 +378,7 @@ class _Windows:
         windowed = {e.axis for e in key.entries if isinstance(e, Range) and e.step == 1}
         windowed.update([e.axis for e in key.entries if isinstance(e, Start) and not e.dropped])
         self.inserted = tuple([a for a in range(spec.ndim) if a not in windowed])
-        if not self.axes:  # the whole value: a single window that starts at its first element
+        if not self.axes:  # the whole value is a single window that starts at its first element
             self.axes, arrays = (0,), [np.zeros((), np.int64)]
         self.starts = index_vectors(x, self.axes, arrays, tuple([update[i][0] for i in batch]))
 
@@ -396,7 +396,7 @@ class _Windows:
 
 
 def _start(x: Any, at: DimLike) -> Any:
-    """A start as an index array without axes; an open one is a value."""
+    """A start as a 0-d index array; a symbolic one becomes a value."""
     if isinstance(at, int):
         return np.asarray(at)
     return number(at, x.spec.place)
@@ -410,7 +410,7 @@ def _strided(x: Any, e: Range) -> Any:
 
 
 def _placed(starts: Any, own: int | None, batch: list[int], first: int, width: int) -> Any:
-    """Starts reshaped so that their axes stand where they belong among the batch axes of the update."""
+    """Starts reshaped so that their axes align with the batch axes of the update."""
     if own is None:
         return starts
     if own == -1:

@@ -1,4 +1,4 @@
-"""Blocks whose starts may be computed: reading and replacing them."""
+"""Reading and replacing blocks whose starts may be known only at run time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _starts(name: str, x: Any, starts: Any, sizes: tuple[DimLike, ...]) -> list[
     """The starts of a block, counted from 0.
 
     Raises:
-        ShapeError: there is not one of them for each axis.
+        ShapeError: there is not one start for each axis.
     """
     if hasattr(starts, "spec") or isinstance(starts, np.ndarray):
         vector = value(starts)
@@ -97,7 +97,7 @@ def _starts(name: str, x: Any, starts: Any, sizes: tuple[DimLike, ...]) -> list[
 
 
 def _start(name: str, start: Any, n: DimLike, size: DimLike) -> Any:
-    """A start that is known as the number that it comes to, any other one as a value."""
+    """The start, clamped and counted from 0 if it is known; otherwise a value."""
     start = as_size(start)
     if hasattr(start, "spec") or isinstance(start, (np.ndarray, np.generic)):
         start = value(start)

@@ -1,8 +1,8 @@
 """`LoopIR`: whole programs as loop nests over buffers, with numbers in registers.
 
-The form between a program of array operations and machine code: a compiler of programs writes it, a backend renders
-it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what they mean, `_verify` which functions obey
-the law, `_arena` which temporaries share memory, and `_text` writes functions down.
+The intermediate representation between programs of array operations and machine code: lowering produces it, and a
+backend renders it. `_nodes` defines its nodes and `_affine` memory positions; `_interpret` is its executable semantics,
+`_verify` its specification, `_arena` plans the memory of temporaries, and `_text` prints functions.
 """
 
 from tenferro_tensor.loop_ir._accumulation import accumulates, accumulation, reads

@@ -1,4 +1,4 @@
-"""The law of `Order.GROUPED`: what a carry accumulates does not depend on it."""
+"""The law of `Order.GROUPED`: the terms that a carry accumulates do not depend on the carry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tenferro_tensor.loop_ir._nodes import (
 from tenferro_tensor.loop_ir._traversal import everything
 
 ADD: Final = arithmetic.add.op()
-"""What a sum of indices is."""
+"""The op that a sum of indices stands for."""
 
 ASSOCIATIVE: Final = frozenset(
     {
@@ -40,7 +40,7 @@ ASSOCIATIVE: Final = frozenset(
         bits.bitwise_xor,
     }
 )
-"""Primitives that accumulate in groups; for floating-point numbers up to rounding."""
+"""Primitives that may accumulate in groups; floating-point results agree up to rounding."""
 
 
 def accumulates(carry: Carried, body: Sequence[Statement]) -> bool:

@@ -1,4 +1,4 @@
-"""`Reg`, a number that is set once, and `Affine`, a place in memory: a sum of registers times extents."""
+"""`Reg`, a number assigned once, and `Affine`, a position in memory: a sum of registers times extents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_tensor_core import Dim, DimLike, evaluate
 
 INDEX = np.dtype("int64")
-"""The dtype of counters and of what stands in an `Affine`."""
+"""The dtype of counters and of the registers in an `Affine`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Reg:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """``constant + sum(register * coefficient)``; coefficients are known when the function is called.
+    """``constant + sum(register * coefficient)``; the coefficients are known at the call.
 
     It is evaluated in 64-bit integers, which wrap around.
 

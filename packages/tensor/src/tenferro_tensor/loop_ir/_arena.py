@@ -1,8 +1,8 @@
-"""The arena: which temporaries of a function may share memory, for all values of the symbolic sizes.
+"""The arena: sharing of memory between the temporaries of a function, valid for all values of the symbolic sizes.
 
-A temporary lives from the first statement of a block that mentions it to the last one. If it may be read in a loop
-before that iteration has written all of it, it lives as long as the outermost loop around it. Iterations in any order
-use all that they mention at the same time. Buffers that are swapped live together.
+A temporary is live from the first to the last statement of a block that mentions it. If an iteration of a loop may read
+it before writing all of it, it is live throughout the outermost loop around it. Iterations in any order use all their
+buffers at the same time. Swapped buffers are live together.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tenferro_tensor.loop_ir._traversal import blocks, swapped, touches
 from tenferro_tensor_core import DimLike, decide
 
 Lifetime = tuple[int, int]
-"""Positions of the first and the last statement, in the order of the text."""
+"""Indices of the first and the last statement, in textual order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArenaPlan:
-    """Memory of the temporaries.
+    """Memory assignment of the temporaries.
 
     Attributes:
         slots: size of each slot in bytes.
@@ -36,9 +36,9 @@ class ArenaPlan:
 
 
 def plan_arena(function: LoopFunction) -> ArenaPlan:
-    """Assign memory to the temporaries of a function; those that are never live together share it.
+    """Assign memory to the temporaries of a function; temporaries that are never live together may share it.
 
-    Temporaries of symbolic sizes share with those of equal size; others also reuse larger slots.
+    Temporaries of symbolic size share only with those of equal size; others also reuse larger slots.
 
     Args:
         function: the function.
@@ -48,7 +48,7 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
     """
     lives = lifetimes(function)
     slots: list[DimLike] = []
-    used: list[list[Lifetime]] = []  # of each slot, in order: they do not overlap
+    used: list[list[Lifetime]] = []  # of each slot, sorted and without overlaps
     slot_of: dict[int, int] = {}
     sized = [(math.prod((b.dtype.itemsize, *b.shape)), b) for b in function.temporaries]
     largest_first = sorted(sized, key=lambda pair: -pair[0] if isinstance(pair[0], int) else 0)
@@ -60,7 +60,7 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
             if (slot == size or (isinstance(slot, int) and isinstance(size, int) and slot > size))
             and _is_free(used[k], first, last)
         ]
-        # Slots were made from the largest to the smallest: the last one that fits wastes least.
+        # Slots are created in order of decreasing size, so the last one that fits wastes the least.
         k = fitting[-1] if fitting else len(slots)
         if not fitting:
             slots.append(size)
@@ -71,7 +71,7 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
 
 
 def _is_free(used: Sequence[Lifetime], first: int, last: int) -> bool:
-    """Whether a lifetime overlaps none of a sorted list."""
+    """Whether a lifetime overlaps no entry of a sorted list."""
     k = bisect_right(used, (first, last))
     return (k == 0 or used[k - 1][1] < first) and (k == len(used) or last < used[k][0])
 
@@ -93,7 +93,7 @@ def lifetimes(function: LoopFunction) -> dict[int, Lifetime]:
 
 
 def _swapped_together(function: LoopFunction) -> dict[int, int]:
-    """A group number for each buffer that swaps memory with others, by number of the buffer."""
+    """The group of each buffer that swaps memory with others, by number of the buffer."""
     group: dict[int, int] = {}
     for _, (a, b) in swapped(function.body):
         old, new = group.get(a.number, a.number), group.get(b.number, b.number)
@@ -103,7 +103,7 @@ def _swapped_together(function: LoopFunction) -> dict[int, int]:
 
 
 class _Tree:
-    """The order of the statements of a function, and the statements of each block that use a buffer."""
+    """The statements of a function in textual order, and the statements of each block that use a buffer."""
 
     def __init__(self, body: Sequence[Statement]) -> None:
         self.body = body
@@ -131,7 +131,7 @@ class _Tree:
         return inside
 
     def lifetime(self, numbers: set[int], alone: Buffer | None) -> Lifetime:
-        """The lifetime of buffers; `alone` if there is only one."""
+        """The joint lifetime of buffers; if there is only one, it is `alone`."""
         block, loop = self.body, None
         while True:
             users = self._users_of(block, numbers)
@@ -156,7 +156,7 @@ class _Tree:
         return sorted(found.values(), key=lambda s: self.first[id(s)])
 
     def _only_block(self, s: Statement, numbers: set[int]) -> Sequence[Statement] | None:
-        """The block inside a statement that contains all its uses of buffers."""
+        """The block inside a statement that contains all its uses of the buffers; None if there is none."""
         if isinstance(s, For | While) and any(b.number in numbers for pair in s.swaps for b in pair):
             return None
         if isinstance(s, For) and s.order is not Order.GIVEN:
@@ -182,7 +182,7 @@ def _written_whole(s: Statement, buffer: Buffer) -> bool:
 
 
 def _covers(axes: Sequence[tuple[DimLike, DimLike | None]], size: DimLike) -> bool:
-    """Whether strides and extents cover each of `size` consecutive positions from the first one."""
+    """Whether strides and extents cover all of the first `size` positions."""
     left = [(by, extent) for by, extent in axes if extent != 1]
     reached: DimLike = 1
     while left:

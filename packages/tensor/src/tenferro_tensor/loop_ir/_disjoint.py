@@ -1,8 +1,8 @@
-"""Proofs that places in memory differ, for all values of the sizes.
+"""Proofs that memory positions differ, for all values of the sizes.
 
-The difference of two places is a sum of digits, each an integer within bounds times an extent, as in a number of mixed
-radix. A difference of zero forces a digit to zero where all the others together are smaller than one step of it. Beside
-numbers of which nothing is known, what counts is the rest that a multiple of all their steps leaves.
+The difference of two positions is a sum of digits, each a bounded integer times an extent, as in a mixed-radix number.
+If the difference is zero, a digit whose step exceeds the sum of all others is zero. If there are unbounded terms as
+well, the difference is considered modulo a common divisor of their steps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from tenferro_tensor_core import Dim, DimLike, decide, dim
 
 MAX_LEAST: Final = 16
-"""Largest number that a size is shown to be at least, from loops over it that run."""
+"""Largest lower bound derived for a size from loops that run at least once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Digit:
 
     @staticmethod
     def of(step: DimLike, low: DimLike, high: DimLike) -> Digit | None:
-        """A digit with a step of any sign; None if the sign depends on sizes."""
+        """Make a digit from a step of any sign; None if the sign depends on sizes."""
         if decide(step, ">=", 0):
             return Digit(step, low, high)
         return Digit(-step, -high, -low) if decide(step, "<=", 0) else None
@@ -66,7 +66,7 @@ def never_multiple(by: int, constant: DimLike, digits: Iterable[Digit], chosen: 
 
 
 def _forced(constant: DimLike, digits: list[Digit], chosen: Digit | None) -> int | None:
-    """Index of a digit that is zero whenever the sum is."""
+    """Index of a digit that is zero whenever the sum is zero."""
     for k, digit in enumerate(digits):
         others = [*digits[:k], *digits[k + 1 :], *(() if chosen is None else (chosen,))]
         low, high = _range(constant, others)
@@ -83,7 +83,7 @@ def _range(constant: DimLike, digits: Iterable[Digit]) -> tuple[DimLike, DimLike
 
 
 def positive(extents: Iterable[DimLike]) -> dict[str, DimLike]:
-    """Tightened sizes, by name, that follow from some extents being at least 1."""
+    """Sizes with tighter lower bounds, by name, given that some extents are at least 1."""
     found: dict[str, DimLike] = {}
     for extent in extents:
         if not isinstance(extent, Dim):
@@ -107,5 +107,5 @@ def _empty(extent: Dim, name: str, most: int) -> bool:
 
 
 def within(d: DimLike, sizes: dict[str, DimLike]) -> DimLike:
-    """An extent with tightened sizes."""
+    """An extent in terms of the tightened sizes."""
     return d.substitute(sizes) if sizes and isinstance(d, Dim) else d

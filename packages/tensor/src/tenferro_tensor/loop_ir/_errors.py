@@ -1,4 +1,4 @@
-"""The error of functions that break the law of `LoopIR`."""
+"""The error raised for functions that violate the specification of `LoopIR`."""
 
 from tenferro_tensor_core import TenferroError
 

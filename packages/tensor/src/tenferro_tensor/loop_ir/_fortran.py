@@ -1,4 +1,4 @@
-"""Subroutines of BLAS and LAPACK as SciPy hands them out: addresses of functions in Fortran's convention."""
+"""BLAS and LAPACK subroutines from SciPy, as function addresses with Fortran's calling convention."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def call_fortran(symbol: str, arguments: Sequence[Any], informs: bool) -> int:
 
     Args:
         symbol: its name.
-        arguments: letters, numbers, and arrays, passed by the address of their first element.
-        informs: whether to append such an integer.
+        arguments: letters, numbers, and arrays; each is passed by address.
+        informs: whether to append this integer.
 
     Returns:
-        The value; 0 without the argument.
+        The value; 0 if no integer was appended.
     """
     return _call(fortran_address(symbol), arguments, np.dtype(np.int32), informs)
 
 
 def call_routine(symbol: str, arguments: Sequence[Any]) -> int:
-    """Call a routine of the CPU backend; returns its status, -1 if there is none of this name. See `Foreign`."""
+    """Call a routine of the CPU backend and return its status, -1 if the backend lacks it; see `Foreign`."""
     address = get_backend("cpu").routine_address(symbol)
     return -1 if address is None else _call(address, arguments, np.dtype(np.int64), True)
 

@@ -20,7 +20,7 @@ class LoopFunction:
     Attributes:
         sizes: names of the symbolic sizes, in the order of their values in a call.
         inputs: inputs in order.
-        outputs: outputs in order; an input among them was donated by the caller, and the output reuses its memory.
+        outputs: outputs in order; an output that is also an input reuses the memory of a donated argument.
         constants: constants with their contents.
         temporaries: buffers of the arena.
         body: statements.
@@ -59,8 +59,8 @@ def show(function: LoopFunction, *, where: bool = True, note: Note | None = None
 
     Args:
         function: the function.
-        where: show the user's source lines of calls, which do not affect the computation.
-        note: returns a note for each statement, instead of these lines.
+        where: whether to show the user's source lines of calls, which do not affect the computation.
+        note: returns a note for each statement, which replaces the source lines.
 
     Returns:
         The text.

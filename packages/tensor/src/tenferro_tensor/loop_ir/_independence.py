@@ -1,4 +1,4 @@
-"""The law of `Order.ANY`: no iteration reads or writes what another one writes."""
+"""The law of `Order.ANY`: no iteration reads or writes memory that another one writes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Bounds:
 
 
 def dependent(loop: For, bounds: Bounds) -> tuple[Touch, Touch] | None:
-    """Two accesses that may conflict between iterations, the first one a write.
+    """Find two accesses that may conflict between iterations; the first is a write.
 
     Args:
         loop: the loop.
@@ -83,7 +83,7 @@ def dependent(loop: For, bounds: Bounds) -> tuple[Touch, Touch] | None:
 
 
 def overlapping(a: Touch, b: Touch, bounds: Bounds) -> bool:
-    """Whether two accesses may overlap if all registers have the same values for both."""
+    """Whether two accesses may overlap when every register has the same value in both."""
     if a.buffer.number != b.buffer.number:
         return False
     pair = _Pair(None, set(), bounds, (bounds.expanded(a.at), a), (bounds.expanded(b.at), b))
@@ -113,12 +113,12 @@ class _Pair:
         self.first, self.second = first, second
 
     def apart(self, extent: DimLike) -> bool:
-        """Whether they provably never overlap; `extent` is that of the loop."""
+        """Whether the accesses provably never overlap; `extent` is that of the loop."""
         boxes = [self._box(at, touch) for at, touch in (self.first, self.second)]
         if boxes[0] is None or boxes[1] is None:
             return False
         at, other = self.first[0], self.second[0]
-        # Loops around an access run, and the buffer has elements.
+        # At an access, the loops around it have an iteration, and the buffer is not empty.
         running = [e for box in boxes for _, e in box or ()]
         extents = self.bounds.extents
         running += [extents[reg.number] for reg, _ in (*at.terms, *other.terms) if reg.number in extents]
@@ -152,7 +152,7 @@ class _Pair:
 
     def _box(self, at: Affine, touch: Touch) -> list[tuple[DimLike, DimLike]] | None:
         """Strides and extents of the registers that vary independently in an access; None if a computed index
-        varies.
+        varies as well.
         """
         box = [(by, extent) for extent, by in touch.axes]
         for reg, by in at.terms:
@@ -165,7 +165,7 @@ class _Pair:
     def _digits(
         self, first: list[tuple[DimLike, DimLike]], second: list[tuple[DimLike, DimLike]], sizes: dict[str, DimLike]
     ) -> list[Digit | None]:
-        """The digits of the difference: terms with equal strides are combined."""
+        """The digits of the difference of the accesses; terms with equal strides are combined."""
         digits = []
         left = [(within(by, sizes), within(extent, sizes)) for by, extent in second]
         for by, extent in first:
@@ -175,6 +175,6 @@ class _Pair:
         return digits + [Digit.of(-step, 0, extent - 1) for step, extent in left]
 
     def _fixed(self, difference: Affine) -> list[tuple[Reg, DimLike]]:
-        """Registers from outside the loop, equal for both accesses, that do not cancel."""
+        """Registers set outside the loop, hence equal for both accesses, that do not cancel."""
         own = self.inside if self.index is None else {*self.inside, self.index.number}
         return [(reg, by) for reg, by in difference.terms if reg.number not in own]

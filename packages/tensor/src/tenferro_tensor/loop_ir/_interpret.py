@@ -1,7 +1,6 @@
-"""`interpret`: the meaning of a `LoopFunction`, executable, in plain Python over NumPy arrays.
+"""`interpret`: the executable semantics of a `LoopFunction`, in plain Python over NumPy arrays.
 
-Every renderer is tested against it. It is slow, checks each index, and fills memory that is not defined yet with a
-value that shows in results.
+Every renderer is tested against it. It is slow, checks each index, and fills undefined memory with a conspicuous value.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from tenferro_tensor_core import Dim, DimLike, UnsupportedError, evaluate
 Flat = np.ndarray[tuple[int], np.dtype[Any]]
 
 POISON: Final = 0x5EAD
-"""What memory holds before it is written, where its dtype has no NaN: this number modulo its range, or true."""
+"""Fills undefined memory whose dtype has no NaN: this number modulo the range of the dtype, or true."""
 
 
 def interpret(
@@ -78,13 +77,13 @@ def interpret(
         run.memory = {buffer.number: run.read_only(buffer, np.asarray(a)) for buffer, a in given}
         outputs = [run.memory.get(b.number, run.undefined(b)) for b in function.outputs]
         for flat in outputs:
-            flat.flags.writeable = True  # also where an output lies in the memory of an input, of which this is a copy
+            flat.flags.writeable = True  # including outputs that reuse a donated input, which is a copy here
         run.memory.update((b.number, flat) for b, flat in zip(function.outputs, outputs, strict=True))
         slots = [np.empty(evaluate(n, run.sizes), np.uint8) for n in (() if arena is None else arena.slots)]
         for b in function.temporaries:
             run.memory[b.number] = run.undefined(b, None if arena is None else slots[arena.slot_of[b.number]])
         run.all(function.body)
-        # The caller's memory: swaps change what a name means, not where the results are expected.
+        # Return the caller's memory: swaps rebind names, but results are expected where the caller put them.
         return [flat.reshape(run.shape(b.shape)) for b, flat in zip(function.outputs, outputs, strict=True)]
 
 
@@ -239,7 +238,7 @@ class _Interpreter:
         given: list[Any] = []
         for a in s.arguments:
             if isinstance(a, View):
-                self.view(s, a)  # the whole of it lies inside of its buffer
+                self.view(s, a)  # checks that all of it is inside its buffer
                 given.append(self.memory[a.buffer.number][self.index(a.at) :])
             else:
                 given.append(a if isinstance(a, str) else self.value(a))

@@ -1,7 +1,7 @@
 """Metadata of ops, numbers and extents as text: exact, and the same in every process.
 
-Where a value has no such form (a user's Python function), its text counts the values that this process has met:
-two of them never share their text, while the code that calls them back does not depend on which one it is.
+A value without such a form (a user's Python function) is numbered within the process, so two of them never share their
+text. The code that calls them back does not depend on the number.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tenferro_tensor_core import Dim, DimLike
 from tenferro_tensor_core.forks import new_lock
 
 CORE: Final = "tenferro_tensor."
-"""Prefix of the modules whose primitives are known by their bare name."""
+"""Prefix of the modules whose primitives appear without their module."""
 
 NAN: Final = struct.pack("<d", float("nan"))
-"""The bits of the NaN that is written ``nan``; others show theirs."""
+"""The bits of the NaN that is written ``nan``; other NaNs are written with their bits."""
 
 _lock = new_lock()
 _numbers = count()
@@ -36,17 +36,17 @@ _kept: list[tuple[Any, int]] = []
 
 
 def extent(d: DimLike) -> str:
-    """An extent in full; `str` of a `Dim` elides long ones."""
+    """The full text of an extent; `str` of a `Dim` elides long ones."""
     return d.source({}) if isinstance(d, Dim) else str(d)
 
 
 def extents(shape: tuple[DimLike, ...]) -> str:
-    """A shape, ``[n, 3]``."""
+    """The text of a shape, ``[n, 3]``."""
     return f"[{', '.join(map(extent, shape))}]"
 
 
 def number(value: bool | int | float | complex) -> str:
-    """A number with all its bits: ``repr``, except for NaN with unusual bits."""
+    """The exact text of a number: ``repr``, except for NaNs with unusual bits."""
     if value.__class__ is complex:
         return f"complex({number(value.real)}, {number(value.imag)})"
     if value.__class__ is float and value != value and struct.pack("<d", value) != NAN:
@@ -60,7 +60,7 @@ def content(array: np.ndarray[Any, Any]) -> str:
 
 
 def op_text(op: Op) -> str:
-    """An op with its metadata, ``reduce_sum[axes=(1,)]``."""
+    """The text of an op with its metadata, ``reduce_sum[axes=(1,)]``."""
     p = op.primitive
     if not op.params:
         return _name(p)
@@ -108,8 +108,8 @@ def _value(value: Any) -> str:
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, Enum):
         return str(value)
-    # A program of the layer above: its form says what it computes, without names and lines. Weak numbers in it have
-    # a value.
+    # A program of the layer above is identified by its form, which has no names and source lines. A weak number has
+    # a `value`.
     form = getattr(getattr(value, "structure", value), "form", None)
     if form is not None:
         return f"{cls.__name__}{_value(form)}"
@@ -123,7 +123,7 @@ def _opaque(value: Any) -> str:
             index = _met.get(value)
             if index is None:
                 index = _met[value] = next(_numbers)
-        except TypeError:  # neither hashable nor weakly referable: kept, so that no other object takes its identity
+        except TypeError:  # neither hashable nor weakly referable: kept alive, so that no other object gets its id
             index = next((i for v, i in _kept if v is value), -1)
             if index < 0:
                 index = next(_numbers)

@@ -1,8 +1,8 @@
 """The nodes of `LoopIR`: registers, buffers, and the statements of a function of loop nests over them.
 
-A function reads and writes memory through `Buffer`s, row-major and without gaps, and computes in registers, which are
-set once. There are no values with axes: those are buffers and the loops over them. Extents are symbolic, so one
-function serves all sizes.
+A function reads and writes memory through `Buffer`s, contiguous and row-major, and computes in registers, which are
+assigned once. Registers hold scalars; arrays are buffers with loops over them. Extents are symbolic, so one function
+serves all sizes.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tenferro_tensor.loop_ir._affine import Affine, Reg
 from tenferro_tensor_core import DimLike
 
 Value: TypeAlias = Reg | Literal
-"""What an op takes: a register or a number."""
+"""An operand of an op: a register or a number."""
 
 
 class Role(Enum):
     """The owner of a buffer's memory."""
 
     INPUT = "input"
-    """The caller's, read only."""
+    """Owned by the caller, read-only."""
     CONSTANT = "constant"
-    """The function's, read only."""
+    """Owned by the function, read-only."""
     OUTPUT = "output"
-    """The caller's, written; what is in it at first is not defined."""
+    """Owned by the caller, written; initially undefined."""
     TEMPORARY = "temporary"
-    """The arena's; what is in it at first is not defined."""
+    """Owned by the arena; initially undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +105,12 @@ class Order(Enum):
     """Permitted orders of the iterations of a counted loop."""
 
     ANY = "parallel"
-    """Independent of each other: no iteration reads or writes what another one writes. There are no carries."""
+    """Any order: no iteration reads or writes memory that another one writes. There are no carries."""
     GROUPED = "reduce"
-    """Carries accumulate, ``following = op(inside, term)`` with an associative op, and may be summed in groups of
-    which the number is fixed; otherwise independent."""
+    """Carries accumulate, ``following = op(inside, term)`` with an associative op, and may be summed in a fixed number
+    of groups; otherwise the iterations are independent."""
     GIVEN = "for"
-    """One after the other."""
+    """Sequential."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class For:
 
     Attributes:
         swaps: disjoint pairs of buffers of one dtype and number of elements that swap their memory at the end of each
-            iteration, permanently.
+            iteration and stay swapped.
     """
 
     index: Reg
@@ -132,14 +132,14 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """A loop that runs while a condition holds, which is evaluated before each iteration.
+    """A loop that runs while a condition, evaluated before each iteration, holds.
 
     Attributes:
         test: computes `condition` from the carries; writes nothing that the body or later statements read.
         condition: a boolean.
         index: number of the iteration.
-        most: largest number of iterations.
-        swaps: as of `For`.
+        most: maximum number of iterations.
+        swaps: as in `For`.
     """
 
     test: tuple[Statement, ...]
@@ -170,7 +170,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A strided part of a buffer, which a `Call` reads or writes.
+    """A strided part of a buffer that a `Call` or `Foreign` reads or writes.
 
     Attributes:
         buffer: the buffer.
@@ -211,7 +211,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A BLAS or LAPACK subroutine, called as from Fortran: every argument is an address.
+    """A call of a BLAS or LAPACK subroutine by Fortran's convention: every argument is an address.
 
     Attributes:
         symbol: its lower-case name, as in ``"dgemm"``. With a dot, as in ``"small.svd.d"``, it is a `Backend.routine`,
@@ -229,4 +229,4 @@ class Foreign:
 
 
 Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call | Foreign
-"""What a body consists of."""
+"""The node type of a body."""

@@ -1,4 +1,4 @@
-"""Statements as text: one line each, and what is inside below it, further in."""
+"""Statements as text: one line each, with nested statements indented below it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tenferro_tensor_core import DimLike
 INDENT: Final = "  "
 
 Note = Callable[[Statement], str]
-"""What is said beside a statement; nothing where it is empty."""
+"""Returns the note printed beside a statement; none if empty."""
 
 
 def declared(buffer: Buffer) -> str:
@@ -71,7 +71,7 @@ def _argument(argument: str | Value | View) -> str:
 
 
 def lines(statements: Sequence[Statement], note: Note, indent: str = INDENT) -> Iterator[str]:
-    """The lines of statements, each followed by its note."""
+    """The lines of statements, each with its note."""
     for s in statements:
         said = note(s)
         yield f"{indent}{head(s)}{f'  # {said}' if said else ''}"

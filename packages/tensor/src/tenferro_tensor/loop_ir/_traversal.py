@@ -1,4 +1,4 @@
-"""What statements contain: all of them in order, what they set, and which places of buffers they read and write."""
+"""Traversal of statements: nested ones in order, the registers they assign, and their accesses to buffers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
 
 
 def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """All statements, nested ones included, a compound one before its blocks.
+    """Iterate over all statements, nested ones included; a compound statement comes before its blocks.
 
     Args:
         statements: the statements.
@@ -77,7 +77,7 @@ def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def registers(s: Statement) -> tuple[Reg, ...]:
-    """The registers that a statement assigns, without nested statements.
+    """The registers that a statement itself assigns; nested statements are not included.
 
     Args:
         s: the statement.
@@ -98,7 +98,7 @@ def registers(s: Statement) -> tuple[Reg, ...]:
 
 
 def touches(statements: Sequence[Statement]) -> Iterator[Touch]:
-    """The accesses to buffers of statements, nested ones included, in order.
+    """The buffer accesses of statements in order, including nested ones.
 
     Args:
         statements: the statements.

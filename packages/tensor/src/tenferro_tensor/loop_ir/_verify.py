@@ -1,13 +1,14 @@
-"""The law of `LoopIR`, executable: run on every function in tests, and after every pass over one.
+"""The executable specification of `LoopIR`: tests run it on every function, and after every pass over one.
 
-1. Buffers are declared once, each in the list of its role; sizes that occur are named.
-2. A register is set by one statement, before it is read and around what reads it.
-3. Dtypes are what inference gives; those of carries, cases and stores agree. Indices have dtype `INDEX`.
-4. Only outputs and temporaries are written; swapped buffers are such, of one size and dtype, in one pair of a loop.
-5. The test of a `While` writes only temporaries that nothing else mentions.
-6. Iterations in any order, or grouped, do not depend on each other; carries of grouped ones accumulate.
-7. Operands and results of a `Call` are what its op takes and gives; results are without gaps and share no memory.
-   What a `Foreign` writes to shares no memory with its other arguments.
+1. Buffers are declared once, each in the list of its role; all sizes that occur are named.
+2. A register is assigned by one statement, before it is read and in an enclosing scope of the reader.
+3. Dtypes are those that inference returns; those of carries, cases and stores agree. Indices have dtype `INDEX`.
+4. Only outputs and temporaries are written or swapped. Swapped buffers have one size and dtype, and each is in one pair
+   of a loop.
+5. The test of a `While` writes only temporaries that no other statement mentions.
+6. Iterations of parallel and grouped loops do not depend on each other; carries of grouped loops accumulate.
+7. Operands and results of a `Call` match its op; results are contiguous and share no memory. Views that a `Foreign`
+   writes share no memory with its other arguments.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ class _Checker:
         self.define(s, s.result, out.dtype, scope)
 
     def begin(self, s: For | While, scope: dict[int, Reg]) -> dict[int, Reg]:
-        """The scope inside of a loop."""
+        """The scope inside a loop."""
         for c in s.carries:
             self.typed(s, c.first, c.inside.dtype, scope, f"the carry {c.inside}")
         inside = dict(scope)
@@ -260,7 +261,7 @@ class _Checker:
         self.end(s, self.block(s.body, tested), scope)
 
     def private(self, s: While) -> None:
-        """The law of tests."""
+        """Check rule 5 for a test."""
         if any(True for _ in swapped(s.test)):
             self.broken(s, "its test swaps buffers")
         written = {t.buffer.number: t.buffer for t in touches(s.test) if t.writes}
@@ -333,7 +334,7 @@ class _Checker:
 
 
 def _fits(literal: Literal) -> bool:
-    """Whether a number is one of its dtype."""
+    """Whether a number is representable in its dtype."""
     value, dtype = literal.value, literal.dtype
     if dtype.kind == "b" or isinstance(value, bool):
         return dtype.kind == "b" and isinstance(value, bool)
@@ -343,7 +344,7 @@ def _fits(literal: Literal) -> bool:
 
 
 def _may_equal(a: tuple[DimLike, ...], b: tuple[DimLike, ...]) -> bool:
-    """Whether shapes are equal for some sizes; a program's guards may say that they are for all of its sizes."""
+    """Whether shapes are equal for some sizes; the guards of a program may imply that they are for all its sizes."""
     return len(a) == len(b) and all(decide(m, "==", n) is not False for m, n in zip(a, b))
 
 

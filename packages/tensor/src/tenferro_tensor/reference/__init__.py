@@ -1,7 +1,7 @@
-"""Kernels of every core primitive over an array module with NumPy's interface.
+"""Kernels of all core primitives over an array module with NumPy's interface.
 
-The CPU backend takes them with NumPy, the GPU backends with CuPy. They are also the reference that every faster
-kernel is tested against. One module here holds the kernels of the catalog's module of the same name.
+The CPU backend uses them with NumPy, the GPU backends with CuPy. They are also the reference for the tests of every
+faster kernel. Each module holds the kernels of the catalog module of the same name.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ _MODULES = (
 def kernels(xp: Any, special: Special) -> Table:
     """Kernel makers of all core primitives.
 
-    A kernel takes raw arrays with any strides, or NumPy scalars for arrays without axes. Element-wise kernels
+    A kernel takes raw arrays with any strides, or NumPy scalars for 0-d arrays. Element-wise kernels
     broadcast, and accept Python scalars as operands. Results may be views, since values are immutable.
 
     Args:
@@ -42,7 +42,7 @@ def kernels(xp: Any, special: Special) -> Table:
         special: loads the module of special functions on first call: ``scipy.special`` or ``cupyx.scipy.special``.
 
     Returns:
-        The makers by primitive.
+        The kernel makers by primitive.
 
     >>> import numpy as np
     >>> from tenferro_tensor import Spec, catalog

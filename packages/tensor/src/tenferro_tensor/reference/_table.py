@@ -1,4 +1,4 @@
-"""Tables of kernels, and makers of kernels that need no specialisation."""
+"""Kernel tables, and makers of kernels that need no specialisation."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
@@ -22,7 +22,7 @@ def extents(spec: Spec) -> Ints:
 
 
 def unchanged(x: Any) -> Any:
-    """The kernel of an operation that has nothing to do."""
+    """The identity kernel, for operations without effect."""
     return x
 
 
@@ -30,13 +30,13 @@ Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 
 def any_size(make: Maker) -> Maker:
-    """Mark a maker that never looks at extents, so that its kernels are right for all of them."""
+    """Mark a maker that does not use extents, so its kernels serve all sizes."""
     make.any_size = True  # type: ignore[attr-defined]
     return make
 
 
 def with_sizes(sizes: Callable[..., tuple[Any, ...] | None]) -> Callable[[Maker], Maker]:
-    """Mark a maker whose kernels for symbolic specs take what `sizes` gives as trailing arguments."""
+    """Mark a maker whose kernels for symbolic specs take the values that `sizes` returns as trailing arguments."""
 
     def mark(make: Maker) -> Maker:
         make.sizes = sizes  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ def with_sizes(sizes: Callable[..., tuple[Any, ...] | None]) -> Callable[[Maker]
 
 
 def always(kernel: Kernel) -> KernelMaker:
-    """The maker of one kernel for every shape, dtype and metadata."""
+    """A maker that returns one kernel for all shapes, dtypes and metadata."""
 
     @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
@@ -56,10 +56,10 @@ def always(kernel: Kernel) -> KernelMaker:
 
 
 def scalar_or(on_arrays: Kernel, on_scalars: Kernel) -> KernelMaker:
-    """The maker of `on_arrays`, or of the operator `on_scalars` where no operand has axes.
+    """A maker that returns `on_arrays`, or the operator `on_scalars` if no operand has axes.
 
-    Python's operators on NumPy scalars are eight times as fast as ufuncs. They warn where integers wrap, which
-    ufuncs do not: integers keep to the ufunc.
+    Python's operators on NumPy scalars are eight times as fast as ufuncs. Integers use the ufunc all the same, since
+    the operators warn when integers wrap.
     """
 
     @any_size

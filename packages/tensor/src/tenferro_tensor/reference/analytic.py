@@ -13,7 +13,7 @@ from tenferro_tensor.reference._table import Kernel, Special, Table, always, any
 from tenferro_tensor_core import UnsupportedError
 
 MAX_ORDER = 170
-"""The factorial of a larger order of `polygamma` overflows float64."""
+"""Largest order of `polygamma`; the factorial of a larger one overflows float64."""
 
 
 def kernels(xp: Any, special: Special) -> Table:
@@ -27,7 +27,7 @@ def kernels(xp: Any, special: Special) -> Table:
         return _complex_expm1 if ins[0].cplx else xp.expm1
 
     def _complex_expm1(z: Any) -> Any:
-        # NumPy multiplies infinities by the zero sine of a real number.
+        # NumPy multiplies an infinity by the sine of a real number, which is 0.
         whole = xp.exp(z)
         with np.errstate(all="ignore"):
             half = xp.sin(z.imag / 2)
@@ -37,7 +37,7 @@ def kernels(xp: Any, special: Special) -> Table:
         return less
 
     def _at_infinity(ufunc: Any, turned: bool) -> KernelMaker:
-        """The tangents: at infinity their zero has the sign of the operand, by the array API standard."""
+        """A tangent whose zero at infinity has the sign of the operand, as the array API standard requires."""
 
         def run(z: Any) -> Any:
             found = xp.asarray(ufunc(z))
@@ -66,7 +66,7 @@ def kernels(xp: Any, special: Special) -> Table:
             return special().digamma  # type: ignore[no-any-return]
         zeta, dtype = special().zeta, outs[0].dtype
         factor = -float(math.factorial(order)) if order % 2 == 0 else float(math.factorial(order))
-        # In float64 also for float32: the factor alone may leave its range.
+        # float32 is computed in float64, too: the factor alone may overflow float32.
         return lambda x: (factor * zeta(order + 1.0, x.astype("float64"))).astype(dtype)
 
     plain: dict[Primitive, Any] = {

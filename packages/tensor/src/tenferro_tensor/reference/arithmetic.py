@@ -1,6 +1,6 @@
 """Kernels of arithmetic and extrema.
 
-Integers wrap. Integer division by zero is NumPy's: quotient and remainder are 0, with a `RuntimeWarning`.
+Integers wrap around. Integer division by zero follows NumPy: quotient and remainder are 0, with a `RuntimeWarning`.
 """
 
 import cmath
@@ -31,7 +31,7 @@ def kernels(xp: Any, special: Special) -> Table:
         endless = xp.isinf(z)
         re, im = (xp.where(endless, _direction(part), part) for part in (z.real, z.imag))
         size = xp.hypot(re, im)
-        # Sizes beyond the range, and those of a few bits.
+        # Rescale magnitudes that overflow or are too small to be accurate.
         scale = xp.where(xp.isinf(size), 2.0**-2, xp.where(size < 2.0**-100, 2.0**60, 1.0)).astype(size.dtype)
         re, im = re * scale, im * scale
         size = xp.hypot(re, im)
@@ -42,7 +42,7 @@ def kernels(xp: Any, special: Special) -> Table:
         return sign
 
     def _direction(part: Any) -> Any:
-        """A part beside an infinite one: 1 where it is infinite itself, else 0, with its sign."""
+        """The direction of a part if one of the parts is infinite: 1 for an infinite part, else 0, with its sign."""
         return xp.where(xp.isnan(part), part, xp.copysign(xp.where(xp.isinf(part), 1, 0), part))
 
     @any_size
@@ -51,7 +51,8 @@ def kernels(xp: Any, special: Special) -> Table:
             return xp.floor_divide  # type: ignore[no-any-return]
 
         def run(x: Any, y: Any) -> Any:
-            # NumPy keeps x = y * (x // y) + x % y: NaN of an infinite x, -1 of an infinite y and another sign.
+            # NumPy returns NaN for an infinite x, and -1 for an infinite y of the other sign, to keep
+            # x == y * (x // y) + x % y.
             with np.errstate(all="ignore"):
                 whole = xp.floor_divide(x, y)
             return xp.where(xp.isinf(x) | xp.isinf(y), x / y, whole)
@@ -62,7 +63,7 @@ def kernels(xp: Any, special: Special) -> Table:
     def nextafter(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         if not ins[0].narrow:
             return xp.nextafter  # type: ignore[no-any-return]
-        # From a zero to one of the other sign it leads to that one, as C has it.
+        # From a zero towards the zero of the other sign, the result is the latter, as in C.
         dtype = ins[0].dtype
 
         def run(x: Any, y: Any) -> Any:
@@ -94,10 +95,10 @@ def kernels(xp: Any, special: Special) -> Table:
             return x * xp.where((x != 0) | xp.isfinite(y), y, outs[0].dtype.type(0))
 
         if xp is not np:
-            return exact  # a look at the product would wait for the device
+            return exact  # testing the product would wait for the device
 
         def run(x: Any, y: Any) -> Any:
-            # Non-finite elements are rare, and all that a plain product can have wrong.
+            # A plain product is wrong only where it is not finite, which is rare.
             with np.errstate(all="ignore"):
                 z = np.multiply(x, y)
                 return z if cmath.isfinite(np.add.reduce(z, None)) else exact(x, y)
@@ -110,7 +111,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
         def run(x: Any, lo: Any, hi: Any) -> Any:
             if x.__class__ in SCALARS:
-                x = scalar(x)  # two Python scalars would meet as float64
+                x = scalar(x)  # two Python scalars would be compared in float64
             return xp.minimum(xp.maximum(x, lo), hi)
 
         return run

@@ -1,6 +1,6 @@
 """Kernels of bit-wise operations.
 
-Shifts by the width of the dtype or more are NumPy's: 0, or the sign for a right shift of a signed integer.
+Shifts by at least the width of the dtype follow NumPy: 0, or the sign for a right shift of a signed integer.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ def kernels(xp: Any, special: Special) -> Table:
     def count_by_halves(x: Any) -> Any:
         """Sum neighbouring fields of 1, 2, 4 bits in place; for array modules without ``bitwise_count``."""
         v = xp.absolute(xp.asarray(x)).reshape(-1).astype("uint64")
-        if x.dtype.kind == "i":  # the magnitude of the least integer is its own negative, sign-extended by the cast
+        if x.dtype.kind == "i":  # abs of the least integer is negative, and the cast sign-extends it
             v = v & ((1 << 8 * x.dtype.itemsize) - 1)
         v = v - ((v >> 1) & 0x5555555555555555)
         v = (v & 0x3333333333333333) + ((v >> 2) & 0x3333333333333333)

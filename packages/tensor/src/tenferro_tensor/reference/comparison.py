@@ -17,7 +17,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
         def run(pred: Any, x: Any, y: Any) -> Any:
             out = xp.where(pred, x, y)
-            return out if out.dtype == dtype else out.astype(dtype)  # of two Python scalars the dtype is the weak one
+            return out if out.dtype == dtype else out.astype(dtype)  # two Python scalars are weak
 
         return run
 

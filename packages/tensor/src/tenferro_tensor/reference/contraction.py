@@ -1,7 +1,7 @@
-"""The kernel of `dot_general`: one matrix product, and around it only the views and copies that a case needs.
+"""The kernel of `dot_general`: one matrix product, with only the views and copies that the case needs.
 
-NumPy hands transposed matrices to BLAS as they are, so a transposition costs nothing; merging axes that are not
-neighbours in memory costs a copy.
+NumPy passes transposed matrices to BLAS without a copy, so a transposition is free; merging axes that are not adjacent
+in memory costs a copy.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def kernels(xp: Any, special: Special) -> Table:
 
 
 class _Side(NamedTuple):
-    """How an operand becomes a matrix, a stack of them or a vector: its axes in the order `order`, merged to `shape`,
-    rows and columns exchanged where `swap`; `None` where a step changes nothing."""
+    """How an operand becomes a matrix, a stack of matrices or a vector: permute its axes by `order`, reshape it to
+    `shape`, and exchange rows and columns if `swap`. `None` skips a step."""
 
     order: Ints | None
     shape: Any
@@ -47,7 +47,7 @@ class _Side(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A contraction: its operands, the product, and the shape of the result where the product has another."""
+    """A contraction: its operands, the product, and the shape of the result if the product has another one."""
 
     left: _Side
     right: _Side
@@ -56,7 +56,7 @@ class _Way(NamedTuple):
 
     @property
     def sizes(self) -> tuple[Any, ...]:
-        """The shapes that something is reshaped to."""
+        """The target shapes of the reshapes, in order."""
         return tuple([shape for shape in (self.left.shape, self.right.shape, self.out) if shape is not None])
 
 
@@ -67,8 +67,8 @@ def _sizes(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, contract: Pair, bat
 
 @lru_cache(maxsize=64)
 def _ways(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[_Way, ...]:
-    """The way to contract; of several pairs of axes in different orders two ways: for a larger left operand, and for a
-    larger right one, whose order saves its copy more often."""
+    """The way to contract; two ways if the operands order the contracted axes differently: for a larger left and for a
+    larger right operand. Following the order of the larger operand avoids its copy more often."""
     pairs = list(zip(*contract, strict=True))
     orders = {tuple(sorted(pairs, key=lambda pair: pair[i])): None for i in (0, 1)}
     return tuple([_way(ins, outs, [i for i, _ in order], [j for _, j in order], batch) for order in orders])
@@ -87,13 +87,13 @@ def _way(ins: tuple[Spec, ...], outs: tuple[Spec, ...], of_x: list[int], of_y: l
     left = _as_matrix(x, batch[0], free_x, cx, vector=not free_x)
     right = _as_matrix(y, batch[1], cy, free_y, vector=not free_y)
     merged = (*lead, *_merged(x, batch[0], free_x), *_merged(y, batch[1], free_y))
-    # On small matrices `dot` takes half the time of `matmul`; with batch axes it means something else.
+    # On small matrices `dot` takes half the time of `matmul`; it has no batch axes.
     product = "dot" if x.inexact and not batch[0] else "matmul"
     return _Way(left, right, product, None if merged == outs[0].shape else outs[0].shape)
 
 
 def _multiplied(xp: Any, way: _Way) -> Kernel:
-    """The kernel of a way; the shapes that something is reshaped to come after the operands."""
+    """The kernel of a way; it takes the operands, then the target shapes of the reshapes."""
     left, right, name, out = way
     product = _dot if name == "dot" else getattr(xp, name)
     if left == right == (None, None, False) and out is None:
@@ -142,7 +142,7 @@ def _merged(s: Spec, batch: Ints, free: Ints) -> Ints:
 
 
 def _as_matrix(s: Spec, batch: Ints, rows: Ints, columns: Ints, *, vector: bool) -> _Side:
-    """A stack of matrices with merged rows and columns; or a vector, where there is no stack and one side is empty."""
+    """A stack of matrices with merged rows and columns; a vector if requested and there are no batch axes."""
     lead = _extents(s, batch)
     if vector and not batch:
         return _Side.of(s, rows + columns, (_size(s, rows + columns),))

@@ -13,7 +13,7 @@ from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, any_s
 
 
 def _along(shape: Any, axis: int) -> Any:
-    """The shape with 1 for all axes but one."""
+    """The shape with extent 1 for all axes but one."""
     return tuple([n if i == axis else 1 for i, n in enumerate(shape)])
 
 
@@ -35,7 +35,7 @@ def kernels(xp: Any, special: Special) -> Table:
         return lambda: counted(n, aligned, shape, dtype)
 
     def counted(n: int, aligned: Ints, shape: Ints, dtype: np.dtype[Any]) -> Any:
-        # Counting in int64 first: numbers beyond the range of a small dtype wrap.
+        # Count in int64 first: numbers beyond the range of a small dtype then wrap around.
         numbers = xp.arange(n).astype(dtype).reshape(aligned)
         return numbers if aligned == shape else xp.broadcast_to(numbers, shape)
 
@@ -43,7 +43,7 @@ def kernels(xp: Any, special: Special) -> Table:
     def dim_value(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: int, place: Place) -> Kernel:
         if is_open(size):
             return np.int64 if xp is np else partial(xp.asarray, dtype=np.int64)
-        if xp is not np:  # made in each call, on the device and stream that are current then
+        if xp is not np:  # created in each call, on the current device and stream
             return lambda: xp.asarray(size, np.int64)
         number = np.int64(size)
         return lambda: number

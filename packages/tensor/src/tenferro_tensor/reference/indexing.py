@@ -1,6 +1,6 @@
-"""Kernels of reading and writing at computed positions; no loop over elements.
+"""Kernels of reading and writing at computed indices, without loops over elements.
 
-Those that write take one more operand on the host, which allows them to write to the memory of the first one.
+On the host, a writing kernel takes one more operand if it may overwrite the memory of the first one.
 """
 
 import math
@@ -27,7 +27,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
 
 def _at_most(xp: Any, positions: Any, limit: int) -> Any:
-    """Positions limited from above, as int64; large unsigned ones do not become negative."""
+    """Positions limited from above, as int64; large unsigned integers do not become negative."""
     if positions.dtype.kind == "u":
         bound = min(limit, 2 ** (8 * positions.dtype.itemsize) - 1)
         return xp.minimum(positions, bound).astype("int64")
@@ -55,13 +55,13 @@ def _gather(
     if not batch_ndim and x.place.on_host:
         return _window_read(xp, x, collapsed_dims, start_index_map)
 
-    # Axes that no index names start at 0: a static slice, or element 0 where the axis is dropped.
+    # Axes without an index start at 0: a static slice, or element 0 if the axis is dropped.
     left = [d for d in range(x.ndim) if d in start_index_map or d not in collapsed_dims]
     whole = [d for d in left if d not in start_index_map]
     wide = [d for d in start_index_map if slice_sizes[d] != 1]
     front = tuple([left.index(d) for d in (*start_index_map, *whole)])
 
-    # The fancy index yields the axes batch (negative here), wide, whole; the result has windows where offset_dims says.
+    # The fancy index yields the axes batch (negative here), wide, whole; the result has its window axes at offset_dims.
     batch = range(-batch_ndim, 0)
     yielded = [*batch, *wide, *whole]
     batches, windows = iter(batch), iter([d for d in range(x.ndim) if d not in collapsed_dims])
@@ -120,7 +120,8 @@ def _window_read(xp: Any, x: Spec, dropped: Ints, named: Ints) -> Kernel:
 
 
 def _window_key(ndim: int, dropped: Ints, named: Ints) -> Callable[[Sequence[int], Ints], tuple[Any, ...]]:
-    """The index of the window at starts along the axes `named`, 0 along others; the axes `dropped` are left out."""
+    """The index of the window that starts at the given starts along the axes `named` and at 0 along others, without the
+    axes `dropped`."""
     if sorted(named) == list(range(ndim)) == list(dropped):  # one element
         order = [named.index(d) for d in range(ndim)]
         return lambda starts, sizes: tuple([starts[k] for k in order])
@@ -156,7 +157,7 @@ def _window(ins: tuple[Spec, ...], update_window_dims: Ints, inserted_dims: Ints
 
 
 def _split(shape: Ints, window: Ints) -> int:
-    """The result is seen as rows: the last axes, as far as a window spans them whole."""
+    """Number of axes before the rows; a row consists of the last axes, as many as a window spans completely."""
     split = len(shape)
     while split and window[split - 1] == shape[split - 1]:
         split -= 1
@@ -182,14 +183,14 @@ def _scatter(
     def targets(indices: Any, batch_shape: Ints, window: Ints, limits: Ints, steps: Ints, rows: int) -> Any:
         """The row of the result that each row of the updates goes to.
 
-        Windows that do not fit go to one row behind it: no step depends on how many there are.
+        Windows that do not fit go to an extra row after the last one, so that no shape depends on their number.
         """
         aligned = batch_shape + (1,) * len(stacked)
         first, inside = xp.zeros(batch_shape, "int64"), xp.ones(batch_shape, bool)
         for k, (d, limit) in enumerate(zip(scatter_dims, limits, strict=True)):
             start = _at_most(xp, indices[..., k], limit + 1)
             inside = inside & (start >= 0) & (start <= limit)
-            if d < split:  # a window that spans an axis whole starts at 0, or does not fit
+            if d < split:  # a window that spans an axis completely starts at 0, or does not fit
                 first = first + xp.maximum(start, 0) * steps[d]
         out = first.reshape(aligned)
         for i, d in enumerate(stacked):
@@ -215,7 +216,7 @@ def _scatter(
         if combine is None:
             out[at] = values
         else:
-            # Twice as fast as whole rows: NumPy's fast loop wants flat operands.
+            # Twice as fast as whole rows: NumPy's fast loop needs flat operands.
             at = (at.reshape(-1, 1) * row + xp.arange(row)).reshape(-1)
             combine.at(out.reshape(-1), at, values.reshape(-1))
         return out[:rows].reshape(shape)
@@ -226,12 +227,12 @@ def _scatter(
 
 
 def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kernel:
-    """The kernel for one window: a block of the operand, or of a copy of it, is written to."""
+    """The kernel for one window: it writes to a block of the operand or of its copy."""
     key = _window_key(x.ndim, inserted, named)
 
     def run(x: Any, indices: Any, updates: Any, *more: Any) -> Any:
         *over, _, _, window, limits, _, _, _ = more
-        out = x if over and x.flags.carray else np.array(x, order="C")  # the raw of no axes may be a scalar
+        out = x if over and x.flags.carray else np.array(x, order="C")  # a 0-d raw array may be a scalar
         starts = indices.tolist()
         for a, limit in zip(starts, limits):
             if not 0 <= a <= limit:
@@ -244,14 +245,14 @@ def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kerne
 
 
 def _block(starts: Sequence[Any], sizes: Ints, shape: Ints) -> tuple[slice, ...]:
-    """The block of extents `sizes` at `starts`, moved where it would leave an array of the given shape."""
+    """The block of extents `sizes` at `starts`, moved inside an array of the given shape if necessary."""
     corner = [max(0, min(int(a), n - size)) for a, size, n in zip(starts, sizes, shape, strict=True)]
     return tuple([slice(a, a + size) for a, size in zip(corner, sizes, strict=True)])
 
 
 @sized(lambda ins, outs, *, sizes: (sizes,))
 def _dynamic_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: Ints) -> Kernel:
-    # A view would keep updates of the array, which often follow, from taking place in its memory.
+    # A view would prevent updates of the array, which often follow, from reusing its memory.
     return lambda x, *more: x[_block(more[:-1], more[-1], x.shape)].copy()
 
 

@@ -29,7 +29,7 @@ def kernels(xp: Any, special: Special) -> Table:
         dtype = outs[0].dtype
 
         def run(re: Any, im: Any) -> Any:
-            # ``re + 1j * im`` would lose the signs of zeros and make NaN of infinities.
+            # ``re + 1j * im`` would lose the signs of zeros and turn infinities into NaN.
             z = xp.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), dtype)
             z.real, z.imag = re, im
             return z

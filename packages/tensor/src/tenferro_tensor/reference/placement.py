@@ -1,4 +1,4 @@
-"""The kernel that moves data, by means of the backends of the two memories."""
+"""The kernel that moves data, implemented by the backends of the two memories."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from tenferro_tensor.reference._table import Kernel, Special, Table, any_size, u
 
 
 def kernels(xp: Any, special: Special) -> Table:
-    """The kernel does not depend on the array module."""
+    """The kernel maker of `transfer`, which does not depend on the array module."""
     return {ops.transfer: transfer}
 
 
 @any_size
 def transfer(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, place: Place) -> Kernel:
-    """By way of main memory where two accelerators are involved; a backend that knows better registers its own."""
+    """Transfers between two accelerators go through main memory; a backend may register a direct path."""
     source, target = ins[0].place, place
     if source.memory_space is target.memory_space:
         return unchanged

@@ -12,7 +12,7 @@ Reduction = Callable[..., Kernel]
 
 
 def kernels(xp: Any, special: Special) -> Table:
-    """Kernels over the array module `xp`; its arrays' own methods reduce."""
+    """Kernels over the array module `xp`; they call the methods of its arrays."""
     return {
         ops.reduce_sum: _in_own_dtype("sum"),
         ops.reduce_prod: _in_own_dtype("prod"),
@@ -26,7 +26,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
 
 def _numpy_axis(axes: Ints, x: Spec) -> int | Ints | None:
-    """The cheapest way to name `axes`."""
+    """The form of `axes` that NumPy handles fastest."""
     if len(axes) == x.ndim:
         return None
     return axes[0] if len(axes) == 1 else axes
@@ -44,7 +44,7 @@ def _over_axes(method: str) -> Reduction:
 
 
 def _in_own_dtype(method: str) -> Reduction:
-    """NumPy widens sums of small integers and booleans unless asked not to."""
+    """By default, NumPy widens sums of small integers and booleans."""
     widened = _over_axes(method)
 
     @any_size

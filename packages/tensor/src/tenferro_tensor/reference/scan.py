@@ -40,7 +40,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
 
 def _both_ways(forward: Callable[[Spec, int], Kernel]) -> KernelMaker:
-    """The scan from the front, or from the back: the same between two reversals."""
+    """The scan from the front, or from the back as the scan of the reversed array, reversed."""
 
     @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, reverse: bool) -> Kernel:
@@ -54,7 +54,7 @@ def _both_ways(forward: Callable[[Spec, int], Kernel]) -> KernelMaker:
 
 
 def accumulated_by_doubling(xp: Any, combine: Any, x: Any, axis: int) -> Any:
-    """The scan of an associative operation in as many whole-array steps as the extent has binary digits.
+    """Scan an associative operation in a logarithmic number of whole-array steps.
 
     After the step of width ``w`` each element combines the ``2 * w`` elements up to it. (Hillis and Steele, 1986.)
     """

@@ -1,7 +1,7 @@
 """Kernels of sorting and searching.
 
-NumPy sorts ascending with NaN last. Descending order is ascending order of reversed keys, so that NaN stays last and
-equal elements keep their order.
+NumPy sorts in ascending order with NaN last. Descending order is the ascending order of reversed keys, so NaN stays
+last and equal elements keep their order.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ def kernels(xp: Any, special: Special) -> Table:
         return lambda sorted1d, values: xp.searchsorted(sorted1d, values, side)
 
     def reversed_key(x: Spec) -> Kernel:
-        """A map of a dtype onto itself that is its own inverse and reverses the order; no integer overflows."""
+        """An order-reversing involution on a dtype; no integer overflows."""
         return xp.negative if x.inexact else xp.invert  # type: ignore[no-any-return]
 
     return {ops.sort: sort, ops.argsort: argsort, ops.searchsorted: searchsorted}

@@ -1,4 +1,4 @@
-"""Kernels of broadcasting, reshaping, transposing, padding, joining and slices; views wherever they can be."""
+"""Kernels of broadcasting, reshaping, transposing, padding, joining and slices; views where possible."""
 
 import math
 from functools import partial
@@ -20,7 +20,7 @@ from tenferro_tensor.reference._table import (
 from tenferro_tensor_core import DimLike
 
 COPY_MAX_SIZE: Final = 2048
-"""Broadcasts up to so many elements are copied: for them a view costs more than the elements."""
+"""Largest broadcast (in elements) that is copied: a view costs more than so few elements."""
 
 
 def _aligned(shape: tuple[DimLike, ...], dims: Ints) -> Any:
@@ -103,7 +103,7 @@ def kernels(xp: Any, special: Special) -> Table:
         if not axes:
             return unchanged
         if ins[0].ndim == 1:
-            # NumPy's functions round one number at a negative distance otherwise; passes leave such reversals out.
+            # For a negative stride NumPy rounds single numbers differently, and passes omit reversals of one element.
             return lambda x: x if len(x) == 1 else x[::-1]
         index = tuple([slice(None, None, -1 if i in axes else None) for i in range(ins[0].ndim)])
         return lambda x: x[index]
@@ -125,7 +125,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
         def run(x: Any, update: Any, *more: Any) -> Any:
             over, at = (more[:-1], _taken(more[-1], update.shape, stride)) if fixed is None else (more, fixed)
-            out = x if over and x.flags.carray else xp.array(x, order="C")  # the raw of no axes may be a scalar
+            out = x if over and x.flags.carray else xp.array(x, order="C")  # a 0-d raw array may be a scalar
             out[at] = out[at] + update if mode == "add" else update
             return out
 
@@ -144,7 +144,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
 
 def _landing(n: int, out: int, low: int, interior: int) -> tuple[slice, slice]:
-    """Which of `n` elements stay when padding begins at `low`, and where in `out` places they go.
+    """The slice of `n` elements that remains after padding, and the slice of their positions in the extent `out`.
 
     Element ``j`` goes to ``low + j * (interior + 1)``.
     """
@@ -157,5 +157,5 @@ def _landing(n: int, out: int, low: int, interior: int) -> tuple[slice, slice]:
 
 
 def _taken(start: Ints, shape: Ints, stride: Ints) -> tuple[slice, ...]:
-    """The slices of so many elements."""
+    """The slices from `start` with the extents `shape`."""
     return tuple([slice(a, a + n * s, s) for a, n, s in zip(start, shape, stride, strict=True)])
