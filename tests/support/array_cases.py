@@ -1,6 +1,6 @@
 """Calls of array functions on one real matrix, for tests of tracing, symbolic sizes and derivatives.
 
-Each entry is a function and what is known of it: ``smooth`` (derivatives can be checked by differences), ``open``
+Each entry is a function and its properties: ``smooth`` (derivatives can be checked by differences), ``open``
 (it can be traced with symbolic sizes).
 """
 

@@ -1,10 +1,10 @@
-"""Random assignments and reads by index, held to NumPy's in every mode.
+"""Random assignments and reads by index, compared with NumPy's in every mode.
 
     python3 dev run tests/support/assignment_fuzz.py [cases] [first seed]
 
 A case is an array of random shape, layout and dtype, and a few steps ``x[key] = v``, ``x[key] op= v`` and ``x[key]``.
-It runs on concrete, recorded, traced and mapped values. All must give NumPy's values; gradients are held to the
-difference that a direction makes (the steps are linear); and nobody else who holds the memory may see a change.
+It runs on concrete, recorded, traced and mapped values. All must agree with NumPy; gradients are compared with
+differences along a direction (the steps are linear); and no other holder of the memory may see a change.
 """
 
 from __future__ import annotations

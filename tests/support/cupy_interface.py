@@ -1,4 +1,4 @@
-"""The names and signatures of the real CuPy, which the simulated one is held to.
+"""The names and signatures of the real CuPy, to which the simulated one must conform.
 
 They were read off the wheel by ``tests/assets/cupy/read_interface.py``, as a test of the packaging tier does again.
 """

@@ -1,4 +1,4 @@
-"""What contractions have to give: the definition as a loop, and random equations for it."""
+"""Reference results of contractions, by the definition as a loop, and random equations."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""What each element-wise primitive computes, for one element, in Python's own arithmetic: no NumPy function."""
+"""The definition of each element-wise primitive for one element, in Python's own arithmetic, without NumPy."""
 
 import cmath
 import math

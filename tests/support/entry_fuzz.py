@@ -1,4 +1,4 @@
-"""Any objects at all for entries, operators and ops; entries must do with them what their NumPy kernels do."""
+"""Arbitrary objects as operands of entries, operators and ops; entries must treat them as their NumPy kernels do."""
 
 import random
 import warnings

@@ -1,4 +1,4 @@
-"""Arrays that lie against pages which may neither be read nor written (Linux), and programs that use them."""
+"""Arrays adjacent to pages that can be neither read nor written (Linux), and programs that use them."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Runs the kernel of a primitive on raw arrays and holds it against inference and an independent oracle."""
+"""Runs the kernel of a primitive on raw arrays and compares it with inference and an independent oracle."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is computed in float16 and bfloat16, and how results are compared."""
+"""Calls in float16 and bfloat16, and the comparison of their results."""
 
 from collections.abc import Iterable
 from typing import Any, Final

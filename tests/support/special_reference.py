@@ -4,7 +4,7 @@ Run by hand after adding functions or points::
 
     python3 dev run tests/support/special_reference.py [name ...]
 
-Without names, the whole table is written anew; it is a list of lines ``name, operands, orders, value``, sorted.
+Without names, the whole table is rewritten; it is a list of lines ``name, operands, orders, value``, sorted.
 """
 
 # mypy: ignore-errors

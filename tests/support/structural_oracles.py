@@ -1,4 +1,4 @@
-"""What each structural primitive computes, as loops over elements that follow its definition."""
+"""The definition of each structural primitive, as loops over elements."""
 
 import functools
 import math

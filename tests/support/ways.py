@@ -1,4 +1,4 @@
-"""The ways to run and to differentiate one function, each held against calls on concrete values."""
+"""The ways to run and to differentiate one function, each compared with calls on concrete values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way in which somebody outside gets at the memory of a value."""
+"""Every way in which code outside the library can access the memory of a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workspace as it lies on disk: what the tests about packages and imports compare everything with."""
+"""The workspace on disk, the reference of the tests of packages and imports."""
 
 import tomllib
 from pathlib import Path
