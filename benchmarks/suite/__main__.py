@@ -89,18 +89,24 @@ def run_record(given: argparse.Namespace) -> int:
     if not given.times:
         for key, count in counted(given.texts, strict=not given.lenient).items():
             found[key]["instructions"] = count
+        keep(record, found)
+    if given.counts:
         for key, peak in memory(chosen).items():
             found[key]["bytes"] = {"tenferro": peak}
-    if not given.counts:
+    else:
         for key, measured in times(chosen, given.without).items():
             found[key] |= measured
         record.machine, record.note = records.machine(), given.note
-    for key, measured in found.items():
-        record.rows[key] = record.rows.get(key, {}) | measured
-    record.rows = {row.key: record.rows[row.key] for row in rows() if record.rows.get(row.key)}
-    record.save()
-    print(f"kept in {record.path.relative_to(records.ROOT)}: {len(record.rows)} rows")
+    keep(record, found)
     return 0
+
+
+def keep(record: records.Record, found: dict[str, dict[str, Any]]) -> None:
+    """Add figures to a record and write it; after the counts too, so that they outlast an interrupted measurement."""
+    merged = {row.key: record.rows.get(row.key, {}) | found.get(row.key, {}) for row in rows()}
+    record.rows = {key: figures for key, figures in merged.items() if figures}
+    record.save()
+    print(f"kept in {record.path.relative_to(records.ROOT)}: {len(record.rows)} rows", flush=True)
 
 
 def main() -> int:

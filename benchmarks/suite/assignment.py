@@ -32,13 +32,13 @@ def part(xp: Any) -> Call:
 
 @row("jax", sizes=(10, 10_000), repeats=5)
 def set_at(xp: Any, n: int) -> Call:
-    """x.at[i].set(y), elements"""
+    """x.at[i].set(y), {n} elements"""
     (x, y), i = normal(xp, n, n), xp.array_of(PLACES[:n] % n)
     return lambda: x.at[i].set(y)
 
 
 @row("jax", sizes=(10, 10_000), repeats=5)
 def add_at(xp: Any, n: int) -> Call:
-    """x.at[i].add(y), elements"""
+    """x.at[i].add(y), {n} elements"""
     (x, y), i = normal(xp, n, n), xp.array_of(PLACES[:n] % n)
     return lambda: x.at[i].add(y)

@@ -27,7 +27,7 @@ FIRST_PART = ("imports", "calls", "indexing", "assignment", "reductions", "eleme
 LEVEL = "avx2"
 """Vector instructions of counted processes, the widest that callgrind knows."""
 
-_DUMP = re.compile(r"^desc: Trigger: Client Request: .*\[(.+)\]$.*?^totals: (\d+)$", re.MULTILINE | re.DOTALL)
+_DUMP = re.compile(r"^desc: Trigger: Client Request: [^\[\n]*\[([^\n]+)\]$.*?^totals: (\d+)$", re.MULTILINE | re.DOTALL)
 
 
 class CountingError(RuntimeError):
@@ -84,4 +84,7 @@ def counted(chosen: Sequence[str] = (), *, strict: bool = True) -> dict[str, int
     with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
         found = [*pool.map(lambda keys: counts(keys, strict=strict) if keys else {}, parts)]
     counted = found[0] | found[1]
+    lost = [row.key for row in some if row.key not in counted]
+    if lost and strict:
+        raise CountingError(f"callgrind left no counts of {', '.join(lost)}")
     return {row.key: round(counted[row.key] / row.repeats) for row in some if row.key in counted}

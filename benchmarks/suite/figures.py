@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from suite.libraries import TITLES
@@ -9,6 +10,8 @@ from suite.page import GROUP_TITLES, PEERS, listed, mean, measured, ratios
 from suite.records import Record
 from suite.rows import GROUPS
 
+MOST_DATES = 8
+"""Dates on one axis; with more records only some are labelled, the newest always."""
 LANES = {"numpy": 0.24, "jax": 0.08, "torch": -0.08, "autograd": -0.24}
 
 
@@ -59,25 +62,35 @@ def index(kept: list[Record], group: str) -> list[float | None]:
     return found
 
 
+def labels(kept: list[Record]) -> list[str]:
+    """The dates of records, with the time of day where a date has several."""
+    dates = [record.date[:10] for record in kept]
+    return [r.date.replace("T", " ") if dates.count(day) > 1 else day for r, day in zip(kept, dates, strict=True)]
+
+
 def history(kept: list[Record]) -> Any:
-    """A panel for each group."""
+    """A panel for each group: instruction counts from record to record."""
     import matplotlib.pyplot as plt
 
-    kept = [r for r in kept if any("instructions" in row for row in r.rows.values())]
     groups = [g for g in GROUPS if any(v is not None for v in index(kept, g))]
     columns = 4
+    names, shown = labels(kept), range(len(kept))[:: -math.ceil(len(kept) / MOST_DATES)]
     lines = -(-len(groups) // columns)
     figure, panels = plt.subplots(lines, columns, figsize=(7, 1.25 * lines + 0.4), sharex=True, sharey=True)
-    for panel in panels.flat[len(groups) :]:
-        panel.set_visible(False)
+    for panel in panels.flat[len(groups) :]:  # only the dates below
+        panel.spines[:].set_visible(False)
+        panel.grid(visible=False)
+        panel.tick_params(left=False, bottom=False)
     for group, panel in zip(groups, panels.flat, strict=False):
         pairs = [(n, value) for n, value in enumerate(index(kept, group)) if value is not None]
         panel.plot(*zip(*pairs, strict=True), "o-", color="C0")
         panel.axhline(1.0, color="#808488", linewidth=0.8)
         panel.set_title(GROUP_TITLES[group], fontsize=8.5)
-        panel.set_yscale("log", base=2)
-        panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        panel.set_xticks(range(len(kept)), [r.date[5:10] for r in kept], rotation=90, fontsize=7)
+    for panel in panels.flat:
+        panel.set_xlim(-0.5, len(kept) - 0.5)
+        panel.set_xticks(shown, [names[n] for n in shown], rotation=90)
         panel.tick_params(labelsize=7.5)
+    low, high = panels.flat[0].get_ylim()
+    panels.flat[0].set_ylim(min(low, 0.9), max(high, 1.1))
     figure.supylabel("instructions, relative", fontsize=9)
     return figure

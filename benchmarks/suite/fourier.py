@@ -9,7 +9,7 @@ from suite.rows import Call, normal, row
 
 @row("numpy", "jax", "torch", sizes=(64, 4096, 4099))
 def fft(xp: Any, n: int) -> Call:
-    """fft, numbers"""
+    """fft of {n} numbers"""
     (x,), f = normal(xp, n), xp.fft.fft
     x = x + 1j * x
     return lambda: f(x)

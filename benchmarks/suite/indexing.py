@@ -34,7 +34,7 @@ def column(xp: Any) -> Call:
 
 @row("numpy", "jax", "torch", sizes=(10, 10_000), repeats=10)
 def by_integers(xp: Any, n: int) -> Call:
-    """x[i], elements"""
+    """x[i], {n} elements"""
     (x,), i = normal(xp, n), xp.array_of(PLACES[:n] % n)
     return lambda: x[i]
 

@@ -22,7 +22,7 @@ def symmetric(xp: Any, *shape: int) -> Any:
 
 @row("numpy", "jax", "torch", sizes=(4, 128))
 def solve(xp: Any, n: int) -> Call:
-    """solve, rows"""
+    """solve, {n} by {n}"""
     a, b, f = matrices(xp, n, n), matrices(xp, n, n), xp.linalg.solve
     return lambda: f(a, b)
 
@@ -36,14 +36,14 @@ def solve_stack(xp: Any) -> Call:
 
 @row("numpy", "jax", "torch", sizes=(8, 64))
 def svd(xp: Any, n: int) -> Call:
-    """svd, rows"""
+    """svd, {n} by {n}"""
     a, f = matrices(xp, n, n), xp.linalg.svd
     return lambda: f(a, full_matrices=False)
 
 
 @row("numpy", "jax", "torch", sizes=(8, 64))
 def eigh(xp: Any, n: int) -> Call:
-    """eigh, rows"""
+    """eigh, {n} by {n}"""
     a, f = symmetric(xp, n, n), xp.linalg.eigh
     return lambda: f(a)
 

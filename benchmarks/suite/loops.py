@@ -6,9 +6,26 @@ from functools import partial
 from typing import Any
 
 from loop_programs import every
-from loop_programs.record import loss_of
+from loop_programs.record import LoopProgram, loss_of
 
 from suite.rows import Call, row
+
+TITLES = {
+    "heat_2d": "heat equation on a grid of {n} by {n}",
+    "thomas": "{n} tridiagonal systems of {n}",
+    "hmm_forward": "likelihood of {n} observations of a hidden Markov chain",
+    "kalman": "Kalman filter of {n} measurements",
+    "runge_kutta": "{n} Runge-Kutta steps of a predator-prey model",
+    "escape_times": "escape times of {n} points, each in its own while loop",
+    "biquad": "cascade of biquad filters, {n} samples",
+    "viterbi": "Viterbi path through {n} steps of 16 states",
+    "recurrent": "a recurrent network of {n} steps",
+    "tebd_sweep": "a sweep of two-site gates over {n} sites",
+}
+
+
+def title(program: LoopProgram, size: str) -> str:
+    return TITLES[program.name].replace("{n}", str(program.sizes[size]))
 
 
 def value(name: str, size: str) -> None:
@@ -23,7 +40,7 @@ def value(name: str, size: str) -> None:
         return lambda: f(*given)
 
     make.__name__, make.__module__ = name, __name__
-    make.__doc__ = f"{name.replace('_', ' ')}, {program.family}, {program.sizes[size]}"
+    make.__doc__ = title(program, size)
     row("numpy", "jax")(make)
 
 
@@ -37,7 +54,7 @@ def gradient(name: str, size: str) -> None:
         return lambda: f(*given)
 
     make.__name__, make.__module__ = f"gradient_of_{name}", __name__
-    make.__doc__ = f"value and gradient of {name.replace('_', ' ')}, {program.sizes[size]}"
+    make.__doc__ = f"value and gradient: {title(program, size)}"
     row("jax")(make)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from suite.libraries import TITLES
 from suite.records import ROOT, Record, records
-from suite.rows import GROUPS, Row, rows
+from suite.rows import GROUPS, Row, rows, spelled
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 FIGURES = ROOT / "docs" / "assets" / "figures"
@@ -110,28 +110,30 @@ def summary(record: Record) -> list[str]:
     return lines
 
 
-def group_table(times: Record, counts: Record, group: str) -> list[str]:
+def group_table(times: Record, counted: list[Record], group: str) -> list[str]:
     """All rows of a group."""
     chosen = [row for row in listed(times) if row.group == group]
     peers = [peer for peer in PEERS if any(peer in measured(times, row.key)[1] for row in chosen)]
-    heads = ["row", "tenferro", *[TITLES[peer] for peer in peers], "instructions"]
+    counts = counted[-1].rows if counted else {}
+    heads = ["row", "tenferro", *[TITLES[peer] for peer in peers], *(["instructions"] if counts else [])]
     lines = [f"### {GROUP_TITLES[group]}", "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in chosen:
         unit, figures = measured(times, row.key)
         if "tenferro" not in figures:
             continue
-        theirs, count = ratios(figures), counts.rows.get(row.key, {}).get("instructions")
+        theirs, count = ratios(figures), counts.get(row.key, {}).get("instructions")
         cells = [amount(unit, figures["tenferro"]), *[factor(theirs.get(peer)) for peer in peers]]
-        lines.append(f"| {row.title} | {' | '.join(cells)} | {f'{count:,}'.replace(',', ' ') if count else ''} |")
+        cells += [spelled(count) if count else ""] if counts else []
+        lines.append(f"| {row.title} | {' | '.join(cells)} |")
     return [*lines, ""]
 
 
 def text(kept: list[Record]) -> str:
     """What the page says below its mark."""
     timed, counted = having(kept, "us"), having(kept, "instructions")
-    if not timed or not counted:
-        return "Nothing has been recorded: `python3 dev bench record`.\n"
-    times, counts = timed[-1], counted[-1]
+    if not timed:
+        return "No times have been recorded: `python3 dev bench record`.\n"
+    times = timed[-1]
     versions = ", ".join(f"{name} {version}" for name, version in times.versions.items())
     lines = [
         f"Times: {times.machine}, one core, commit `{times.commit}` of {times.date[:10]}.",
@@ -151,6 +153,24 @@ def text(kept: list[Record]) -> str:
         "",
         *slower(times),
         "",
+        *over_time(counted),
+        "## All rows",
+        "",
+        "Time of one call of tenferro, the factors of the peers (bold where the peer is faster), and instructions of a",
+        "call of tenferro. Rows of memory show peaks in bytes, and factors of bytes.",
+        "",
+    ]
+    for group in GROUPS:
+        if any(row.group == group for row in listed(times)):
+            lines += group_table(times, counted, group)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def over_time(counted: list[Record]) -> list[str]:
+    """The section about instruction counts, where there are some."""
+    if not counted:
+        return []
+    return [
         "## Over time",
         "",
         "![Instruction counts of each group of rows over the commits, relative to the first record]"
@@ -163,19 +183,10 @@ def text(kept: list[Record]) -> str:
         "|---|---|---|",
         *[
             f"| `{r.commit}` | {r.date.replace('T', ' ')} | {sum('instructions' in row for row in r.rows.values())} |"
-            for r in kept
+            for r in counted
         ],
         "",
-        "## All rows",
-        "",
-        "Time of one call of tenferro, the factors of the peers (bold where the peer is faster), and instructions of a",
-        "call of tenferro. Rows of memory show peaks in bytes, and factors of bytes.",
-        "",
     ]
-    for group in GROUPS:
-        if any(row.group == group for row in listed(times)):
-            lines += group_table(times, counts, group)
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def page(kept: list[Record]) -> str:
@@ -194,7 +205,11 @@ def write() -> None:
     PAGE.write_text(page(kept), encoding="utf-8")
     mpl.use("agg")
     mpl.rc_file(ROOT / "docs" / "figures.mplstyle")
-    for name, figure in (("peers", peers(having(kept, "us")[-1])), ("history", history(kept))):
+    timed, counted = having(kept, "us"), having(kept, "instructions")
+    drawn = {"peers": peers(timed[-1])} if timed else {}
+    if timed and counted:
+        drawn["history"] = history(counted)
+    for name, figure in drawn.items():
         path = FIGURES / f"benchmarks-{name}.svg"
         figure.savefig(path, metadata={"Date": None})
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")

@@ -6,7 +6,7 @@ from typing import Any
 
 from random_draws import GENERATORS, KEYS
 
-from suite.rows import Call, row
+from suite.rows import Call, row, spelled
 
 COUNT = 100_000
 
@@ -24,7 +24,7 @@ def drawing(name: str, count: int) -> None:
         return lambda: draw(generator, count)
 
     make.__name__, make.__module__ = f"{name}[{count}]", __name__
-    make.__doc__ = f"{name.replace('_', ' ')}, {count:,} numbers".replace(",", " ", count >= 1000)
+    make.__doc__ = f"{name.replace('_', ' ')}, {spelled(count)} numbers"
     row("numpy", "jax", repeats=50 if count < 100 else 1)(make)
 
 

@@ -11,7 +11,7 @@ from suite.rows import Call, normal, row
 
 @row("numpy", "jax", "torch", sizes=(1000, 1_000_000))
 def total(xp: Any, n: int) -> Call:
-    """x.sum(), elements"""
+    """x.sum(), {n} elements"""
     (x,) = normal(xp, n)
     return lambda: x.sum()
 

@@ -57,20 +57,25 @@ _REGISTERED: dict[str, Row] = {}
 def row(
     *peers: str, sizes: Sequence[int] = (), kind: Kind = "call", repeats: int = 1, counted: bool = True
 ) -> Callable[[Callable[..., Call]], Callable[..., Call]]:
-    """Register a function as a row, or as one row for each size, which is then its second argument."""
+    """Register a function as a row, or as one row for each size: its second argument, and `{n}` in its docstring."""
 
     def register(make: Callable[..., Call]) -> Callable[..., Call]:
         group, title = make.__module__.rpartition(".")[2], (make.__doc__ or make.__name__).strip().rstrip(".")
         for size in sizes or (None,):
             name = make.__name__ if size is None else f"{make.__name__}[{size}]"
             bound = make if size is None else lambda xp, size=size: make(xp, size)
-            label = title if size is None else f"{title}, {size:,}".replace(",", " ").replace("  ", ", ")
+            label = title if size is None else title.replace("{n}", spelled(size))
             entry = Row(group, name, label, bound, peers, kind, repeats, counted and kind != "bytes")
             if _REGISTERED.setdefault(entry.key, entry) is not entry:
                 raise ValueError(f"two rows are named {entry.key!r}")
         return make
 
     return register
+
+
+def spelled(number: int) -> str:
+    """A number of a title: 1000, 10 000."""
+    return f"{number:,}".replace(",", " ") if number >= 10_000 else str(number)
 
 
 def rows(chosen: Sequence[str] = ()) -> list[Row]:

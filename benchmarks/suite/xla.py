@@ -7,7 +7,7 @@ from typing import Any
 from suite.rows import Call, row
 
 
-def program(name: str, key: str) -> None:
+def program(name: str, key: str, title: str) -> None:
     """Register a row of `benchmarks/xla.py`."""
 
     def make(xp: Any) -> Call:
@@ -18,12 +18,16 @@ def program(name: str, key: str) -> None:
         f, arguments = own if xp.library == "tenferro" else other
         return lambda: xla_programs.wait(f(*arguments))
 
-    make.__name__, make.__module__, make.__doc__ = name, __name__, key
+    make.__name__, make.__module__, make.__doc__ = name, __name__, title
     row("jax", counted=False)(make)
 
 
-for name, key in (
-    ("tiny_call", "tiny call"), ("gradient", "gradient of a perceptron"), ("scan", "scan of 1000 steps"),
-    ("solves", "batched solve"), ("fft", "fft"), ("network", "einsum network"),
-):  # fmt: skip
-    program(name, key)
+for name, key, title in (
+    ("tiny_call", "tiny call", "x + 1, 3 numbers"),
+    ("gradient", "gradient of a perceptron", "gradient of a network 64-128-10, 256 samples"),
+    ("scan", "scan of 1000 steps", "scan of 1000 steps tanh(x @ w), 32 numbers"),
+    ("solves", "batched solve", "64 systems of 16 with 4 right-hand sides"),
+    ("fft", "fft", "abs(fft2(x)), 16 of 128 by 128"),
+    ("network", "einsum network", "einsum of six tensors of 8 by 8 by 8"),
+):
+    program(name, key, title)
