@@ -25,6 +25,8 @@ from tenferro_tensor_core.absent import AbsentNameError, nearest
         ("fill_diagonal", "; write x[i, i] = values with i = tr.arange(n)"),
         ("svd", "; write tr.linalg.svd"),
         ("rfft", "; write tr.fft.rfft"),
+        ("xlogy", "; write tr.special.xlogy"),
+        ("normal", "; write tr.random.normal"),
         ("shares_memory", "; use nothing: values never share memory visibly"),
         ("qqqqq", ""),
     ],

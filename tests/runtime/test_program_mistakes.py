@@ -126,13 +126,13 @@ class While:
 
 
 TABLE = [
-    (While.text_of_array, ForeignFunctionError, r"np\.array2string was called on .*no counterpart.*rule of its own"),
+    (While.text_of_array, ForeignFunctionError, r"np\.array2string was called on .*no counterpart.*its own rule"),
     (While.ufunc_of_both, ForeignFunctionError, r"np\.isnat was called on .*no counterpart"),
     (While.special, TracingError, r"float\(\) was asked for"),
     (While.order, ForeignFunctionError, r"np\.sort was called on .*argument 'order'.*call tr\.sort"),
     (While.array, TracingError, "conversion to a NumPy array was asked for"),
     (While.stack, TracingError, "conversion to a NumPy array was asked for"),
-    (While.in_place, ForeignFunctionError, r"np\.add was asked to write .* into a NumPy array.*a = a \+ x"),
+    (While.in_place, ForeignFunctionError, r"np\.add cannot write .* into a NumPy array.*a = a \+ x"),
     (While.branch, TracingError, r"a truth value was asked for .*use tr.where\(\)"),
     (While.loop, TracingError, "a truth value was asked for"),
     (While.largest, TracingError, "a truth value was asked for"),
@@ -359,3 +359,10 @@ def test_a_program_called_with_other_shapes_names_the_input() -> None:
     program = tr.trace(lambda x: x + 1, Spec((3,), F8))
     with pytest.raises(tr.ProgramError, match=r"input 0 .* is float64\[3\], got float64\[4\]; convert the operand"):
         program.run(tr.ones(4))
+
+
+def test_a_program_takes_no_containers() -> None:
+    program = tr.trace(lambda d: d["a"] + 1, {"a": tr.ones(2)})
+    with pytest.raises(tr.ProgramError, match="value 0 is a dict; pass its leaves one by one"):
+        program.run({"a": tr.ones(2)})
+    assert program.run(tr.ones(2))[0].tolist() == [2.0, 2.0]

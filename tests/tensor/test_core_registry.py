@@ -244,6 +244,8 @@ def test_unknown_backends(installed: Installed, monkeypatch: pytest.MonkeyPatch)
     entry_points.rescan()
     with pytest.raises(BackendUnavailableError, match=r"\(installed: toy\); install the distribution that offers it"):
         get_backend("npu")
+    with pytest.raises(BackendUnavailableError, match=r"for 'gpu' devices .*; write 'cuda:0' or 'rocm:0'"):
+        get_backend("gpu")
     with pytest.raises(BackendUnavailableError, match=r"for 'cpu' devices .*; pip install tenferro-cpu"):
         get_backend("cpu")
     assert available_backends() == ("toy",)

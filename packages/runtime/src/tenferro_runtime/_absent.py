@@ -100,24 +100,24 @@ INSTEAD: Final = {
 }
 """Replacement for each name that exists under another name or in another place."""
 
-ELSEWHERE: Final = ("linalg", "fft")
+ELSEWHERE: Final = ("linalg", "fft", "special", "random", "nn")
 """Sub-namespaces whose functions users may look for in the main namespace."""
 
 
-def absent(name: str, names: Callable[[], list[str]], family: Callable[[str], Any]) -> AbsentNameError:
+def absent(name: str, names: Callable[[], list[str]], part: Callable[[str], Any]) -> AbsentNameError:
     """The error for a name that the namespace does not have."""
     message = f"module 'tenferro_runtime' has no attribute {name!r}"
-    return AbsentNameError(message, lambda: _advice(name, names(), family), name=name)
+    return AbsentNameError(message, lambda: _advice(name, names(), part), name=name)
 
 
-def _advice(name: str, names: list[str], family: Callable[[str], Any]) -> str:
+def _advice(name: str, names: list[str], part: Callable[[str], Any]) -> str:
     instead = INSTEAD.get(name)
     if instead is not None:
         return f"write {instead}" if not instead.startswith(("nothing", "NumPy", "tr itself")) else f"use {instead}"
-    for part in ELSEWHERE:
+    for place in ELSEWHERE:
         try:
-            if name in family(part).__all__:
-                return f"write tr.{part}.{name}"
+            if name in part(place).__all__:
+                return f"write tr.{place}.{name}"
         except AttributeError:
             continue  # not installed
     return nearest(name, names)

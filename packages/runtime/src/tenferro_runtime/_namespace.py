@@ -149,7 +149,7 @@ def export(name: str) -> Any:
     if name in PARTS:
         with importing():
             return import_module(f"tenferro_runtime.{name}")
-    raise absent(name, lambda: Array.namespace.__all__, family)
+    raise absent(name, lambda: Array.namespace.__all__, lambda part: getattr(Array.namespace, part))
 
 
 def register(namespace: Any) -> None:

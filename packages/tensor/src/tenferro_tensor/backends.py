@@ -50,6 +50,8 @@ _INSTALL: Final = {
     "cuda": "pip install 'tenferro-gpu[cuda12]' (or [cuda13], to match the driver)",
     "rocm": "pip install 'tenferro-gpu[rocm]'",
     "xla": "pip install tenferro-xla",
+    "gpu": "write 'cuda:0' or 'rocm:0'",
+    "tpu": "write 'xla:tpu:0', which tenferro-xla offers",
 }
 
 

@@ -227,7 +227,10 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     given = tuple([Primitive.adopt(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
     for i, v in enumerate(given):
         if not isinstance(v, Array):
-            raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
+            raise ProgramError(
+                f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}; pass its leaves one "
+                "by one, or call a compiled function, which takes containers"
+            )
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
     if state.open_scopes and dispatch.recorder() is not None:  # it is notified of each operation
