@@ -130,7 +130,7 @@ def test_equal_eigenvalues() -> None:
     np.testing.assert_allclose(pushed(powers, x, np.diag([1.0, 2.0, 3.0])), 18.0)
     np.testing.assert_allclose(pushed(powers, x, np.ones((3, 3))), 8.0, rtol=1e-10)
     np.testing.assert_allclose(gradient(losses((3, 3))["moduli"], x), -np.diag(np.sin([1.0, 1.0, 2.0])), atol=1e-10)
-    with pytest.raises(DegenerateError, match="do not determine the derivative there; grad, vjp and jvp run"):
+    with pytest.raises(DegenerateError, match="do not determine the derivative there; grad, vjp and jvp evaluate"):
         backward(losses((3, 3))["moduli"], x)
     with pytest.raises(DegenerateError, match=r"are equal, and the derivatives of the loss by them are 1.*a kink"):
         gradient(lambda x: fn.real(la.eigvals(x))[0], x)
