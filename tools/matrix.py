@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "matrix"
@@ -134,15 +133,12 @@ def run(name: str, uv: str, options: list[str]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="dev matrix", description=__doc__)
     parser.add_argument("cell", nargs="?", choices=sorted(CELLS))
-    parser.add_argument("--uv", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--uv", default="uv", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="list the names as JSON, for a workflow")
     arguments, options = parser.parse_known_args()
     if arguments.cell:
         return run(arguments.cell, arguments.uv, options)
-    listing: Any = (
-        json.dumps(list(CELLS)) if arguments.json else "\n".join(f"{n:14}{c.shows}" for n, c in CELLS.items())
-    )
-    print(listing)
+    print(json.dumps(list(CELLS)) if arguments.json else "\n".join(f"{n:14}{c.shows}" for n, c in CELLS.items()))
     return 0
 
 
