@@ -141,7 +141,7 @@ class Row(NamedTuple):
 
 
 def rows() -> Iterator[Row]:
-    """All comparisons that were asked for."""
+    """All comparisons that were requested."""
     stacks = [tuple(map(int, s.split("x"))) for s in chosen.stacks]
     for name, family in families().items():
         for shape in [(n, n) for n in chosen.sizes] + [(count, n, n) for count, n in stacks]:

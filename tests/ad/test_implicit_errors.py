@@ -86,7 +86,7 @@ def test_errors_say_what_is_wrong(call, kind, text):
 
 
 def test_what_comes_beside_a_solution_is_known_when_the_solver_is_recorded():
-    with pytest.raises(TracingError, match="float\\(\\) was asked for"):
+    with pytest.raises(TracingError, match="float\\(\\) was requested"):
         tr.compile(lambda a: custom_root(lambda x: x * a - 1, 1.0, lambda f, x: (float(f(x)), 1), None, True))(2.0)
 
 

@@ -108,10 +108,10 @@ def test_context_runs_on_the_calling_thread() -> None:
 
 def test_context_of_another_device() -> None:
     with pytest.raises(
-        PlacementError, match="a CpuContext was asked for on cuda:0, which is not a CPU device; use 'cpu:"
+        PlacementError, match="a CpuContext was requested on cuda:0, which is not a CPU device; use 'cpu:"
     ):
         CpuContext(ComputeDevice("cuda:0"))
-    with pytest.raises(PlacementError, match="cpu:9 was asked for, but no such pool was ever opened; open it with"):
+    with pytest.raises(PlacementError, match="cpu:9 was requested, but no such pool was ever opened; open it with"):
         CpuContext("cpu:9")
 
 

@@ -149,7 +149,7 @@ def test_sizes_that_cannot_be_had() -> None:
     assert pool.stats()["cached"] == 0
     with pytest.raises(MemoryError):
         pool.allocate(1 << 60)
-    with pytest.raises(ArgumentError, match=r"a block of -1 bytes was asked for; sizes begin at 0"):
+    with pytest.raises(ArgumentError, match=r"a block of -1 bytes was requested; sizes begin at 0"):
         pool.allocate(-1)
     with pytest.raises(ArgumentError, match=r"a memory pool cannot keep -1 bytes; pass 0 to keep none"):
         pool.limit = -1

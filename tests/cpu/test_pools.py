@@ -60,7 +60,7 @@ def test_devices_come_and_go() -> None:
         assert CPU.devices() == (CPU0, one.device, two.device, six.device)
         assert tr.__array_namespace_info__().devices()[: len(CPU.devices())] == CPU.devices()
         assert list(tenferro_cpu.info()["pools"]) == ["cpu:1", "cpu:2", "cpu:6"]
-        with pytest.raises(PlacementError, match=r"a pool cpu:6 was asked for, but CpuPool\(cpu:6, .* is open; clo"):
+        with pytest.raises(PlacementError, match=r"a pool cpu:6 was requested, but CpuPool\(cpu:6, .* is open; clo"):
             CpuPool(index=6)
         one.close()
         one.close()
@@ -276,7 +276,7 @@ def test_closures_run_in_the_order_of_posting(pool: CpuPool) -> None:
 def test_submit_is_for_host_devices() -> None:
     with pytest.raises(UnsupportedError, match="posted to cuda:0, but only CPU devices have threads"):
         Backend.submit(CPU, ComputeDevice("cuda:0"), lambda: None)
-    with pytest.raises(PlacementError, match="cpu:9 was asked for, but no such pool was ever opened"):
+    with pytest.raises(PlacementError, match="cpu:9 was requested, but no such pool was ever opened"):
         CPU.submit(ComputeDevice("cpu:9"), lambda: None)
 
 
@@ -372,11 +372,11 @@ def test_a_closed_pool_is_an_error_and_not_another_device() -> None:
         y = tensor([1.0]).with_compute_device("cpu:1")
         f = tr.compile(lambda v: v * 3.0)
         assert (y + y).tolist() == [2.0] and f(y).tolist() == [3.0]
-    text = r"cpu:1 was asked for, but that pool is closed; open it with tenferro_cpu.CpuPool\(index=1\), or use"
+    text = r"cpu:1 was requested, but that pool is closed; open it with tenferro_cpu.CpuPool\(index=1\), or use"
     for call in (lambda: y + y, lambda: f(y), lambda: CpuContext("cpu:1"), lambda: CPU.submit(CPU1, lambda: None)):
         with pytest.raises(PlacementError, match=text):
             call()
-    with pytest.raises(PlacementError, match=r"cpu:1 was asked for, but that pool is closed; open a CpuPool again"):
+    with pytest.raises(PlacementError, match=r"cpu:1 was requested, but that pool is closed; open a CpuPool again"):
         pool.call(int)
     with CpuPool(index=1):
         assert (y + y).tolist() == [2.0] and f(y).tolist() == [3.0], "plans find the pool that is open now"

@@ -120,7 +120,7 @@ def test_what_is_elsewhere_is_refused(sim):
         ArgumentError, match="sim:0 was given <SimStream sim:1/default>, which is not one of its streams"
     ):
         sim.device(0).upload(ONES, s)
-    with pytest.raises(PlacementError, match="sim:7 was asked for, but there are sim:0 to sim:3"):
+    with pytest.raises(PlacementError, match="sim:7 was requested, but there are sim:0 to sim:3"):
         sim.device(7)
     with pytest.raises(PlacementError, match="sim:9"):
         tr.asarray(ONES, device="sim:9")

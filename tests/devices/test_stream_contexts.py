@@ -194,7 +194,7 @@ def test_threads_and_tasks_have_their_own(sim):
 
 
 def test_contexts_are_checked_when_they_are_made_and_make_a_stream_when_used(sim):
-    with pytest.raises(PlacementError, match="sim:9 was asked for, but there are sim:0 to sim:3; use one of these"):
+    with pytest.raises(PlacementError, match="sim:9 was requested, but there are sim:0 to sim:3; use one of these"):
         StreamContext("sim:9")
     with pytest.raises(ArgumentError, match="'cpu' is no kind of accelerator; use a name like 'cuda'"):
         StreamContext("cpu:0")

@@ -204,7 +204,7 @@ def test_a_pool_that_was_closed_is_named(pools):
     x, compiled = tr.asarray(X), tr.compile(branches)
     compiled(x)
     pools[1].close()
-    with pytest.raises(PlacementError, match="cpu:2 was asked for"):
+    with pytest.raises(PlacementError, match="cpu:2 was requested"):
         compiled(x)
     with CpuPool(index=2):
         assert np.array_equal(compiled(x), branches(x))

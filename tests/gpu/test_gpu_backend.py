@@ -62,7 +62,7 @@ def test_a_device_that_does_not_exist_is_named(with_cupy):
     with_cupy(count=2)
     for ask in (lambda: CudaContext.for_device(3), lambda: tr.asarray(np.ones(2), device="cuda:3")):
         with pytest.raises(
-            BackendUnavailableError, match=re.escape("cuda:3 was asked for, but there is only cuda:0 to cuda:1")
+            BackendUnavailableError, match=re.escape("cuda:3 was requested, but there is only cuda:0 to cuda:1")
         ):
             ask()
 

@@ -205,7 +205,7 @@ def test_the_switch_turns_native_kernels_off():
     )
     assert run(code, TENFERRO_CPU_JIT="0").splitlines() == [
         "False",
-        "native CPU kernels were asked for, but TENFERRO_CPU_JIT=0 turns them off; "
+        "native CPU kernels were requested, but TENFERRO_CPU_JIT=0 turns them off; "
         "the NumPy kernels serve without them",
     ]
 
@@ -233,7 +233,7 @@ def test_an_unknown_vector_level_is_refused():
     from tenferro_cpu.native import Engine
     from tenferro_tensor_core import ArgumentError
 
-    with pytest.raises(ArgumentError, match=r"vector level 'sse9' was asked for; the levels are avx512, avx2, neon"):
+    with pytest.raises(ArgumentError, match=r"vector level 'sse9' was requested; the levels are avx512, avx2, neon"):
         Engine(limit="sse9")
 
 

@@ -17,7 +17,7 @@ COMPILERS = "tenferro.compilers"
 
 
 class Toy(ProgramCompiler):
-    """Runs programs op by op, and remembers what it was asked for."""
+    """Runs programs op by op, and remembers what it was requested."""
 
     name = "toy"
 

@@ -348,7 +348,7 @@ def test_ranges_whose_extent_is_known_or_bounded():
     [
         (lambda x, i: tr.roll(x, 1.0 * i), ArgumentError, "roll shifts by a single integer along each axis"),
         (lambda x, i: tr.arange(i, 2 * i, 0), ArgumentError, "arange needs a step other than 0"),
-        (lambda x, i: tr.arange(0, i, i), TracingError, "an integer was asked for"),
+        (lambda x, i: tr.arange(0, i, i), TracingError, "an integer was requested"),
         (lambda x, i: tr.fori_loop(0, i, lambda k, c: c + tr.sum(tr.arange(k)), 0), UnsupportedError, "and mask"),
         (lambda x, i: x[i:], TracingError, r"the slice int64\[\] :  for axis 0 has a traced bound.*x\[i : i \+ k\]"),
         (lambda x, i: x[:i], TracingError, "truncate"),

@@ -97,19 +97,19 @@ def test_operands_at_several_places_are_refused_while_tracing() -> None:
 @pytest.mark.parametrize(
     ("misuse", "text"),
     [
-        (lambda x: bool(x[0] > 0), "a truth value was asked for .*use tr.where"),
-        (lambda x: 1 if x[0] > 0 else 2, "a truth value was asked for"),
-        (lambda x: float(x[0]), r"float\(\) was asked for .*pass the number as a static argument"),
-        (lambda x: int(x[0]), r"int\(\) was asked for"),
-        (lambda x: complex(x[0]), r"complex\(\) was asked for"),
-        (lambda x: range(x[0]), r"an integer was asked for .*static_argnames="),
+        (lambda x: bool(x[0] > 0), "a truth value was requested .*use tr.where"),
+        (lambda x: 1 if x[0] > 0 else 2, "a truth value was requested"),
+        (lambda x: float(x[0]), r"float\(\) was requested .*pass the number as a static argument"),
+        (lambda x: int(x[0]), r"int\(\) was requested"),
+        (lambda x: complex(x[0]), r"complex\(\) was requested"),
+        (lambda x: range(x[0]), r"an integer was requested .*static_argnames="),
         (
             lambda x: np.asarray(x),
-            "conversion to a NumPy array was asked for .*return the value and convert it outside",
+            "conversion to a NumPy array was requested .*return the value and convert it outside",
         ),
-        (lambda x: x.tolist(), r"tolist\(\) was asked for"),
-        (lambda x: x[0].item(), r"item\(\) was asked for"),
-        (lambda x: pickle.dumps(x), "pickling was asked for .*save it outside"),
+        (lambda x: x.tolist(), r"tolist\(\) was requested"),
+        (lambda x: x[0].item(), r"item\(\) was requested"),
+        (lambda x: pickle.dumps(x), "pickling was requested .*save it outside"),
     ],
 )
 def test_asking_for_elements_names_the_line_and_the_fix(misuse, text) -> None:

@@ -298,8 +298,8 @@ def test_a_backend_knows_its_devices() -> None:
 
     cpu = get_backend("cpu")
     cpu.require(ComputeDevice("cpu:0"))
-    with pytest.raises(PlacementError, match="cpu:9 was asked for, but no such pool was ever opened; open it with"):
+    with pytest.raises(PlacementError, match="cpu:9 was requested, but no such pool was ever opened; open it with"):
         cpu.require(ComputeDevice("cpu:9"))
     s = Spec((2,), tensor(1.0).dtype)
-    with pytest.raises(PlacementError, match="cpu:9 was asked for"):
+    with pytest.raises(PlacementError, match="cpu:9 was requested"):
         cpu.kernel(catalog.neg.op(), (s,), (s,), ComputeDevice("cpu:9"))

@@ -303,7 +303,7 @@ def test_a_device_of_ones_own(toy: Toy, pools: list[str]) -> None:
 
 def test_a_pool_that_is_not_there_is_an_error() -> None:
     """It must not run quietly on another pool."""
-    x, text = tensor([1.0]), "cpu:7 was asked for, but no such pool was ever opened; open it with"
+    x, text = tensor([1.0]), "cpu:7 was requested, but no such pool was ever opened; open it with"
     asked: list[Any] = [
         lambda: x.to_device("cpu:7"),
         lambda: x.with_compute_device("cpu:7"),

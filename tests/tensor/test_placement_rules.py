@@ -133,7 +133,7 @@ def test_explicit_devices_rank_first() -> None:
         assert tr.zeros_like(x).memory_space is HOST_SPACE
         report = tr.explain_dispatch(lambda: x.to_device("cpu:2").to_device("sim"))
         assert [(s.device, s.rule) for s in report.steps] == [("cpu:0", "an explicit device")] * 2
-    with pytest.raises(PlacementError, match=r"cpu:7 was asked for, but no such pool .* of cpu:0, cpu:1, cpu:2"):
+    with pytest.raises(PlacementError, match=r"cpu:7 was requested, but no such pool .* of cpu:0, cpu:1, cpu:2"):
         tr.ones(2, device="cpu:7")
 
 

@@ -196,7 +196,7 @@ class SimRuntime(DeviceRuntime):
     def device(self, ordinal: int) -> SimDevice:
         if not 0 <= ordinal < len(self._devices):
             raise PlacementError(
-                f"sim:{ordinal} was asked for, but there are sim:0 to sim:{len(self._devices) - 1}; use one of these",
+                f"sim:{ordinal} was requested, but there are sim:0 to sim:{len(self._devices) - 1}; use one of these",
                 device=f"sim:{ordinal}",
             )
         return self._devices[ordinal]

@@ -55,7 +55,7 @@ class CpuContext:
         self.device = ComputeDevice(name)
         if self.device.kind != "cpu":
             raise PlacementError(
-                f"a CpuContext was asked for on {self.device}, which is not a CPU device; use 'cpu:<number>', "
+                f"a CpuContext was requested on {self.device}, which is not a CPU device; use 'cpu:<number>', "
                 "or the context of the backend that offers the device",
                 device=str(self.device),
             )
@@ -66,7 +66,7 @@ class CpuContext:
         self.threads = None if threads is None else min(threads, usable_cores())
         if allocator is not None and self.device is not CALLER:
             raise ArgumentError(
-                f"CpuContext(allocator=...) was asked for on {self.device}, whose memory is its own; open it with "
+                f"CpuContext(allocator=...) was requested on {self.device}, whose memory is its own; open it with "
                 "CpuPool(memory=...)"
             )
         self.allocator = allocator

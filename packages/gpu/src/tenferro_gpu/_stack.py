@@ -30,13 +30,13 @@ def cupy(kind: str) -> Any:
         module = import_module("cupy")
     except ImportError as cause:
         raise BackendUnavailableError(
-            f"a {kind} device was asked for, but CuPy cannot be imported ({cause}); {_INSTALL[kind]}", backend=kind
+            f"a {kind} device was requested, but CuPy cannot be imported ({cause}); {_INSTALL[kind]}", backend=kind
         ) from cause
     runtime = module.cuda.runtime
     built = "rocm" if runtime.is_hip else "cuda"
     if built != kind:
         raise BackendUnavailableError(
-            f"a {kind} device was asked for, but the installed CuPy is built for {built}; "
+            f"a {kind} device was requested, but the installed CuPy is built for {built}; "
             f"remove it and {_INSTALL[kind]}",
             backend=kind,
         )
@@ -44,13 +44,13 @@ def cupy(kind: str) -> Any:
         count = int(runtime.getDeviceCount())
     except Exception as cause:  # CuPy's error classes are only known once it is imported
         raise BackendUnavailableError(
-            f"a {kind} device was asked for, but CuPy finds no usable driver ({cause}); check that `{_CHECK[kind]}` "
+            f"a {kind} device was requested, but CuPy finds no usable driver ({cause}); check that `{_CHECK[kind]}` "
             "lists a device, and that the driver is new enough for this CuPy",
             backend=kind,
         ) from cause
     if not count:
         raise BackendUnavailableError(
-            f"a {kind} device was asked for, but there is none; check that `{_CHECK[kind]}` lists one, and "
+            f"a {kind} device was requested, but there is none; check that `{_CHECK[kind]}` lists one, and "
             "CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES",
             backend=kind,
         )
@@ -72,7 +72,7 @@ def checked_index(kind: str, index: int) -> int:
     if not 0 <= index < count:
         have = f"{kind}:0" if count == 1 else f"{kind}:0 to {kind}:{count - 1}"
         raise BackendUnavailableError(
-            f"{kind}:{index} was asked for, but there is only {have}; use one of these", backend=kind, index=index
+            f"{kind}:{index} was requested, but there is only {have}; use one of these", backend=kind, index=index
         )
     return index
 

@@ -117,7 +117,7 @@ def _make(backend: str) -> ProgramCompiler:
     made = entry_points.made_by(partial(make, device), f"the compiler {backend!r} of {who}", backend=backend)
     if not isinstance(made, ProgramCompiler):
         raise RegistryError(
-            f"{who} was asked for the compiler {backend!r}, but made {made!r:.80}, which is not a ProgramCompiler",
+            f"{who} was requested the compiler {backend!r}, but made {made!r:.80}, which is not a ProgramCompiler",
             backend=backend,
         )
     return made

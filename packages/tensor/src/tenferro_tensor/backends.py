@@ -254,7 +254,7 @@ class Backend(ABC):
         have = self.devices()
         if device not in have:
             raise PlacementError(
-                f"{device} was asked for, but the {self.name} backend has {', '.join(map(str, have)) or 'no device'}; "
+                f"{device} was requested, but the {self.name} backend has {', '.join(map(str, have)) or 'no device'}; "
                 "use one that it has",
                 device=str(device),
                 devices=tuple(map(str, have)),

@@ -24,22 +24,22 @@ def checked(cpus: Iterable[int]) -> frozenset[int]:
         wanted = frozenset(cpus)
     except TypeError:
         raise ArgumentError(
-            f"a CPU pool was asked for on the cores {cpus!r}; give their numbers, as in {{0, 1}}", cpus=repr(cpus)
+            f"a CPU pool was requested on the cores {cpus!r}; give their numbers, as in {{0, 1}}", cpus=repr(cpus)
         ) from None
     if not wanted or not all(isinstance(c, int) and not isinstance(c, bool) for c in wanted):
         raise ArgumentError(
-            f"a CPU pool was asked for on the cores {_shown(wanted)}; give their numbers, at least one", cpus=wanted
+            f"a CPU pool was requested on the cores {_shown(wanted)}; give their numbers, at least one", cpus=wanted
         )
     if not _may_pin():
         raise UnsupportedError(
-            f"a CPU pool was asked for on the cores {_shown(wanted)}, but this system pins no threads; "
+            f"a CPU pool was requested on the cores {_shown(wanted)}, but this system pins no threads; "
             "leave cpus=None, and the system chooses",
             cpus=wanted,
         )
     usable = os.sched_getaffinity(0)
     if not wanted <= usable:
         raise ArgumentError(
-            f"a CPU pool was asked for on the cores {_shown(wanted)}, but this process may use {_shown(usable)}; "
+            f"a CPU pool was requested on the cores {_shown(wanted)}, but this process may use {_shown(usable)}; "
             "choose among these",
             cpus=wanted,
             usable=frozenset(usable),

@@ -56,7 +56,7 @@ def register(pool: Pool, index: int | None) -> None:
             index = next(i for i in range(1, len(_pools) + 2) if i not in _pools)
         if index in _pools:
             raise PlacementError(
-                f"a pool cpu:{index} was asked for, but {_pools[index]!r} is open; close it, or choose another index",
+                f"a pool cpu:{index} was requested, but {_pools[index]!r} is open; close it, or choose another index",
                 device=f"cpu:{index}",
             )
         pool.number(index)
@@ -87,7 +87,7 @@ def opened(device: ComputeDevice) -> Pool:
     if pool is None:
         why = _lost.get(device.index, "no such pool was ever opened")
         raise PlacementError(
-            f"{device} was asked for, but {why}; open it with tenferro_cpu.CpuPool(index={device.index}), or use "
+            f"{device} was requested, but {why}; open it with tenferro_cpu.CpuPool(index={device.index}), or use "
             f"one of {', '.join(map(str, devices()))}",
             device=str(device),
             devices=tuple(map(str, devices())),

@@ -141,7 +141,7 @@ class CpuPool:
         thread = self._thread or self._started()
         if thread is None or not thread.post(run):
             raise PlacementError(
-                f"{self.device} was asked for, but {self._closed}; open a CpuPool again", device=str(self.device)
+                f"{self.device} was requested, but {self._closed}; open a CpuPool again", device=str(self.device)
             )
 
     def _started(self) -> PoolThread | None:

@@ -140,7 +140,7 @@ def runtime_library(kind: str, major: int | None = None) -> RuntimeLibrary:
         tried.append(f"{path} of version {'.'.join(map(str, found.version))}")
     wanted = dialect.prefix if major is None else f"{dialect.prefix} of version {major}"
     raise BackendUnavailableError(
-        f"fused kernels for {kind} were asked for, but {wanted} is not found (only {', '.join(tried) or 'nothing'}); "
+        f"fused kernels for {kind} were requested, but {wanted} is not found (only {', '.join(tried) or 'nothing'}); "
         f"{dialect.install}",
         backend=kind,
     )

@@ -61,15 +61,15 @@ class Batched(LanesBase, Array):
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         self._refuse(
-            "a data-dependent extent was asked for",
+            "a data-dependent extent was requested",
             "keep the full extent and mask with where(), or map this step over the lanes with map()",
         )
 
     def _concrete(self) -> Any:
-        self._refuse("the elements were asked for", "return the value from the function and look at it outside")
+        self._refuse("the elements were requested", "return the value from the function and look at it outside")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._refuse("a NumPy array was asked for", "compute with tenferro functions instead of NumPy's")
+        self._refuse("a NumPy array was requested", "compute with tenferro functions instead of NumPy's")
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Not available: a lane has no array of its own.
@@ -83,43 +83,43 @@ class Batched(LanesBase, Array):
         Raises:
             TracingError: always.
         """
-        self._refuse("a NumPy array was asked for", "return the value and convert it outside")
+        self._refuse("a NumPy array was requested", "return the value and convert it outside")
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        self._refuse("a DLPack capsule was asked for", "return the value and export it outside")
+        self._refuse("a DLPack capsule was requested", "return the value and export it outside")
 
     def __bool__(self) -> bool:
         self._refuse(
-            "a truth value was asked for (by if, while, and, or, not, assert)",
+            "a truth value was requested (by if, while, and, or, not, assert)",
             "use where() to choose between values, and cond() or while_loop() to branch or loop: each lane takes its "
             "own branch",
         )
 
     def __int__(self) -> int:
-        self._refuse("int() was asked for", "use astype()")
+        self._refuse("int() was requested", "use astype()")
 
     def __float__(self) -> float:
-        self._refuse("float() was asked for", "use astype(), or return the value and look at it outside")
+        self._refuse("float() was requested", "use astype(), or return the value and look at it outside")
 
     def __complex__(self) -> complex:
-        self._refuse("complex() was asked for", "use astype(), or return the value and look at it outside")
+        self._refuse("complex() was requested", "use astype(), or return the value and look at it outside")
 
     def __index__(self) -> int:
-        self._refuse("an integer was asked for (by range(), indexing a list, or a shape)", "index an array of tenferro")
+        self._refuse("an integer was requested (by range(), indexing a list, or a shape)", "index an array of tenferro")
 
     def item(self) -> Any:
         """Not available: the lanes may differ."""
-        self._refuse("item() was asked for", "return the value and look at it outside")
+        self._refuse("item() was requested", "return the value and look at it outside")
 
     def tolist(self) -> Any:
         """Not available: the lanes may differ."""
-        self._refuse("tolist() was asked for", "return the value and look at it outside")
+        self._refuse("tolist() was requested", "return the value and look at it outside")
 
     def __repr__(self) -> str:
         return f"Batched({self.spec!r}, lanes={self.value!r})"
 
     def __reduce__(self) -> NoReturn:
-        self._refuse("pickling was asked for", "return the value and save it outside")
+        self._refuse("pickling was requested", "return the value and save it outside")
 
 
 def batched(value: Any, level: int) -> Batched:

@@ -124,7 +124,7 @@ def plan_for(program: Program) -> ExecutionPlan:
     """
     if definitions(program):
         raise ProgramError(
-            "a plan was asked for, but sizes of the program depend on data, so that it has none: its steps run one "
+            "a plan was requested, but sizes of the program depend on data, so that it has none: its steps run one "
             "after the other; look at them with program(...) or explain(...)"
         )
     return plan(sized(program, ()))

@@ -94,57 +94,57 @@ class TracedTensor(TracedBase, Array):
 
     def _concrete(self) -> np.ndarray[Any, Any]:
         self._no_value(
-            "the elements were asked for",
+            "the elements were requested",
             "compute with tenferro functions instead of NumPy's, or return the value and look at it outside",
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         self._no_value(
-            "conversion to a NumPy array was asked for",
+            "conversion to a NumPy array was requested",
             "compute with tenferro functions instead of NumPy's, or return the value and convert it outside",
         )
 
     def __format__(self, spec: str) -> str:
         if spec:
-            self._no_value("formatting was asked for", "return the value and format it outside")
+            self._no_value("formatting was requested", "return the value and format it outside")
         return repr(self)
 
     def __bool__(self) -> bool:
         self._no_value(
-            "a truth value was asked for (by if, while, and, or, not, assert)",
+            "a truth value was requested (by if, while, and, or, not, assert)",
             "use tr.where() to choose between values, tr.cond() or tr.while_loop() to branch or loop on them, or pass "
             "what decides as a static argument (static_argnames=)",
         )
 
     def __int__(self) -> int:
-        self._no_value("int() was asked for", "use astype(), or pass the number as a static argument")
+        self._no_value("int() was requested", "use astype(), or pass the number as a static argument")
 
     def __float__(self) -> float:
-        self._no_value("float() was asked for", "use astype(), or pass the number as a static argument")
+        self._no_value("float() was requested", "use astype(), or pass the number as a static argument")
 
     def __complex__(self) -> complex:
-        self._no_value("complex() was asked for", "use astype(), or pass the number as a static argument")
+        self._no_value("complex() was requested", "use astype(), or pass the number as a static argument")
 
     def __index__(self) -> int:
         self._no_value(
-            "an integer was asked for (by range(), indexing a list, or a shape)",
+            "an integer was requested (by range(), indexing a list, or a shape)",
             "index an array of tenferro, take its first elements with truncate(), loop with fori_loop(), or pass the "
             "number as a static argument (static_argnames=)",
         )
 
     def item(self) -> Any:
         """Not available: a traced value has no elements."""
-        self._no_value("item() was asked for", "return the value and look at it outside")
+        self._no_value("item() was requested", "return the value and look at it outside")
 
     def tolist(self) -> Any:
         """Not available: a traced value has no elements."""
-        self._no_value("tolist() was asked for", "return the value and look at it outside")
+        self._no_value("tolist() was requested", "return the value and look at it outside")
 
     def __repr__(self) -> str:
         return f"TracedTensor({self.spec!r}, v{self.id})"
 
     def __reduce__(self) -> NoReturn:
-        self._no_value("pickling was asked for", "return the value and save it outside")
+        self._no_value("pickling was requested", "return the value and save it outside")
 
 
 def recording(x: Any) -> Any:

@@ -167,7 +167,7 @@ class Engine:
         if limit is not None and limit not in LEVELS:
             names = ", ".join(LEVELS)
             raise ArgumentError(
-                f"machine code of the vector level {limit!r} was asked for; the levels are {names} "
+                f"machine code of the vector level {limit!r} was requested; the levels are {names} "
                 f"(the variable {LEVEL_VARIABLE} sets the highest one that is used)",
                 level=limit,
             )
@@ -441,7 +441,7 @@ def engine() -> Engine:
         why = unavailable()
         if why is not None:
             raise BackendUnavailableError(
-                f"native CPU kernels were asked for, but {why}; the NumPy kernels serve without them", reason=why
+                f"native CPU kernels were requested, but {why}; the NumPy kernels serve without them", reason=why
             )
         with _making:
             if _engine is None:

@@ -55,7 +55,7 @@ class MemoryPool(Allocator):
     def __init__(self, limit: int) -> None:
         if compiled is None:
             raise BackendUnavailableError(
-                "a memory pool was asked for, but this installation of tenferro-cpu has no C extension; "
+                "a memory pool was requested, but this installation of tenferro-cpu has no C extension; "
                 "build it where there is a C compiler, or leave the memory to NumPy"
             )
         self._pool = compiled.pool_new()
@@ -91,7 +91,7 @@ class MemoryPool(Allocator):
     def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
         """Allocate a block as an array of bytes."""
         if nbytes < 0:
-            raise ArgumentError(f"a block of {nbytes} bytes was asked for; sizes begin at 0", nbytes=nbytes)
+            raise ArgumentError(f"a block of {nbytes} bytes was requested; sizes begin at 0", nbytes=nbytes)
         return self.empty((nbytes,), np.uint8)
 
     def stats(self) -> dict[str, int]:

@@ -83,7 +83,7 @@ def _machine(llvm: Any, level: str | None) -> tuple[Host, Any]:
         host = detect(llvm, None)
     elif level not in PROCESSORS:
         raise ArgumentError(
-            f"object code of the vector level {level!r} was asked for; the levels are {', '.join(PROCESSORS)}",
+            f"object code of the vector level {level!r} was requested; the levels are {', '.join(PROCESSORS)}",
             level=level,
         )
     else:
