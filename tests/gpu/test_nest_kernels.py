@@ -13,8 +13,8 @@ from random_nests import EDGE, RandomLoops
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
 from tenferro_gpu.rendering import Sharing, _group_writer
 from tenferro_gpu.whole import KernelSequence, _native, _shape, planned, source_of
+from tenferro_gpu.whole._interchange import turned
 from tenferro_gpu.whole._steps import HostLoop
-from tenferro_gpu.whole._turned import turned
 from tenferro_runtime.lowering import _lower, _reductions, _values, lower
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor._place import Place

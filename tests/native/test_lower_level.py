@@ -11,7 +11,7 @@ from tenferro_cpu.native import available
 
 AGAIN = (
     "einsum/test_einsum_networks.py", "einsum/test_einsum_graphs.py", "native/test_contraction_entry.py",
-    "native/test_contraction_chains.py", "native/test_native_combined.py", "native/test_native_laid.py",
+    "native/test_contraction_chains.py", "native/test_native_combined.py", "native/test_native_planned.py",
     "native/test_native_eager_reduce.py",
 )  # fmt: skip
 

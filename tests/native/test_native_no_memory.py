@@ -43,8 +43,8 @@ rows = Rows(trailing=1, combined=True)
 combined = entry(rest, summed.kernel, rows, absent, cost=summed.cost, rest=rest)
 cube = np.ones((3, 5, 4))
 summed(cube, axes=(1,))
-(laid,) = [f for f in summed._laid.values() if f is not None]
-assert isinstance(laid, compiled.Laid)
+(planned,) = [f for f in summed._by_layout.values() if f is not None]
+assert isinstance(planned, compiled.PlannedReduction)
 fused, strided = several.entry(absent), several.strided(absent)
 CALLS = {
     "elementwise": lambda: add(x, x),
@@ -53,13 +53,13 @@ CALLS = {
     "long": lambda: add(tall, tall),
     "fused": lambda: fused(x, x),
     "strided": lambda: strided(x, reverse),
-    "laid": lambda: laid(cube),
+    "planned": lambda: planned(cube),
     "combined": lambda: combined(tall),
     "made": lambda: compiled.ElementwiseEntry(0, (F8.dtype,) * 3, absent, absent, loop=np.add)(y, y),
 }
 EXPECTED = {
     "elementwise": x + x, "number": x + 2.5, "loop": y + y, "long": tall + tall, "fused": (x * x + x, x * x),
-    "strided": (x * reverse + reverse, x * reverse), "laid": cube.sum(1), "combined": tall.sum(0),
+    "strided": (x * reverse + reverse, x * reverse), "planned": cube.sum(1), "combined": tall.sum(0),
     "made": y + y,
 }
 

@@ -15,7 +15,7 @@ from tenferro_cpu.native import available
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels import _limits
 from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._limits import MOST_OPERANDS
+from tenferro_cpu.native.kernels._limits import MAX_OPERANDS
 from tenferro_cpu.native.kernels._strided import MAX_VARIANTS, Variants
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import add, convert, lt, mul
@@ -183,7 +183,7 @@ def test_dtypes_of_different_widths():
 def test_more_operands_than_a_call_takes_are_planned_in_python():
     """Among them more than the key of a table has bits for."""
     x, number = np.arange(6.0).reshape(2, 3).T, np.array(2.0)
-    for count in (MOST_OPERANDS, 40):
+    for count in (MAX_OPERANDS, 40):
         lines = [Apply(add.op(), (0, 1)), *[Apply(add.op(), (count + k, k + 2)) for k in range(count - 2)]]
         kernel = Fused(KernelIR((F8,) * count, tuple(lines), (count + len(lines) - 1,)))
         wanted = 2.0 + sum([x] * (count - 1))
@@ -227,6 +227,6 @@ def test_many_calls_leak_nothing(several):
     assert sys.getallocatedblocks() - blocks < 500
 
 
-@pytest.mark.parametrize("name", ["MOST_OPERANDS", "MOST_AXES", "COMBINED_ROWS"])
+@pytest.mark.parametrize("name", ["MAX_OPERANDS", "MAX_AXES", "COMBINED_ROWS"])
 def test_bounds_are_those_of_the_c_code(name):
     assert getattr(compiled, name) == getattr(_limits, name)

@@ -18,7 +18,7 @@ CHECKED = {
         "tests/native/test_failing_allocations.py", "tests/native/test_native_no_memory.py",
         "tests/cpu/test_native_pool.py", "tests/native/test_native_team.py", "tests/cpu/test_threads.py",
         "tests/native/test_native_fused_entry.py", "tests/native/test_native_strided.py",
-        "tests/native/test_native_laid.py", "tests/native/test_whole_entry.py",
+        "tests/native/test_native_planned.py", "tests/native/test_whole_entry.py",
     ),
     "generic": ("tests/cpu/test_native_copy.py",),
     "tensor": ("tests/tensor/test_core_tensor.py", "tests/tensor/test_calls_out_of_memory.py",

@@ -23,7 +23,9 @@ def main(folder: Path) -> None:
     with distributed.workers() as executor:
         if executor is None:
             return
-        pids = {executor.submit(os.getpid).result() for _ in range(100)}
+        pids: set[int] = set()
+        while len(pids) < 3:  # until each has joined
+            pids.add(executor.submit(os.getpid).result())
         os.kill(int((folder / "1").read_text()), signal.SIGKILL)
         finished: list[float] = []
         with run_on(executor, tasks=6, retries=0, progress=lambda part, count: finished.append(part)):

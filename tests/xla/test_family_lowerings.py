@@ -22,6 +22,8 @@ PROGRAMS = {
     "several axes": (lambda z: fftn(z) + ifftn(z, axes=(0, 2)), Z),
     "half spectra": (lambda x: irfft(rfft(x, axis=1) * 2, n=5, axis=1), X),
     "half spectra of several axes": (lambda x: irfftn(rfftn(x, axes=(1, 0)), s=(4, 3), axes=(1, 0)), X),
+    "singular values of a spectrum": (lambda x: tr.linalg.svdvals(tr.real(fft(ifft(x) * 0.5))), X),
+    "decomposition of half a spectrum": (lambda x: tr.abs(tr.linalg.qr(tr.imag(rfft(x))).R), X),
     "gradient through spectra": (grad(lambda x: tr.sum(tr.abs(rfft(x, axis=1)) ** 2 * tr.abs(fft(x))[:, :3])), X),
 }
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_ad._beside import quiet
+from tenferro_ad._nearby import quiet
 from tenferro_ad._node import SourcedNode, released
 from tenferro_tensor.calls import Node, backward
 from tenferro_tensor.transfers import forbidding

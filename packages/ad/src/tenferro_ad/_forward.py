@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_ad._beside import forced, found_directions, limit, ratio, size
 from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
+from tenferro_ad._nearby import forced, found_directions, limit, ratio, size
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
@@ -69,7 +69,7 @@ def pushed_through(
             return _pushed(f, values, tangents, tree, has_aux)
         except GradientError as seen:
             error = seen
-    return _beside(error, known, f, values, tangents, tree, has_aux)
+    return _limit_nearby(error, known, f, values, tangents, tree, has_aux)
 
 
 def _pushed(
@@ -91,7 +91,7 @@ def _pushed(
     return unflatten(out_tree, results), unflatten(out_tree, pushed), map_tree(lowered, aux)
 
 
-def _beside(
+def _limit_nearby(
     error: GradientError,
     known: int | None,
     f: Callable[..., Any],

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
-from tenferro_ad._thinning import thinned
+from tenferro_ad._rematerialization import thinned
 from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_runtime.ir import conditions, definitions, substitute

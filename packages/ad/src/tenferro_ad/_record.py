@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
-from tenferro_ad._blame import blamed
+from tenferro_ad._attribution import blamed
 from tenferro_ad._differentiated import split
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
 from tenferro_ad._node import SourcedNode, owned_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tenferro_ad._attribution import Blamed
 from tenferro_ad._backward import CHECKS
-from tenferro_ad._blame import Blamed
 from tenferro_ad._eager import wrap
 from tenferro_ad._node import make_node
 from tenferro_ad._record import RECORDERS

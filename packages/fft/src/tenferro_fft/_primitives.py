@@ -117,7 +117,7 @@ def _c2r_transpose(g: Any, x_spec: Spec, axis: int, n: DimLike) -> Any:
     return y * _mirror_weights(y.spec, axis, n)
 
 
-def _told_shape(ins: Any, outs: Any, **_: Any) -> tuple[Any, ...]:
+def _result_shape(ins: Any, outs: Any, **_: Any) -> tuple[Any, ...]:
     return (outs[0].shape,)
 
 
@@ -172,9 +172,9 @@ PROVIDERS: Final = Providers(
 
 def register(registry: Registry) -> None:
     """Register kernels by SciPy and CuPy, and the rules."""
-    PROVIDERS.kernels(registry, c2c, _make_c2c, sizes=_told_shape)
-    PROVIDERS.kernels(registry, r2c, _make_r2c, sizes=_told_shape)
-    PROVIDERS.kernels(registry, c2r, _make_c2r, sizes=_told_shape)
+    PROVIDERS.kernels(registry, c2c, _make_c2c, sizes=_result_shape)
+    PROVIDERS.kernels(registry, r2c, _make_r2c, sizes=_result_shape)
+    PROVIDERS.kernels(registry, c2r, _make_c2r, sizes=_result_shape)
     registry.rule(c2c, Linear(x=_c2c_transpose))
     registry.rule(r2c, Linear(x=_r2c_transpose))
     registry.rule(c2r, Linear(x=_c2r_transpose))

@@ -13,8 +13,16 @@ from tenferro_runtime.extension import Registry
 def _transformed(e: Any, x: Any, kind: str, points: tuple[int, ...], out: Any) -> Any:
     lengths = ", ".join(map(str, points))
     attributes = f"fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {lengths}>"
-    y = e.op("fft", (x,), out, attributes)
+    y = _row_major(e, e.op("fft", (x,), out, attributes), out)
     return e.op("multiply", (y, e.constant(math.prod(points), out)), out) if kind.startswith("I") else y
+
+
+def _row_major(e: Any, x: Any, out: Any) -> Any:
+    """Fix the layout: XLA's CPU transforms refuse the column-major one that decompositions ask of their operand."""
+    order = ", ".join(map(str, reversed(range(out.ndim))))
+    layouts = f"[dense<[{order}]> : tensor<{out.ndim}xindex>]"
+    attributes = f'call_target_name = "LayoutConstraint", operand_layouts = {layouts}, result_layouts = {layouts}'
+    return e.op("custom_call", (x,), out, attributes)
 
 
 AXES_MAX: Final = 3

@@ -197,14 +197,14 @@ def version_of(ep: EntryPoint) -> str:
     Returns:
         The version; empty if its metadata lack it.
     """
-    return _said(ep, "version")
+    return _metadata(ep, "version")
 
 
 def _name(ep: EntryPoint) -> str:
-    return normal(_said(ep, "name"))
+    return normal(_metadata(ep, "name"))
 
 
-def _said(ep: EntryPoint, what: str) -> str:
+def _metadata(ep: EntryPoint, what: str) -> str:
     """An item of a distribution's metadata; the parser of damaged metadata may raise any exception."""
     try:
         with importing():

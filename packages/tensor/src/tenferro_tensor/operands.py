@@ -335,7 +335,7 @@ class AlongOps(Table):
         return self[x.spec.ndim, axis](x)
 
 
-_KEPT: Final = Table("axes that are kept")
+_KEEPDIMS_OPS: Final = Table("axes that are kept")
 
 
 def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
@@ -350,11 +350,11 @@ def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
         The reshaped value.
     """
     key = spec.shape, axes
-    op = None if spec.symbolic else _KEPT.get(key)
+    op = None if spec.symbolic else _KEEPDIMS_OPS.get(key)
     if op is None:
         op = catalog.reshape.op(shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
         if not spec.symbolic:
-            _KEPT.remember(key, op)
+            _KEEPDIMS_OPS.remember(key, op)
     return op(reduced)
 
 

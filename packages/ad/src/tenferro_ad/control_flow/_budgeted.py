@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tenferro_ad._attribution import blamed
 from tenferro_ad._backward import backward_pass
-from tenferro_ad._blame import blamed
 from tenferro_ad._dual import JVP_RULES, Dual, dual
 from tenferro_ad._eager import EagerTensor, watched, wrap_many
 from tenferro_ad._node import make_node
@@ -19,6 +19,7 @@ from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_like
 from tenferro_ad.control_flow._backward_states import carry_before
 from tenferro_ad.control_flow._forward_states import through_known, through_unknown
+from tenferro_ad.control_flow._free_operands import inside_a_loop
 from tenferro_ad.control_flow._residuals import LoopForward, backward_of, forward_of
 from tenferro_ad.control_flow._scan import record_scan
 from tenferro_ad.control_flow._slot_count import DEFAULT_BUDGET, DEFAULT_SLOTS, MAX_SLOTS, everything_fits, slots_within
@@ -30,7 +31,6 @@ from tenferro_ad.control_flow._stored_states import (
     number,
     specs_of_states,
 )
-from tenferro_ad.control_flow._there import inside_a_loop
 from tenferro_runtime import scan as scan_over
 from tenferro_runtime import while_loop as while_over
 from tenferro_runtime.control_flow import within_budget

@@ -10,9 +10,9 @@ from tenferro_ad._node import make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
+from tenferro_ad.control_flow._free_operands import free_operands, free_operands_of
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_ad.control_flow._selection import selected
-from tenferro_ad.control_flow._there import operands_there, there
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied, without_effects
@@ -79,7 +79,7 @@ def _split_branch(branch: Program, need: tuple[int, ...], free: frozenset[int]) 
 
     Only `free` and small operands count as free: an enclosing loop would have to stack the others.
     """
-    with operands_there(branch, {*branch.constants, *[branch.input_ids[i] for i in free]}):
+    with free_operands_of(branch, {*branch.constants, *[branch.input_ids[i] for i in free]}):
         split = split_reverse(branch, need, whole=True, thin=False)
     first = split.first
     small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= CHEAP_OPERAND_MAX_BYTES]
@@ -151,7 +151,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     branches = op.params["branches"]
     index, *operands = lower
     wanted = tuple([i - 1 for i in need])  # the index is an integer or a boolean, and never differentiated
-    free = there(op)
+    free = free_operands(op)
     choice = _choice(branches, wanted, free)
     if not any(choice.active):
         return op(*lower)

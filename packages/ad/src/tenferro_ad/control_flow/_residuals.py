@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._deferring import Deferred, deferred
+from tenferro_ad.control_flow._free_operands import free_operands_of, in_a_loop
 from tenferro_ad.control_flow._selection import selected
-from tenferro_ad.control_flow._there import in_a_loop, operands_there
 from tenferro_ad.control_flow._undoing import CarryChain, versions, with_logs
 from tenferro_runtime.control_flow import hoisted, invariants
 from tenferro_runtime.extension import Builder, Program, optimise
@@ -60,7 +60,7 @@ def forward_of(body: Program, consts: int, carry: int, need: tuple[int, ...]) ->
 def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
     free = {*invariants(body, consts), *body.input_ids[consts + carry :]}
     while True:
-        with in_a_loop(), operands_there(body, {*free, *versions(body, consts, carry)}):
+        with in_a_loop(), free_operands_of(body, {*free, *versions(body, consts, carry)}):
             split = split_reverse(body, need, whole=True, thin=False)
         spread = {*need, *[consts + j for j in range(carry) if split.active[j]]}
         if len(spread) == len(need):

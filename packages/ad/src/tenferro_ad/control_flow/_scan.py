@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_ad._blame import blamed
+from tenferro_ad._attribution import blamed
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
 from tenferro_ad._node import make_node

@@ -13,7 +13,7 @@ from typing import Final
 
 from tenferro_ad._min_cut import UNBOUNDED, FlowNetwork
 from tenferro_ad._partition import Split
-from tenferro_ad._thinning import with_moves
+from tenferro_ad._rematerialization import with_moves
 from tenferro_ad.control_flow._undoing import CarryChain, ordered
 from tenferro_runtime.extension import Equation, Program
 from tenferro_runtime.passes import remove_dead_code

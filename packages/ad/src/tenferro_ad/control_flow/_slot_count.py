@@ -43,7 +43,7 @@ def everything_fits(forward: LoopForward, params: Mapping[str, Any]) -> bool:
     for s in forward.body.outputs[len(forward.split.active) :]:
         size = size + bytes_of(s)
     try:
-        return bool(decide(n * size + _beside(forward, params), "<=", params["memory_budget"]))
+        return bool(decide(n * size + _workspace(forward, params), "<=", params["memory_budget"]))
     except InconclusiveDimError:
         return False
 
@@ -64,12 +64,12 @@ def slots_within(
     size: DimLike = RANK_BYTES
     for s in states:
         size = size + bytes_of(s)
-    beside = _beside(forward, params)
+    workspace = _workspace(forward, params)
     state = RANK_BYTES + sum([weight(s, body.examples) for s in states])
     # Count the workspace in units of states, because both grow with the same symbolic sizes.
     copies = 1 if not copied else 2 if params["cond"] is None else 4
     budget = params["memory_budget"] // copies
-    found: DimLike = budget // size - -(-beside // state)
+    found: DimLike = budget // size - -(-workspace // state)
     if found.__class__ is int:
         found = max(found, MIN_SLOTS)
     else:
@@ -81,7 +81,7 @@ def slots_within(
     return dim_max(dim_min(found, most), 1)
 
 
-def _beside(forward: LoopForward, params: Mapping[str, Any]) -> int:
+def _workspace(forward: LoopForward, params: Mapping[str, Any]) -> int:
     """Workspace of a backward step in bytes, with symbolic sizes as in the trace."""
     body, consts, carry = params["body"], params["consts"], params["carry"]
     second = forward.split.seconds.get(forward.split.active)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any, NamedTuple
 
-from tenferro_ad._beside import forced, found_directions, limit, ratio, size
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, watched
+from tenferro_ad._nearby import forced, found_directions, limit, ratio, size
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
@@ -152,14 +152,14 @@ class SeriesRun:
         self.f, self.tree, self.order, self.what, self.has_aux, self.collapse = f, tree, order, what, has_aux, collapse
 
     def run(self, curves: Sequence[list[Term]]) -> SeriesResult:
-        """Run the function on leaves with coefficients; at a degenerate point, take limits (see `_beside`)."""
+        """Run the function on leaves with coefficients; at a degenerate point, take limits (see `_nearby`)."""
         known, error = found_directions(), forced()
         if error is None:
             try:
                 return self._run(curves)
             except GradientError as seen:
                 error = seen
-        return self._beside(error, known, curves)
+        return self._limit_nearby(error, known, curves)
 
     def _run(self, curves: Sequence[list[Term]]) -> SeriesResult:
         level = next_level()
@@ -179,7 +179,7 @@ class SeriesRun:
         outs = as_values([lowered(y) for y in leaves], tree, "the result of a function differentiated in forward mode")
         return outs, leaves, tree, map_tree(lowered, aux)
 
-    def _beside(self, error: GradientError, known: int | None, curves: Sequence[list[Term]]) -> SeriesResult:
+    def _limit_nearby(self, error: GradientError, known: int | None, curves: Sequence[list[Term]]) -> SeriesResult:
         """`_run` at a degenerate point: the limit of coefficients at nearby points."""
         level, orders = next_level(), range(1, self.order + 1)
 

@@ -67,7 +67,7 @@ def layouts(subject: Subject) -> Iterator[str]:
         try:
             got = subject.results(arrays)
         except Exception as error:
-            yield f"{what} operands make the kernel raise {_told(error)}; accept NumPy arrays of any strides"
+            yield f"{what} operands make the kernel raise {_shown(error)}; accept NumPy arrays of any strides"
             continue
         if not all(map(close, got, want)):
             yield f"{what} operands lead to other results than contiguous ones; respect strides, or copy first"
@@ -86,7 +86,7 @@ def sizes(subject: Subject) -> Iterator[str]:
         raise LeftOut(f"inference refuses symbolic sizes, so programs are specialized to sizes: {error}") from None
     except Exception as error:
         yield (
-            f"inference of {', '.join(map(repr, specs))} raises {_told(error)}; compare symbolic sizes by ask and "
+            f"inference of {', '.join(map(repr, specs))} raises {_shown(error)}; compare symbolic sizes by ask and "
             "require_equal, and compute with them as with integers"
         )
         return
@@ -112,7 +112,7 @@ def empty(subject: Subject) -> Iterator[str]:
                 yield f"operands of the shapes {shown}: {error}"
         except Exception as error:
             yield (
-                f"operands of the shapes {shown} raise {_told(error)}; return an empty result, or refuse them in the "
+                f"operands of the shapes {shown} raise {_shown(error)}; return an empty result, or refuse them in the "
                 "inference function with a ShapeError"
             )
 
@@ -133,7 +133,7 @@ def dtypes(subject: Subject) -> Iterator[str]:
                 yield f"{name}: {error}"
             continue
         except Exception as error:
-            yield f"{name} operands raise {_told(error)}, though the inference admits them; refuse them there"
+            yield f"{name} operands raise {_shown(error)}, though the inference admits them; refuse them there"
             continue
         if dtype.kind in kinds and dtype.kind in "fc":
             for y, want in zip(got, reference, strict=True):
@@ -169,5 +169,5 @@ def _name(subject: Subject, position: int) -> str:
     return names[min(position, len(names) - 1)].lstrip("*")
 
 
-def _told(error: Exception) -> str:
+def _shown(error: Exception) -> str:
     return f"{type(error).__name__} ({error})"

@@ -81,8 +81,8 @@ REDUCTIONS: Final[dict[str, tuple[int, int]]]
 """Row kernels by kind and type, as in ``"sum f64"``: addresses for the trailing and for the leading axis."""
 
 # kernels/walk.c
-MOST_OPERANDS: Final[int]
-MOST_AXES: Final[int]
+MAX_OPERANDS: Final[int]
+MAX_AXES: Final[int]
 COMBINED_ROWS: Final[int]
 
 def drive(kernel: int, words: array[int], cost: float, whole: bool, /) -> None: ...
@@ -109,8 +109,8 @@ class _Entry:
     def __call__(self, *operands: Any) -> Any: ...
 
 @final
-class Laid(_Entry):
-    """kernels/laid.c"""
+class PlannedReduction(_Entry):
+    """kernels/planned.c"""
 
     def __new__(
         cls,
@@ -120,7 +120,7 @@ class Laid(_Entry):
         inputs: int,
         shape: tuple[int, ...],
         fallback: Callable[..., Any],
-    ) -> Laid: ...
+    ) -> PlannedReduction: ...
 
 @final
 class FusedEntry(_Entry):

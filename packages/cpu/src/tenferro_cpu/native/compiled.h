@@ -24,7 +24,7 @@ int tenferro_add_arbiter(PyObject *module);
 int tenferro_add_pool(PyObject *module);
 int tenferro_add_rows(PyObject *module);
 int tenferro_add_walks(PyObject *module);
-int tenferro_add_laid(PyObject *module);
+int tenferro_add_planned(PyObject *module);
 int tenferro_add_fused(PyObject *module);
 int tenferro_add_strided(PyObject *module);
 int tenferro_add_elementwise(PyObject *module);

@@ -18,7 +18,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_pool,
     tenferro_add_rows,
     tenferro_add_walks,
-    tenferro_add_laid,
+    tenferro_add_planned,
     tenferro_add_fused,
     tenferro_add_strided,
     tenferro_add_elementwise,

@@ -146,12 +146,12 @@ class Form:
         run, values, outputs, direct = made
         bare = self.bare and not outputs[0].symbolic
         step, order, extras = None, b"", ()
-        failed: Callable[[BaseException], bool] = _blame
+        failed: Callable[[BaseException], bool] = _explain
         if direct is not None and bare:
             step, order, extras = direct.kernel, direct.order, direct.extras
-            failed = partial(_blame_step, direct.equation)
+            failed = partial(_explain_step, direct.equation)
         if self.donation is not None:  # the arguments cannot be used again
-            failed = partial(_blame_only, failed)
+            failed = partial(_explain_only, failed)
         out = outputs[0] if bare else None
         return ProgramEntry((0, *specs), run, out, values, self.finish(outputs), fresh, failed, step, order, extras)
 
@@ -174,18 +174,18 @@ class Form:
         return unflatten(self.tree, leaves)
 
 
-def _blame(error: BaseException) -> bool:
+def _explain(error: BaseException) -> bool:
     explain_failure(error)
     return recourse_of(error) is not None
 
 
-def _blame_step(equation: Equation, error: BaseException) -> bool:
+def _explain_step(equation: Equation, error: BaseException) -> bool:
     explain_failure(error)
     blame(error, equation)
     return recourse_of(error) is not None
 
 
-def _blame_only(failed: Callable[[BaseException], bool], error: BaseException) -> bool:
+def _explain_only(failed: Callable[[BaseException], bool], error: BaseException) -> bool:
     failed(error)
     return False
 

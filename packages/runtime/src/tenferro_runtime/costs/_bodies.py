@@ -30,10 +30,10 @@ def peak_of_steps(program: Program, donated: Sequence[int] = ()) -> DimLike:
 
 def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, ...] = ()) -> Cost:
     program = instance(program, sizes) if sizes else program
-    return cost_of_steps(program)._replace(workspace=_beside(peak_of_steps(program), outs))
+    return cost_of_steps(program)._replace(workspace=_beyond_results(peak_of_steps(program), outs))
 
 
-def _beside(peak: DimLike, outs: Specs) -> DimLike:
+def _beyond_results(peak: DimLike, outs: Specs) -> DimLike:
     """A lower bound of the bytes that are alive in a program in addition to its results."""
     return dim_max(peak - sum([nbytes(s) for s in outs]), 0)
 

@@ -16,7 +16,7 @@ class _Process(Machine):
     """The pools and streams of the process."""
 
     def __init__(self) -> None:
-        self._beside: tuple[DeviceRuntime | None, dict[ComputeDevice, Stream]] = (None, {})
+        self._second_streams: tuple[DeviceRuntime | None, dict[ComputeDevice, Stream]] = (None, {})
 
     def post(self, pool: ComputeDevice, run: Callable[[], None]) -> None:
         get_backend(pool.kind).submit(pool, run)
@@ -33,10 +33,10 @@ class _Process(Machine):
 
     def _second(self, device: RuntimeDevice) -> Stream:
         """The second compute stream of a device, made on first use."""
-        runtime, streams = self._beside
+        runtime, streams = self._second_streams
         if runtime is not device_runtime(device.id.kind):
             streams = {}
-            self._beside = device_runtime(device.id.kind), streams
+            self._second_streams = device_runtime(device.id.kind), streams
         return streams.get(device.id) or streams.setdefault(device.id, device.stream())
 
 

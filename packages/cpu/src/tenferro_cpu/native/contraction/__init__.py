@@ -7,7 +7,7 @@ of records. In the order of the work:
   `_bound` (of the plans that all kernels keep);
 - `_plan` (all steps and what they share): `_values`, `_layout`, `_forms` of repeated steps, `_relay` (operands in
   another order), `_arena`, `_report`;
-- `_step` (one step as a record): `_axes`, `_costs`, `_pieces` (chunks for threads), `_blocks` of a batch, `_record`,
+- `_step` (one step as a record): `_axes`, `_costs`, `_chunks` (for threads), `_blocks` of a batch, `_record`,
   `_tables`, with the sizes of `_microkernels` and the constants of `tuning`;
 - `plan.c` (the entry from Python), `step.c` (runs the steps, in threads), `product.simd.c` (which part of a matrix
   product is packed when), `pack.simd.c`, its microkernels `tile.simd.c`; `strip.simd.c` (products without packing);

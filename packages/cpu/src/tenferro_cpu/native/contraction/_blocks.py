@@ -10,8 +10,8 @@ from math import prod
 
 from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.contraction._axes import Axis, Plain, merged, ordered, size
+from tenferro_cpu.native.contraction._chunks import cut
 from tenferro_cpu.native.contraction._microkernels import Microkernels
-from tenferro_cpu.native.contraction._pieces import cut
 from tenferro_cpu.native.contraction._record import Places, Step
 from tenferro_cpu.native.contraction._step import copied, plan_step, three
 

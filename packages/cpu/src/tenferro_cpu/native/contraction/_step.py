@@ -8,6 +8,7 @@ from typing import Final
 
 from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.contraction._axes import Axis, Plain, along, capped, merged, ordered, size, tables
+from tenferro_cpu.native.contraction._chunks import SIDES, STRIPS, cut
 from tenferro_cpu.native.contraction._costs import (
     alone,
     best_order,
@@ -20,7 +21,6 @@ from tenferro_cpu.native.contraction._costs import (
     streams,
 )
 from tenferro_cpu.native.contraction._microkernels import Microkernels
-from tenferro_cpu.native.contraction._pieces import SIDES, STRIPS, cut
 from tenferro_cpu.native.contraction._record import PREFETCHED, STREAM, Step
 from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, lying, offsets
 from tenferro_tensor.tables import Table

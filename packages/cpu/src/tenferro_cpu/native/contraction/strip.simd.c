@@ -19,7 +19,7 @@ struct strip {
 typedef void strip_function(const struct strip *strip);
 
 /* Maximum rows or columns of a strip, and pairs. */
-enum { MOST_STRIP = 4 };
+enum { MAX_STRIP = 4 };
 
 #include "dtypes.h"
 #else
@@ -27,9 +27,9 @@ enum { MOST_STRIP = 4 };
 /* Sums over one vector of each row and column, `lanes` of it unless `whole`: of all pairs, or of equal numbers. */
 INLINE void TYPED(dot_vectors)(const int rows, const int columns, const int paired, const int whole, mask lanes,
                                const char *const *row_at, const char *const *column_at, int64_t at,
-                               vec sums[MOST_STRIP * MOST_STRIP][PARTS])
+                               vec sums[MAX_STRIP * MAX_STRIP][PARTS])
 {
-    vec x[MOST_STRIP];
+    vec x[MAX_STRIP];
     UNROLL for (int r = 0; r < rows; r++)
         x[r] = whole ? load(row_at[r] + at) : masked_load(row_at[r] + at, lanes);
     UNROLL for (int j = 0; j < columns; j++) {
@@ -90,12 +90,12 @@ INLINE void TYPED(dot_strip)(const int rows, const int columns, const int paired
     const int64_t run = t->run, k = t->k, whole = (uint64_t)run / WIDTH, rest = run % WIDTH;
     const int64_t *const inner_a = t->inner_a, *const inner_b = t->inner_b;
     const mask lanes = first_lanes(rest * PARTS);
-    vec sums[STRIP_SUMS][MOST_STRIP * MOST_STRIP][PARTS];
+    vec sums[STRIP_SUMS][MAX_STRIP * MAX_STRIP][PARTS];
     UNROLL for (int copy = 0; copy < copies; copy++)
         UNROLL for (int n = 0; n < count / PARTS; n++)
             UNROLL for (int part = 0; part < PARTS; part++)
                 sums[copy][n][part] = all_lanes(0);
-    const char *rows_at[MOST_STRIP], *columns_at[MOST_STRIP];
+    const char *rows_at[MAX_STRIP], *columns_at[MAX_STRIP];
     UNROLL for (int r = 0; r < rows; r++) {
         rows_at[r] = t->a + t->row_a[r];
         KEEP(rows_at[r]);
@@ -105,7 +105,7 @@ INLINE void TYPED(dot_strip)(const int rows, const int columns, const int paired
         KEEP(columns_at[j]);
     }
     ROLLED for (int64_t i = 0; i < k; i++) {
-        const char *row_at[MOST_STRIP], *column_at[MOST_STRIP];
+        const char *row_at[MAX_STRIP], *column_at[MAX_STRIP];
         UNROLL for (int r = 0; r < rows; r++)
             row_at[r] = rows_at[r] + inner_a[i];
         UNROLL for (int j = 0; j < columns; j++)

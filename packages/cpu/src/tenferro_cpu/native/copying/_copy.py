@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying import tuning
-from tenferro_cpu.native.copying._copy_plan import Step, plan
+from tenferro_cpu.native.copying._copy_plan import CopyStep, plan
 from tenferro_cpu.native.machine._host import last_level_cache
 from tenferro_cpu.native.memory._pool import POOLED_MIN_BYTES, serving
 from tenferro_tensor_core.forks import new_lock
@@ -90,7 +90,7 @@ def _by_numpy(to: Array, of: Array) -> Array:
     return to
 
 
-def built(step: Step, streams: bool, vector: int | None = None) -> Copy:
+def built(step: CopyStep, streams: bool, vector: int | None = None) -> Copy:
     """A step as a C object, for vectors of the given bytes; stores bypass the caches if `streams` and possible."""
     assert compiled is not None
     rows, columns = step.tiles

@@ -71,7 +71,7 @@ LOOPS: Final = ("none", "repeat", "outer", "rows", "columns", "run")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CopyStep:
     """The work of one C object.
 
     Attributes:
@@ -112,7 +112,7 @@ class Step:
 
 def plan(
     shape: Sequence[int], source: Sequence[int], target: Sequence[int], item: int, vector: int
-) -> tuple[Step, ...] | None:
+) -> tuple[CopyStep, ...] | None:
     """Plan a copy of elements of `item` bytes between two layouts of one shape (strides in bytes).
 
     Args:
@@ -155,7 +155,7 @@ def merged(axes: Iterable[Axis]) -> list[Axis] | None:
     return out
 
 
-def _steps(axes: list[Axis], item: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
+def _steps(axes: list[Axis], item: int, vector: int, at_source: int, at_target: int) -> list[CopyStep] | None:
     run = item
     if axes and axes[-1].source == axes[-1].target == item:
         run, axes = item * axes[-1].n, axes[:-1]
@@ -263,13 +263,15 @@ def _powers(group: int) -> list[tuple[int, int]]:
     return [(0, first), (group - second, second)]
 
 
-def _split(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
+def _split(
+    axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int
+) -> list[CopyStep] | None:
     """Split a long axis in two, with the remainder as a separate step."""
     part = tuning.TABLE_PART
     step = part if long.n >= 2 * part else max(1, long.n // 2)
     count, rest = divmod(long.n, step)
     k = axes.index(long)
-    steps: list[Step] = []
+    steps: list[CopyStep] = []
     whole = [*axes[:k], long.part(count, step), long.part(step), *axes[k + 1 :]]
     left = [*axes[:k], long.part(rest), *axes[k + 1 :]]
     for some, skipped in ((whole, 0), (left, count * step)) if rest else ((whole, 0),):
@@ -281,7 +283,7 @@ def _split(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int,
     return steps
 
 
-def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
+def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: int) -> list[CopyStep] | None:
     """Runs of adjacent bytes; rows and columns are the nearest axes on each side, for locality."""
     size = vector
     while size > run:
@@ -322,7 +324,7 @@ def _finished(
     at_target: int,
     vector: int,
     run: int = 0,
-) -> list[Step] | None:
+) -> list[CopyStep] | None:
     outer = [a for a in axes if a not in rows and a not in columns]
     repeat = max(outer, key=lambda a: a.n, default=Axis(1, 0, 0))
     outer = [a for a in outer if a is not repeat]
@@ -338,7 +340,7 @@ def _finished(
     nbytes = prod(a.n for a in axes) * (run or item)
     cut = _cut(kind, item, groups, repeat, loops, run, nbytes)
     aligned = _aligned(kind, item, groups, repeat, loops, run, vector)
-    return [Step(kind, item, tuple(blocks), groups, tiles, repeat, *loops, run, nbytes, cut, aligned)]
+    return [CopyStep(kind, item, tuple(blocks), groups, tiles, repeat, *loops, run, nbytes, cut, aligned)]
 
 
 def _cut(

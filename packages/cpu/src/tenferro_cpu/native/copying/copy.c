@@ -17,11 +17,11 @@ struct part {
     int64_t row_at, column_at;
 };
 
-enum { MOST_PARTS = 4 };
+enum { MAX_PARTS = 4 };
 
 struct job {
     struct copy loops;
-    struct part parts[MOST_PARTS];
+    struct part parts[MAX_PARTS];
     int64_t count; /* parts; several alternate tile by tile */
     /* For the team: chunk `n` begins at step n * length of one of the loops. */
     int64_t cut, chunks, length, cut_source, cut_target;
@@ -169,7 +169,7 @@ static int read_parts(struct job *job, PyObject *parts, int kind, int64_t item, 
 {
     const struct copy_kernels *have = kernels_of(vector_bytes);
     job->count = PyTuple_GET_SIZE(parts);
-    if (have == NULL || job->count < 1 || job->count > MOST_PARTS) {
+    if (have == NULL || job->count < 1 || job->count > MAX_PARTS) {
         PyErr_Format(PyExc_ValueError, "there is no kernel of %lld parts for vectors of %lld bytes",
                      (long long)job->count, (long long)vector_bytes);
         return -1;

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries._laid_simply import IN_PLACE_MAX_ELEMENTS, Relayout, StridedCode, same_lanes
+from tenferro_cpu.native.entries._relayout import IN_PLACE_MAX_ELEMENTS, Relayout, StridedCode, same_lanes
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_rows

@@ -15,8 +15,8 @@ int tenferro_fill_entry(struct entry *entry, vectorcallfunc call, PyObject *dtyp
                         PyObject *large, PyObject *owner)
 {
     const Py_ssize_t every = PyTuple_Check(dtypes) ? PyTuple_GET_SIZE(dtypes) : 0;
-    if (inputs < 1 || every <= inputs || every > MOST_OPERANDS) {
-        PyErr_Format(PyExc_ValueError, "an entry has 1 to %d operands and results, at least one of each", MOST_OPERANDS);
+    if (inputs < 1 || every <= inputs || every > MAX_OPERANDS) {
+        PyErr_Format(PyExc_ValueError, "an entry has 1 to %d operands and results, at least one of each", MAX_OPERANDS);
         return -1;
     }
     for (int k = 0; k < every; k++) {

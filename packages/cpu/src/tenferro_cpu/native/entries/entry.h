@@ -15,7 +15,7 @@ struct entry {
     PyArray_Descr **descrs;     /* the items of the tuple */
     int inputs, outputs;
     int64_t most;                 /* elements of the largest space */
-    int64_t sizes[MOST_OPERANDS]; /* of elements in bytes */
+    int64_t sizes[MAX_OPERANDS]; /* of elements in bytes */
 };
 
 /* Initialise an allocated entry: 0, or -1 with an exception set, for example for unsupported dtypes. */

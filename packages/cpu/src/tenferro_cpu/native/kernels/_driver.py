@@ -39,7 +39,7 @@ def coalesced(axes: Iterable[Axis]) -> list[Axis]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DriveArguments:
     """Arguments of `drive`, except the pointers."""
 
     kernel: int
@@ -54,7 +54,7 @@ class Step:
         return self.inner.extent * rows * prod([axis.extent for axis in self.outer])
 
 
-def words(pointers: Sequence[int], step: Step) -> "array[int]":
+def words(pointers: Sequence[int], step: DriveArguments) -> "array[int]":
     """A walk in the format of the C code, strides in bytes.
 
     Number of operands, length of a row, rank of the outer axes, number of combined rows; pointers, inner strides and
@@ -91,4 +91,4 @@ def drive(
         whole: whether a row must not be cut.
     """
     team()
-    compiled.drive(kernel, words(pointers, Step(kernel, inner, outer, combined)), cost, whole)
+    compiled.drive(kernel, words(pointers, DriveArguments(kernel, inner, outer, combined)), cost, whole)

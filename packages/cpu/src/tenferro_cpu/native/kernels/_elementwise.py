@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.kernels._device import llvm
-from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
+from tenferro_cpu.native.kernels._driver import Axis, DriveArguments, coalesced, drive
 from tenferro_cpu.native.kernels._fused_entry import POOLED_MIN_BYTES, Rows, entry
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._ports import access_of
@@ -142,7 +142,7 @@ class Fused:
         self.kernel = kernel
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
-        self._plans: dict[Any, Step] = {}
+        self._plans: dict[Any, DriveArguments] = {}
         self._known = Variants()
 
     @cached_property
@@ -226,7 +226,7 @@ class Fused:
         past = self.address(accesses[: len(xs)], accesses[len(xs) :], stream=True)
         drive(past, pointers, inner, outer, cost=self.cost)
 
-    def _plan(self, shape: tuple[int, ...], both: list[Array]) -> Step:
+    def _plan(self, shape: tuple[int, ...], both: list[Array]) -> DriveArguments:
         columns = zip(*(strides_over(x, shape) for x in both))
         axes = coalesced(Axis(d, s) for d, s in zip(shape, columns))
         if not axes:
@@ -236,7 +236,7 @@ class Fused:
         inner = axes.pop(at)
         accesses = _accesses(inner, both)
         count = len(self.kernel.inputs)
-        return Step(self.address(accesses[:count], accesses[count:]), inner, axes)
+        return DriveArguments(self.address(accesses[:count], accesses[count:]), inner, axes)
 
     def _streams(self, both: list[Array]) -> bool:
         return sum(x.nbytes for x in both) > self.engine.host.near_bytes

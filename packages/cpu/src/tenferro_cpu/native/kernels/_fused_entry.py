@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._combine import LOCATED
-from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MOST_OPERANDS, TEAM_MIN_NS, UNBOUNDED
+from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MAX_OPERANDS, TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
@@ -92,7 +92,7 @@ def entry(
     """
     written = kernel.written
     dtypes = tuple([o.dtype for o in (*kernel.inputs, *written)])
-    if len(dtypes) > MOST_OPERANDS:
+    if len(dtypes) > MAX_OPERANDS:
         return fallback
     team()
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-MOST_OPERANDS: Final = 24
+MAX_OPERANDS: Final = 24
 """Maximum number of operands and results of a call."""
 
-MOST_AXES: Final = 8
+MAX_AXES: Final = 8
 """Maximum number of axes of an iteration space that is planned in C."""
 
 COMBINED_ROWS: Final = 512

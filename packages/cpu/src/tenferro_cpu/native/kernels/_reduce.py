@@ -8,7 +8,7 @@ from typing import Any
 
 from tenferro_cpu.native.kernels._combine import LOCATED
 from tenferro_cpu.native.kernels._device import llvm
-from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
+from tenferro_cpu.native.kernels._driver import Axis, DriveArguments, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import (
     Array,
     checked,
@@ -19,8 +19,8 @@ from tenferro_cpu.native.kernels._elementwise import (
 )
 from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW, SHORT_ROW_MAX, long_row
 from tenferro_cpu.native.kernels._identity import noted_cost
-from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
+from tenferro_cpu.native.kernels._planned import layout_of, planned
 from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._render_short import Short
 from tenferro_cpu.native.machine._jit import Engine
@@ -70,7 +70,7 @@ class Reduced:
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._rest: Reduced | None = None
-        self._laid: dict[Any, Callable[..., Any] | None] = {}
+        self._by_layout: dict[Any, Callable[..., Any] | None] = {}
 
     @cached_property
     def cost(self) -> float:
@@ -116,7 +116,7 @@ class Reduced:
             ShapeError: the shapes do not broadcast, or an extreme of no elements is requested.
         """
         key = layout_of(arrays), axes.__class__ is tuple and axes
-        known = self._laid.get(key)
+        known = self._by_layout.get(key)
         return known(*arrays) if known is not None else self._planned(*arrays, axes=axes, key=key)
 
     def _planned(self, *arrays: Any, axes: Sequence[int], key: Any = (None, False)) -> Any:
@@ -138,10 +138,10 @@ class Reduced:
                 y[...] = self.kind in ("prod", "min")
             return self._given(ys)
         step = self._run(shape, axes, xs, ys)
-        if step is not None and None not in key and False not in key and key not in self._laid:
+        if step is not None and None not in key and False not in key and key not in self._by_layout:
             again = partial(self._planned, axes=axes)
-            found = laid(step, self.kernel.inputs, self.kernel.written, left, again, cost=self.cost)
-            remember(self._laid, key, found)
+            found = planned(step, self.kernel.inputs, self.kernel.written, left, again, cost=self.cost)
+            remember(self._by_layout, key, found)
         return self._given(ys)
 
     @staticmethod
@@ -156,7 +156,9 @@ class Reduced:
             raise ArgumentError(f"{self.kind} takes one axis, got {tuple(axes)}")
         return found
 
-    def _run(self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step | None:
+    def _run(
+        self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]
+    ) -> DriveArguments | None:
         """Run; returns the arguments of the driver if it ran once."""
         columns = list(zip(*(strides_over(x, shape) for x in xs)))
         steps = iter(list(zip(*(y.strides for y in ys))))
@@ -176,7 +178,7 @@ class Reduced:
                 outer = space.kept[:at] + space.kept[at + 1 :]
                 kernel = self.address(short, reads, (Access.UNIT,) * len(ys))
                 drive(kernel, pointers, rows, outer, cost=self.cost * short.length)
-                return Step(kernel, rows, outer)
+                return DriveArguments(kernel, rows, outer)
         return self._reduce(space, pointers, both)
 
     def _short_rows(self, gone: Sequence[Axis], rows: Axis, both: list[Array]) -> Short | None:
@@ -193,7 +195,7 @@ class Reduced:
         apart = any(hop != y.itemsize for y, hop in zip(both[count:], rows.strides[count:]))
         return None if apart else Short(length, tuple(repeated))
 
-    def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> Step | None:
+    def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> DriveArguments | None:
         """Choose the axis that one kernel reduces; partial results along other reduced axes are reduced in turn."""
         count = len(self.kernel.inputs)
         inputs, gone = both[:count], list(space.gone) or [Axis(1, (0,) * len(both))]
@@ -211,21 +213,21 @@ class Reduced:
             return None
         return self._leading(axis, space.kept, pointers, both)
 
-    def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
+    def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> DriveArguments:
         reads = _accesses(axis, both[: len(self.kernel.inputs)])
         writes = (Access.UNIT,) * len(self.kernel.outputs)
-        step = Step(self.address(Over.TRAILING, reads, writes), axis, outer)
+        step = DriveArguments(self.address(Over.TRAILING, reads, writes), axis, outer)
         drive(step.kernel, pointers, axis, outer, cost=self.cost, whole=True)
         return step
 
-    def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
+    def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> DriveArguments:
         """Rows run along the kept axis with the fewest gathers."""
         count = len(self.kernel.inputs)
         at = min(range(len(kept)), key=lambda k: (_merit(kept[k], both), -k))
         inner, outer = kept[at], [a for k, a in enumerate(kept) if k != at]
         accesses = _accesses(inner, both)
         writes = tuple(Access.STRIDED if a is Access.FIXED else a for a in accesses[count:])
-        step = Step(self.address(Over.LEADING, accesses[:count], writes), inner, outer, axis)
+        step = DriveArguments(self.address(Over.LEADING, accesses[:count], writes), inner, outer, axis)
         drive(step.kernel, pointers, inner, outer, axis, cost=self.cost)
         return step
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._fused_entry import part_size, unpooled
-from tenferro_cpu.native.kernels._limits import MOST_AXES, MOST_OPERANDS
+from tenferro_cpu.native.kernels._limits import MAX_AXES, MAX_OPERANDS
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
@@ -34,8 +34,8 @@ class Variants:
         self._lock = new_lock()
 
     def add(self, accesses: Sequence[Access], code: int) -> None:
-        """Register `code` for these accesses of operands and results, at most `MOST_OPERANDS`."""
-        if len(accesses) > MOST_OPERANDS:
+        """Register `code` for these accesses of operands and results, at most `MAX_OPERANDS`."""
+        if len(accesses) > MAX_OPERANDS:
             return
         key = 0
         for access in accesses:
@@ -74,7 +74,7 @@ def strided(
         most: larger spaces go to the fallback.
     """
     every = (*kernel.inputs, *kernel.written)
-    if len(every) > MOST_OPERANDS or rank > MOST_AXES or (axes is not None and not rank):
+    if len(every) > MAX_OPERANDS or rank > MAX_AXES or (axes is not None and not rank):
         return fallback
     team()
 

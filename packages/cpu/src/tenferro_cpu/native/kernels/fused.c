@@ -27,15 +27,15 @@ struct call {
     int operands, lead, length; /* axes that count the rows, and axes of a row */
     int64_t width, many, total;
     const npy_intp *shape;
-    char *data[MOST_OPERANDS];
-    int64_t steps[MOST_OPERANDS], units[MOST_OPERANDS];
-    PyArrayObject *made[MOST_OPERANDS];
+    char *data[MAX_OPERANDS];
+    int64_t steps[MAX_OPERANDS], units[MAX_OPERANDS];
+    PyArrayObject *made[MAX_OPERANDS];
 };
 
 /* A part of a call, cut into chunks for the team: of rows, or of the elements of the only row. */
 struct part {
     const struct call *call;
-    char *data[MOST_OPERANDS];
+    char *data[MAX_OPERANDS];
     int64_t width, many, length;
     int by_rows;
 };
@@ -59,7 +59,7 @@ static void do_chunk(void *context, int64_t k)
 {
     const struct part *p = context;
     const int64_t start = k * p->length, count = least(p->length, (p->by_rows ? p->many : p->width) - start);
-    char *data[MOST_OPERANDS];
+    char *data[MAX_OPERANDS];
     shifted(p->call, data, p->data, p->by_rows ? start : 0, p->by_rows ? 0 : start);
     do_rows(p->call, data, p->by_rows ? p->width : count, p->by_rows ? count : 1);
 }
@@ -104,7 +104,7 @@ static int run_rows(struct call *c)
 struct grid {
     const struct call *call;
     int64_t blocks, block;     /* of columns */
-    char *into[MOST_OPERANDS]; /* output of the chunks, one row after the other */
+    char *into[MAX_OPERANDS]; /* output of the chunks, one row after the other */
 };
 
 static void combine_block(void *context, int64_t k)
@@ -113,7 +113,7 @@ static void combine_block(void *context, int64_t k)
     const struct call *c = g->call;
     const int inputs = c->self->entry.inputs;
     const int64_t chunk = k / g->blocks, row = chunk * COMBINED_ROWS, column = k % g->blocks * g->block;
-    char *data[MOST_OPERANDS];
+    char *data[MAX_OPERANDS];
     shifted(c, data, c->data, row, column);
     for (int r = inputs; r < c->operands; r++)
         data[r] = g->into[r - inputs] + (chunk * c->width + column) * c->units[r];
@@ -125,8 +125,8 @@ static void combine_all(struct grid *g, PyArrayObject **spare, int64_t chunks, i
 {
     const struct call *c = g->call;
     const int inputs = c->self->entry.inputs, outputs = c->self->entry.outputs;
-    char *partial[2 * MOST_OPERANDS];
-    int64_t steps[2 * MOST_OPERANDS];
+    char *partial[2 * MAX_OPERANDS];
+    int64_t steps[2 * MAX_OPERANDS];
     for (int k = 0; k < outputs; k++) {
         partial[outputs + k] = c->data[inputs + k];
         g->into[k] = partial[k] = chunks > 1 ? PyArray_BYTES(spare[k]) : c->data[inputs + k];
@@ -151,7 +151,7 @@ static int run_combined(struct call *c)
         return 0;
     const int64_t chunks = quotient_up(c->many, COMBINED_ROWS);
     const npy_intp cells = chunks * c->width;
-    PyArrayObject *spare[MOST_OPERANDS];
+    PyArrayObject *spare[MAX_OPERANDS];
     struct grid grid = {.call = c};
     if (chunks > 1 && new_arrays(spare, self->entry.outputs, self->entry.descrs + self->entry.inputs, 1, &cells) < 0)
         return -1;

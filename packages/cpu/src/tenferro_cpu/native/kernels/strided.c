@@ -18,20 +18,20 @@ typedef struct {
     unsigned watch; /* floating-point status bits that call for the fallback */
     int scan;       /* size of a number of the only result, where it must be finite; or 0 */
     double cost;
-    struct number numbers[MOST_OPERANDS];
-    uint8_t ranks[MOST_OPERANDS], axes[MOST_OPERANDS][MOST_AXES]; /* the operand's own axis for each of the space */
+    struct number numbers[MAX_OPERANDS];
+    uint8_t ranks[MAX_OPERANDS], axes[MAX_OPERANDS][MAX_AXES]; /* the operand's own axis for each of the space */
 } StridedEntry;
 
 struct plan {
     const StridedEntry *self;
     int rank, every;
     int64_t total;
-    npy_intp shape[MOST_AXES];
-    PyArrayObject *arrays[MOST_OPERANDS]; /* NULL for numbers */
-    struct slot slots[MOST_OPERANDS];
-    char *data[MOST_OPERANDS];
+    npy_intp shape[MAX_AXES];
+    PyArrayObject *arrays[MAX_OPERANDS]; /* NULL for numbers */
+    struct slot slots[MAX_OPERANDS];
+    char *data[MAX_OPERANDS];
     int count; /* of merged axes; the last of the space is the first here */
-    int64_t extents[MOST_AXES], steps[MOST_AXES + 1][MOST_OPERANDS];
+    int64_t extents[MAX_AXES], steps[MAX_AXES + 1][MAX_OPERANDS];
 };
 
 static int take_operand(struct plan *p, int k, PyObject *o)
@@ -44,7 +44,7 @@ static int take_operand(struct plan *p, int k, PyObject *o)
     }
     PyArrayObject *x = (PyArrayObject *)o;
     const int rank = PyArray_NDIM(x);
-    if (!is_array_of(o, self->entry.descrs[k], NPY_ARRAY_ALIGNED) || rank > MOST_AXES ||
+    if (!is_array_of(o, self->entry.descrs[k], NPY_ARRAY_ALIGNED) || rank > MAX_AXES ||
         (self->rank != 0 && rank != self->ranks[k]))
         return 0;
     p->arrays[k] = x;
@@ -158,7 +158,7 @@ static row_kernel *variant(const StridedEntry *self, int64_t key)
 /* Run the kernel over the space, with the row `best`: 0, or -1 with an exception set. */
 static int run(struct plan *p, row_kernel *kernel, int best)
 {
-    int64_t extents[MOST_AXES], steps[MOST_AXES * MOST_OPERANDS];
+    int64_t extents[MAX_AXES], steps[MAX_AXES * MAX_OPERANDS];
     struct walk walk = {kernel, p->every, p->extents[best], 0, 1, p->data, p->steps[best], NULL, extents, steps};
     for (int axis = p->count - 1; axis >= 0; axis--) {
         if (axis == best)
@@ -175,7 +175,7 @@ static PyObject *strided_call(PyObject *callable, PyObject *const *args, size_t 
 {
     StridedEntry *self = (StridedEntry *)callable;
     struct plan p;
-    PyArrayObject *made[MOST_OPERANDS];
+    PyArrayObject *made[MAX_OPERANDS];
     row_kernel *kernel = NULL;
     int64_t key = 0;
     int best = 0;
@@ -225,7 +225,7 @@ static int take_axes(StridedEntry *self, PyObject *axes)
     memset(self->axes, NO_AXIS, sizeof self->axes);
     for (int k = 0; good && k < self->entry.inputs; k++) {
         PyObject *own = PyTuple_GET_ITEM(axes, k);
-        good = PyTuple_Check(own) && PyTuple_GET_SIZE(own) <= MOST_AXES;
+        good = PyTuple_Check(own) && PyTuple_GET_SIZE(own) <= MAX_AXES;
         self->ranks[k] = good ? (uint8_t)PyTuple_GET_SIZE(own) : 0;
         for (int i = 0; good && i < self->ranks[k]; i++) {
             const long axis = PyLong_AsLong(PyTuple_GET_ITEM(own, i));
@@ -261,8 +261,8 @@ static PyObject *strided_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     self->watch = watch ? STATUS_WATCHED : 0;
     for (int k = 0; k < inputs; k++)
         self->numbers[k] = number_of(self->entry.descrs[k]);
-    if (self->rank < 0 || self->rank > MOST_AXES) {
-        PyErr_Format(PyExc_ValueError, "a space that is planned in C has at most %d axes", MOST_AXES);
+    if (self->rank < 0 || self->rank > MAX_AXES) {
+        PyErr_Format(PyExc_ValueError, "a space that is planned in C has at most %d axes", MAX_AXES);
         Py_CLEAR(self);
     } else if (axes == Py_None) {
         self->rank = 0;

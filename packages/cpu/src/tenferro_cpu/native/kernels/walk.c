@@ -38,7 +38,7 @@ static void move(const struct walk *w, char **data, int64_t axis, int64_t count)
 static void walk_rows(const struct walk *w, int64_t axis, int64_t start, int64_t count)
 {
     char *data[w->operands];
-    int64_t index[MOST_RANK];
+    int64_t index[MAX_RANK];
     const int64_t width = axis < 0 ? count : w->width, last = w->rank - 1;
     const int64_t rows = last < 0 ? 1 : last == axis ? count : w->extents[last];
     const int64_t *strides = strides_of(w, axis);
@@ -142,7 +142,7 @@ int tenferro_walk_of_words(struct walk *w, int64_t *words, int64_t count)
 {
     const int64_t none[4] = {0}, *head = count < 4 ? none : words;
     *w = (struct walk){NULL, head[0], head[1], head[2], head[3], NULL, NULL, NULL, NULL, NULL};
-    int good = 0 < w->operands && w->operands <= count && 0 <= w->rank && w->rank <= MOST_RANK && w->width >= 0 &&
+    int good = 0 < w->operands && w->operands <= count && 0 <= w->rank && w->rank <= MAX_RANK && w->width >= 0 &&
                w->rows >= 0 && count == 4 + 3 * w->operands + w->rank * (w->operands + 1);
     if (good) {
         w->data = (char **)(words + 4);
@@ -194,7 +194,7 @@ static PyMethodDef methods[] = {
 
 int tenferro_add_walks(PyObject *module)
 {
-    if (PyModule_AddIntMacro(module, MOST_OPERANDS) < 0 || PyModule_AddIntMacro(module, MOST_AXES) < 0 ||
+    if (PyModule_AddIntMacro(module, MAX_OPERANDS) < 0 || PyModule_AddIntMacro(module, MAX_AXES) < 0 ||
         PyModule_AddIntMacro(module, COMBINED_ROWS) < 0)
         return -1;
     return PyModule_AddFunctions(module, methods);

@@ -9,9 +9,9 @@
 typedef void row_kernel(char **data, int64_t n, const int64_t *strides, int64_t rows, const int64_t *steps);
 
 enum {
-    MOST_OPERANDS = 24,         /* operands and results of a call */
-    MOST_AXES = 8,              /* axes of a space that is planned in C */
-    MOST_RANK = 64,             /* axes of an array */
+    MAX_OPERANDS = 24,         /* operands and results of a call */
+    MAX_AXES = 8,              /* axes of a space that is planned in C */
+    MAX_RANK = 64,             /* axes of an array */
     UNLOCKED_ELEMENTS = 32768,  /* longer calls release the interpreter's lock */
     SIGNAL_ELEMENTS = 1 << 21,  /* longer runs are cut: signals are handled between the parts. 0.1 s on fresh pages */
     CHUNK_ELEMENTS = 512,       /* rows are cut at multiples of this, where vectors and cache lines begin */

@@ -20,7 +20,7 @@
 #define ALIGNMENT ((size_t)64)
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
-#define MOST_BYTES ((size_t)1 << 47)
+#define MAX_BYTES ((size_t)1 << 47)
 
 /* Arrays start at different offsets in a page, so that equal indices of several arrays do not share a cache set. The
  * offsets are 512 bytes apart, and differ by 240 bytes from those of NumPy's large arrays: a load whose address within
@@ -231,7 +231,7 @@ static block *fresh_block(struct tenferro_pool *p, size_t bytes, size_t number, 
 static void *pooled(struct tenferro_pool *p, size_t size, int *clean)
 {
     *clean = 0;
-    if (size > MOST_BYTES)
+    if (size > MAX_BYTES)
         return NULL;
     /* Eight classes per octave: a class is the octave and the three bits below the leading one. */
     size_t below = size - 1;

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { MOST_AXES = 8 }; /* of an operand or of the result */
+enum { MAX_AXES = 8 }; /* of an operand or of the result */
 
 /* Work is counted in multiplications and additions. */
 struct measured {
     struct product product;
-    npy_intp shape[2 * MOST_AXES]; /* of the result */
+    npy_intp shape[2 * MAX_AXES]; /* of the result */
     int axes, small;
     int64_t work, threads;
 };
@@ -31,7 +31,7 @@ typedef struct {
     int contracted;            /* axes that are summed: the last of the left operand, the first of the right one */
     int swap_left, swap_right; /* the first after the stack; the last ones */
     int open;                  /* any sizes; further arguments may follow then, for the fallback */
-    npy_intp left_shape[MOST_AXES], right_shape[MOST_AXES];
+    npy_intp left_shape[MAX_AXES], right_shape[MAX_AXES];
     struct measured measured; /* of these shapes, where only they are taken */
     product_kernel *multiply_small;
     void *gemm;                /* Fortran's xGEMM, or NULL */
@@ -243,7 +243,7 @@ static PyObject *product_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     const int kind = kind_of(descr), free_axes = left + right - 2 * (stack + contracted);
     if (kind < 0 || stack < 0 || contracted < 1 || stack + contracted > left || stack + contracted > right ||
-        left > MOST_AXES || right > MOST_AXES || stack + free_axes > MOST_AXES || per_thread < 1 ||
+        left > MAX_AXES || right > MAX_AXES || stack + free_axes > MAX_AXES || per_thread < 1 ||
         (PyBytes_GET_SIZE(shapes) && PyBytes_GET_SIZE(shapes) != (Py_ssize_t)sizeof(npy_intp) * (left + right))) {
         PyErr_SetString(PyExc_ValueError, "there is no such product");
         return NULL;

@@ -195,7 +195,7 @@ def bounded(kernel: Callable[..., Any], work: DimLike) -> Callable[..., Any]:
     >>> bounded(lambda a, b: a + b, 8**3)(1, 2)
     3
     """
-    return partial(_told(kernel), wanted(work))
+    return partial(_bounded_by_first(kernel), wanted(work))
 
 
 def bounded_open(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,11 +204,11 @@ def bounded_open(kernel: Callable[..., Any]) -> Callable[..., Any]:
     >>> bounded_open(lambda a, b: a + b)(1, 2, 1)
     3
     """
-    run = _told(kernel)
+    run = _bounded_by_first(kernel)
     return lambda *raws: run(raws[-1], *raws[:-1])
 
 
-def _told(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _bounded_by_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     chief, modules = arbiter(), sys.modules
     enter, leave, allowed = chief.enter, chief.leave, limit_variable.get
     complete = False

@@ -73,7 +73,7 @@ static PyObject *blas_add(PyObject *module, PyObject *args)
     unsigned long long getter, setter;
     if (!PyArg_ParseTuple(args, "KK", &getter, &setter))
         return NULL;
-    if (a->count == TENFERRO_MOST_LIBRARIES)
+    if (a->count == TENFERRO_MAX_LIBRARIES)
         Py_RETURN_FALSE;
     struct tenferro_library *library = &a->libraries[a->count];
     library->get_threads = (int (*)(void))(uintptr_t)getter;

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define TENFERRO_MOST_LIBRARIES 8
+#define TENFERRO_MAX_LIBRARIES 8
 
 struct tenferro_arbiter {
     int64_t inside; /* calls */
@@ -21,7 +21,7 @@ struct tenferro_arbiter {
         void (*set_threads)(int);
         int before;  /* the count to restore */
         int changed; /* whether it must be restored */
-    } libraries[TENFERRO_MOST_LIBRARIES];
+    } libraries[TENFERRO_MAX_LIBRARIES];
 };
 extern struct tenferro_arbiter tenferro_arbiter;
 

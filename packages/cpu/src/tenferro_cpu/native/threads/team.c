@@ -75,7 +75,7 @@ void tenferro_team_wake_all(void)
 static int64_t take_pieces(void)
 {
     struct tenferro_team *t = &tenferro_team;
-    tenferro_piece *piece = t->piece;
+    tenferro_chunk *piece = t->piece;
     void *context = t->context;
     int64_t count = t->count, done = 0, number;
     while ((number = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed)) < count) {
@@ -185,7 +185,7 @@ static void lead(int64_t seats)
 }
 
 /* Share a job, or return 0 if it must run in its caller. */
-static int shared(tenferro_piece *piece, void *context, int64_t count, int64_t helpers)
+static int shared(tenferro_chunk *piece, void *context, int64_t count, int64_t helpers)
 {
     struct tenferro_team *t = &tenferro_team;
     if (load(&t->rest) > 0) {
@@ -211,7 +211,7 @@ static int shared(tenferro_piece *piece, void *context, int64_t count, int64_t h
     return seats > 0;
 }
 
-void tenferro_team_run(tenferro_piece *piece, void *context, int64_t count, int64_t most)
+void tenferro_team_run(tenferro_chunk *piece, void *context, int64_t count, int64_t most)
 {
     struct tenferro_team *t = &tenferro_team;
     int64_t others = atomic_fetch_add(&t->callers, 1);

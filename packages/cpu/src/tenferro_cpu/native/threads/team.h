@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-typedef void tenferro_piece(void *context, int64_t number);
+typedef void tenferro_chunk(void *context, int64_t number);
 
 /* Call piece(context, number) for every number below `count`, on at most `most` threads, including the caller's. */
-void tenferro_team_run(tenferro_piece *piece, void *context, int64_t count, int64_t most);
+void tenferro_team_run(tenferro_chunk *piece, void *context, int64_t count, int64_t most);
 
 /* Maximum threads for a job of this Python thread; requires the interpreter's lock. */
 int64_t tenferro_team_allowed(void);
@@ -27,7 +27,7 @@ struct tenferro_team {
     _Alignas(64) atomic_llong epoch; /* counts jobs; workers wait for it to change */
     _Alignas(64) atomic_llong gate;  /* free seats (upper half), workers inside (lower half) */
     _Alignas(64) atomic_llong next;  /* the next piece */
-    _Alignas(64) tenferro_piece *piece;
+    _Alignas(64) tenferro_chunk *piece;
     void *context;
     int64_t count;
     _Alignas(64) atomic_llong sleeping; /* workers that wait for a signal, or are about to */

@@ -65,7 +65,7 @@ static PyObject *team_run(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "KKLL", &piece, &context, &count, &most))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    tenferro_team_run((tenferro_piece *)(uintptr_t)piece, (void *)(uintptr_t)context, count, most);
+    tenferro_team_run((tenferro_chunk *)(uintptr_t)piece, (void *)(uintptr_t)context, count, most);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }

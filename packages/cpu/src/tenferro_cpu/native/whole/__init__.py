@@ -3,7 +3,7 @@
 In order of dependence: `_sizes` (symbolic sizes in registers), `_values` (numbers in registers and in memory),
 `_functions` (mathematics on them), `_arena` (memory of temporaries), `_frame` (registers and buffers of a function),
 `_calls` (kernels for whole arrays), `_work` (estimates), `_polls` (interrupts), `_statements` (loops and branches),
-`_lanes` and `_vectors` (innermost loops as vectors), `_pieces` (threads), `_nests` (nests of loops as functions of
+`_lanes` and `_vectors` (innermost loops as vectors), `_chunks` (for threads), `_nests` (nests of loops as functions of
 their own), `_render` (the function), `_entry` (the function as a callable).
 """
 

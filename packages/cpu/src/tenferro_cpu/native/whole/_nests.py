@@ -14,12 +14,12 @@ from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, Scalar
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import FINISHED
 from tenferro_cpu.native.operations._value import Value
+from tenferro_cpu.native.whole._chunks import call_of, in_chunks
 from tenferro_cpu.native.whole._frame import EntryBlock, Frame
 from tenferro_cpu.native.whole._parts import in_parts, sums_of
-from tenferro_cpu.native.whole._pieces import call_of, in_pieces
+from tenferro_cpu.native.whole._register_transpose import turned_nest
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import only_written, touched_bytes
-from tenferro_cpu.native.whole._turned import turned_nest
 from tenferro_cpu.native.whole._values import joined, parts, write_return
 from tenferro_cpu.native.whole._vectors import SHORT_ROW_MAX, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
@@ -223,7 +223,7 @@ def write_nest(main: Main, s: For) -> None:
     elif is_small(s):
         main.block.do(call)
     else:
-        in_pieces(main, s, name, inner.arguments, inner.unit)
+        in_chunks(main, s, name, inner.arguments, inner.unit)
 
 
 def _take(main: Main, s: For, results: Sequence[Vec], returned: str) -> None:

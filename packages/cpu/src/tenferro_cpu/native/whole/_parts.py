@@ -15,8 +15,8 @@ from tenferro_cpu.native.builder import Int, Loop, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of
 from tenferro_cpu.native.whole._calls import PARALLEL_FOR, THREADS, leave_with
+from tenferro_cpu.native.whole._chunks import ARGUMENT_BYTES, call_of
 from tenferro_cpu.native.whole._frame import EntryBlock
-from tenferro_cpu.native.whole._pieces import ARGUMENT_BYTES, call_of
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts, write_return

@@ -118,7 +118,7 @@ static PyObject *view_of(const struct whole_run *run, PyArray_Descr *descr, int 
 static int64_t call_python(struct whole_run *run, const struct python_call *call, void **pointers,
                            const int64_t *extents)
 {
-    PyObject *passed[1 + MOST_CALL_ARRAYS] = {run->sizes}, **arrays = passed + 1, *answer = NULL;
+    PyObject *passed[1 + MAX_CALL_ARRAYS] = {run->sizes}, **arrays = passed + 1, *answer = NULL;
     int made = 0;
     for (; made < call->count; made++) {
         const int rank = call->ranks[made];

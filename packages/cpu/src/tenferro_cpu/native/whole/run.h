@@ -6,8 +6,8 @@
 #include "whole/whole.h"
 
 enum {
-    MOST_CALL_ARRAYS = 64,   /* operands and results of a statement that needs Python */
-    MOST_WHOLE_ARRAYS = 4096 /* inputs, constants and outputs of a program */
+    MAX_CALL_ARRAYS = 64,   /* operands and results of a statement that needs Python */
+    MAX_WHOLE_ARRAYS = 4096 /* inputs, constants and outputs of a program */
 };
 
 /* A statement that runs in Python. */
@@ -15,7 +15,7 @@ struct python_call {
     PyObject *handler;      /* takes the sizes, operands, then results to write */
     PyObject *dtypes;       /* a tuple of those of both */
     int count, operands;
-    unsigned char ranks[MOST_CALL_ARRAYS];
+    unsigned char ranks[MAX_CALL_ARRAYS];
 };
 
 struct whole_run {

@@ -13,7 +13,7 @@ enum {
     COPIED_BYTES = 1 << 15,      /* larger arrays that are not contiguous are copied by a Python function */
     NEAR_BYTES = 2048,           /* maximum bytes of temporaries on the stack */
     LOCKED_BYTES = 1 << 19,      /* runs that touch more memory release the lock from the start */
-    MOST_BINDINGS = 256,
+    MAX_BINDINGS = 256,
     ARENA = 0, TOTAL, LARGEST, TEAM, HEAD /* of a binding: bytes of temporary values, of all memory, of the largest
                                            * block, whether a nest is large enough for the team; then the extents of
                                            * the inputs, those of the outputs, and the sizes */
@@ -69,7 +69,7 @@ static PyObject *new_binding(WholeFunction *self, PyObject *sizes)
     words = words == NULL ? NULL : with_sizes(self, words, sizes);
     if (words == NULL)
         return NULL;
-    if (PyDict_GET_SIZE(self->bindings) >= MOST_BINDINGS)
+    if (PyDict_GET_SIZE(self->bindings) >= MAX_BINDINGS)
         PyDict_Clear(self->bindings);
     if (PyDict_SetItem(self->bindings, sizes, words) < 0)
         Py_CLEAR(words);
@@ -317,10 +317,10 @@ static int read_call(struct python_call *call, PyObject *entry)
                           &call->operands))
         return -1;
     call->count = (int)PyTuple_GET_SIZE(call->dtypes);
-    if (call->count > MOST_CALL_ARRAYS || PyBytes_GET_SIZE(ranks) != call->count || call->operands < 0 ||
+    if (call->count > MAX_CALL_ARRAYS || PyBytes_GET_SIZE(ranks) != call->count || call->operands < 0 ||
         call->operands > call->count) {
         PyErr_Format(PyExc_ValueError, "a statement has up to %d operands and results, each of some dtype and rank",
-                     MOST_CALL_ARRAYS);
+                     MAX_CALL_ARRAYS);
         return -1;
     }
     memcpy(call->ranks, PyBytes_AS_STRING(ranks), (size_t)call->count);
@@ -377,9 +377,9 @@ static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
     self->inputs = inputs;
     self->outputs = (int)every - inputs;
     self->constant_count = (int)constants;
-    if (inputs < 0 || self->outputs < self->bare || every + constants > MOST_WHOLE_ARRAYS || self->sizes < 0 ||
-        self->sizes > MOST_WHOLE_ARRAYS || PyBytes_GET_SIZE(ranks) != every || !are_inputs(self)) {
-        PyErr_Format(PyExc_ValueError, "a whole program has up to %d inputs, constants and outputs", MOST_WHOLE_ARRAYS);
+    if (inputs < 0 || self->outputs < self->bare || every + constants > MAX_WHOLE_ARRAYS || self->sizes < 0 ||
+        self->sizes > MAX_WHOLE_ARRAYS || PyBytes_GET_SIZE(ranks) != every || !are_inputs(self)) {
+        PyErr_Format(PyExc_ValueError, "a whole program has up to %d inputs, constants and outputs", MAX_WHOLE_ARRAYS);
         return -1;
     }
     memcpy(self->ranks, PyBytes_AS_STRING(ranks), (size_t)every);

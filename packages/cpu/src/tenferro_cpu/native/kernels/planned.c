@@ -1,22 +1,22 @@
-/* `Laid`: a reduction planned for operands of known shapes and strides, as a callable that allocates results and
+/* `PlannedReduction`: a reduction planned for operands of known shapes and strides, as a callable that allocates results and
  * runs. */
 #include "entries/entry.h"
 
-enum { MOST_WORDS = 256 }; /* the words are copied to the stack in every call */
+enum { MAX_WORDS = 256 }; /* the words are copied to the stack in every call */
 
 typedef struct {
     struct entry entry; /* the owner holds the words of the walk as bytes, except the pointers */
     row_kernel *kernel;
     int rank, words;
-    npy_intp shape[MOST_RANK]; /* of the results */
-} Laid;
+    npy_intp shape[MAX_RANK]; /* of the results */
+} PlannedReduction;
 
-static PyObject *laid_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+static PyObject *planned_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
-    const Laid *self = (Laid *)callable;
+    const PlannedReduction *self = (PlannedReduction *)callable;
     const struct entry *e = &self->entry;
-    PyArrayObject *made[MOST_OPERANDS];
-    int64_t words[MOST_WORDS];
+    PyArrayObject *made[MAX_OPERANDS];
+    int64_t words[MAX_WORDS];
     struct walk walk;
     int fits = names == NULL && PyVectorcall_NARGS(flags) == e->inputs;
     for (int k = 0; fits && k < e->inputs; k++)
@@ -40,12 +40,12 @@ static PyObject *laid_call(PyObject *callable, PyObject *const *args, size_t fla
 }
 
 /* Whether the words are those of a walk of these operands. */
-static int take_words(Laid *self, PyObject *bytes)
+static int take_words(PlannedReduction *self, PyObject *bytes)
 {
-    int64_t words[MOST_WORDS];
+    int64_t words[MAX_WORDS];
     struct walk walk = {.operands = 0};
     const Py_ssize_t size = PyBytes_GET_SIZE(bytes);
-    self->words = (int)least(size / 8, MOST_WORDS);
+    self->words = (int)least(size / 8, MAX_WORDS);
     memcpy(words, PyBytes_AS_STRING(bytes), (size_t)self->words * sizeof *words);
     if (size <= (Py_ssize_t)sizeof words && tenferro_walk_of_words(&walk, words, self->words) < 0)
         return -1;
@@ -55,7 +55,7 @@ static int take_words(Laid *self, PyObject *bytes)
     return -1;
 }
 
-static PyObject *laid_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+static PyObject *planned_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"kernel", "words", "dtypes", "inputs", "shape", "fallback", NULL};
     unsigned long long kernel;
@@ -65,13 +65,13 @@ static PyObject *laid_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "KSOiO&O", names, &kernel, &words, &dtypes, &inputs,
                                      PyArray_IntpConverter, &shape, &fallback))
         return NULL;
-    Laid *self = (Laid *)type->tp_alloc(type, 0);
+    PlannedReduction *self = (PlannedReduction *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->kernel = kernel_at(kernel);
         self->rank = shape.len;
         for (int d = 0; d < shape.len; d++)
             self->shape[d] = shape.ptr[d];
-        if (tenferro_fill_entry(&self->entry, laid_call, dtypes, inputs, fallback, fallback, words) < 0 ||
+        if (tenferro_fill_entry(&self->entry, planned_call, dtypes, inputs, fallback, fallback, words) < 0 ||
             take_words(self, words) < 0)
             Py_CLEAR(self);
     }
@@ -79,9 +79,9 @@ static PyObject *laid_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     return (PyObject *)self;
 }
 
-static PyTypeObject laid_type = ENTRY_TYPE(Laid, laid_new, "A reduction planned for one layout of its operands.");
+static PyTypeObject planned_type = ENTRY_TYPE(PlannedReduction, planned_new, "A reduction planned for one layout of its operands.");
 
-int tenferro_add_laid(PyObject *module)
+int tenferro_add_planned(PyObject *module)
 {
-    return PyModule_AddType(module, &laid_type);
+    return PyModule_AddType(module, &planned_type);
 }

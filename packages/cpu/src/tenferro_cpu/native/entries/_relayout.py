@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._elementwise import Fused, remember
-from tenferro_cpu.native.kernels._limits import MOST_AXES
+from tenferro_cpu.native.kernels._limits import MAX_AXES
 from tenferro_cpu.native.kernels._render import lanes_for
 from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor.device_model import Access, KernelIR
@@ -63,7 +63,7 @@ class StridedCode:
     def learns(self, operands: tuple[Any, ...], shapes: set[tuple[int, ...]]) -> bool:
         """Compile for these operands of different shapes if they broadcast to few elements; returns whether new."""
         kind = tuple([(x.shape, x.strides) if x.__class__ is np.ndarray else None for x in operands])
-        if kind in self._compiled or max(map(len, shapes)) > MOST_AXES:
+        if kind in self._compiled or max(map(len, shapes)) > MAX_AXES:
             return False
         try:
             space = np.broadcast_shapes(*shapes)
@@ -116,7 +116,7 @@ class Relayout:
         few = max([x.size for x in arrays]) <= IN_PLACE_MAX_ELEMENTS
         if all(map(_is_simple, arrays)):
             return self._simple(args, arrays, few)
-        if self.apart is not None and few and max([x.ndim for x in arrays]) <= MOST_AXES:
+        if self.apart is not None and few and max([x.ndim for x in arrays]) <= MAX_AXES:
             self.apart.meet(args)
         order = None if few else _order(arrays)
         if order is None:

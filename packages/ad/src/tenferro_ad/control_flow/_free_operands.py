@@ -13,27 +13,27 @@ from typing import Final
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Op
 
-_THERE: Final[ContextVar[Mapping[Op, frozenset[int]]]] = ContextVar("operands that are there", default={})  # noqa: B039
+_FREE: Final[ContextVar[Mapping[Op, frozenset[int]]]] = ContextVar("operands that are free", default={})  # noqa: B039
 
 
 @contextmanager
-def operands_there(program: Program, free: Collection[int]) -> Iterator[None]:
+def free_operands_of(program: Program, free: Collection[int]) -> Iterator[None]:
     """Scope of differentiating a program: its variables `free` are available to the backward pass."""
     found: dict[Op, frozenset[int]] = {}
     for eq in program.equations:
         if eq.op.primitive.name == "cond":
             mine = frozenset([i for i, v in enumerate(eq.operands[1:]) if v in free])
             found[eq.op] = found.get(eq.op, mine) & mine
-    token = _THERE.set(found)
+    token = _FREE.set(found)
     try:
         yield
     finally:
-        _THERE.reset(token)
+        _FREE.reset(token)
 
 
-def there(op: Op) -> frozenset[int]:
+def free_operands(op: Op) -> frozenset[int]:
     """The operands of a `cond` that the backward pass has for free, by position after the index."""
-    return _THERE.get().get(op, frozenset())
+    return _FREE.get().get(op, frozenset())
 
 
 _LOOPS: Final[ContextVar[bool]] = ContextVar("whether a body is being differentiated", default=False)

@@ -32,7 +32,7 @@ def call_of(name: str, start: Int, end: Int, given: Sequence[str]) -> str:
     return f"@{name}({', '.join([f'i64 {start.name}', f'i64 {end.name}', *given])})"
 
 
-def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]], unit: int) -> None:
+def in_chunks(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]], unit: int) -> None:
     """Run a nest: one batch after the other, each by the team where that pays; a small nest without a poll.
 
     Args:

@@ -120,10 +120,10 @@ class TurnedNest:
         with Branch(b, start < rows):
             with Branch(b, main > 0):
                 self._tiles(start, rows, main)
-            self._beside(whole, start, rows, main, columns)
-        self._beside(whole, rows, end, Int(b, "0"), columns)
+            self._remainders(whole, start, rows, main, columns)
+        self._remainders(whole, rows, end, Int(b, "0"), columns)
 
-    def _beside(self, whole: For, start: Int, end: Int, first: Int, columns: Int) -> None:
+    def _remainders(self, whole: For, start: Int, end: Int, first: Int, columns: Int) -> None:
         """Elements that fill no square, one by one."""
         w = self.writer
 

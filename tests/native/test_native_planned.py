@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
-from tenferro_cpu.native.kernels._laid import layout_of
+from tenferro_cpu.native.kernels._planned import layout_of
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import mul
@@ -55,8 +55,8 @@ def test_layouts_become_one_call(summed):
     x, y = np.arange(24.0).reshape(4, 6).T, np.arange(8.0)[::2]
     for axes in ((0,), (1,)):
         summed(x, y, axes=axes)
-        assert summed._laid[layout_of((x, y)), axes] is not None
-        assert (layout_of((x, y[:1])), axes) not in summed._laid
+        assert summed._by_layout[layout_of((x, y)), axes] is not None
+        assert (layout_of((x, y[:1])), axes) not in summed._by_layout
 
 
 def test_axes_tell_plans_apart(summed):
@@ -89,7 +89,7 @@ def test_layouts_are_forgotten_in_turn(summed):
     for n in range(2, 400):
         x = np.arange(2.0 * n)[::2]
         np.testing.assert_allclose(summed(x, x, axes=(0,)), (x * x).sum())
-    assert len(summed._laid) <= 256
+    assert len(summed._by_layout) <= 256
 
 
 def test_many_calls_leak_nothing(summed):
