@@ -13,7 +13,11 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 from hypothesis import settings  # noqa: E402 - it may import NumPy
 
-settings.register_profile("tenferro", max_examples=30, deadline=None, derandomize="CI" in os.environ, print_blob=True)
+from thorough import tries  # noqa: E402
+
+settings.register_profile(
+    "tenferro", max_examples=tries(20, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
+)
 settings.load_profile("tenferro")
 
 

@@ -34,7 +34,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def test_a_process_that_has_met_equal_values_gives_what_a_fresh_one_gives() -> None:
-    """23 values of few numbers, through every door, in seven ways, twice, in both orders."""
+    """Values of few numbers, of many kinds, through every door, in seven ways, twice, in both orders."""
     environment = {**os.environ, "TENFERRO_CPU_JIT": "0", "PYTHONPATH": str(Path(key_doors.__file__).parent)}
     made = subprocess.run([sys.executable, key_doors.__file__], env=environment, capture_output=True, check=True)
     fresh, *warm = pickle.loads(made.stdout)

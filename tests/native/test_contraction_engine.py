@@ -266,7 +266,7 @@ assert streamed > 10
 
 
 @pytest.mark.slow
-def test_ten_thousand_contractions_leak_nothing():
+def test_thousands_of_contractions_leak_nothing():
     """Plans, tables and arenas go with their kernels."""
 
     def once() -> None:
@@ -275,9 +275,9 @@ def test_ten_thousand_contractions_leak_nothing():
 
     once()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(19):
+    for _ in range(7):
         once()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 << 10  # KB on Linux
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 << 10  # KB on Linux
 
 
 def test_scopes_of_threads_are_kept():

@@ -23,6 +23,7 @@ from tenferro_fft import fft, fftfreq
 from tenferro_linalg import matrix_norm, matrix_power, pinv, vector_norm
 from tenferro_runtime.extension import REGISTRY, primitive
 from tenferro_tensor import Spec
+from thorough import THOROUGH
 
 Door = Callable[[Any, Any], Any]
 
@@ -36,10 +37,14 @@ class Options:
 
 NAN = float("nan")
 VALUES: list[Any] = [
-    1, True, 1.0, np.int64(1), np.uint8(1), np.float32(1), np.float64(1), np.bool_(True), 1 + 0j, complex(1, -0.0),
-    0, False, 0.0, -0.0, 0j, complex(-0.0, 0.0), complex(0.0, -0.0), np.float64(-0.0), np.float32(0.0),
-    NAN, -NAN, np.float64(NAN), complex(NAN, 0),
+    1, True, 1.0, np.int64(1), np.float32(1), 1 + 0j, 0, False, 0.0, -0.0, complex(-0.0, 0.0), complex(0.0, -0.0),
+    NAN, -NAN,
 ]  # fmt: skip
+if THOROUGH:
+    VALUES += [
+        np.uint8(1), np.float64(1), np.bool_(True), complex(1, -0.0), 0j, np.float64(-0.0), np.float32(0.0),
+        np.float64(NAN), complex(NAN, 0),
+    ]  # fmt: skip
 
 
 def kind(value: Any) -> float:
