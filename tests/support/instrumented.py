@@ -50,14 +50,17 @@ def runtime_of(sanitizer: str) -> str:
 
 
 def build(folder: Path, flags: tuple[str, ...]) -> None:
-    """Compile all extensions with more flags (but vector levels above the first), and link ``faults.c`` into each."""
+    """Compile all extensions with more flags (but vector levels above the first), and link ``faults.c`` into each.
+
+    The assertions of Python's headers are checked here.
+    """
     have, faults = compiler(), str(folder / "faults.o")
     source = str(SOURCES / "faults.c")
     done = run([*have.compiler_of_system(), "-fPIC", *flags, "-c", source, "-o", faults])
     assert done.returncode == 0, done.stderr
     wraps = ",".join(f"--wrap={name}" for name in WRAPPED)
     for name, package in EXTENSIONS.items():
-        have.compile_extension(package, folder / f"{name}.so", flags, (*flags, faults, f"-Wl,{wraps}"))
+        have.compile_extension(package, folder / f"{name}.so", (*flags, "-UNDEBUG"), (*flags, faults, f"-Wl,{wraps}"))
 
 
 class Finder:
