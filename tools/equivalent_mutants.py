@@ -44,4 +44,16 @@ EQUIVALENT: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("not isinstance(whole, int)", "not not isinstance(whole, int)"),
         ("if found.spec.shape == update_spec.shape:", "if not found.spec.shape == update_spec.shape:"),
     ),
+    "classes are equal only if they are one": ((".__class__ is int", ".__class__ == int"),),
+    "the operation has one operand": (
+        ("x, out = eq.operands[0]", "x, out = eq.operands[ -1]"),
+        ("x = before.operands[0]", "x = before.operands[ -1]"),
+    ),
+    "any number that is not taken serves": (("max(self.specs, default=-1) + 1", "max(self.specs, default=-1) + 2"),),
+    "any bound beyond all sizes serves": (("self.limit = 1 << 62", "self.limit = 2 << 62"),),
+    "a region without outputs is dead code, which is gone": (("and 0 < len(outputs)", "and -1 < len(outputs)"),),
+    "it saves a search whose result is the same": (
+        ("count < 2 or same[eq.operands] < 2", "count < 2 and same[eq.operands] < 2"),
+        ("((guard.lhs, guard.op, guard.rhs), (guard.rhs, _MIRRORED[guard.op], guard.lhs))", "[]"),
+    ),
 }

@@ -40,13 +40,15 @@ def build(uv: str, sources: bytes, folder: Path, timezone: str, mask: int, epoch
     environment = os.environ | {"SOURCE_DATE_EPOCH": epoch, "TZ": timezone, "TENFERRO_PURE": "0"}
     environment.pop("TENFERRO_BUILD_CACHE", None)
 
-    def call(*command: str) -> None:
-        subprocess.run(command, cwd=folder, env=environment, check=True)
+    def call(*command: str, mask: int = -1) -> None:
+        subprocess.run(command, cwd=folder, env=environment, check=True, umask=mask)
 
     call(uv, "build", "--all-packages", "--quiet", "--out-dir", "dist")
     for path in (folder / "dist").glob("*-linux_*.whl"):
         # The index takes wheels with machine code only under a tag that names the oldest C library they run with.
-        call(uv, "tool", "run", "--quiet", *AUDITWHEEL, "auditwheel", "repair", "--wheel-dir", "dist", str(path))
+        # It writes the permissions of folders into the archive, so the mask is fixed.
+        repair = ("auditwheel", "repair", "--wheel-dir", "dist", str(path))
+        call(uv, "tool", "run", "--quiet", *AUDITWHEEL, *repair, mask=0o022)
         path.unlink()
     files = sorted(path for path in (folder / "dist").iterdir() if path.suffix in (".whl", ".gz"))
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

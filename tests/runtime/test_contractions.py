@@ -83,6 +83,8 @@ LEFT_ALONE: dict[str, Any] = {
     "integers": (lambda x, y: tr.sum(x * y), [(N,), (N,)], np.dtype("int64")),
     "numbers as factors": (lambda x: tr.sum(x * 2.0), [(N,)], F8),
     "a contraction that somebody else reads": (lambda x, y: (lambda p: (p, p.mT))(x @ y), [(N, K), (K, M)], F8),
+    "an inner product of element-wise results": (lambda x, y: tr.sum(tr.tanh(x) * y), [(N,), (N,)], F8),
+    "an inner product with an element-wise result": (lambda x, y: tr.sum(x * tr.tanh(y)), [(N,), (N,)], F8),
     "one axis of a factor alone": (lambda x, y: tr.sum(x[:, None] * y[None, :]), [(N,), (M,)], F8),
 }
 

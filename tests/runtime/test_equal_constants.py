@@ -12,6 +12,7 @@ from tenferro_runtime.ir._program import inner_programs
 from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, VALUE_KEY_MAX_BYTES
 from tenferro_runtime.passes import PASSES, share_common_subexpressions
 from tenferro_runtime.passes._kinds import keeping_bits
+from tenferro_runtime.passes.common_subexpressions import share_constants
 from tenferro_tensor import Spec, tensor
 
 F8 = np.dtype("float64")
@@ -118,3 +119,13 @@ def test_a_layout_is_part_of_a_constant():
     a = np.random.default_rng(0).normal(size=(30, 30))
     program = tr.trace(lambda x: (x[0] * tensor(a), x[0] * tensor(np.asfortranarray(a))), X)
     assert len(set(share_common_subexpressions(program).output_ids)) == 2
+
+
+def test_equal_constants_alone_become_one_and_equations_stay() -> None:
+    program = tr.trace(lambda x: (x + MADE["linspace"]()) * (x - MADE["linspace"]()), X)
+    assert len(program.constants) == 2
+    less = check_program(share_constants(program))
+    assert len(less.constants) == 1 and len(less.equations) == len(program.equations)
+    assert share_constants(less) is less
+    x = np.arange(8.0)
+    np.testing.assert_array_equal(less.run(x)[0].numpy(), program.run(x)[0].numpy())

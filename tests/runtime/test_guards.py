@@ -15,7 +15,7 @@ N, M = tr.dim("n"), tr.dim("m")
 
 def kept(*guards: Guard) -> list[Guard]:
     b = Builder()
-    program = b.close([1.0], guards=guards, examples={"n": 3, "m": 3})
+    program = b.close([1.0], guards=guards, examples={"n": 3, "m": 3, "k": 3})
     after = simplify_guards(program)
     assert simplify_guards(after) is after
     return list(after.guards)
@@ -29,6 +29,29 @@ def test_guards_that_say_the_same_are_one() -> None:
 def test_the_stronger_guard_stays() -> None:
     strong = Guard(N, ">", 5)
     assert kept(Guard(N, ">", 3), strong, Guard(N, "!=", 0), Guard(2 * N, ">", 6)) == [strong]
+
+
+def test_the_stronger_of_two_bounds_stays_in_either_order() -> None:
+    for weak, strong in ((Guard(N, ">=", 3), Guard(N, ">=", 5)), (Guard(N, "<", 9), Guard(N, "<=", 5))):
+        assert kept(weak, strong) == kept(strong, weak) == [strong]
+
+
+def test_bounds_narrow_declared_ones_and_not_more() -> None:
+    few = tr.dim("k", min=2, max=10)
+    for below, follows, does_not in (
+        (Guard(few, "<", 6), Guard(2 * few, "<=", 10), Guard(2 * few, "<=", 8)),
+        (Guard(few, "<=", 6), Guard(2 * few, "<=", 12), Guard(2 * few, "<=", 10)),
+        (Guard(few, ">", 6), Guard(2 * few, ">=", 14), Guard(2 * few, ">=", 16)),
+        (Guard(few, "!=", 2), Guard(2 * few, ">=", 6), Guard(2 * few, ">=", 8)),
+        (Guard(few, "<", 12), Guard(2 * few, "<=", 20), Guard(2 * few, "<=", 18)),
+    ):
+        assert kept(below, follows) == ([] if below.rhs == 12 else [below])
+        assert kept(below, does_not)[-1] == does_not
+
+
+def test_an_earlier_guard_goes_if_a_later_one_says_more() -> None:
+    assert kept(Guard(2 * N, ">=", 6), Guard(N, "==", 7)) == [Guard(N, "==", 7)]
+    assert kept(Guard(2 * N, ">=", 6), Guard(N, ">=", 4)) == [Guard(N, ">=", 4)]
 
 
 def test_equalities_carry_over() -> None:

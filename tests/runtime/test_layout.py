@@ -44,6 +44,10 @@ CASES = {
     ),
     "reversed twice": (lambda x: catalog.reverse(catalog.reverse(x, axes=(0, 1)), axes=(0, 1)), []),
     "reversed and partly back": (lambda x: catalog.reverse(catalog.reverse(x, axes=(0, 1)), axes=(1,)), ["reverse"]),
+    "reversed along an axis of extent 1": (
+        lambda x: catalog.reverse(catalog.reshape(x, shape=(1, *x.shape)), axes=(0,)),
+        ["reshape"],
+    ),
     "broadcast twice": (
         lambda x: catalog.broadcast_in_dim(
             catalog.broadcast_in_dim(x, shape=(2, *x.shape), dims=(1, 2, 3)), shape=(2, *x.shape, 3), dims=(0, 1, 2, 3)
@@ -153,8 +157,11 @@ def test_lossless_chains_are_told_from_lossy_ones() -> None:
     assert one_step("uint8", "float16", "float32") and not one_step("uint16", "float16", "float32")
     assert one_step("int16", "float32", "float64") and not one_step("int32", "float32", "float64")
     assert not one_step("float16", "int32", "float64")
+    assert one_step("int8", "int16", "uint64") and not one_step("int8", "float32", "uint64")
     bfloat16 = np.dtype(load_bfloat16())
     assert _is_one_step(bfloat16, np.dtype("float32"), bfloat16)
+    assert _is_one_step(np.dtype("uint8"), bfloat16, np.dtype("float32"))
+    assert not _is_one_step(np.dtype("int16"), bfloat16, np.dtype("float32"))
     for other in ("float16", "int64"):
         assert not _is_one_step(bfloat16, np.dtype(other), bfloat16)
     assert not _is_one_step(np.dtype("float16"), bfloat16, np.dtype("float32"))
