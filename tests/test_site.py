@@ -7,6 +7,8 @@ import pytest
 
 import foreign_requests
 import llms_txt
+import markdown_blocks
+import notebooks
 from workspace import PROJECTS, ROOT
 
 INDEX = (ROOT / "docs" / "index.md").read_text()
@@ -48,6 +50,17 @@ def test_list_of_pages() -> None:
     assert len(described) > 0.8 * len(lines)
     assert "](" not in "".join(described)
     assert "def transmitted(potential):" in llms_txt.full()
+
+
+@pytest.mark.parametrize("name", notebooks.names())
+def test_tutorials_are_notebooks(name: str) -> None:
+    """The cells are the program of the page, and the page of tutorials offers the file."""
+    page = notebooks.TUTORIALS / f"{name}.md"
+    cells = notebooks.notebook(page.read_text())["cells"]
+    code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
+    assert code.split() == markdown_blocks.program(page).split()
+    assert f'<a href="{name}.ipynb" download>' in (page.parent / "index.md").read_text()
+    assert not re.search(r"\]\((?!https?:)|^```python", "".join(c["source"] for c in cells if c["cell_type"] != "code"))
 
 
 @pytest.mark.parametrize(
