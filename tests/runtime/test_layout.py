@@ -88,6 +88,33 @@ def test_slices_of_slices_are_one() -> None:
         np.testing.assert_array_equal(less.run(x)[0].data, np.arange(10.0)[a:b:s][a2:b2:s2])
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_contraction_with_a_number_is_a_product(swap: bool) -> None:
+    def f(x, s):
+        return catalog.dot_general(*((s, x) if swap else (x, s)), contract=((), ()), batch=((), ()))
+
+    program, less = after(f, Spec((2, 3), F8), Spec((), F8))
+    assert (names(program), names(less)) == (["dot_general"], ["broadcast_in_dim", "mul"])
+    assert less.run(np.ones((2, 3)), np.asarray(3.0))[0].numpy().tolist() == [[3.0] * 3] * 2
+
+
+def test_a_broadcast_that_permutes_stays() -> None:
+    def f(x):
+        return catalog.broadcast_in_dim(x, shape=(2, 2), dims=(1, 0))
+
+    program, less = after(f, Spec((2, 2), F8))
+    assert names(less) == names(program)
+    assert less.run(np.asarray([[1.0, 2.0], [3.0, 4.0]]))[0].numpy().tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+@pytest.mark.parametrize("cut", [slice(2, 2), slice(3, 1), slice(3, 3), slice(1, 3), slice(2, 3), slice(4, 4)])
+def test_slices_of_strided_slices_are_one_even_if_empty(cut: slice) -> None:
+    program, less = after(lambda x: x[1:9:2][cut] if cut.start < 4 else x[1:10:3][3:3], Spec((12,), F8))
+    x = np.arange(12.0)
+    assert len(less.equations) == 1
+    np.testing.assert_array_equal(less.run(x)[0].numpy(), program.run(x)[0].numpy())
+
+
 def test_slices_with_open_limits_are_one() -> None:
     k = tr.dim("k", min=6)
     b = Builder()

@@ -240,6 +240,7 @@ def test_calls_are_inlined_at_every_depth() -> None:
     flat = check_program(inline_calls(program))
     assert names(program) == ["call", "add"] and names(flat) == ["mul", "add", "add"]
     assert len(flat.constants) == 1
+    assert all(eq.source is not None for eq in flat.equations)
 
 
 def test_the_page_of_passes_has_them_all_in_order() -> None:
