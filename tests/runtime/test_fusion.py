@@ -15,7 +15,7 @@ from tenferro_runtime.fusion import clear, fused, kernel_stats, wait
 from tenferro_runtime.ir._program import ProgramError
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.passes.fusion import fuse
+from tenferro_runtime.passes.fusion import MAX_HOIST_DISTANCE, fuse
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_tensor import Tensor, catalog, tensor
@@ -75,6 +75,19 @@ def test_a_reduction_of_what_is_read_elsewhere_stays_outside() -> None:
 def test_a_step_that_waits_for_a_product_joins_all_the_same() -> None:
     program = fused_trace(lambda x, w: tr.tanh(x * 2.0 + x.T @ w), normal(3, 3), normal(3, 3))
     assert names(program)[-1] == "fused" and inner(program) == [["mul", "add", "tanh"]]
+
+
+@pytest.mark.parametrize("waits", [1, MAX_HOIST_DISTANCE - 1, MAX_HOIST_DISTANCE])
+def test_a_step_waits_for_few_steps_only(waits: int) -> None:
+    def f(x, w):
+        z, y = x * 2.0, w
+        for _ in range(waits):
+            y = y @ w
+        return tr.tanh(z + y)
+
+    program = check_program(fuse(tr.trace(f, normal(3, 3), normal(3, 3))))
+    joins = waits < MAX_HOIST_DISTANCE
+    assert inner(program) == [["mul", "add", "tanh"] if joins else ["add", "tanh"]]
 
 
 def test_spaces_are_told_apart_by_their_sizes_not_by_numbers() -> None:
