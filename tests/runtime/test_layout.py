@@ -107,9 +107,9 @@ def test_a_broadcast_that_permutes_stays() -> None:
     assert less.run(np.asarray([[1.0, 2.0], [3.0, 4.0]]))[0].numpy().tolist() == [[1.0, 3.0], [2.0, 4.0]]
 
 
-@pytest.mark.parametrize("cut", [slice(2, 2), slice(3, 1), slice(3, 3), slice(1, 3), slice(2, 3), slice(4, 4)])
+@pytest.mark.parametrize("cut", [slice(2, 2), slice(3, 1), slice(3, 3), slice(1, 3), slice(2, 3)])
 def test_slices_of_strided_slices_are_one_even_if_empty(cut: slice) -> None:
-    program, less = after(lambda x: x[1:9:2][cut] if cut.start < 4 else x[1:10:3][3:3], Spec((12,), F8))
+    program, less = after(lambda x: x[1:9:2][cut], Spec((12,), F8))
     x = np.arange(12.0)
     assert len(less.equations) == 1
     np.testing.assert_array_equal(less.run(x)[0].numpy(), program.run(x)[0].numpy())

@@ -24,7 +24,7 @@ def notebook(page: str) -> dict[str, Any]:
 
     Links to other pages become plain text, because a notebook has left the site.
     """
-    cells = []
+    cells: list[dict[str, Any]] = []
     for i, part in enumerate(FENCE.split(page)):
         source = part if i % 2 else LINK.sub(r"\1", IMAGE.sub("", part))
         if source.strip():
