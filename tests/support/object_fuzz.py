@@ -49,7 +49,7 @@ class SubTensor(Tensor):
 
 
 class LikeTensor(Array):
-    """PlannedReduction out as `Tensor`, so that objects of the one become objects of the other."""
+    """Laid out as `Tensor`, so that objects of the one become objects of the other."""
 
     __slots__ = ()
 

@@ -1,5 +1,5 @@
-/* `PlannedReduction`: a reduction planned for operands of known shapes and strides, as a callable that allocates results and
- * runs. */
+/* `PlannedReduction`: a reduction planned for operands of known shapes and strides, as a callable that allocates results
+ * and runs. */
 #include "entries/entry.h"
 
 enum { MAX_WORDS = 256 }; /* the words are copied to the stack in every call */
@@ -79,7 +79,8 @@ static PyObject *planned_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     return (PyObject *)self;
 }
 
-static PyTypeObject planned_type = ENTRY_TYPE(PlannedReduction, planned_new, "A reduction planned for one layout of its operands.");
+static PyTypeObject planned_type = ENTRY_TYPE(
+    PlannedReduction, planned_new, "A reduction planned for one layout of its operands.");
 
 int tenferro_add_planned(PyObject *module)
 {
