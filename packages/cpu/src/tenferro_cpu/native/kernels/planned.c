@@ -1,5 +1,5 @@
-/* `PlannedReduction`: a reduction planned for operands of known shapes and strides, as a callable that allocates results
- * and runs. */
+/* `PlannedReduction`: a reduction planned for operands of known shapes and strides, as a callable that allocates
+ * results and runs. */
 #include "entries/entry.h"
 
 enum { MAX_WORDS = 256 }; /* the words are copied to the stack in every call */
