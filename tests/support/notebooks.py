@@ -3,20 +3,31 @@
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from markdown_blocks import FENCE
 from workspace import ROOT
 
 TUTORIALS = ROOT / "docs" / "tutorials"
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IMAGE = re.compile(r"^!\[[^\]]*\]\([^)]*\)$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 
 
+def _parts(page: str) -> Iterator[tuple[str, str]]:
+    """The blocks of a page and the text between them, with the kind of cell of each."""
+    end = 0
+    for block in FENCE.finditer(page):
+        yield "markdown", LINK.sub(r"\1", IMAGE.sub("", page[end : block.start()]))
+        yield "code", block["code"]
+        end = block.end()
+    yield "markdown", LINK.sub(r"\1", IMAGE.sub("", page[end:]))
+
+
 def _cell(kind: str, number: int, source: str) -> dict[str, Any]:
     more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source.strip("\n"), **more}
+    return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source, **more}
 
 
 def notebook(page: str) -> dict[str, Any]:
@@ -24,12 +35,9 @@ def notebook(page: str) -> dict[str, Any]:
 
     Links to other pages become plain text, because a notebook has left the site.
     """
-    cells: list[dict[str, Any]] = []
-    for i, part in enumerate(FENCE.split(page)):
-        source = part if i % 2 else LINK.sub(r"\1", IMAGE.sub("", part))
-        if source.strip():
-            cells.append(_cell("code" if i % 2 else "markdown", len(cells), source))
+    parts = [(kind, source.strip("\n")) for kind, source in _parts(page) if source.strip()]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    cells = [_cell(kind, number, source) for number, (kind, source) in enumerate(parts)]
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 
 
