@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -65,11 +65,7 @@ def share_common_subexpressions(program: Program) -> Program:
         equations.append(eq if operands == eq.operands else Equation(op, operands, eq.results, eq.source))
     if not stands_for:
         return program
-    return program.with_(
-        equations=tuple(equations),
-        output_ids=tuple([get(v, v) for v in program.output_ids]),
-        constants={v: c for v, c in program.constants.items() if v not in stands_for},
-    )
+    return _without(program, equations, stands_for)
 
 
 def share_constants(program: Program) -> Program:
@@ -82,9 +78,14 @@ def share_constants(program: Program) -> Program:
     for eq in program.equations:
         operands = tuple([get(v, v) if v.__class__ is int else v for v in eq.operands])
         equations.append(eq if operands == eq.operands else Equation(eq.op, operands, eq.results, eq.source))
+    return _without(program, equations, stands_for)
+
+
+def _without(program: Program, equations: Sequence[Equation], stands_for: Mapping[int, int]) -> Program:
+    """The program of these equations, without the variables for which others stand."""
     return program.with_(
         equations=tuple(equations),
-        output_ids=tuple([get(v, v) for v in program.output_ids]),
+        output_ids=tuple([stands_for.get(v, v) for v in program.output_ids]),
         constants={v: c for v, c in program.constants.items() if v not in stands_for},
     )
 
