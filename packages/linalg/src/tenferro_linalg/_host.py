@@ -27,6 +27,9 @@ SHORT_WORK_MAX_SIZE = 32
 QR_BLOCK = 32
 """Number of columns that LAPACK reflects at once, equal to its own request."""
 
+INVERSE_BLOCK = 64
+"""Number of columns of an inverse that LAPACK computes at once, equal to its own request."""
+
 
 def items(x: Raw) -> Iterator[tuple[int, ...]]:
     """Indices of the matrices of a stack."""
@@ -197,11 +200,16 @@ class HostProvider:
             raise self.singular("solve", x) from None
 
     def inv(self, x: Raw, what: str) -> Raw:
-        """Inverse."""
-        try:
-            return np.linalg.inv(x)
-        except LinAlgError:
-            raise self.singular(what, x) from None
+        """Inverse, from LU factors of the transpose, in place: its inverse is the transpose of the result."""
+        out = np.array(x, order="C")
+        getrf, getri, n = _lapack("getrf", x.dtype), _lapack("getri", x.dtype), x.shape[-1]
+        for index in items(x) if x.size else ():
+            columns = out[index].T
+            _, pivots, info = getrf(columns, overwrite_a=True)
+            if info > 0:
+                raise _singular(what, index, info - 1)
+            getri(columns, pivots, lwork=INVERSE_BLOCK * n, overwrite_lu=True)
+        return out
 
     def singular(self, what: str, x: Raw) -> NumericalError:
         """The error for the first singular matrix of a stack."""

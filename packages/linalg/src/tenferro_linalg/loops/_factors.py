@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_linalg._host import without_factors
+from tenferro_linalg._host import INVERSE_BLOCK, without_factors
 from tenferro_linalg._small import ADJOINT, LOWER, UNIT
 from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, gapless, matrix
 from tenferro_runtime.lowering import Formula, Lowered, Step, Stored, call, write
@@ -167,25 +167,19 @@ def _zero_on_diagonal(la: Lapack, x: Stored) -> Value:
 
 
 def inverse(step: Step) -> list[Lowered]:
-    """Inverses: solutions for the columns of the identity."""
+    """Inverses, from LU factors of the transpose, in place: its inverse is the transpose of the result."""
     la = Lapack(step)
     (x,), (out,), w = la.operands, la.results, la.w
     n = x.shape[-1]
-    numbers = [Literal(la.dtype.type(v).item(), la.dtype) for v in (1, 0)]
 
     def one(batch: Batch) -> Value:
-        factors, pivots, right = la.in_columns(x, batch), la.scratch(INT32, n), la.scratch(la.dtype, n, n)
-
-        def entry(i: Batch) -> None:
-            on = w.let(catalog.eq.op(), BOOL, *map(w.position, i))
-            w.store(right.buffer, right.place(i), w.let(catalog.select.op(), la.dtype, on, *numbers))
-
-        w.nest((n, n), entry)
-        info = la.call(
-            "gesv", la.number(n), la.number(n), factors.view(), la.extent(n), pivots.view(), right.view(),
-            la.extent(n), written=(2, 4, 5),
+        to, pivots, work = matrix(out, batch), la.scratch(INT32, n), la.scratch(la.dtype, INVERSE_BLOCK, n)
+        write(w, matrix(x, batch), to)
+        factored = la.call("getrf", la.number(n), la.number(n), to.view(), la.extent(n), pivots.view(), written=(2, 4))
+        inverted = la.call(
+            "getri", la.number(n), to.view(), la.extent(n), pivots.view(), work.view(), la.number(INVERSE_BLOCK * n),
+            written=(1, 4),
         )  # fmt: skip
-        la.from_columns(right, out, batch)
-        return la.both(la.finite(x, batch), info)
+        return la.both(la.finite(x, batch), factored, inverted)
 
     return la.lower(x.shape[:-2], one, "inv")
