@@ -1,7 +1,7 @@
 """Random nested branches and loops: Python's own, compiled, differentiated in every order, and by XLA."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
@@ -72,6 +72,7 @@ def test_all_ways_agree(f, numbers):
     compiled = tr.compile(f)
     same(compiled(x, y), f(x, y))
     want = grad(loss, (0, 1))(x, y)
+    assume(max(np.abs(np.asarray(w)).max() for w in want) < 1e5)  # sines of large values amplify rounding errors
     whole = tr.compile(grad(loss, (0, 1)))
     for got in (grad(tr.compile(loss), (0, 1))(x, y), whole(x, y), XLA.run(whole.program(x, y), x, y)):
         for a, b in zip(got, want, strict=True):

@@ -43,6 +43,8 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "svdvals": la.svdvals,
     "eigh": lambda x: tuple(la.eigh(x)),
     "eigvalsh": la.eigvalsh,
+    "eig": lambda x: tuple(la.eig(x)),
+    "eigvals": la.eigvals,
     "qr": lambda x: tuple(la.qr(x)),
     "complete": lambda x: tuple(la.qr(x, mode="complete")),
     "triangle": lambda x: la.qr(x)[1],
@@ -60,7 +62,7 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
     "det": lambda x: squares(la.det(x)),
     "lu": lambda x: squares(*la.lu(x)[1:]),
 }
-SQUARE = ("eigh", "eigvalsh", "det")
+SQUARE = ("eigh", "eigvalsh", "eig", "eigvals", "det")
 CASES = [
     ((5, 5), "float64"), ((2, 3, 3), "complex128"), ((4, 10), "complex64"), ((6, 3), "float32"), ((20, 20), "float64"),
     ((3, 2, 4, 3), "float64"), ((2, 9, 9), "complex128"),
@@ -95,7 +97,8 @@ def test_values(name: str, shape: tuple[int, ...], dtype: str) -> None:
     if name in SQUARE and shape[-1] != shape[-2]:
         shape = (*shape[:-1], shape[-2])
     rotated = (name == "full" and shape[-1] != shape[-2]) or (name == "complete" and shape[-1] < shape[-2])
-    agree(VALUES[name], matrices(shape, dtype), native=not rotated)
+    single = name in ("eig", "eigvals") and dtype in ("float32", "complex64")
+    agree(VALUES[name], matrices(shape, dtype), native=not (rotated or single))
 
 
 @pytest.mark.parametrize(("shape", "dtype"), CASES)

@@ -18,6 +18,7 @@ from linalg_checks import (
     with_values,
 )
 from tenferro_ad import grad
+from tenferro_runtime.fusion import wait
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor import functions as fn
 from tenferro_tensor_core import NumericalError, ShapeError, TenferroError
@@ -95,6 +96,50 @@ def test_lstsq_has_the_values_of_numpy(shape, dtype, rank):
     stack = la.lstsq(np.stack([x, 2 * x]), b[:, 0], rcond=np.float32(1e-4))
     close(stack.x[1], wanted[0][:, 0] / 2, dtype)
     assert (stack.residuals.shape, stack.rank.shape) == ((2, 1), (2,))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(14, 9), (9, 14), (12, 12)])
+@pytest.mark.parametrize("smallest", [0.5, 3e-3, 1.5e-3, 0.7e-3, 0.0])
+def test_inverses_of_larger_matrices_do_not_depend_on_how_full_rank_is_proved(shape, dtype, smallest):
+    s = np.linspace(1, 2, min(shape))
+    s[-1] = 2 * smallest
+    x, b = with_values(shape, s, dtype, seed=4), numbers(6, (shape[0], 2), dtype)
+    stack = np.stack([x, 3 * x])
+    wanted, scale = np.linalg.pinv(x, rcond=1e-3), smallest or 1
+
+    def inverse(x):
+        return la.pinv(x, rtol=1e-3)
+
+    def solution(x, b):
+        return la.lstsq(x, b, rcond=1e-3).x
+
+    programs = tr.compile(inverse), tr.compile(solution)
+    for _ in range(3):
+        for f, g in ((inverse, solution), programs):
+            close(f(x) * scale, wanted * scale, dtype)
+            close(f(stack)[1] * scale, wanted / 3 * scale, dtype)
+            close(g(x, b) * scale, wanted @ b * scale, dtype)
+        wait()
+    assert int(la.lstsq(x, b, rcond=1e-3).rank) == min(shape) - (smallest < 1e-3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(12, 10), (10, 12)])
+def test_programs_that_solve_least_squares_have_derivatives(shape, dtype):
+    x, b = with_values(shape, np.linspace(1, 2, 10), dtype, seed=4), numbers(6, (shape[0], 2), dtype)
+
+    def loss(x, b):
+        y = la.lstsq(x, b).x
+        return tr.sum(tr.real(y * tr.conj(y)))
+
+    program = tr.compile(loss)
+    program(x, b)
+    for found, wanted in zip(grad(program, (0, 1))(x, b), grad(loss, (0, 1))(x, b), strict=True):
+        close(found, wanted, dtype)
+    singular = with_values(shape, np.array([1.0] * 9 + [0.0]), dtype, seed=4)
+    with pytest.raises(la.RankError):
+        grad(program)(singular, b)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 0)])

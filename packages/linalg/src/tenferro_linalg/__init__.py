@@ -19,7 +19,7 @@ from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svdvals
-from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
+from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vander, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
 from tenferro_tensor_core.deferred import deferred
@@ -232,6 +232,7 @@ __all__ = [
     "tensorsolve",
     "toeplitz",
     "trace",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

@@ -32,6 +32,7 @@ class LinalgProvider:
         positive: whether the matrices are positive definite.
         lu, pivots: results of `lu_factor`.
         ab: diagonals (..., lower + upper + 1, n), as LAPACK stores them.
+        cut: ratios (...) to the largest singular value, or one for all, up to which a singular value counts as zero.
         v: diagonals (..., 2 n - 1) of Toeplitz matrices, from the lower left to the upper right.
 
     Methods return:
@@ -65,6 +66,9 @@ class LinalgProvider:
 
     def routine(self, name: str) -> None:
         """Routines for small matrices; none here."""
+
+    def full_rank_inverse(self, x: Any, cut: Any) -> Any:
+        """Pseudo-inverse of matrices whose singular values provably exceed `cut` times the largest; none here."""
 
     def svd(self, x: Any, full: bool) -> Any:
         """U, S and Vh; square U and Vh if `full`."""

@@ -4,7 +4,7 @@ Every method takes stacks of matrices. Failures are typed and name the matrix of
 finite input.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -31,9 +31,9 @@ INVERSE_BLOCK = 64
 """Number of columns of an inverse that LAPACK computes at once, equal to its own request."""
 
 
-def items(x: Raw) -> Iterator[tuple[int, ...]]:
+def items(x: Raw) -> Iterable[tuple[int, ...]]:
     """Indices of the matrices of a stack."""
-    return np.ndindex(x.shape[:-2])
+    return np.ndindex(x.shape[:-2]) if x.ndim > 2 else ((),)
 
 
 def where(index: tuple[int, ...]) -> str:
@@ -186,6 +186,22 @@ class HostProvider:
             raise
 
     # equations
+
+    def full_rank_inverse(self, x: Raw, cut: Any) -> Raw | None:
+        """Pseudo-inverse from QR factors, if these prove that all singular values exceed `cut` times the largest.
+
+        Small matrices are not tried, since their singular values cost less.
+        """
+        m, n = x.shape[-2:]
+        if max(m, n) <= SMALL_MAX_SIZE or 0 in x.shape:
+            return None
+        out, limits = np.empty((*x.shape[:-2], n, m), x.dtype), np.broadcast_to(cut, x.shape[:-2])
+        for index in items(x):
+            found = _full_rank_adjoint(x[index] if m >= n else x[index].T, float(limits[index]))
+            if found is None:
+                return None
+            out[index] = found.T if m >= n else found
+        return out
 
     def solve(self, x: Raw, b: Raw) -> Raw:
         """Solution of ``x y = b`` for a matrix of right-hand sides, bit-equal to a solution from stored factors."""
@@ -388,6 +404,21 @@ def _reflected(x: Raw, rows: int) -> tuple[Raw, Raw, Raw]:
     r = np.zeros((rows, n), x.dtype)
     np.copyto(r, columns[:rows], where=mask_of("upper", rows, n))
     return columns, scales, r
+
+
+def _full_rank_adjoint(a: Raw, cut: float) -> Raw | None:
+    """Conjugate of ``Q R^-*`` for a tall matrix, whose transpose is the pseudo-inverse, or None if R may be singular.
+
+    The ratio of the singular values is at least 1 over the product of the Frobenius norms of R and its inverse.
+    """
+    k = a.shape[1]
+    columns, scales, r = _reflected(a, k)
+    size = np.vdot(r, r).real
+    inverse, singular = _lapack("trtri", a.dtype)(r.T, lower=True, overwrite_c=True)
+    if singular or not 4 * cut * cut * size * np.vdot(inverse, inverse).real < 1:
+        return None
+    q = _lapack("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype)(columns, scales, lwork=QR_BLOCK * k)[0]
+    return _blas("trmm", a.dtype)(1, inverse, q.conj(), side=1, lower=True, overwrite_b=True)
 
 
 def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:

@@ -9,6 +9,7 @@ Exact at full rank. Across ranks the pseudo-inverse jumps; below full rank the f
 matrices of the same rank, which an explicit `rtol` requests.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ import numpy as np
 from tenferro_linalg._algebra import adjoint, mm
 from tenferro_linalg._errors import RankError
 from tenferro_linalg._operands import matrices, require_inexact, stacked, value
+from tenferro_linalg._svd import svdvals_
 from tenferro_runtime.extension import ArgumentError, DTypeError, General, Registry, Spec, primitive
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor.promotion import brought
-from tenferro_tensor_core import dim_min, real_of
+from tenferro_tensor_core import real_of
 
 
 def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
@@ -47,7 +49,7 @@ def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
             [0. , 0. ]])
     """
     x, cut = cut_of("pinv", matrices("pinv", x), "rtol", rtol)
-    return pinv_(x, *cut)[0]
+    return pinv_(x, *cut)
 
 
 def cut_of(what: str, x: Any, name: str, rtol: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -65,11 +67,11 @@ def cut_of(what: str, x: Any, name: str, rtol: Any) -> tuple[Any, tuple[Any, ...
 
 
 @primitive(family="tenferro-linalg.pinv.v1", extension="linalg")
-def pinv_(x: Spec, *rtol: Spec) -> tuple[Spec, Spec]:
-    """Pseudo-inverse, and the singular values for the test of the rank; `rtol` is one number for each matrix."""
+def pinv_(x: Spec, *rtol: Spec) -> Spec:
+    """Pseudo-inverse; `rtol` is one number for each matrix."""
     require_inexact("pinv", x)
     *batch, m, n = x.shape
-    return x.with_(shape=(*batch, n, m)), x.with_(shape=(*batch, dim_min(m, n)), dtype=real_of(x.dtype))
+    return x.with_(shape=(*batch, n, m))
 
 
 @primitive(family="tenferro-linalg.pinv_ranked.v1", extension="linalg")
@@ -94,13 +96,22 @@ def uncertain(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> tuple[Any,
     return ((s > cut / 10) & (s < cut * 10) & (s > 0) if rtol else s <= cut), cut
 
 
-def pseudo_inverse(la: Any, x: Any, rtol: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Pseudo-inverses of raw matrices, and their singular values."""
+def pseudo_inverse(la: Any, x: Any, rtol: tuple[Any, ...]) -> Any:
+    """Pseudo-inverses of raw matrices by their singular values."""
     xp = la.xp
-    u, s, vh = la.svd(la.finite("pinv", x), False)
+    u, s, vh = la.svd(x, False)
     kept = s > _cut(xp, s, rtol, max(x.shape[-2:]))
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
-    return (vh.conj().swapaxes(-1, -2) * inverse[..., None, :]) @ u.conj().swapaxes(-1, -2), s
+    return (vh.conj().swapaxes(-1, -2) * inverse[..., None, :]) @ u.conj().swapaxes(-1, -2)
+
+
+def _kernel(la: Any, ins: Any, outs: Any) -> Any:
+    def run(x: Any, *rtol: Any) -> Any:
+        cut = rtol[0] if rtol else max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
+        found = la.full_rank_inverse(la.finite("pinv", x), cut)
+        return pseudo_inverse(la, x, rtol) if found is None else found
+
+    return run
 
 
 def _ranked_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
@@ -127,17 +138,21 @@ def _ranked_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
     return run
 
 
-def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None]:
+def _ranked(y: Any, a: Any, rtol: Sequence[Any]) -> Any:
+    return pinv_ranked_(y, svdvals_(stop_gradient(a)), *rtol, what="pinv")
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
     (a, *rtol), (da, *_) = primals, tangents
-    y = pinv_ranked_(*outs, *rtol, what="pinv")
+    y = _ranked(outs[0], a, rtol)
     dh, yh = adjoint(da), adjoint(y)
     left, right = mm(y, yh, dh), mm(dh, yh, y)
-    return -mm(y, da, y) + left - mm(left, a, y) + right - mm(y, mm(a, right)), None
+    return (-mm(y, da, y) + left - mm(left, a, y) + right - mm(y, mm(a, right)),)
 
 
 def _vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
     (a, *rtol), g = primals, cotangents[0]
-    y = pinv_ranked_(*outs, *rtol, what="pinv")
+    y = _ranked(outs[0], a, rtol)
     yh = adjoint(y)
     left, right = mm(y, mm(yh, g)), mm(mm(g, yh), y)
     inner = left - mm(left, a, y) + right - mm(y, mm(a, right))
@@ -148,7 +163,7 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, pinv_, lambda la, ins, outs: lambda x, *rtol: pseudo_inverse(la, x, rtol))
+    kernels(registry, pinv_, _kernel)
     kernels(registry, pinv_ranked_, _ranked_kernel)
     registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(pinv_ranked_, General(

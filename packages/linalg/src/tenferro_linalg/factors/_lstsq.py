@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint as adjoint_of
 from tenferro_linalg._algebra import mm, scaled, to, total
-from tenferro_linalg._operands import basis, common, inexact, matrices, require_inexact, show, stacked
-from tenferro_linalg._pinv import cut_of, pinv_ranked_
-from tenferro_linalg._svd import svd_
+from tenferro_linalg._operands import basis, common, differentiated, inexact, matrices, require_inexact, show, stacked
+from tenferro_linalg._pinv import cut_of, pinv_, pinv_ranked_
+from tenferro_linalg._small import SMALL_MAX_SIZE
+from tenferro_linalg._svd import svd_, svdvals_
 from tenferro_runtime.extension import General, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import convert, gt, reduce_max, reduce_sum, reshape, select, stop_gradient
@@ -76,16 +77,25 @@ def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
         f"lstsq: matrices of shape {show(a.spec.shape)} and right sides of other length",
     )
     a, cut = cut_of("lstsq", a, "rcond", rcond)
-    u, s, vh = svd_(a, full=False, basis=basis(a), cut=None)
-    inside = above(a, s, cut)
-    y = pseudo_inverse(u, s, vh, inside)
+    if differentiated(a) or small(a):  # the derivative of the values needs the vectors
+        u, s, vh = svd_(a, full=False, basis=basis(a), cut=None)
+        inside = above(a, s, cut)
+        y, known = pseudo_inverse(u, s, vh, inside), [s]
+    else:
+        y, s, known = pinv_(a, *cut), svdvals_(a), []
+        inside = above(a, s, cut)
     rank = reduce_sum(convert(inside, dtype=int64), axes=(s.ndim - 1,))
     batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
     a, b, y = stacked(a, batch), stacked(b, batch), stop_gradient(stacked(y, batch))
-    values = stop_gradient(_repeated(s, batch, s.spec.shape[-1:]))
-    x = lstsq_(a, y, values, *[_repeated(c, batch, ()) for c in cut], b, adjoint=False)
+    values = [stop_gradient(_repeated(v, batch, v.spec.shape[-1:])) for v in known]
+    x = lstsq_(a, y, *values, *[_repeated(c, batch, ()) for c in cut], b, adjoint=False)
     residuals = reduce_sum(abs2(b - mm(a, x)), axes=(x.ndim - 2,))
     return LstsqResult(reshape(x, shape=x.spec.shape[:-1]) if vector else x, residuals, rank, s)
+
+
+def small(a: Any) -> bool:
+    """Whether there is machine code for the singular vectors."""
+    return all(ask(n, "<=", SMALL_MAX_SIZE) for n in a.spec.shape[-2:])
 
 
 def pseudo_inverse(u: Any, s: Any, vh: Any, inside: Any) -> Any:
@@ -110,8 +120,11 @@ def _repeated(v: Any, batch: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
 
 
 @primitive(family="tenferro-linalg.lstsq.v1", extension="linalg")
-def lstsq_(a: Spec, y: Spec, s: Spec, *more: Spec, adjoint: bool) -> Spec:
-    """``pinv(a) @ b`` or ``pinv(a)* @ b`` from the pseudo-inverse `y`; `more` are the cutoffs, if given, and b."""
+def lstsq_(a: Spec, y: Spec, *more: Spec, adjoint: bool) -> Spec:
+    """``pinv(a) @ b`` or ``pinv(a)* @ b`` from the pseudo-inverse `y`.
+
+    `more` are the singular values, which only derivatives need, if they are known; the cutoffs, if given; and b.
+    """
     require_inexact("lstsq", a, more[-1])
     *batch, m, n = a.shape
     return more[-1].with_(shape=(*batch, m if adjoint else n, more[-1].shape[-1]))
@@ -123,18 +136,25 @@ def _kernel(la: Any, ins: Any, outs: Any, *, adjoint: bool) -> Any:
     return lambda a, y, *more: y @ more[-1]
 
 
+def _ranked(a: Any, y: Any, more: list[Any]) -> tuple[Any, list[Any]]:
+    """The pseudo-inverse after the test of the rank; and the singular values, with the cutoffs."""
+    if not more or more[0].ndim < a.ndim - 1:  # only cutoffs
+        more = [svdvals_(stop_gradient(a)), *more]
+    return pinv_ranked_(y, *more, what="lstsq"), more
+
+
 def _jvp(primals: Any, tangents: Any, outs: Any, *, adjoint: bool) -> tuple[Any]:
-    (a, y, s, *cut, b), da, db, x = primals, tangents[0], tangents[-1], outs[0]
+    (a, y, *more, b), da, db, x = primals, tangents[0], tangents[-1], outs[0]
 
     def inverse(v: Any) -> Any:
-        return None if v is None else lstsq_(a, y, s, *cut, v, adjoint=adjoint)
+        return None if v is None else lstsq_(a, y, *more, v, adjoint=adjoint)
 
     def turned(v: Any) -> Any:
-        return lstsq_(a, y, s, *cut, v, adjoint=not adjoint)
+        return lstsq_(a, y, *more, v, adjoint=not adjoint)
 
     if da is None:
         return (inverse(db),)
-    y = pinv_ranked_(y, s, *cut, what="lstsq")
+    y, more = _ranked(a, y, more)
     a_, da_ = (adjoint_of(a), adjoint_of(da)) if adjoint else (a, da)
     dh = adjoint_of(da_)
     lifted = mm(dh, turned(x))
@@ -143,11 +163,11 @@ def _jvp(primals: Any, tangents: Any, outs: Any, *, adjoint: bool) -> tuple[Any]
 
 
 def _vjp(primals: Any, outs: Any, cotangents: Any, *, adjoint: bool) -> tuple[Any, ...]:
-    (a, y, s, *cut, b), g, x = primals, cotangents[0], outs[0]
-    y = pinv_ranked_(y, s, *cut, what="lstsq")
+    (a, y, *more, b), g, x = primals, cotangents[0], outs[0]
+    y, more = _ranked(a, y, more)
 
     def solved(v: Any, turned: bool) -> Any:
-        return lstsq_(a, y, s, *cut, v, adjoint=turned)
+        return lstsq_(a, y, *more, v, adjoint=turned)
 
     a_ = adjoint_of(a) if adjoint else a
     gb = solved(g, not adjoint)
@@ -155,7 +175,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, adjoint: bool) -> tuple[An
     t = solved(x, not adjoint)
     rest = g - mm(adjoint_of(a_), gb)
     by_a = -mm(gb, adjoint_of(x)) + mm(r, adjoint_of(solved(gb, adjoint))) + mm(t, adjoint_of(rest))
-    return (adjoint_of(by_a) if adjoint else by_a, None, None, *[None] * len(cut), gb)
+    return (adjoint_of(by_a) if adjoint else by_a, *[None] * (len(primals) - 2), gb)
 
 
 def register(registry: Registry) -> None:

@@ -4,8 +4,8 @@ Every rule implements the fast path, which needs no second attempt. If LAPACK re
 or values that a derivative must distinguish are equal, the ordinary kernel runs instead: it raises the typed error, or
 handles the case.
 
-`_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal` and `_spectra` are
-decompositions, `_pseudo` is the inverse derived from one, `_gaps` and `_ranks` are the tests of their derivatives,
+`_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal`, `_spectra` and `_general`
+are decompositions, `_pseudo` is the inverse derived from them, `_gaps` and `_ranks` are the tests of their derivatives,
 `_norms` are norms of vectors.
 """
 
@@ -22,6 +22,7 @@ from tenferro_linalg.loops._factors import (
     solve_triangular,
 )
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
+from tenferro_linalg.loops._general import general_eigenpairs, general_eigenvalues
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
 from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
@@ -47,6 +48,8 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         factors,
         frame,
         full_rank,
+        general_eigenpairs,
+        general_eigenvalues,
         inverse,
         kept,
         orthogonal,

@@ -137,15 +137,17 @@ class Lapack:
                 return value
             return w.let(catalog.mul.op(), self.real, value, zero)
 
-        total: Value = zero
-        m, n = x.shape[-2:]
-        with w.loop(m, [zero], Order.GROUPED) as rows:
+        return counted(w, w.let(catalog.ne.op(), BOOL, self.summed(x.shape[-2:], term), zero))
+
+    def summed(self, shape: Sequence[DimLike], term: Callable[[Batch], Value]) -> Value:
+        """The sum of real terms over the indices of a matrix."""
+        w, (m, n) = self.w, shape
+        with w.loop(m, [Literal(0.0, self.real)], Order.GROUPED) as rows:
             with w.loop(n, [rows.inside[0]], Order.GROUPED) as columns:
                 each = term((Affine.of(rows.index), Affine.of(columns.index)))
                 columns.following = (w.let(catalog.add.op(), self.real, columns.inside[0], each),)
             rows.following = (columns.results[0],)
-        total = rows.results[0]
-        return counted(w, w.let(catalog.ne.op(), BOOL, total, zero))
+        return rows.results[0]
 
     def both(self, *reports: Value) -> Value:
         """Nonzero if one of the statuses is."""

@@ -1,64 +1,143 @@
-"""Pseudo-inverses by singular values, and the test of the rank in their derivative."""
+"""Pseudo-inverses by QR factors or singular values, and the test of the rank in their derivative."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tenferro_linalg.loops._gaps import checked_by_kernel, largest_of, times_size
+from tenferro_linalg.loops._gaps import checked_by_kernel, largest_of, not_above, times_size
 from tenferro_linalg.loops._lapack import BOOL, PREFIX, Batch, Lapack, counted, matrix, over
+from tenferro_linalg.loops._orthogonal import orthogonal_columns, reflected
 from tenferro_linalg.loops._spectra import svd
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Order, Value
-from tenferro_tensor_core import DimLike, dim_max
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Switch, Value
+from tenferro_tensor_core import DimLike, dim_max, dim_min
 
 
-def _cut(w: LoopWriter, s: Stored, rtol: Sequence[Stored], batch: Batch, size: DimLike) -> Value:
+def _cut(w: LoopWriter, largest: Value, rtol: Sequence[Stored], batch: Batch, size: DimLike) -> Value:
     """The largest singular value that counts as zero."""
-    largest = largest_of(w, s)
     if not rtol:
-        return times_size(w, largest, float(np.finfo(s.dtype).eps), size)
-    return w.let(catalog.mul.op(), s.dtype, largest, rtol[0].at(w, batch))
+        return times_size(w, largest, float(np.finfo(largest.dtype).eps), size)
+    return w.let(catalog.mul.op(), largest.dtype, largest, rtol[0].at(w, batch))
 
 
 def pseudo_inverse(step: Step) -> list[Lowered]:
-    """``V diag(1 / s) U*`` over the values that count; BLAS writes it column-major, i.e. transposed."""
+    """``R^-1 Q*`` from QR factors if these prove full rank, otherwise from singular values."""
     la = Lapack(step)
-    (x, *rtol), (out, values), w = la.operands, la.results, la.w
+    (x, *rtol), (out,), w = la.operands, la.results, la.w
+
+    def one(batch: Batch) -> Value:
+        doubt, report = _by_reflections(la, x, rtol, out, batch), w.reg(INDEX)
+        with w.block() as inner:
+            found = la.of_finite(x, batch, lambda: _by_values(la, x, rtol, out, batch))
+        cases = Case((), (Literal(0, INDEX),)), Case(tuple(inner), (found,))
+        w.statements.append(Switch(doubt, cases, (report,)))
+        return report
+
+    return la.lower(x.shape[:-2], one)
+
+
+def _by_reflections(la: Lapack, x: Stored, rtol: Sequence[Stored], out: Stored, batch: Batch) -> Value:
+    """Write ``R^-1 Q*``; 1 if R may have a singular value that counts as zero.
+
+    The ratio of the singular values is at least 1 over the product of the Frobenius norms of R and its inverse. Wide
+    matrices are decomposed as their transposes.
+    """
+    w, source, to = la.w, matrix(x, batch), matrix(out, batch)
+    m, k = dim_max(*source.shape), dim_min(*source.shape)
+    wide = w.let(catalog.lt.op(), BOOL, *map(la.number, source.shape))
+    q, r = la.scratch(la.dtype, k, m), la.scratch(la.dtype, k, k)
+    _by_shape(
+        w,
+        wide,
+        lambda: w.nest(q.shape, lambda i: w.store(q.buffer, q.place(i), source.at(w, i))),
+        lambda: w.nest(q.shape, lambda i: w.store(q.buffer, q.place(i), source.at(w, (i[1], i[0])))),
+    )
+    scales = reflected(la, q, r)
+    size = _squares(la, r)
+    singular = la.call("trtri", "L", "N", la.number(k), r.view(), la.extent(k), written=(3,))  # rows read as columns
+    cut = _cut(w, Literal(1.0, la.real), rtol, batch, m)
+    bound: Value = Literal(4.0, la.real)
+    for factor in (cut, cut, size, _squares(la, r)):
+        bound = w.let(catalog.mul.op(), la.real, bound, factor)
+    orthogonal_columns(la, q, scales, k, k)
+    if la.dtype.kind == "c":
+        w.nest(q.shape, lambda i: w.store(q.buffer, q.place(i), w.let(catalog.conj.op(), la.dtype, q.at(w, i))))
+    one = Literal(la.dtype.type(1).item(), la.dtype)
+    w.statements.append(
+        Foreign(
+            PREFIX[la.dtype.char] + "trmm",
+            ("R", "L", "N", "N", la.number(m), la.number(k), one, r.view(), la.extent(k), q.view(), la.extent(m)),
+            (9,),
+        )
+    )
+    w.written(q.buffer)
+    _by_shape(
+        w,
+        wide,
+        lambda: w.nest(to.shape, lambda i: w.store(to.buffer, to.place(i), q.at(w, (i[1], i[0])))),
+        lambda: w.nest(to.shape, lambda i: w.store(to.buffer, to.place(i), q.at(w, i))),
+    )
+    return la.both(singular, not_above(w, Literal(1.0, la.real), bound))
+
+
+def _by_shape(w: LoopWriter, wide: Value, of_wide: Callable[[], None], of_tall: Callable[[], None]) -> None:
+    """Write one of two statements, depending on whether the matrix is wide."""
+    cases = []
+    for write in (of_tall, of_wide):
+        with w.block() as body:
+            write()
+        cases.append(Case(tuple(body)))
+    w.statements.append(Switch(counted(w, wide), tuple(cases)))
+
+
+def _squares(la: Lapack, x: Stored) -> Value:
+    """Sum of the squared moduli of a matrix."""
+    w = la.w
+
+    def term(i: Batch) -> Value:
+        value = x.at(w, i)
+        if la.dtype.kind != "c":
+            return w.let(catalog.mul.op(), la.real, value, value)
+        parts = [w.let(p.op(), la.real, value) for p in (catalog.real, catalog.imag)]
+        return w.let(catalog.add.op(), la.real, *[w.let(catalog.mul.op(), la.real, v, v) for v in parts])
+
+    return la.summed(x.shape, term)
+
+
+def _by_values(la: Lapack, x: Stored, rtol: Sequence[Stored], out: Stored, batch: Batch) -> Value:
+    """Write ``V diag(1 / s) U*`` over the values that count; BLAS writes it column-major, i.e. transposed."""
+    w = la.w
     m, n = x.shape[-2:]
+    k = dim_min(m, n)
     one, zero = (Literal(la.dtype.type(v).item(), la.dtype) for v in (1, 0))
+    s, to = la.scratch(la.real, k), matrix(out, batch)
+    u, vh, info = svd(la, x, batch, "S", s)
+    cut = _cut(w, largest_of(w, s), rtol, batch, dim_max(m, n))
 
-    def computed(batch: Batch) -> Value:
-        s, to = matrix(values, batch), matrix(out, batch)
-        u, vh, info = svd(la, x, batch, "S", s)
-        k = s.shape[0]
-        cut = _cut(w, s, rtol, batch, dim_max(m, n))
+    def scale(i: Batch) -> None:
+        value = s.at(w, (i[1],))
+        counts = w.let(catalog.gt.op(), BOOL, value, cut)
+        safe = w.let(catalog.select.op(), la.real, counts, value, Literal(1.0, la.real))
+        inverse = w.let(catalog.div.op(), la.real, Literal(1.0, la.real), safe)
+        inverse = w.let(catalog.select.op(), la.real, counts, inverse, Literal(0.0, la.real))
+        by = w.let(catalog.convert.op(dtype=la.dtype), la.dtype, inverse)
+        w.store(vh.buffer, vh.place(i), w.let(catalog.mul.op(), la.dtype, vh.at(w, i), by))
 
-        def scale(i: Batch) -> None:
-            value = s.at(w, (i[1],))
-            counts = w.let(catalog.gt.op(), BOOL, value, cut)
-            safe = w.let(catalog.select.op(), la.real, counts, value, Literal(1.0, la.real))
-            inverse = w.let(catalog.div.op(), la.real, Literal(1.0, la.real), safe)
-            inverse = w.let(catalog.select.op(), la.real, counts, inverse, Literal(0.0, la.real))
-            by = w.let(catalog.convert.op(dtype=la.dtype), la.dtype, inverse)
-            w.store(vh.buffer, vh.place(i), w.let(catalog.mul.op(), la.dtype, vh.at(w, i), by))
-
-        w.nest((n, k), scale)
-        arguments = (
-            "N", "N", la.number(m), la.number(n), la.number(k), one, u.view(), la.extent(m), vh.view(), la.extent(k),
-            zero, to.view(), la.extent(m),
-        )  # fmt: skip
-        w.statements.append(Foreign(PREFIX[la.dtype.char] + "gemm", arguments, (11,)))
-        w.written(to.buffer)
-        if la.dtype.kind == "c":
-            conj = catalog.conj.op()
-            w.nest((n, m), lambda i: w.store(to.buffer, to.place(i), w.let(conj, la.dtype, to.at(w, i))))
-        return info
-
-    return la.lower(x.shape[:-2], lambda batch: la.of_finite(x, batch, lambda: computed(batch)))
+    w.nest((n, k), scale)
+    arguments = (
+        "N", "N", la.number(m), la.number(n), la.number(k), one, u.view(), la.extent(m), vh.view(), la.extent(k),
+        zero, to.view(), la.extent(m),
+    )  # fmt: skip
+    w.statements.append(Foreign(PREFIX[la.dtype.char] + "gemm", arguments, (11,)))
+    w.written(to.buffer)
+    if la.dtype.kind == "c":
+        conj = catalog.conj.op()
+        w.nest((n, m), lambda i: w.store(to.buffer, to.place(i), w.let(conj, la.dtype, to.at(w, i))))
+    return info
 
 
 def ranked(step: Step) -> Lowered:
@@ -71,7 +150,7 @@ def ranked(step: Step) -> Lowered:
 
     def one(batch: Batch) -> Value:
         s = matrix(values, batch)
-        cut = _cut(w, s, rtol, batch, size)
+        cut = _cut(w, largest_of(w, s), rtol, batch, size)
 
         def near(x: Value) -> Value:
             if not rtol:
