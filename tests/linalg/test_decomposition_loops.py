@@ -49,6 +49,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "complete": lambda x: tuple(la.qr(x, mode="complete")),
     "triangle": lambda x: la.qr(x)[1],
     "det": la.det,
+    "expm": la.expm,
     "lu": lambda x: (*la.lu(x), *la.lu_factor(x)),
 }
 LOSSES: dict[str, Callable[[Any], Any]] = {
@@ -60,9 +61,10 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
     "qr": of_qr,
     "triangle": lambda x: squares(la.qr(x)[1]),
     "det": lambda x: squares(la.det(x)),
+    "expm": lambda x: squares(la.expm(x)),
     "lu": lambda x: squares(*la.lu(x)[1:]),
 }
-SQUARE = ("eigh", "eigvalsh", "eig", "eigvals", "det")
+SQUARE = ("eigh", "eigvalsh", "eig", "eigvals", "det", "expm")
 CASES = [
     ((5, 5), "float64"), ((2, 3, 3), "complex128"), ((4, 10), "complex64"), ((6, 3), "float32"), ((20, 20), "float64"),
     ((3, 2, 4, 3), "float64"), ((2, 9, 9), "complex128"),
@@ -107,6 +109,24 @@ def test_gradients(name: str, shape: tuple[int, ...], dtype: str) -> None:
     if name in SQUARE and shape[-1] != shape[-2]:
         shape = (*shape[:-1], shape[-2])
     agree(ad.grad(LOSSES[name]), matrices(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("norm", [0.0, 0.01, 0.2, 0.7, 1.5, 3.0, 6.0, 12.0, 24.0])
+def test_every_degree_and_number_of_squarings(norm: float, dtype: str) -> None:
+    x = matrices((2, 10, 10), dtype)
+    x = (x / np.abs(x).sum(axis=-1).max() * norm).astype(dtype)
+    agree(la.expm, x)
+    agree(ad.grad(lambda x: tr.sum(tr.real(la.expm(x)))), x)
+
+
+def test_more_squarings_are_left_to_the_kernel() -> None:
+    x = matrices((9, 9), "float64")
+    x = np.stack([x, 100 * np.triu(x, 1)])
+    program = tr.compile(la.expm)
+    for _ in range(3):
+        np.testing.assert_allclose(program(x), la.expm(x), rtol=1e-9)
+        fusion.wait()
 
 
 def gauge(x: Any) -> Any:

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 import tenferro_linalg as la
 import tenferro_runtime as tr
+from tenferro_linalg._host import HostProvider
+from tenferro_linalg.functions._chains import Chain
+from tenferro_linalg.functions._exponential import exponential
 from tenferro_runtime.extension import NumericalError, get_backend
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
@@ -145,6 +148,21 @@ def test_equations(x: Any, turned: bool, k: int, data: Any) -> None:
     small(norm(unit @ y - b), norm(unit) * norm(y), x)
 
 
+@given(stacks(square=True, spread=False), st.sampled_from([1e-30, 1e-8, 0.1, 1.0, 5.0]))
+def test_exponential(x: Any, scale: float) -> None:
+    x = (x * x.real.dtype.type(scale)).astype(x.dtype)
+    n, e = x.shape[-1], np.roll(x, 1, axis=-1) / scale
+    stack, directions = (v.reshape(-1, n, n).astype("D") for v in (x, e))
+    want = exponential(HostProvider(), Chain.bidiagonal(stack, [directions]))
+    found, slope = routine("exp", x), routine("exp_term", x, e.astype(x.dtype))
+    allowed = 1000 * n * np.finfo(x.dtype).eps * (1 + norm(stack))
+    for got, value in ((found, want.diagonal), (slope, want.corner)):
+        error = norm(got.reshape(-1, n, n).astype("D") - value)
+        assert (error <= allowed * norm(value)).all()
+    for index in np.ndindex(x.shape[:-2]):
+        np.testing.assert_array_equal(routine("exp", x[index]), found[index])
+
+
 def test_graded_matrices_keep_small_values() -> None:
     rng = np.random.default_rng(2)
     scales = 10.0 ** -np.arange(0.0, 24.0, 3.0)
@@ -220,6 +238,11 @@ def test_what_is_out_of_the_ordinary_is_left_to_others() -> None:
     assert routine("svd", np.zeros((3, 3))) is None  # nothing determines the vectors
     np.testing.assert_array_equal(routine("det", singular), [1, 1, 1, 0])
     np.testing.assert_array_equal(routine("slogdet", singular)[1], [0, 0, 0, -np.inf])
+    assert routine("exp", odd) is None
+    assert routine("exp", 1000.0 * x) is None
+    assert routine("exp", -1e12 * x) is None
+    assert routine("exp_term", x, odd) is None
+    assert routine("exp_term", x, x[..., :2]) is None
     with pytest.raises(TypeError, match="takes 1 arrays and flags"):
         routine("svd", x, x)
 

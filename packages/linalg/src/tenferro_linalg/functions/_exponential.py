@@ -35,7 +35,7 @@ DERIVATIVES: Final = {
 
 
 @lru_cache(maxsize=8)
-def _coefficients(m: int) -> tuple[float, ...]:
+def coefficients(m: int) -> tuple[float, ...]:
     """Coefficients of the Padé approximant of degree m, the last one 1."""
     return tuple(float(factorial(2 * m - k) // (factorial(k) * factorial(m - k))) for k in range(m + 1))
 
@@ -101,7 +101,7 @@ def _more(la: Any, x: Any, squarings: int, m: int) -> int:
 
 def _quotient(la: Any, x: Chain, m: int) -> Chain:
     """The Padé approximant of degree m: ``(V - U)^-1 (V + U)`` with the odd terms U and the even terms V."""
-    b = _coefficients(m)
+    b = coefficients(m)
     identity = la.xp.eye(x.diagonal.shape[-1], dtype=x.diagonal.dtype)
     x2 = x @ x
     if m <= 9:

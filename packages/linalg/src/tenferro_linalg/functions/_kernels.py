@@ -22,22 +22,22 @@ FUNCTIONS: dict[str, Callable[[MatrixCall, Chain], Chain]] = {
     "sign": sign,
 }
 
-SINGLE_MIN_SIZE = 12
-"""Smallest size for which the exponentials of a stack are computed one by one, which is faster in SciPy's C code."""
+ROUTINES = {("exp", 0): "exp", ("exp", 1): "exp_term"}
+"""Routines for small matrices, by function and order."""
 
-ONE_BY_ONE_MAX_COUNT = 6
-"""Largest number of matrices for which that holds at every size."""
-
-BLOCKS_MAX_SIZE = 40
-"""Largest block matrix of a term (in rows) that is cheaper than its blocks one by one."""
+BLOCKS_MAX_COUNT, BLOCKS_MAX_SIZE = 6, 64
+"""Most and largest block matrices (in rows) of a term whose exponentials by SciPy are cheaper than chains of blocks."""
 
 
 def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callable[..., Any]:
     """Kernel of the term of one function; `what` names it in errors."""
     of_chain = FUNCTIONS[function]
     expm = library("scipy.linalg").expm if function == "exp" and la.xp is np else None
+    routine = la.routine(ROUTINES[function, order]) if (function, order) in ROUTINES else None
 
     def run(x: Any, *factors: Any) -> Any:
+        if routine is not None and (found := routine(x, *factors, 0)) is not None:
+            return found
         if expm is not None and x.ndim == 2 and not factors and x.size:
             return _single(expm, la, what, x)
         la.finite(what, x)
@@ -46,7 +46,8 @@ def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callabl
             return la.xp.zeros(x.shape, dtype)
         stacks = [e.astype(dtype, copy=False).reshape(-1, n, n) for e in (x, *factors)]
         with np.errstate(all="ignore"):
-            if expm is not None and _one_by_one(len(stacks[0]), n, order):
+            blocks = len(stacks[0]) <= BLOCKS_MAX_COUNT and (order + 1) * n <= BLOCKS_MAX_SIZE
+            if expm is not None and (blocks or not order):
                 out = _block_exponential(expm, *stacks)
             else:
                 call = MatrixCall(la, what, x.shape[:-2], np.dtype(dtype))
@@ -64,12 +65,6 @@ def _single(expm: Callable[[Any], Any], la: Any, what: str, x: Any) -> Any:
         out = expm(x)
         total = abs(np.add.reduce(out, axis=None))
     return out if isfinite(total) else _without_overflow(la, what, out)
-
-
-def _one_by_one(count: int, n: int, order: int) -> bool:
-    if order:
-        return count <= ONE_BY_ONE_MAX_COUNT and (order + 1) * n <= BLOCKS_MAX_SIZE
-    return count <= ONE_BY_ONE_MAX_COUNT or n >= SINGLE_MIN_SIZE
 
 
 def _block_exponential(expm: Callable[[Any], Any], x: Any, *factors: Any) -> Any:

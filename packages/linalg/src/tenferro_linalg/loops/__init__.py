@@ -6,13 +6,14 @@ handles the case.
 
 `_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal`, `_spectra` and `_general`
 are decompositions, `_pseudo` is the inverse derived from them, `_gaps` and `_ranks` are the tests of their derivatives,
-`_norms` are norms of vectors.
+`_norms` are norms of vectors, `_exponential` is that of matrices.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
+from tenferro_linalg.loops._exponential import exponential
 from tenferro_linalg.loops._factors import (
     cholesky,
     factors,
@@ -45,6 +46,7 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         eigenpairs,
         eigenvalues,
         exchanged,
+        exponential,
         factors,
         frame,
         full_rank,

@@ -97,7 +97,11 @@ class Lapack:
 
     def of_finite(self, x: Stored, batch: Batch, body: Callable[[], Value]) -> Value:
         """The status of `body`, which runs if all entries of a matrix are finite; otherwise 1."""
-        bad, report = self.finite(x, batch), self.w.reg(INDEX)
+        return self.unless(self.finite(x, batch), body)
+
+    def unless(self, bad: Value, body: Callable[[], Value]) -> Value:
+        """The status of `body`, which runs if `bad` is 0; otherwise 1."""
+        report = self.w.reg(INDEX)
         with self.w.block() as inner:
             found = body()
         cases = Case(tuple(inner), (found,)), Case((), (Literal(1, INDEX),))

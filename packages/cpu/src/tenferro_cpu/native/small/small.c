@@ -19,6 +19,7 @@ static const struct {
     {"cholesky", {SAME}, 0, 1, 1},       {"solve", {SECOND}, 0, 2, 1},             {"solve_triangular", {SECOND}, 0, 2, 1},
     {"qr", {LEFT, RIGHT}, 0, 1, 0},      {"qr_r", {RIGHT}, 0, 1, 0},               {"eigh", {VALUES, SAME}, 1, 1, 1},
     {"eigvalsh", {VALUES}, 1, 1, 1},     {"svd", {LEFT, VALUES, RIGHT}, 2, 1, 0},  {"svdvals", {VALUES}, 1, 1, 0},
+    {"exp", {SAME}, 0, 1, 1},            {"exp_term", {SECOND}, 0, 2, 1},
 };
 
 static const char letters[] = "fdFD";

@@ -2,6 +2,7 @@
 #include "small/lanes.h"
 
 #include "small/equations.h"
+#include "small/exponential.h"
 #include "small/reflections.h"
 #include "small/rotations.h"
 
@@ -64,6 +65,8 @@ KERNEL(inv, SIZED(TYPED(inv)(AT(x, N * N), AT(y, N * N), left, N)))
 KERNEL(cholesky, SIZED(TYPED(cholesky)(AT(x, N * N), AT(y, N * N), left, N)))
 KERNEL(solve, SIZED(TYPED(solve)(AT(x, N * N), AT((const REAL *)y, N * M), AT(z, N * M), left, N, M, F)))
 KERNEL(triangular, SIZED(TYPED(triangular)(AT(x, N * N), AT((const REAL *)y, N * M), AT(z, N * M), left, N, M, F)))
+KERNEL(exp, SIZED(TYPED(exponential)(AT(x, N * N), NULL, AT(y, N * N), left, N)))
+KERNEL(exp_term, SIZED(M != N || TYPED(exponential)(AT(x, N * N), AT((const REAL *)y, N * N), AT(z, N * N), left, N)))
 KERNEL(eigh, SIZED(TYPED(eigh)(AT(x, N * N), REAL_AT(y, N), AT(z, N * N), left, N, F)))
 KERNEL(eigvalsh, SIZED(TYPED(eigh)(AT(x, N * N), REAL_AT(y, N), NULL, left, N, 0)))
 #define RANK(n, m) ((n) < (m) ? (n) : (m))
