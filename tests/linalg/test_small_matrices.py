@@ -148,6 +148,24 @@ def test_equations(x: Any, turned: bool, k: int, data: Any) -> None:
     small(norm(unit @ y - b), norm(unit) * norm(y), x)
 
 
+@given(stacks())
+def test_lu(x: Any) -> None:
+    packed, exchanges, order = routine("lu", x)
+    m, n = x.shape[-2:]
+    lower = np.tril(packed[..., : min(m, n)], -1) + np.eye(m, min(m, n))
+    upper = np.triu(packed[..., : min(m, n), :])
+    rows = np.take_along_axis(x.astype("D"), order[..., None], -2)
+    small(norm(lower.astype("D") @ upper.astype("D") - rows), norm(x.astype("D")), x)
+    assert (np.abs(lower) <= 1.5).all()  # pivots have the largest sum of the moduli of both parts
+    assert exchanges.shape == (*x.shape[:-2], min(m, n))
+    assert order.dtype == exchanges.dtype == np.int64
+    for index in np.ndindex(x.shape[:-2]):
+        line = list(range(m))
+        for i, j in enumerate(exchanges[index]):
+            line[i], line[j] = line[j], line[i]
+        assert line == order[index].tolist()
+
+
 @given(stacks(square=True, spread=False), st.sampled_from([1e-30, 1e-8, 0.1, 1.0, 5.0]))
 def test_exponential(x: Any, scale: float) -> None:
     x = (x * x.real.dtype.type(scale)).astype(x.dtype)
@@ -224,7 +242,7 @@ def test_what_is_out_of_the_ordinary_is_left_to_others() -> None:
     x = np.eye(3) + np.zeros((4, 3, 3))
     odd = x.copy()
     odd[2, 1, 1] = np.nan
-    for name in ("svd", "svdvals", "eigh", "eigvalsh", "qr", "qr_r", "cholesky", "inv", "det", "slogdet"):
+    for name in ("svd", "svdvals", "eigh", "eigvalsh", "qr", "qr_r", "cholesky", "inv", "det", "slogdet", "lu"):
         assert routine(name, odd) is None, name
         assert routine(name, np.eye(9)) is None, name
         assert routine(name, np.zeros((0, 3, 3))) is None, name

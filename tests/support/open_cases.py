@@ -225,6 +225,7 @@ def _table() -> list[Case]:
     linalg(_degeneracy.unrotated_, tall, tall, of(3), **told)
     linalg(_degeneracy.unsigned_, square, square, stack, of(3), size=big)
     linalg(_lu.lu_, tall)
+    linalg(_lu.plu_, tall)
     linalg(_lu.lu_pivoted_, of(3, small, small), rows=N, columns=M)
     linalg(_lu.permutation_, of(3, N, dtype=I8), rows=N)
     linalg(_banded.banded_solve_, of(3, 4, N), of(3, N, K), lower=2, upper=1, positive=False)

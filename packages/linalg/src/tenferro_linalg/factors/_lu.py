@@ -15,6 +15,7 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, block, cj, identity_like_, mm, part
 from tenferro_linalg._errors import RankError
+from tenferro_linalg._masks import mask_of, mask_on
 from tenferro_linalg._operands import common, flag, inexact, matrices, require_inexact, show, stacked
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
@@ -88,18 +89,12 @@ def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> Any:
             [0. , 1.5]]))
     """
     x = matrices("lu", x)
+    if not permute_l and not p_indices:
+        return LUResult(*plu_(x))
     packed, _, order = lu_(x)
     lower, upper = _lower(packed), _upper(packed)
     back = argsort(order, axis=order.ndim - 1, descending=False)
-    if permute_l:
-        return taken(lower, back), upper
-    if p_indices:
-        return LUResult(back, lower, upper)
-    m = x.spec.shape[-2]
-    shape = (*x.spec.shape[:-2], m, m)
-    places = iota(shape=shape, dtype=int64, axis=len(shape) - 1, place=x.spec.place)
-    found = eq(places, broadcast_in_dim(back, shape=shape, dims=tuple(range(back.ndim))))
-    return LUResult(convert(found, dtype=x.dtype), lower, upper)
+    return (taken(lower, back), upper) if permute_l else LUResult(back, lower, upper)
 
 
 def lu_factor(x: Any, /) -> LUFactors:
@@ -210,6 +205,25 @@ def lu_(x: Spec) -> tuple[Spec, Spec, Spec]:
     return x, x.with_(shape=(*batch, dim_min(m, n)), dtype=int64), x.with_(shape=(*batch, m), dtype=int64)
 
 
+@primitive(family="tenferro-linalg.plu.v1", extension="linalg")
+def plu_(x: Spec) -> tuple[Spec, Spec, Spec]:
+    """The permutation matrix, L and U."""
+    require_inexact("lu", x)
+    *batch, m, n = x.shape
+    k = dim_min(m, n)
+    return x.with_(shape=(*batch, m, m)), x.with_(shape=(*batch, m, k)), x.with_(shape=(*batch, k, n))
+
+
+def _plu(x: Any) -> tuple[Any, Any, Any]:
+    packed, _, order = lu_(x)
+    m = x.spec.shape[-2]
+    shape = (*x.spec.shape[:-2], m, m)
+    places = iota(shape=shape, dtype=int64, axis=len(shape) - 2, place=x.spec.place)
+    *lead, columns = range(len(shape) - 1)
+    found = eq(places, broadcast_in_dim(order, shape=shape, dims=(*lead, columns + 1)))
+    return convert(found, dtype=x.spec.dtype), _lower(packed), _upper(packed)
+
+
 @primitive(family="tenferro-linalg.permutation.v1", extension="linalg")
 def permutation_(pivots: Spec, *, rows: DimLike) -> Spec:
     """The order of `rows` rows after the exchanges `pivots`."""
@@ -260,10 +274,37 @@ def _permutation(la: Any, pivots: Any, rows: int) -> Any:
     return la.xp.asarray(order)
 
 
-def _lu_kernel(la: Any, ins: Any, outs: Any) -> Any:
+def _factors(la: Any) -> Any:
+    """Packed factors of raw matrices, the exchanges, and the order of the rows."""
+    routine = la.routine("lu")
+
     def run(x: Any) -> Any:
+        if routine is not None and (found := routine(x, 0)) is not None:
+            return found
         packed, pivots = la.lu(la.finite("lu", x))
         return packed, pivots, _permutation(la, pivots, x.shape[-2])
+
+    return run
+
+
+def _lu_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    return _factors(la)
+
+
+def _plu_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    xp, dtype, factors = la.xp, ins[0].dtype, _factors(la)
+
+    def run(x: Any) -> Any:
+        packed, _, order = factors(x)
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        below, on, above = (
+            mask_of(keep, *shape) if xp is np else mask_on(xp, keep, *shape)
+            for keep, shape in (("strict_lower", (m, k)), ("diagonal", (m, k)), ("upper", (k, n)))
+        )
+        lower = xp.where(below, packed[..., :k], on)
+        upper = xp.where(above, packed[..., :k, :], dtype.type(0))
+        return (xp.arange(m)[:, None] == order[..., None, :]).astype(dtype), lower, upper
 
     return run
 
@@ -325,6 +366,8 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, lu_, _lu_kernel)
+    kernels(registry, plu_, _plu_kernel)
+    registry.expansion(plu_, _plu, keep=True)
     kernels(registry, rows_taken_, _rows_kernel, blas=False)
     registry.expansion(rows_taken_, _rows, keep=True)
     registry.rule(

@@ -10,7 +10,7 @@ from tenferro_runtime.extension import Registry
 PAGES: tuple[Any, ...] = (_lu, _lstsq, _ldl, _polar, _reflections, _subspaces)
 
 STACKS = (
-    _lu.lu_, _lu.permutation_, _lu.lu_pivoted_, _lu.rows_taken_,
+    _lu.lu_, _lu.plu_, _lu.permutation_, _lu.lu_pivoted_, _lu.rows_taken_,
     _lstsq.lstsq_, _ldl.ldl_, _ldl.ldl_regular_, _polar.unitary_factor_,
     _polar.anticommutator_, _reflections.column_order_, _subspaces.independent_, _subspaces.basis_, _subspaces.frame_,
 )  # fmt: skip

@@ -34,7 +34,7 @@ def exchanged(step: Step) -> list[Lowered]:
             w.store(places.buffer, places.place((j,)), here)
         return la.finite(x, batch)
 
-    return la.lower(x.shape[:-2], one)
+    return la.lower(x.shape[:-2], one, "lu")
 
 
 def taken(step: Step) -> Lowered:

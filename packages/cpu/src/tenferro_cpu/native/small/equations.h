@@ -10,6 +10,20 @@ INLINE void TYPED(exchange)(elem *a, int columns, int first, int k, int i, mask 
     }
 }
 
+/* The lanes in which each row below the diagonal has the first of the largest elements of column c, by which LAPACK
+ * chooses pivots. */
+INLINE void TYPED(choose_pivot)(const elem *a, const int m, const int n, int c, mask *chosen)
+{
+    vec best = size_of(a[c * n + c]);
+    for (int i = c + 1; i < m; i++) {
+        const vec here = size_of(a[i * n + c]);
+        chosen[i] = here > best;
+        best = choose(chosen[i], here, best);
+        for (int h = c + 1; h < i; h++)
+            chosen[h] &= ~chosen[i];
+    }
+}
+
 /* Factors L U with row exchanges, in place, applied also to the `k` columns of b, which remain to be solved with U.
  * Returns the lanes with an odd number of exchanges; `zero` receives those with a zero pivot. */
 INLINE mask TYPED(eliminate)(elem *a, const int n, elem *b, const int k, mask *zero)
@@ -17,15 +31,8 @@ INLINE mask TYPED(eliminate)(elem *a, const int n, elem *b, const int k, mask *z
     mask odd = {0};
     *zero = (mask){0};
     for (int c = 0; c < n; c++) {
-        vec best = size_of(a[c * n + c]);
         mask chosen[SMALL_MOST], none = {0};
-        for (int i = c + 1; i < n; i++) {
-            const vec here = size_of(a[i * n + c]);
-            chosen[i] = here > best;
-            best = choose(chosen[i], here, best);
-            for (int h = c + 1; h < i; h++)
-                chosen[h] &= ~chosen[i];
-        }
+        TYPED(choose_pivot)(a, n, n, c, chosen);
         for (int i = c + 1; i < n; i++) {
             none |= chosen[i];
             TYPED(exchange)(a, n, c, c, i, chosen[i]);
@@ -69,6 +76,42 @@ INLINE mask TYPED(infinite)(const elem *x, const int n)
         IMAGINARY(bad |= unbounded(x[k].im);)
     }
     return bad;
+}
+
+/* Factors of an m x n matrix packed in one, the row exchanges, and the order of the rows that results. */
+INLINE int TYPED(factor)(const REAL *x, REAL *packed, int64_t *exchanges, int64_t *order, int64_t left, const int m,
+                         const int n)
+{
+    const int k = m < n ? m : n, lanes = left < LANES ? (int)left : LANES;
+    elem a[SQUARE(n)];
+    GATHER(a, x, left, m * n);
+    const mask bad = TYPED(infinite)(a, m * n);
+    for (int l = 0; l < lanes; l++)
+        for (int i = 0; i < m; i++)
+            order[l * m + i] = i;
+    for (int c = 0; c < k; c++) {
+        mask chosen[SMALL_MOST];
+        TYPED(choose_pivot)(a, m, n, c, chosen);
+        for (int i = c + 1; i < m; i++)
+            TYPED(exchange)(a, n, 0, c, i, chosen[i]);
+        for (int l = 0; l < lanes; l++) {
+            int64_t pivot = c, *rows = order + l * m;
+            for (int i = c + 1; i < m; i++)
+                pivot = chosen[i][l] ? i : pivot;
+            exchanges[l * k + c] = pivot;
+            const int64_t row = rows[c];
+            rows[c] = rows[pivot];
+            rows[pivot] = row;
+        }
+        const elem pivot = either(is_zero(a[c * n + c]), number(1), a[c * n + c]);
+        for (int i = c + 1; i < m; i++) {
+            const elem factor = a[i * n + c] = quotient(a[i * n + c], pivot);
+            for (int j = c + 1; j < n; j++)
+                a[i * n + j] = subtracted(a[i * n + j], factor, a[c * n + j]);
+        }
+    }
+    scatter(packed, a, left, m * n);
+    return any_lane(bad);
 }
 
 /* The adjoint of a square matrix, in place. */

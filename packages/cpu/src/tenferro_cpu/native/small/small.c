@@ -6,7 +6,7 @@
 static const struct small_kernels *kernels; /* set when the module is loaded, */
 static const struct small_products *products; /* as this one is */
 
-enum shape { NONE, NUMBERS, VALUES, LEFT, RIGHT, SAME, SECOND }; /* of one result of an m x n matrix */
+enum shape { NONE, NUMBERS, VALUES, ROWS, LEFT, RIGHT, SAME, SECOND }; /* of one result of an m x n matrix */
 
 /* Results by kernel, in the order of small.h. */
 static const struct {
@@ -14,12 +14,13 @@ static const struct {
     enum shape results[3];
     int real; /* bits of the results of real dtype */
     int operands, square;
+    int whole; /* bits of the results of int64 */
 } kinds[SMALL_KERNELS] = {
     {"det", {NUMBERS}, 0, 1, 1},         {"slogdet", {NUMBERS, NUMBERS}, 2, 1, 1}, {"inv", {SAME}, 0, 1, 1},
     {"cholesky", {SAME}, 0, 1, 1},       {"solve", {SECOND}, 0, 2, 1},             {"solve_triangular", {SECOND}, 0, 2, 1},
     {"qr", {LEFT, RIGHT}, 0, 1, 0},      {"qr_r", {RIGHT}, 0, 1, 0},               {"eigh", {VALUES, SAME}, 1, 1, 1},
     {"eigvalsh", {VALUES}, 1, 1, 1},     {"svd", {LEFT, VALUES, RIGHT}, 2, 1, 0},  {"svdvals", {VALUES}, 1, 1, 0},
-    {"exp", {SAME}, 0, 1, 1},            {"exp_term", {SECOND}, 0, 2, 1},
+    {"exp", {SAME}, 0, 1, 1},            {"exp_term", {SECOND}, 0, 2, 1},          {"lu", {SAME, VALUES, ROWS}, 0, 1, 0, 6},
 };
 
 static const char letters[] = "fdFD";
@@ -78,9 +79,10 @@ static void run_all(struct job *job)
     PyEval_RestoreThread(state);
 }
 
-/* A new array for a result; `last` is the last extent of the second operand. */
-static PyArrayObject *result_for(PyArrayObject *x, enum shape shape, int real, npy_intp last)
+/* A new array for a result of a kernel; `last` is the last extent of the second operand. */
+static PyArrayObject *result_for(PyArrayObject *x, int kind, int number, npy_intp last)
 {
+    const enum shape shape = kinds[kind].results[number];
     npy_intp extents[NPY_MAXDIMS];
     const int rank = PyArray_NDIM(x);
     const npy_intp m = PyArray_DIM(x, rank - 2), n = PyArray_DIM(x, rank - 1), k = m < n ? m : n;
@@ -89,11 +91,14 @@ static PyArrayObject *result_for(PyArrayObject *x, enum shape shape, int real, n
         extents[d] = PyArray_DIM(x, d);
     if (shape != NUMBERS)
         extents[axes++] = shape == VALUES || shape == RIGHT ? k : m;
-    if (shape != NUMBERS && shape != VALUES)
+    if (shape >= LEFT)
         extents[axes++] = shape == LEFT ? k : shape == SECOND ? last : n;
-    const int type = type_of(PyArray_DESCR(x));
-    const int number = real && type > 1 ? (type == 2 ? NPY_FLOAT : NPY_DOUBLE) : PyArray_DESCR(x)->type_num;
-    return (PyArrayObject *)PyArray_SimpleNew(axes, extents, number);
+    int type = PyArray_DESCR(x)->type_num;
+    if (kinds[kind].whole >> number & 1)
+        type = NPY_INT64;
+    else if (kinds[kind].real >> number & 1)
+        type = type == NPY_CFLOAT ? NPY_FLOAT : type == NPY_CDOUBLE ? NPY_DOUBLE : type;
+    return (PyArrayObject *)PyArray_SimpleNew(axes, extents, type);
 }
 
 /* Whether there is a kernel for these operands; equal batch axes are the caller's affair but for what memory needs. */
@@ -136,7 +141,7 @@ static PyObject *results_of(int kind, PyArrayObject *const *operands, int64_t fl
         add_array(&job, i, operands[i]);
     int results = 0, failed = 0;
     for (; results < 3 && kinds[kind].results[results] != NONE && !failed; results++) {
-        made[results] = result_for(x, kinds[kind].results[results], kinds[kind].real >> results & 1, job.columns);
+        made[results] = result_for(x, kind, results, job.columns);
         failed = made[results] == NULL;
         if (!failed)
             add_array(&job, given + results, made[results]);

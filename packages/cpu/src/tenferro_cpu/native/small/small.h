@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-enum { SMALL_MOST = 8, SMALL_KERNELS = 14, SMALL_TYPES = 4 };
+enum { SMALL_MOST = 8, SMALL_KERNELS = 15, SMALL_TYPES = 4 };
 
 /* Flags: of `solve`, of `solve_triangular`, and of `eigh` and `svd`. */
 enum { SMALL_ADJOINT = 1, SMALL_LOWER = 2, SMALL_UNIT = 4, SMALL_GENERIC = 1 };
@@ -21,7 +21,8 @@ enum { SMALL_ADJOINT = 1, SMALL_LOWER = 2, SMALL_UNIT = 4, SMALL_GENERIC = 1 };
  * rows, columns: of each matrix; the columns of right sides where there are such.
  * p: for det x, det; slogdet x, sign, logarithm; inv x, inverse; cholesky x, L; solve and solve_triangular a, b, x;
  *    qr x, Q, R; qr_r x, R; eigh x, w, V; eigvalsh x, w; svd x, U, S, Vh; svdvals x, S; exp x,
- *    exponential; exp_term x, e, its derivative in the direction e. */
+ *    exponential; exp_term x, e, its derivative in the direction e; lu x, packed factors, exchanges, order of the rows
+ *    (both int64). */
 typedef void small_kernel(const int64_t *count, const int64_t *rows, const int64_t *columns, const int64_t *flags,
                           const void *p0, void *p1, void *p2, void *p3, int64_t *report);
 

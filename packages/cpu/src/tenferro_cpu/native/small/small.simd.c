@@ -39,4 +39,5 @@
 const struct small_kernels NAME(small_kernels) = {{
     ROW(det), ROW(slogdet), ROW(inv), ROW(cholesky), ROW(solve), ROW(triangular), ROW(qr), ROW(qr_r), ROW(eigh),
     ROW(eigvalsh), ROW(svd), ROW(svdvals), ROW(exp), ROW(exp_term),
+    ROW(lu),
 }};

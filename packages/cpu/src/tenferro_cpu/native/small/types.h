@@ -79,11 +79,15 @@ KERNEL(eigvalsh, SIZED(TYPED(eigh)(AT(x, N * N), REAL_AT(y, N), NULL, left, N, 0
             BLOCKS(other)                                                                               \
         }                                                                                               \
     }
+#define LU(m)                                                                                           \
+    TYPED(factor)(AT(x, N * (m)), AT(y, N * (m)), REAL_AT((int64_t *)p2, RANK(N, m)), REAL_AT((int64_t *)p3, N), left, \
+                  N, m)
 #define QR(m) TYPED(qr)(AT(x, N * (m)), AT(y, N * RANK(N, m)), AT(z, RANK(N, m) * (m)), left, N, m, 1)
 #define QR_R(m) TYPED(qr)(AT(x, N * (m)), NULL, AT(y, RANK(N, m) * (m)), left, N, m, 0)
 #define SVD(m)                                                                                          \
     TYPED(svd)(AT(x, N * (m)), AT(y, N * RANK(N, m)), REAL_AT(z, RANK(N, m)), AT(t, RANK(N, m) * (m)), left, N, m, F)
 #define SVDVALS(m) TYPED(svd)(AT(x, N * (m)), NULL, REAL_AT(y, RANK(N, m)), NULL, left, N, m, 0)
+KERNEL(lu, OBLONG(LU(N), LU(M)))
 KERNEL(qr, OBLONG(QR(N), QR(M)))
 KERNEL(qr_r, OBLONG(QR_R(N), QR_R(M)))
 KERNEL(svd, OBLONG(SVD(N), SVD(M)))
@@ -97,6 +101,7 @@ KERNEL(svdvals, OBLONG(SVDVALS(N), SVDVALS(M)))
 #undef KERNEL
 #undef RANK
 #undef OBLONG
+#undef LU
 #undef QR
 #undef QR_R
 #undef SVD
