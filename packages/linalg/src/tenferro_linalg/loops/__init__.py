@@ -30,6 +30,7 @@ from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
 from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
+from tenferro_runtime.lowering import by_expansion
 
 __all__ = ["RULES"]
 
@@ -38,6 +39,7 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
     for rule in (
         adjugate,
         beyond,
+        by_expansion,
         certified,
         checked,
         cholesky,

@@ -18,7 +18,7 @@ from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselve
     _views,
 )
 from tenferro_runtime.lowering._calls import call, call_into
-from tenferro_runtime.lowering._lower import lower, lower_with_sources
+from tenferro_runtime.lowering._lower import by_expansion, lower, lower_with_sources
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Formula, Lowered, Numbers, Stored, copied, kept, numbers, stored, write
 from tenferro_runtime.lowering._writer import LoopWriter
@@ -30,6 +30,7 @@ __all__ = [
     "Numbers",
     "Step",
     "Stored",
+    "by_expansion",
     "call",
     "call_into",
     "copied",

@@ -143,9 +143,24 @@ def _other(step: Step) -> Lowered | Sequence[Lowered]:
     if rule is not None and step.lowering.on_host:
         return rule(step)  # type: ignore[no-any-return]
     if has_expansion(step.op.primitive) and not _is_large(step):
-        known = step.lowering
-        found = expansion_of(step.op, specs_of(step.body.program.specs, step.eq), known.guards, known.examples)
-        if found is not None:
-            dtypes = [s.dtype for s in found.inputs]
-            return step.lowering.run(prepared(found), [step.operand(k, dtype) for k, dtype in enumerate(dtypes)])
+        return by_expansion(step)
+    return elementwise(step) if step.op.primitive.elementwise else call(step)
+
+
+def by_expansion(step: Step) -> Lowered | Sequence[Lowered]:
+    """Lower a primitive by its expansion, or by its kernel if that has none for these operands.
+
+    Families register this rule for primitives of which a single one gains as a native function.
+
+    Args:
+        step: the equation.
+
+    Returns:
+        The lowered results.
+    """
+    known = step.lowering
+    found = expansion_of(step.op, specs_of(step.body.program.specs, step.eq), known.guards, known.examples)
+    if found is not None:
+        dtypes = [s.dtype for s in found.inputs]
+        return step.lowering.run(prepared(found), [step.operand(k, dtype) for k, dtype in enumerate(dtypes)])
     return elementwise(step) if step.op.primitive.elementwise else call(step)
