@@ -104,6 +104,7 @@ MEMOISED = {
     "_unitary",
     "_ways",
     "batch_of",
+    "coefficients",
     "device",
     "fortran_address",
     "laguerre",

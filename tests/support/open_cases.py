@@ -224,6 +224,7 @@ def _table() -> list[Case]:
     linalg(_degeneracy.certified_, stack, stack, tall, cut=N, **told)
     linalg(_degeneracy.unrotated_, tall, tall, of(3), **told)
     linalg(_degeneracy.unsigned_, square, square, stack, of(3), size=big)
+    linalg(_lstsq.least_squares_, tall, of(3, N, K))
     linalg(_lu.lu_, tall)
     linalg(_lu.plu_, tall)
     linalg(_lu.lu_pivoted_, of(3, small, small), rows=N, columns=M)

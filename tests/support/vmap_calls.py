@@ -463,6 +463,7 @@ def _structured_matrices(put: Any, each: Any) -> None:
     put(tl, "block_diag", lambda x, y: tl.block_diag(x, y), M, VECTOR)
     put(tl, "toeplitz", lambda x, y: tl.toeplitz(x, y), VECTOR, line)
     put(tl, "hankel", lambda x, y: tl.hankel(x, y), VECTOR, line)
+    put(tl, "vander", lambda x: tl.vander(x, 3), line)
     each(tl, "circulant companion", line)
     put(tl, "convolution_matrix", lambda x: tl.convolution_matrix(x, 3), line)
 

@@ -19,7 +19,7 @@ from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svdvals
-from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vander, vecdot
+from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
 from tenferro_tensor_core.absent import absent_from
 from tenferro_tensor_core.deferred import deferred
@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from tenferro_linalg.truncation._qr import qr_trunc
     from tenferro_linalg.truncation._sketch import svd_random
     from tenferro_linalg.truncation._svd import svd_trunc
+    from tenferro_tensor.functions.polynomials import vander
 
 __all__ = [
     "ArnoldiResult",
@@ -261,7 +262,7 @@ _DEFERRED = {
     "sparse": "RowStructure SparseArray coo_array csr_array sparse_array spsolve",
     "structured._banded": "solve_banded solveh_banded",
     "structured._constants": "dft hadamard helmert hilbert invhilbert invpascal pascal",
-    "structured._matrices": "block_diag circulant companion convolution_matrix hankel toeplitz",
+    "structured._matrices": "block_diag circulant companion convolution_matrix hankel toeplitz vander",
     "structured._toeplitz": "solve_circulant solve_toeplitz",
     "truncation._eigh": "eigh_trunc",
     "truncation._qr": "qr_trunc",

@@ -70,6 +70,9 @@ class LinalgProvider:
     def full_rank_inverse(self, x: Any, cut: Any) -> Any:
         """Pseudo-inverse of matrices whose singular values provably exceed `cut` times the largest; none here."""
 
+    def full_rank_solution(self, x: Any, b: Any, cut: Any) -> Any:
+        """That pseudo-inverse, applied to right-hand sides; none here."""
+
     def svd(self, x: Any, full: bool) -> Any:
         """U, S and Vh; square U and Vh if `full`."""
         return self._checked("svd", tuple(self._function("svd")(x, full_matrices=full)))

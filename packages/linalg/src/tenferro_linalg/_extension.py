@@ -26,7 +26,7 @@ from tenferro_linalg import (
     _tridiagonal,
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
-from tenferro_linalg.factors import _lu
+from tenferro_linalg.factors import _lstsq, _lu
 from tenferro_linalg.factors import _register as _factors
 from tenferro_linalg.functions import _general, _terms
 from tenferro_linalg.krylov import _convergence
@@ -99,6 +99,7 @@ def _register_loops(registry: Registry) -> None:
         (_pinv.pinv_ranked_, "ranked"), (_lu.lu_, "exchanged"), (_lu.lu_pivoted_, "pivoted"),
         (_lu.rows_taken_, "taken"), (_eig.eig_, "general_eigenpairs"), (_eig.eigvals_, "general_eigenvalues"),
         (_terms.matrix_function_, "exponential"), (_lu.plu_, "by_expansion"),
+        (_lstsq.least_squares_, "least_squares"),
     ):  # fmt: skip
         registry.loops(primitive, partial(_by_rule, name))
 

@@ -193,14 +193,27 @@ class HostProvider:
         Small matrices are not tried, since their singular values cost less.
         """
         m, n = x.shape[-2:]
-        if max(m, n) <= SMALL_MAX_SIZE or 0 in x.shape:
+        return self._full_rank(x, cut, n, m, lambda index, proof: _inverse(*proof, wide=m < n))
+
+    def full_rank_solution(self, x: Raw, b: Raw, cut: Any) -> Raw | None:
+        """The pseudo-inverse, applied to right-hand sides, under the same conditions."""
+        m, n = x.shape[-2:]
+        return self._full_rank(
+            x, cut, n, b.shape[-1], lambda index, proof: _least_squares(*proof, b[index], wide=m < n)
+        )
+
+    def _full_rank(
+        self, x: Raw, cut: Any, rows: int, columns: int, solved: Callable[[tuple[int, ...], tuple[Raw, Raw, Raw]], Raw]
+    ) -> Raw | None:
+        m, n = x.shape[-2:]
+        if max(m, n) <= SMALL_MAX_SIZE or 0 in x.shape or not columns:
             return None
-        out, limits = np.empty((*x.shape[:-2], n, m), x.dtype), np.broadcast_to(cut, x.shape[:-2])
+        out, limits = np.empty((*x.shape[:-2], rows, columns), x.dtype), np.broadcast_to(cut, x.shape[:-2])
         for index in items(x):
-            found = _full_rank_adjoint(x[index] if m >= n else x[index].T, float(limits[index]))
-            if found is None:
+            proof = _proof(x[index] if m >= n else x[index].T, float(limits[index]))
+            if proof is None:
                 return None
-            out[index] = found.T if m >= n else found
+            out[index] = solved(index, proof)
         return out
 
     def solve(self, x: Raw, b: Raw) -> Raw:
@@ -406,19 +419,38 @@ def _reflected(x: Raw, rows: int) -> tuple[Raw, Raw, Raw]:
     return columns, scales, r
 
 
-def _full_rank_adjoint(a: Raw, cut: float) -> Raw | None:
-    """Conjugate of ``Q R^-*`` for a tall matrix, whose transpose is the pseudo-inverse, or None if R may be singular.
+def _proof(a: Raw, cut: float) -> tuple[Raw, Raw, Raw] | None:
+    """Reflections of a tall matrix in columns, their scales and ``R^-T``, or None if R may be singular.
 
     The ratio of the singular values is at least 1 over the product of the Frobenius norms of R and its inverse.
     """
-    k = a.shape[1]
-    columns, scales, r = _reflected(a, k)
+    columns, scales, r = _reflected(a, a.shape[1])
     size = np.vdot(r, r).real
     inverse, singular = _lapack("trtri", a.dtype)(r.T, lower=True, overwrite_c=True)
-    if singular or not 4 * cut * cut * size * np.vdot(inverse, inverse).real < 1:
-        return None
-    q = _lapack("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype)(columns, scales, lwork=QR_BLOCK * k)[0]
-    return _blas("trmm", a.dtype)(1, inverse, q.conj(), side=1, lower=True, overwrite_b=True)
+    doubt = singular or not 4 * cut * cut * size * np.vdot(inverse, inverse).real < 1
+    return None if doubt else (columns, scales, inverse)
+
+
+def _inverse(columns: Raw, scales: Raw, inverse: Raw, *, wide: bool) -> Raw:
+    """``R^-1 Q*``, or its transpose for factors of the transpose."""
+    dtype, k = columns.dtype, len(inverse)
+    q = _lapack("ungqr" if dtype.kind == "c" else "orgqr", dtype)(columns, scales, lwork=QR_BLOCK * k)[0]
+    found = _blas("trmm", dtype)(1, inverse, q.conj(), side=1, lower=True, overwrite_b=True)
+    return found if wide else found.T
+
+
+def _least_squares(columns: Raw, scales: Raw, inverse: Raw, b: Raw, *, wide: bool) -> Raw:
+    """``R^-1 Q* b``, or ``conj(Q) R^-T b`` for factors of the transpose."""
+    dtype, k = columns.dtype, len(inverse)
+    rotate, multiply = _lapack("unmqr" if dtype.kind == "c" else "ormqr", dtype), _blas("trmm", dtype)
+    work = QR_BLOCK * max(*b.shape, len(columns))
+    if not wide:
+        adjoint = "C" if dtype.kind == "c" else "T"
+        rotated = rotate("L", adjoint, columns, scales, b, work)[0]
+        return multiply(1, inverse, rotated[:k], lower=True, trans_a=1)
+    right = np.zeros((len(columns), b.shape[1]), dtype, order="F")
+    right[:k] = multiply(1, inverse, b, lower=True).conj()
+    return rotate("L", "N", columns, scales, right, work, overwrite_c=True)[0].conj()
 
 
 def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:

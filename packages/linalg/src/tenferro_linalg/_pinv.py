@@ -105,10 +105,14 @@ def pseudo_inverse(la: Any, x: Any, rtol: tuple[Any, ...]) -> Any:
     return (vh.conj().swapaxes(-1, -2) * inverse[..., None, :]) @ u.conj().swapaxes(-1, -2)
 
 
+def limit(x: Any, rtol: tuple[Any, ...]) -> Any:
+    """Ratio to the largest singular value up to which one of a raw matrix counts as zero."""
+    return rtol[0] if rtol else max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
+
+
 def _kernel(la: Any, ins: Any, outs: Any) -> Any:
     def run(x: Any, *rtol: Any) -> Any:
-        cut = rtol[0] if rtol else max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
-        found = la.full_rank_inverse(la.finite("pinv", x), cut)
+        found = la.full_rank_inverse(la.finite("pinv", x), limit(x, rtol))
         return pseudo_inverse(la, x, rtol) if found is None else found
 
     return run

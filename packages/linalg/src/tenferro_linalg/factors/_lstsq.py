@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from tenferro_linalg._algebra import adjoint as adjoint_of
 from tenferro_linalg._algebra import mm, scaled, to, total
 from tenferro_linalg._operands import basis, common, differentiated, inexact, matrices, require_inexact, show, stacked
-from tenferro_linalg._pinv import cut_of, pinv_, pinv_ranked_
+from tenferro_linalg._pinv import cut_of, limit, pinv_, pinv_ranked_
+from tenferro_linalg._pinv import pseudo_inverse as raw_inverse
 from tenferro_linalg._small import SMALL_MAX_SIZE
 from tenferro_linalg._svd import svd_, svdvals_
 from tenferro_runtime.extension import General, Registry, ShapeError, Spec, primitive
@@ -77,18 +78,18 @@ def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
         f"lstsq: matrices of shape {show(a.spec.shape)} and right sides of other length",
     )
     a, cut = cut_of("lstsq", a, "rcond", rcond)
+    batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
+    wide, b, cuts = stacked(a, batch), stacked(b, batch), [_repeated(c, batch, ()) for c in cut]
     if differentiated(a) or small(a):  # the derivative of the values needs the vectors
         u, s, vh = svd_(a, full=False, basis=basis(a), cut=None)
         inside = above(a, s, cut)
-        y, known = pseudo_inverse(u, s, vh, inside), [s]
+        y, values = pseudo_inverse(u, s, vh, inside), _repeated(s, batch, s.spec.shape[-1:])
+        x = lstsq_(wide, stop_gradient(stacked(y, batch)), stop_gradient(values), *cuts, b, adjoint=False)
     else:
-        y, s, known = pinv_(a, *cut), svdvals_(a), []
+        s = svdvals_(a)
         inside = above(a, s, cut)
-    rank = reduce_sum(convert(inside, dtype=int64), axes=(s.ndim - 1,))
-    batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
-    a, b, y = stacked(a, batch), stacked(b, batch), stop_gradient(stacked(y, batch))
-    values = [stop_gradient(_repeated(v, batch, v.spec.shape[-1:])) for v in known]
-    x = lstsq_(a, y, *values, *[_repeated(c, batch, ()) for c in cut], b, adjoint=False)
+        x = least_squares_(wide, *cuts, b)
+    a, rank = wide, reduce_sum(convert(inside, dtype=int64), axes=(s.ndim - 1,))
     residuals = reduce_sum(abs2(b - mm(a, x)), axes=(x.ndim - 2,))
     return LstsqResult(reshape(x, shape=x.spec.shape[:-1]) if vector else x, residuals, rank, s)
 
@@ -128,6 +129,28 @@ def lstsq_(a: Spec, y: Spec, *more: Spec, adjoint: bool) -> Spec:
     require_inexact("lstsq", a, more[-1])
     *batch, m, n = a.shape
     return more[-1].with_(shape=(*batch, m if adjoint else n, more[-1].shape[-1]))
+
+
+@primitive(family="tenferro-linalg.least_squares.v1", extension="linalg")
+def least_squares_(a: Spec, *more: Spec) -> Spec:
+    """``pinv(a) @ b``, where `more` are the cutoffs, if given, and b."""
+    require_inexact("lstsq", a, more[-1])
+    *batch, _, n = a.shape
+    return more[-1].with_(shape=(*batch, n, more[-1].shape[-1]))
+
+
+def _by_inverse(a: Any, *more: Any) -> Any:
+    *cut, b = more
+    return lstsq_(a, stop_gradient(pinv_(a, *cut)), *cut, b, adjoint=False)
+
+
+def _least_squares_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    def run(a: Any, *more: Any) -> Any:
+        *cut, b = more
+        found = la.full_rank_solution(la.finite("lstsq", a), b, limit(a, tuple(cut)))
+        return raw_inverse(la, a, tuple(cut)) @ b if found is None else found
+
+    return run
 
 
 def _kernel(la: Any, ins: Any, outs: Any, *, adjoint: bool) -> Any:
@@ -183,4 +206,6 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, lstsq_, _kernel)
+    kernels(registry, least_squares_, _least_squares_kernel)
+    registry.expansion(least_squares_, _by_inverse, keep=True)
     registry.rule(lstsq_, General(jvp=_jvp, vjp=_vjp))

@@ -11,7 +11,7 @@ PAGES: tuple[Any, ...] = (_lu, _lstsq, _ldl, _polar, _reflections, _subspaces)
 
 STACKS = (
     _lu.lu_, _lu.plu_, _lu.permutation_, _lu.lu_pivoted_, _lu.rows_taken_,
-    _lstsq.lstsq_, _ldl.ldl_, _ldl.ldl_regular_, _polar.unitary_factor_,
+    _lstsq.lstsq_, _lstsq.least_squares_, _ldl.ldl_, _ldl.ldl_regular_, _polar.unitary_factor_,
     _polar.anticommutator_, _reflections.column_order_, _subspaces.independent_, _subspaces.basis_, _subspaces.frame_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""

@@ -27,7 +27,7 @@ from tenferro_linalg.loops._general import general_eigenpairs, general_eigenvalu
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
 from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
-from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
+from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 from tenferro_runtime.lowering import by_expansion
@@ -56,6 +56,7 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         general_eigenvalues,
         inverse,
         kept,
+        least_squares,
         orthogonal,
         pivoted,
         power_norm,

@@ -1,15 +1,16 @@
-"""Pseudo-inverses by QR factors or singular values, and the test of the rank in their derivative."""
+"""Pseudo-inverses and least squares by QR factors or singular values, and the test of the rank in derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tenferro_linalg.loops._gaps import checked_by_kernel, largest_of, not_above, times_size
 from tenferro_linalg.loops._lapack import BOOL, PREFIX, Batch, Lapack, counted, matrix, over
 from tenferro_linalg.loops._orthogonal import orthogonal_columns, reflected
-from tenferro_linalg.loops._spectra import svd
+from tenferro_linalg.loops._spectra import BLOCK, svd
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
@@ -40,13 +41,27 @@ def pseudo_inverse(step: Step) -> list[Lowered]:
     return la.lower(x.shape[:-2], one)
 
 
-def _by_reflections(la: Lapack, x: Stored, rtol: Sequence[Stored], out: Stored, batch: Batch) -> Value:
-    """Write ``R^-1 Q*``; 1 if R may have a singular value that counts as zero.
+class _Proof(NamedTuple):
+    """QR factors of a matrix, or of its transpose if it is wide, that may prove full rank.
 
-    The ratio of the singular values is at least 1 over the product of the Frobenius norms of R and its inverse. Wide
-    matrices are decomposed as their transposes.
+    Attributes:
+        wide: whether the matrix is wide.
+        columns: the reflections of Q, column-major.
+        scales: their scales.
+        inverse: the inverse of R, row-major.
+        doubt: 1 if R may have a singular value that counts as zero.
     """
-    w, source, to = la.w, matrix(x, batch), matrix(out, batch)
+
+    wide: Value
+    columns: Stored
+    scales: Stored
+    inverse: Stored
+    doubt: Value
+
+
+def _proof(la: Lapack, x: Stored, rtol: Sequence[Stored], batch: Batch) -> _Proof:
+    """The ratio of the singular values is at least 1 over the product of the Frobenius norms of R and its inverse."""
+    w, source = la.w, matrix(x, batch)
     m, k = dim_max(*source.shape), dim_min(*source.shape)
     wide = w.let(catalog.lt.op(), BOOL, *map(la.number, source.shape))
     q, r = la.scratch(la.dtype, k, m), la.scratch(la.dtype, k, k)
@@ -63,25 +78,84 @@ def _by_reflections(la: Lapack, x: Stored, rtol: Sequence[Stored], out: Stored, 
     bound: Value = Literal(4.0, la.real)
     for factor in (cut, cut, size, _squares(la, r)):
         bound = w.let(catalog.mul.op(), la.real, bound, factor)
+    return _Proof(wide, q, scales, r, la.both(singular, not_above(w, Literal(1.0, la.real), bound)))
+
+
+def _by_reflections(la: Lapack, x: Stored, rtol: Sequence[Stored], out: Stored, batch: Batch) -> Value:
+    """Write ``R^-1 Q*``; 1 if there is doubt about the rank."""
+    w, to = la.w, matrix(out, batch)
+    wide, q, scales, inverse, doubt = _proof(la, x, rtol, batch)
+    k, m = q.shape
     orthogonal_columns(la, q, scales, k, k)
-    if la.dtype.kind == "c":
-        w.nest(q.shape, lambda i: w.store(q.buffer, q.place(i), w.let(catalog.conj.op(), la.dtype, q.at(w, i))))
-    one = Literal(la.dtype.type(1).item(), la.dtype)
-    w.statements.append(
-        Foreign(
-            PREFIX[la.dtype.char] + "trmm",
-            ("R", "L", "N", "N", la.number(m), la.number(k), one, r.view(), la.extent(k), q.view(), la.extent(m)),
-            (9,),
-        )
-    )
-    w.written(q.buffer)
+    _conjugate(la, q)
+    _multiply(la, "R", "N", inverse, q, la.number(m), la.number(k))
     _by_shape(
         w,
         wide,
         lambda: w.nest(to.shape, lambda i: w.store(to.buffer, to.place(i), q.at(w, (i[1], i[0])))),
         lambda: w.nest(to.shape, lambda i: w.store(to.buffer, to.place(i), q.at(w, i))),
     )
-    return la.both(singular, not_above(w, Literal(1.0, la.real), bound))
+    return doubt
+
+
+def least_squares(step: Step) -> list[Lowered]:
+    """Solutions from QR factors if these prove full rank, otherwise by the kernel.
+
+    For tall matrices ``R^-1 Q* b``; for wide ones, whose transposes are decomposed, ``conj(Q) R^-T b``.
+    """
+    la = Lapack(step)
+    (x, *rtol, b), (out,), w = la.operands, la.results, la.w
+
+    def one(batch: Batch) -> Value:
+        wide, q, scales, inverse, doubt = _proof(la, x, rtol, batch)
+        (k, m), source, to = q.shape, matrix(b, batch), matrix(out, batch)
+        rows, count = source.shape
+        right = la.scratch(la.dtype, count, m)
+        zero = Literal(la.dtype.type(0).item(), la.dtype)
+
+        def entry(i: Batch) -> None:
+            inside = w.let(catalog.lt.op(), BOOL, w.position(i[1]), la.number(rows))
+            value = source.at(w, (w.clamped(i[1], rows - 1), i[0]))
+            w.store(right.buffer, right.place(i), w.let(catalog.select.op(), la.dtype, inside, value, zero))
+
+        def rotate(transposed: str) -> None:
+            work = BLOCK * dim_max(count, m)
+            la.call(
+                "unmqr" if la.dtype.kind == "c" else "ormqr", "L", transposed, la.number(m), la.number(count),
+                la.number(k), q.view(), la.extent(m), scales.view(), right.view(), la.extent(m),
+                la.scratch(la.dtype, work).view(), la.extent(work), written=(8, 10),
+            )  # fmt: skip
+
+        def of_tall() -> None:
+            rotate("C" if la.dtype.kind == "c" else "T")
+            _multiply(la, "L", "T", inverse, right, la.number(k), la.number(count))
+
+        def of_wide() -> None:
+            _multiply(la, "L", "N", inverse, right, la.number(k), la.number(count))
+            _conjugate(la, right)
+            rotate("N")
+            _conjugate(la, right)
+
+        w.nest(right.shape, entry)
+        _by_shape(w, wide, of_wide, of_tall)
+        w.nest(to.shape, lambda i: w.store(to.buffer, to.place(i), right.at(w, (i[1], i[0]))))
+        return doubt
+
+    return la.lower(x.shape[:-2], one)
+
+
+def _conjugate(la: Lapack, x: Stored) -> None:
+    w = la.w
+    if la.dtype.kind == "c":
+        w.nest(x.shape, lambda i: w.store(x.buffer, x.place(i), w.let(catalog.conj.op(), la.dtype, x.at(w, i))))
+
+
+def _multiply(la: Lapack, side: str, transposed: str, inverse: Stored, x: Stored, m: Value, n: Value) -> None:
+    """Multiply the leading part of a column-major matrix by the inverse of R, which BLAS reads transposed."""
+    one, k = Literal(la.dtype.type(1).item(), la.dtype), la.extent(inverse.shape[0])
+    arguments = (side, "L", transposed, "N", m, n, one, inverse.view(), k, x.view(), la.extent(x.shape[-1]))
+    la.w.statements.append(Foreign(PREFIX[la.dtype.char] + "trmm", arguments, (9,)))
+    la.w.written(x.buffer)
 
 
 def _by_shape(w: LoopWriter, wide: Value, of_wide: Callable[[], None], of_tall: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ from tenferro_tensor import Array, broadcast_shapes, tensor
 from tenferro_tensor.catalog import concatenate, iota, pad, reshape, reverse, slice_
 from tenferro_tensor.functions import remainder as modulo
 from tenferro_tensor.functions import take
+from tenferro_tensor.functions.polynomials import vander  # noqa: F401 - a structured matrix of another module
 from tenferro_tensor_core import DimLike, ask, int64
 
 
