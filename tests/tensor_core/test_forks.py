@@ -85,6 +85,39 @@ def test_contexts_are_open_around_a_fork_in_the_order_in_which_they_came() -> No
     assert seen == ["one in", "two in", "fork", "two out", "one out"]
 
 
+@pytest.mark.usefixtures("alone")
+def test_contexts_that_an_awaited_import_adds_are_open_around_the_fork() -> None:
+    seen: list[str] = []
+    begun, end = threading.Event(), threading.Event()
+
+    @contextmanager
+    def awaited():
+        end.set()  # the fork is about to wait for the import
+        yield
+
+    @contextmanager
+    def added():
+        seen.append("in")
+        yield
+        seen.append("out")
+
+    def imports() -> None:
+        with forks.importing():
+            begun.set()
+            end.wait()
+            forks.idle_at_fork(added)
+
+    forks.idle_at_fork(awaited)
+    thread = threading.Thread(target=imports)
+    thread.start()
+    begun.wait()
+    forks._before()
+    seen.append("fork")
+    forks._after()
+    thread.join()
+    assert seen == ["in", "fork", "out"]
+
+
 def bare_locks(tree: ast.AST) -> set[str]:
     """Names of the functions of `threading` that a module makes locks with."""
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]

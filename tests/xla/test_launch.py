@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,22 @@ def test_an_interrupt_reaches_all_and_those_that_ignore_it_are_ended(tmp_path: P
     assert process.returncode == 128 + signal.SIGINT
     assert "process 0 of 2 was ended by SIGINT" in err or "process 0 of 2 ended with status" in err
     assert "launch: process 1 of 2 was ended by SIGTERM" in err
+
+
+def test_an_interrupt_while_processes_start_reaches_the_new_one_and_starts_no_more(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    launcher, real = launch.Launcher(2, 0.2), subprocess.Popen
+
+    def interrupted(*given: Any, **named: Any) -> Any:
+        launcher.stop(signal.SIGINT, None)
+        return real(*given, **named)
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    launcher.start([sys.executable, "-c", "import time; time.sleep(100)"], {k: {**os.environ} for k in range(2)})
+    assert [*launcher.processes] == [0]
+    assert launcher.wait() == 128 + signal.SIGINT
+    assert "launch: process 0 of 2" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

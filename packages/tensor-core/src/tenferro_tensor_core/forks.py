@@ -129,9 +129,14 @@ def _before() -> None:
     stack = ExitStack()
     # Stored before anything is entered, so that an interrupt leaves nothing held.
     _held.setdefault(threading.get_ident(), []).append(stack)
-    for hold in _idle:
-        stack.enter_context(hold())
-    _await_imports()
+    entered = 0
+    while True:
+        for hold in _idle[entered:]:
+            stack.enter_context(hold())
+            entered += 1
+        _await_imports()
+        if entered == len(_idle):  # no module that was imported meanwhile has added one
+            return
 
 
 def _after() -> None:

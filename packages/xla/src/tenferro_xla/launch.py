@@ -31,15 +31,11 @@ class Launcher:
     """The processes that were started on this machine.
 
     Args:
-        command: the command of each process.
-        environments: environment variables of each process, by its number in the run.
         count: number of processes of the whole run.
         grace: seconds until the other processes are terminated after one has failed.
     """
 
-    def __init__(
-        self, command: Sequence[str], environments: dict[int, dict[str, str]], count: int, grace: float
-    ) -> None:
+    def __init__(self, count: int, grace: float) -> None:
         self._count, self._grace = count, grace
         self._ended: SimpleQueue[int] = SimpleQueue()
         self._stopped: int | None = None
@@ -47,8 +43,18 @@ class Launcher:
         self._readers: list[threading.Thread] = []
         self._writing = new_lock()
         self.processes: dict[int, subprocess.Popen[str]] = {}
+
+    def start(self, command: Sequence[str], environments: dict[int, dict[str, str]]) -> None:
+        """Start the processes; after a signal, no further ones.
+
+        Args:
+            command: the command of each process.
+            environments: environment variables of each process, by its number in the run.
+        """
         try:
             for number, environment in environments.items():
+                if self._stopped is not None:
+                    break
                 self.processes[number] = process = subprocess.Popen(
                     command,
                     env=environment,
@@ -57,6 +63,8 @@ class Launcher:
                     text=True,
                     errors="replace",
                 )
+                if self._stopped is not None:  # the signal came before the process was known
+                    process.send_signal(self._stopped)
                 assert process.stdout is not None
                 self._thread(self._copy, number, process.stdout)
                 self._thread(self._watch, number, process)
@@ -64,7 +72,7 @@ class Launcher:
             self._end(self.processes)
             raise
         pids = ", ".join(f"{number} is {process.pid}" for number, process in self.processes.items())
-        self._say(f"processes of {count}: {pids}")
+        self._say(f"processes of {self._count}: {pids}")
 
     def _thread(self, work: object, *args: object) -> None:
         thread = threading.Thread(target=work, args=args, daemon=True)  # type: ignore[arg-type]
@@ -72,9 +80,10 @@ class Launcher:
         self._readers.append(thread)
 
     def _copy(self, number: int, lines: IO[str]) -> None:
-        for line in lines:
-            with self._writing:
-                print(f"[{number}] {line}", end="" if line.endswith("\n") else "\n", flush=True)
+        with lines:
+            for line in lines:
+                with self._writing:
+                    print(f"[{number}] {line}", end="" if line.endswith("\n") else "\n", flush=True)
 
     def _watch(self, number: int, process: subprocess.Popen[str]) -> None:
         process.wait()
@@ -182,9 +191,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={given.devices}"
             environments[number]["XLA_FLAGS"] = flags.strip()
     command = [sys.executable, *(["-m"] if given.module else []), given.script, *given.arguments]
-    launcher = Launcher(command, environments, count, given.grace)
+    launcher = Launcher(count, given.grace)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, launcher.stop)
+    launcher.start(command, environments)
     return launcher.wait()
 
 
