@@ -16,9 +16,14 @@ import numpy as np
 
 from tenferro_einsum._tree import Numbers, Steps
 from tenferro_runtime import fori_loop, trace, zeros
-from tenferro_runtime.extension import Program, Spec, catalog, tensor
+from tenferro_runtime.extension import HOST, Program, Spec, catalog, tensor
+from tenferro_tensor.results import Maker, Results
 
 Extents = tuple[int, ...]
+
+_MAKER: Final = Maker(
+    "submit_program of the executor", "the outputs of the program are", lambda: "correct the executor", {}
+)
 
 INDEX: Final[np.dtype[Any]] = np.dtype(np.int32)
 """Dtype of the tables."""
@@ -49,8 +54,14 @@ class SliceTask:
     regions: list[tuple[slice, ...]]
 
     def read(self, found: Sequence[Any]) -> list[tuple[int, tuple[slice, ...], Any]]:
-        """For each output, its index, a region of it, and the array to add there."""
-        return [(k, region, np.asarray(x)) for k, (region, x) in enumerate(zip(self.regions, found, strict=True))]
+        """For each output, its index, a region of it, and the array to add there.
+
+        Raises:
+            RegistryError: the executor returned something else than the outputs of the program.
+        """
+        outs = tuple([s.with_(place=HOST) for s in self.program.outputs])
+        results = Results(_MAKER, (), outs, True).held(tuple(map(np.asarray, found)), (), [s.shape for s in outs])
+        return [(k, region, x) for k, (region, x) in enumerate(zip(self.regions, results, strict=True))]
 
 
 @dataclass(frozen=True)

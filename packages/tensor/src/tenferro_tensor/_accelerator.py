@@ -64,6 +64,17 @@ class AcceleratorBackend(Backend):
         source = self.runtime.device_of(raw)
         return source.download(raw, self.stream_for(source, (raw,))).result()
 
+    def device_of(self, raw: Any) -> ComputeDevice:
+        """The device whose memory holds a raw array, according to the runtime.
+
+        Args:
+            raw: raw array.
+
+        Returns:
+            The device.
+        """
+        return self.runtime.device_of(raw).id
+
     def synchronize(self) -> None:
         """Wait for all streams of all devices.
 

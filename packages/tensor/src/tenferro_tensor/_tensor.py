@@ -19,6 +19,7 @@ from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.origins import line_of, made_at, noted
 from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
 from tenferro_tensor.promotion import keep_imaginary
+from tenferro_tensor.results import arrived
 from tenferro_tensor_core import (
     ArgumentError,
     dtype,
@@ -98,7 +99,8 @@ class Tensor(TensorBase, Array):
             return np.asarray(self._data)
         if transfers.watching and not spec.place.on_host:
             transfers.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
-        return get_backend(spec.place.device.kind).download(self._data)
+        backend = get_backend(spec.place.device.kind)
+        return arrived(backend.download(self._data), spec.with_(place=HOST), backend)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raw = self._data
@@ -227,7 +229,8 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
     if not place.on_host:
         if transfers.watching and array.ndim:  # 0-d arrays are kernel arguments, not transfers
             transfers.book(array.nbytes, HOST.memory_space, place.memory_space)
-        raw = get_backend(place.device.kind).upload(array, place.device)
+        backend, spec = get_backend(place.device.kind), Spec(array.shape, array.dtype, place)
+        return Tensor.wrap(arrived(backend.upload(array, place.device), spec, backend), spec)
     return Tensor.wrap(raw, Spec(array.shape, array.dtype, place))
 
 

@@ -143,6 +143,17 @@ class Backend(ABC):
     def synchronize(self) -> None:
         """Wait until all work submitted so far is done."""
 
+    def device_of(self, raw: Any) -> ComputeDevice | None:
+        """The device whose memory holds a raw array of this backend.
+
+        Args:
+            raw: raw array.
+
+        Returns:
+            The device, or None if the backend cannot tell.
+        """
+        return None
+
     def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Copy a host array, preserving its layout, into the memory pool of results.
 

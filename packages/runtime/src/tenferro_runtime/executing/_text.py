@@ -8,6 +8,7 @@ failures, empty until the run fails.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tenferro_runtime._written import defined
@@ -19,6 +20,8 @@ from tenferro_runtime.executing._timeline import CancelledError
 from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.rendering._render import CHUNK, replacing
 from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_tensor import HOST, get_backend
+from tenferro_tensor.results import arrived
 from tenferro_tensor.transfers import book_raw
 
 Part = Callable[..., None]
@@ -136,15 +139,23 @@ class _Part:
                 outs = self._constant(tuple([self.plan.specs[v] for v in action.results]))
                 return f"{target}S[{q}].launch({self._callee(step)}, ({''.join(f'{g}, ' for g in given)}), {outs})"
             case Kind.UPLOAD:
-                return f"{made[0]} = R[{q}].device.upload({given[0]}, S[{q}])"
+                return f"{made[0]} = {self._arrived(step)}(R[{q}].device.upload({given[0]}, S[{q}]))"
             case Kind.DOWNLOAD:
                 return f"{made[0]} = R[{q}].device.download({given[0]}, S[{q}])"
             case Kind.ARRIVE:
-                return f"{made[0]} = {given[0]}.result()"
+                return f"{made[0]} = {self._arrived(step)}({given[0]}.result())"
             case Kind.PEER:
-                return f"{made[0]} = R[{q}].runtime.copy_peer({given[0]}, None, S[{q}])"
+                return f"{made[0]} = {self._arrived(step)}(R[{q}].runtime.copy_peer({given[0]}, None, S[{q}]))"
             case Kind.END:
                 return ""
+
+    def _arrived(self, step: Step) -> str:
+        """The check of transferred data; see `arrived`."""
+        task, (v,) = step.action.task, step.action.results
+        assert task is not None, "transfers are tasks"
+        spaces = [self.plan.specs[u].place.memory_space for u in (*task.reads, *task.results)]
+        kind = next(space.kind for space in spaces if space.kind != HOST.memory_space.kind)
+        return self._constant(partial(arrived, spec=self.plan.specs[v], carrier=get_backend(kind)))
 
     @staticmethod
     def _target(action: Any, made: list[str]) -> str:

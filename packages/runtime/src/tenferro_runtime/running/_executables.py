@@ -15,7 +15,8 @@ from tenferro_runtime.ir._sizes import OPEN, filled, variables
 from tenferro_runtime.running._ready import Prepare, Ready
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import Spec, falling_back, get_backend
-from tenferro_tensor_core import UnsupportedError
+from tenferro_tensor.results import ANY, Maker, Results, foreign, owner_of
+from tenferro_tensor_core import RegistryError, UnsupportedError
 
 Steps = Callable[[Program], Callable[..., tuple[Any, ...]]]
 """Returns a function of raw arrays for a program with concrete sizes."""
@@ -77,11 +78,35 @@ class Executables:
 
     def _made(self, program: Program) -> Callable[..., tuple[Any, ...]]:
         try:
-            return self.compiler.executable(program, self.donated)
+            return checked(self.compiler, program, self.compiler.executable(program, self.donated), self.donated)
         except UnsupportedError:
             if how_of(self.program).compiler is not None or not falling_back():
                 raise
             return self._by_steps(program)
+
+
+def checked(
+    compiler: ProgramCompiler, program: Program, run: Callable[..., Any], donated: tuple[int, ...]
+) -> Callable[..., tuple[Any, ...]]:
+    """The executable of a compiler; that of a third party cannot write to operands, and its results are checked.
+
+    Args:
+        compiler: the compiler.
+        program: the program that it compiled.
+        run: the executable.
+        donated: positions of the inputs that it may write to.
+
+    Returns:
+        A function of raw arrays.
+    """
+    if not foreign(compiler):
+        return run
+    text, owner = f"the executable of the compiler {compiler.name!r}", owner_of(compiler)
+    if not callable(run):
+        raise RegistryError(f"{text} is {run!r:.80}, which is not callable; correct {owner}", compiler=compiler.name)
+    maker = Maker(text, "the outputs of the program are", lambda: f"correct {owner}", {"compiler": compiler.name})
+    shapes = [s.shape if all(isinstance(n, int) for n in s.shape) else ANY for s in program.outputs]
+    return Results(maker, program.inputs, program.outputs, True).checked(run, shapes, donated)
 
 
 def compiled_form(program: Program, bare: bool, donated: tuple[int, ...], by_steps: Steps) -> Prepare | None:

@@ -23,7 +23,8 @@ from tenferro_runtime.runtime import how_of
 from tenferro_runtime.whole._bits import keeps_bits
 from tenferro_runtime.whole._cost import gains, is_worth_waiting
 from tenferro_tensor import Spec, available_backends, get_backend
-from tenferro_tensor.backends import NativeProgram
+from tenferro_tensor.backends import Backend, NativeProgram
+from tenferro_tensor.results import Maker, Results, foreign, owner_of, reading
 from tenferro_tensor_core import TenferroError, UnsupportedError, evaluate
 from tenferro_tensor_core.forks import cached_property, importing
 
@@ -99,9 +100,10 @@ class Whole(Tiered):
     def _compiled(self) -> Callable[..., Any] | None:
         try:
             function = _lowered(self.program, self.donated)
-            self.native = get_backend(_kind(self.program)).whole(function, bare=self.bare)
+            backend = get_backend(_kind(self.program))
+            self.native = backend.whole(function, bare=self.bare)
             if self.native is not None:
-                return self.native.run
+                return self._checked(backend, self.native.run)
             self.why = "there is no machine code of programs here"
         except TenferroError as error:
             self.why = str(error)
@@ -109,6 +111,19 @@ class Whole(Tiered):
             self.why = f"{type(error).__name__}: {error}"
             logging.getLogger("tenferro").exception("a program was not compiled as a whole; it runs step by step")
         return None
+
+    def _checked(self, backend: Backend, run: Callable[..., Any]) -> Callable[..., Any]:
+        """The native function; that of a third party's backend cannot write to operands, and its results are checked.
+
+        The function takes the values of the sizes before the operands.
+        """
+        if not foreign(backend):
+            return run
+        owner = owner_of(backend)
+        maker = Maker(f"the native program of {owner}", "its outputs are", lambda: f"correct {owner}", {})
+        results = Results(maker, self.program.inputs, self.program.outputs, not self.bare)
+        run = reading(run, [i + 1 for i in self.donated])
+        return lambda sizes, *raws: results.held(run(sizes, *raws), raws, [s.shape for s in self._outputs(sizes)])
 
 
 def _serves(program: Program) -> bool:
