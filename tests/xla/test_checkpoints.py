@@ -1,6 +1,7 @@
 """Checkpoints of sharded arrays: restored on other meshes, whole or not there, and errors that name what is wrong."""
 
 import json
+import os
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import tenferro_runtime as tr
 from tenferro_tensor import Spec
 from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_xla.checkpoints import Checkpoint, CheckpointError, load_sharded, save_sharded
+from tenferro_xla.checkpoints import _parts as reading
 from tenferro_xla.checkpoints import _save as saving
 from tenferro_xla.checkpoints._parts import write_part
 from tenferro_xla.mesh import Mesh, P, ShardedArray
@@ -142,7 +144,6 @@ def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"npy is truncated: it has \d+ bytes"):
         load_sharded(tmp_path)
     file.write_bytes(whole[:-1] + b"\x01")
-    load_sharded(tmp_path)
     with pytest.raises(CheckpointError, match="is damaged: its checksum is"):
         Checkpoint(tmp_path).verify()
     with file.open("wb") as other:
@@ -157,3 +158,112 @@ def test_damage_is_named(tmp_path: Path) -> None:
         (tmp_path / "index.json").write_text(json.dumps(index | change))
         with pytest.raises(CheckpointError, match=text):
             load_sharded(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, ml_dtypes.bfloat16, np.bool_], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("spec", [P("x", "y"), P(None, "y"), P()], ids=repr)
+def test_a_flipped_bit_is_never_loaded(tmp_path: Path, spec: P, dtype: Any) -> None:
+    """By whole parts, whose elements may be apart in memory, or by pieces of them."""
+    save_sharded(tmp_path, {"x": SQUARE.shard(some(dtype), spec)})
+    part = Checkpoint(tmp_path).index.leaves[0].parts[-1]
+    file = tmp_path / part.file
+    whole = bytearray(file.read_bytes())
+    whole[-1] ^= 1
+    file.write_bytes(whole)
+    checkpoint, last = Checkpoint(tmp_path), tuple([slice(b - 1, b) for _, b in part.region])
+    first = tuple([slice(a, a + 1) for a, _ in part.region])
+    for load in (
+        lambda: load_sharded(tmp_path),
+        lambda: load_sharded(tmp_path, ONE),
+        lambda: load_sharded(tmp_path, SQUARE, P("y", "x")),
+        lambda: load_sharded(tmp_path, EIGHT, P("data")),
+        lambda: checkpoint.read("['x']", last),
+        lambda: checkpoint.read("['x']", first),  # elsewhere in the same file
+        checkpoint.verify,
+    ):
+        with pytest.raises(CheckpointError, match=rf"{file.name} is damaged: its checksum is"):
+            load()
+    whole[-1] ^= 1
+    file.write_bytes(whole)
+    np.testing.assert_array_equal(np.asarray(checkpoint.read("['x']")), some(dtype))
+
+
+def test_a_file_is_compared_once_for_all_its_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_sharded(tmp_path, X)
+    compared, compare = list[str](), reading.require_checksum
+    monkeypatch.setattr(
+        reading, "require_checksum", lambda f, part, x: (compared.append(part.file), compare(f, part, x))
+    )
+    np.testing.assert_array_equal(np.asarray(load_sharded(tmp_path, EIGHT, P("data")).gather()), X)
+    assert len(compared) == 1
+
+
+def test_checksums_of_elements_apart_are_those_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 100)
+    for x in (X, X[:, ::2], X[::-1], X.T, X[:0], X[:, :0], X[2, 3], X[:, None, 1::3]):
+        assert reading.checksum(x) == reading.checksum(x.copy(order="C"))
+
+
+def renamed(folder: Path, name: str) -> None:
+    """Let the index name another file as its first part."""
+    index = json.loads((folder / "index.json").read_text())
+    index["leaves"][0]["parts"][0][0] = name
+    (folder / "index.json").write_text(json.dumps(index))
+
+
+def test_files_outside_the_folder_are_refused(tmp_path: Path) -> None:
+    folder, secret = tmp_path / "a", tmp_path / "secret.npy"
+    save_sharded(folder, {"x": X})
+    name = Checkpoint(folder).index.leaves[0].parts[0].file
+    secret.write_bytes((folder / name).read_bytes())
+    for other in ("../secret.npy", str(secret), "1/../../secret.npy", "..\\secret.npy", "C:\\secret.npy", "", "a\0b"):
+        renamed(folder, other)
+        with pytest.raises(CheckpointError, match="is not a checkpoint index .*names the file .* outside the folder"):
+            load_sharded(folder)
+    for link, target in (("1/link.npy", secret), ("up", tmp_path)):
+        (folder / link).symlink_to(target)
+        renamed(folder, link if link.endswith("npy") else f"{link}/secret.npy")
+        with pytest.raises(CheckpointError, match="is a link out of the folder of the checkpoint, or no file"):
+            load_sharded(folder)
+    (folder / "1" / "inside.npy").symlink_to(folder / name)
+    renamed(folder, "1/inside.npy")
+    np.testing.assert_array_equal(np.asarray(load_sharded(folder)["x"]), X)
+    (tmp_path / "b").symlink_to(folder)  # the folder itself may be a link
+    np.testing.assert_array_equal(np.asarray(load_sharded(tmp_path / "b")["x"]), X)
+    renamed(folder, "1")
+    with pytest.raises(CheckpointError, match="or no file"):
+        load_sharded(folder)
+    os.mkfifo(folder / "1" / "pipe.npy")
+    renamed(folder, "1/pipe.npy")
+    with pytest.raises(CheckpointError, match="or no file"):
+        load_sharded(folder)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([[[0, 8], [0, 8]], [[4, 12], [0, 8]]], "part 1 overlaps an earlier part"),
+        ([[[0, 16], [0, 9]]], "is not a part of an array of shape"),
+        ([[[-1, 16], [0, 8]]], "is not a part of an array of shape"),
+        ([[[3, 2], [0, 8]]], "is not a part of an array of shape"),
+        ([[[0, 16]]], "is not a part of an array of shape"),
+    ],
+    ids=["overlap", "beyond", "negative", "backwards", "axes"],
+)
+def test_regions_of_parts_fit_their_array(tmp_path: Path, parts: list[Any], text: str) -> None:
+    save_sharded(tmp_path, {"x": X})
+    index = json.loads((tmp_path / "index.json").read_text())
+    file, _, crc = index["leaves"][0]["parts"][0]
+    index["leaves"][0]["parts"] = [[file, region, crc] for region in parts]
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    with pytest.raises(CheckpointError, match=text):
+        load_sharded(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe", b"[" * 100_000, b'{"format": {}}', b"[]"], ids=["utf", "deep", "no", "list"]
+)
+def test_indices_that_are_none_are_named(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "index.json").write_bytes(text)
+    with pytest.raises(CheckpointError, match="is not a checkpoint index that this version can read"):
+        load_sharded(tmp_path)

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tenferro_runtime.extension import ArgumentError, Spec, Tensor
-from tenferro_xla.checkpoints._index import CheckpointError, Index, StoredArray
-from tenferro_xla.checkpoints._parts import checksum, open_part, read_region
+from tenferro_xla.checkpoints._index import Index, Region, StoredArray
+from tenferro_xla.checkpoints._parts import open_part, read_region, require_checksum
 
 
 class Checkpoint:
@@ -31,6 +33,11 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.index = Index.read(self.path)
+        self._known: set[str] = set()
+
+    def _region(self, entry: StoredArray, region: Region) -> np.ndarray[Any, Any]:
+        """A region of an array, with the checksums of its parts compared."""
+        return read_region(self.path, entry, region, self._known)
 
     @property
     def arrays(self) -> dict[str, Spec]:
@@ -39,7 +46,9 @@ class Checkpoint:
         return {path: Spec(x.shape, x.dtype) for path, x in named if isinstance(x, StoredArray)}
 
     def read(self, name: str, index: tuple[slice, ...] = ()) -> Tensor:
-        """Read a part of an array; only its elements are read from disk.
+        """Read a part of an array; only the files that hold elements of it are opened.
+
+        A file is read as a whole when it is first used, to compare its checksum.
 
         Args:
             name: path of the array in the tree, one of `arrays`.
@@ -63,7 +72,7 @@ class Checkpoint:
         full = (*index, *[slice(None)] * (len(entry.shape) - len(index)))
         ends = [s.indices(n)[:2] for s, n in zip(full, entry.shape, strict=True)]
         region = tuple([(a, max(a, b)) for a, b in ends])
-        return wrapped(read_region(self.path, entry, region))
+        return wrapped(self._region(entry, region))
 
     def verify(self) -> None:
         """Read all elements and compare their checksums with the index.
@@ -75,13 +84,7 @@ class Checkpoint:
             if not isinstance(entry, StoredArray):
                 continue
             for part in entry.parts:
-                found = checksum(open_part(self.path, part, entry))
-                if found != part.crc32:
-                    raise CheckpointError(
-                        f"{self.path / part.file} is damaged: its checksum is {found:08x} instead of "
-                        f"{part.crc32:08x}; use an older checkpoint",
-                        path=self.path / part.file,
-                    )
+                require_checksum(self.path, part, open_part(self.path, part, entry))
 
     def __repr__(self) -> str:
         return f"Checkpoint({str(self.path)!r}, {len(self.arrays)} arrays in {self.index.tree.show()})"

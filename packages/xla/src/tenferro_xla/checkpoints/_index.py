@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
 import numpy as np
@@ -100,13 +100,13 @@ class Index:
             CheckpointError: the folder has no index, or it has another format.
         """
         try:
-            text = (folder / NAME).read_text()
+            stored = (folder / NAME).read_bytes()
         except FileNotFoundError as cause:
             raise CheckpointError(
                 f"{folder} holds no checkpoint: it has no {NAME}; an interrupted first write leaves none"
             ) from cause
         try:
-            data = json.loads(text)
+            data = json.loads(stored)
             if data["format"] != FORMAT or data["version"][0] != VERSION[0]:
                 raise ValueError(f"it is {data['format']!r} of version {data['version']}")
             tree = decode_tree(_key, data["tree"])
@@ -114,7 +114,7 @@ class Index:
             if len(leaves) != tree.size:
                 raise ValueError(f"it has {len(leaves)} leaves for {tree.show()}")
             return Index(int(data["generation"]), tree, leaves)
-        except (KeyError, TypeError, ValueError) as cause:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as cause:
             raise CheckpointError(
                 f"{folder / NAME} is not a checkpoint index that this version can read: {cause}"
             ) from cause
@@ -155,8 +155,28 @@ def _decoded(data: Any) -> StoredArray | complex:
         return float.fromhex(data["float"])
     if "complex" in data:
         return complex(*map(float.fromhex, data["complex"]))
-    parts = [
-        StoredPart(str(file), tuple([(int(a), int(b)) for a, b in region]), int(crc))
-        for file, region, crc in data["parts"]
-    ]
-    return StoredArray(tuple(map(int, data["shape"])), dtype(str(data["dtype"])), tuple(parts))
+    shape = tuple(map(int, data["shape"]))
+    parts = []
+    for file, region, crc in data["parts"]:
+        found = tuple([(int(a), int(b)) for a, b in region])
+        if len(found) != len(shape) or not all(0 <= a <= b <= n for (a, b), n in zip(found, shape, strict=True)):
+            raise ValueError(f"{found} is not a part of an array of shape {shape}")
+        parts.append(StoredPart(_inside(str(file)), found, int(crc)))
+    _require_disjoint(np.array([part.region for part in parts], np.int64).reshape(len(parts), len(shape), 2))
+    return StoredArray(shape, dtype(str(data["dtype"])), tuple(parts))
+
+
+def _inside(file: str) -> str:
+    """The name of a file if it is inside the folder on every system."""
+    path = PureWindowsPath(file)  # it accepts both separators
+    if path.drive or path.root or ".." in path.parts or not path.name or "\0" in file:
+        raise ValueError(f"it names the file {file!r:.80}, which is outside the folder")
+    return file
+
+
+def _require_disjoint(regions: np.ndarray[Any, Any]) -> None:
+    """Raise if two parts have elements in common: others would be missing where the total is right."""
+    starts, stops = regions[..., 0], regions[..., 1]
+    for k in range(1, len(regions)):
+        if (np.maximum(starts[:k], starts[k]) < np.minimum(stops[:k], stops[k])).all(axis=1).any():
+            raise ValueError(f"part {k} overlaps an earlier part of its array")

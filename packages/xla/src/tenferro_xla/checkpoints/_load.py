@@ -8,7 +8,6 @@ from typing import Any
 from tenferro_runtime.extension import Tensor, flatten, unflatten
 from tenferro_xla.checkpoints._checkpoint import Checkpoint, wrapped
 from tenferro_xla.checkpoints._index import CheckpointError, StoredArray
-from tenferro_xla.checkpoints._parts import read_region
 from tenferro_xla.mesh import Mesh, PartitionSpec, ShardedArray
 from tenferro_xla.mesh._compile import spread_specs
 
@@ -16,7 +15,8 @@ from tenferro_xla.mesh._compile import spread_specs
 def load_sharded(path: str | os.PathLike[str], mesh: Mesh | None = None, specs: Any = None, *, like: Any = None) -> Any:
     """Restore a checkpoint, on any mesh and in any layout.
 
-    The files are memory-mapped: a process opens only the files, and reads only the elements, that its devices need.
+    The files are memory-mapped, and a process opens only those that its devices need. Checksums of all of them are
+    compared, each file once.
 
     Args:
         path: folder of the checkpoint.
@@ -63,12 +63,12 @@ def _restored(
         return _whole(checkpoint, leaf)
     if not leaf.shape:
         spec = None  # a spec for all leaves does not apply to scalars
-    read = lambda index: read_region(checkpoint.path, leaf, tuple([(s.start, s.stop) for s in index]))
+    read = lambda index: checkpoint._region(leaf, tuple([(s.start, s.stop) for s in index]))
     return ShardedArray.from_callback(mesh, leaf.shape, spec or PartitionSpec(), read)
 
 
 def _whole(checkpoint: Checkpoint, leaf: StoredArray) -> Tensor:
-    return wrapped(read_region(checkpoint.path, leaf, tuple([(0, n) for n in leaf.shape])))
+    return wrapped(checkpoint._region(leaf, tuple([(0, n) for n in leaf.shape])))
 
 
 def _require_like(checkpoint: Checkpoint, like: Any) -> None:
