@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import numpy as np
 import pytest
 
@@ -378,3 +379,35 @@ def test_vjp_of_a_program_of_one_device_releases_what_it_kept():
     total = np.asarray(x).reshape(4, 2).sum(0)
     s, c = np.sin(np.asarray(x)).reshape(4, 2), np.cos(np.asarray(x)).reshape(4, 2)
     np.testing.assert_allclose(np.asarray(g), (c * total + s.sum(0)).ravel(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("axes", [{"data": 1}, {"data": 1, "model": 1}], ids=["one axis", "two axes"])
+def test_one_device_is_a_mesh_too(axes):
+    """A program for n processes runs on one: the same values, gradients, loops, failures and mistakes."""
+    mesh, every, x = Mesh(axes, jax.devices()[:1]), tuple(axes), RNG.normal(size=(6, 4))
+
+    def exchanged(x):
+        y = psum(x, every) + pmean(x, "data") * pmax(x, every) - pmin(x, "data")
+        y = y + all_gather(x, "data", 1) * reduce_scatter(x, every) + ppermute(x, every, [(0, 0)])
+        return y + tr.reshape(all_to_all(x, "data", 1, 0), x.shape) + ppermute(x, "data", []) + axis_index(every)
+
+    def looped(x):
+        def step(c, k):
+            c = tr.cond(k % 2 == 0, lambda c: tr.sin(c) + psum(c, every), lambda c: c * pmean(c, "data"), c)
+            return c, psum(tr.sum(c), every)
+
+        return tr.scan(step, x, tr.arange(5))[0]
+
+    for f in (exchanged, looped):
+        mapped = shard_map(f, axes, P(every), P(every))
+        everywhere(mesh, mapped, x)
+        everywhere(mesh, grad(lambda x, mapped=mapped: tr.sum(mapped(x) ** 2)), x)
+        everywhere(mesh, tr.vmap(mapped), np.stack([x, 2 * x]))
+        np.testing.assert_allclose(np.asarray(tr.compile(mapped, backend=mesh)(x)), np.asarray(mapped(tr.asarray(x))))
+    everywhere(mesh, lambda x: tr.sin(with_sharding(x @ x.T, P("data"))), x)
+    total = compile_on(mesh, shard_map(lambda x: psum(x, every), axes, P(every), P()), P("data"), P())
+    assert total(x).spec == P() and total(x).shape == (6, 4)
+    with pytest.raises(NumericalError, match="inv.*singular"):
+        compile_on(mesh, shard_map(tl.inv, axes, P(every), P(every)))(np.zeros((2, 3, 3)))
+    with pytest.raises(ArgumentError, match="has a shard_map on rows=1, but is compiled for data=1"):
+        compile_on(mesh, shard_map(lambda x: x, {"rows": 1}, P("rows"), P("rows")))(x)

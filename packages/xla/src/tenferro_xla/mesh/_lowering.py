@@ -53,13 +53,13 @@ def _on_devices(
     **params: Any,
 ) -> Sequence[HloValue]:
     mesh: MeshAxes = params["mesh"]
-    if e.functions.mesh is None:
-        return _by_expansion(e, xs, on_devices.op(**params))
-    if e.functions.mesh != mesh:
+    if e.functions.mesh not in (None, mesh):
         raise ArgumentError(
             f"the program has a shard_map on {shown(mesh)}, but is compiled for {shown(e.functions.mesh)}; use the "
             "same mesh"
         )
+    if e.functions.mesh is None or collectives.size_of(mesh) == 1:  # XLA does not partition for one device
+        return _by_expansion(e, xs, on_devices.op(**params))
     body: Program = params["body"]
     splits = list(params["out_splits"])
     results = list(outs)
