@@ -1,6 +1,7 @@
 """The workspace keeps its promises: lists agree with the disk, contracts hold, and they catch what they forbid."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from importlib.util import resolve_name
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -442,16 +444,39 @@ def test_dev_explains_itself(arguments: list[str], status: int, text: str) -> No
     assert text in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(("outcomes", "status"), [((0, 0), 0), ((0, 3), 1), ((1, 0), 1)])
-def test_dev_fails_when_any_step_fails(outcomes: tuple[int, ...], status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def dev(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script `dev` as a module."""
     from importlib.machinery import SourceFileLoader
     from importlib.util import module_from_spec, spec_from_loader
 
     loader = SourceFileLoader("dev_under_test", str(ROOT / "dev"))
     spec = spec_from_loader(loader.name, loader)
     assert spec is not None
-    dev = module_from_spec(spec)
+    module = module_from_spec(spec)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    loader.exec_module(dev)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("outcomes", "status"), [((0, 0), 0), ((0, 3), 1), ((1, 0), 1)])
+def test_dev_fails_when_any_step_fails(
+    outcomes: tuple[int, ...], status: int, dev: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dev, "installed", lambda program: sys.executable)
     assert dev.steps(*(("python", "-c", f"raise SystemExit({code})") for code in outcomes)) == status
+
+
+def test_checking_a_gpu_fails_where_there_is_none(
+    dev: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither step passes without having run anything; both say what is missing."""
+    (tmp_path / "cupy.py").write_text("raise ImportError('there is no CuPy')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(dev, "ENVIRONMENT", {**os.environ})
+    monkeypatch.setattr(dev, "sync", lambda *options: None)
+    assert dev.gpu("cuda13", "-n", "0") == 1
+    shown = capfd.readouterr()
+    assert "no test marked `gpu` can run: a cuda device was requested" in shown.out + shown.err
+    assert "nothing is measured: a cuda device was requested" in shown.out
+    assert shown.out.count("FAIL") == 2

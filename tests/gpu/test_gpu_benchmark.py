@@ -38,5 +38,6 @@ def test_rows_that_differ_are_named(benchmark, capsys):
 
 def test_without_a_gpu_nothing_is_measured(benchmark, capsys, fake_process, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    assert benchmark.run("--check") == 0
-    assert capsys.readouterr().out.startswith("nothing is measured: a cuda device was requested")
+    for options, status in (((), 0), (("--check",), 1)):
+        assert benchmark.run(*options) == status
+        assert capsys.readouterr().out.startswith("nothing is measured: a cuda device was requested")
