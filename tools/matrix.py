@@ -10,9 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "matrix"
@@ -39,6 +41,11 @@ XLA = (
     "tests/xla/test_as_jax.py",
     "tests/agreement/test_programs_agree.py",
 )
+MACHINE = (
+    "tests/native", "tests/cpu", "tests/linalg", "tests/lowering", "tests/agreement", "tests/einsum",
+    "tests/test_readme.py", "tests/runtime/test_program_costs.py", "tests/examples/test_loop_programs.py",
+)  # fmt: skip
+"""What could see another processor, another BLAS, other cores or other work: kernels, decompositions, documents."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Cell:
         groups: dependency groups to install.
         without: packages taken out of the environment again.
         environment: variables of the build and the tests.
+        cores: how many cores the tests may use; 0 for all.
+        busy: whether another process burns each core meanwhile.
     """
 
     shows: str
@@ -62,6 +71,13 @@ class Cell:
     groups: tuple[str, ...] = ("test", "compare")
     without: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    cores: int = 0
+    busy: bool = False
+
+
+def machine(shows: str, **options: Any) -> Cell:
+    """The locked environment on another machine, as far as this one can pretend to be one."""
+    return Cell(shows, MACHINE, groups=("dev",), **options)
 
 
 CELLS: dict[str, Cell] = {
@@ -83,6 +99,18 @@ CELLS: dict[str, Cell] = {
     "jax-newest": Cell(
         "the newest JAX", XLA, python="3.13", lock=("--upgrade-package", "jax", "--upgrade-package", "jaxlib")
     ),
+    **{
+        f"vectors-{level}": machine(f"vectors of at most {level}", environment={"TENFERRO_CPU_LEVEL": level})
+        for level in ("generic", "avx2", "avx512")
+    },
+    **{
+        f"blas-{kernels.lower()}": machine(
+            f"the kernels that OpenBLAS has for {kernels}", environment={"OPENBLAS_CORETYPE": kernels}
+        )
+        for kernels in ("Haswell", "Zen", "SkylakeX", "Prescott")
+    },
+    "one-core": machine("a machine with one core", cores=1),
+    "busy": machine("beside processes that burn every core", busy=True),
 }
 """The oldest JAX has a command of its own, `python3 dev jax`, which every run of the tests includes."""
 
@@ -99,6 +127,18 @@ def copy_tree(target: Path) -> None:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
+
+
+@contextmanager
+def burning(cores: int) -> Iterator[None]:
+    """Keep this many processes busy."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def run(name: str, uv: str, options: list[str]) -> int:
@@ -127,7 +167,9 @@ def run(name: str, uv: str, options: list[str]) -> int:
     sync = (uv, "sync", "--frozen", "--quiet", "--all-packages", "--no-default-groups", *groups)
     without = [option for package in cell.without for option in ("--no-install-package", package)]
     status = (call(uv, "lock", *cell.lock) if cell.lock else 0) or call(*sync, *without)
-    return status or call(str(venv / BIN / "python"), "-m", "pytest", "-q", *cell.tests, *options)
+    some = ("taskset", "--cpu-list", f"0-{cell.cores - 1}") if cell.cores else ()
+    with burning((os.cpu_count() or 1) if cell.busy else 0):
+        return status or call(*some, str(venv / BIN / "python"), "-m", "pytest", "-q", *cell.tests, *options)
 
 
 def main() -> int:
@@ -138,7 +180,7 @@ def main() -> int:
     arguments, options = parser.parse_known_args()
     if arguments.cell:
         return run(arguments.cell, arguments.uv, options)
-    print(json.dumps(list(CELLS)) if arguments.json else "\n".join(f"{n:14}{c.shows}" for n, c in CELLS.items()))
+    print(json.dumps(list(CELLS)) if arguments.json else "\n".join(f"{n:16}{c.shows}" for n, c in CELLS.items()))
     return 0
 
 

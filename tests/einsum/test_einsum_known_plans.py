@@ -1,6 +1,9 @@
 """What is known already is not planned again: other labels in the same places, and searches that keep to their time."""
 
+import random
 import string
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -103,3 +106,32 @@ def test_a_search_begins_no_order_for_which_there_is_no_time(monkeypatch, each, 
     plan("ab,bc,cd,de->ae", *[np.ones((3, 3))] * 4, time_limit=limit, progress=lambda part, best: told.append(part))
     assert len(tried) == searches
     assert told == sorted(told) and told[-1] == 1.0 and all(0 < part <= 1 for part in told)
+
+
+RING = """
+from tenferro_einsum import contract_path
+import numpy as np
+labels = [(i, (i + step) % 12) for step in (1, 5) for i in range(12)]
+operands = [part for pair in labels for part in (np.ones((2, 2)), pair)]
+print([contract_path(*operands, [], optimize=name)[0] for name in ("auto", "auto-hq", "random-greedy")])
+"""
+
+
+def test_orders_are_the_same_in_every_process():
+    """Also random ones, and where Python gives sets of characters another order."""
+    found = [
+        subprocess.run([sys.executable, "-c", RING], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True)
+        for seed in ("1", "2")
+    ]
+    assert found[0].stdout == found[1].stdout != "", found[0].stderr
+
+
+def test_a_search_of_random_orders_leaves_the_random_numbers_of_python_alone():
+    search.PATHS.clear()
+    front.PLANS.clear()
+    random.seed(5)
+    wanted = [random.random() for _ in range(2)]
+    random.seed(5)
+    contract_path("ab,bc,cd,de->ae", *[np.ones((3, 3))] * 4, optimize="random-greedy")
+    contract_path("ab,bc,cd,de,ef->af", *[np.ones((3, 3))] * 5, time_limit=0.01)
+    assert [random.random() for _ in range(2)] == wanted

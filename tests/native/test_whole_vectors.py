@@ -8,6 +8,7 @@ import pytest
 
 from guard_pages import require_inside
 from native_kernels import FUNCTIONS, values
+from tenferro_cpu.native import engine
 from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.whole._vectors import SHORT_ROW_MAX
@@ -126,7 +127,8 @@ def test_loops_of_a_few_neighbours_inside_of_ordered_ones(dtype, few):
     native = Native(w.function())
     kinds = {"int32": "i32", "float32": "float", "float64": "double"}
     if dtype in kinds and few > 3:
-        assert f"<{few} x {kinds[dtype]}>" in native.rendered.text
+        lanes = min(few, engine().host.lanes(np.dtype(dtype).itemsize))
+        assert f"<{lanes} x {kinds[dtype]}>" in native.rendered.text
     with np.errstate(over="ignore"):
         same(native(a, sizes={"n": 5})[0], a + a)
 

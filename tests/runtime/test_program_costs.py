@@ -317,13 +317,16 @@ print(predicted / max(grown))
      ("solve", 1500, 1500), ("inv", 1500, 1500), ("det", 1200, 1200)],
 )  # fmt: skip
 def test_the_work_arrays_of_lapack_are_predicted(name: str, m: int, n: int) -> None:
-    environment = {"TENFERRO_CPU_POOL": "0", "OPENBLAS_NUM_THREADS": "1", "PATH": ""}
+    # Allocations that the C library fills are resident whether they are used or not, and large ones of their own are
+    # never memory that an earlier call has left.
+    allocations = {"MALLOC_PERTURB_": "85", "MALLOC_MMAP_THRESHOLD_": "131072"}
+    environment = {"TENFERRO_CPU_POOL": "0", "OPENBLAS_NUM_THREADS": "1", "PATH": "", **allocations}
     command = [sys.executable, "-c", LAPACK, name, str(m), str(n)]
     found = subprocess.run(command, env=environment, capture_output=True, text=True)
     if "clear_refs" in found.stderr:
         pytest.skip("the resident peak cannot be reset here")
     assert found.returncode == 0, found.stderr
-    assert 0.85 < float(found.stdout) < 1.15
+    assert 0.95 < float(found.stdout) < 1.05
 
 
 # ------------------------------------------------------------------------------------------------ times

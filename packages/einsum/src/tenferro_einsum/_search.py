@@ -92,20 +92,18 @@ class Search:
         return "auto" if self.optimize is True or isinstance(self.optimize, (tuple, list)) else self.optimize
 
     def _found(self, terms: Steps, output: Numbers, sizes: list[int]) -> Path:
-        inputs = [frozenset(map(_letter, t)) for t in terms]
-        extents = {_letter(n): max(1, d) for n, d in enumerate(sizes)}
-        wanted = frozenset(map(_letter, output))
         if callable(self.optimize):
-            return checked_path(self.optimize(inputs, wanted, extents), len(terms))
+            return checked_path(self.optimize(*_labelled(_letter, terms, output, sizes)), len(terms))
         if self.optimize == "cotengra":
-            path = self._cotengra(inputs, wanted, extents)
-        elif self.time_limit is not None:
-            path = self._greedy(inputs, wanted, extents)
+            path = self._cotengra(*_labelled(_letter, terms, output, sizes))
         else:
-            path = _by_name(self._strategy)(inputs, wanted, extents, None)
+            # Sets of characters have another order in every process, and random orders would follow it.
+            search = self._greedy if self.time_limit is not None else _by_name(self._strategy)
+            with _global_random_state():
+                path = search(*_labelled(int, terms, output, sizes), None)
         return tuple([tuple(step) for step in path])
 
-    def _greedy(self, inputs: Any, output: Any, extents: Any) -> Any:
+    def _greedy(self, inputs: Any, output: Any, extents: Any, memory_limit: None) -> Any:
         """Try random greedy orders while there is time; the optimizer keeps the best one."""
         RandomGreedy = library("opt_einsum.path_random").RandomGreedy
 
@@ -114,7 +112,7 @@ class Search:
         search, passed, each = RandomGreedy(max_repeats=1), 0.0, 0.0
         with reporting(self.progress) as tell:
             while not passed or passed + each <= self.time_limit:  # the first order is the greedy one
-                best = search(inputs, output, extents, None)
+                best = search(inputs, output, extents, memory_limit)
                 before, passed = passed, time.monotonic() - start
                 each = (passed - before) / search.max_repeats
                 search.max_repeats = max(1, int(CLOCK_INTERVAL / each)) if each else search.max_repeats
@@ -130,6 +128,24 @@ class Search:
         methods = ["greedy", "kahypar" if find_spec("kahypar") else "labels"]
         search = _cotengra().HyperOptimizer(methods=methods, max_time=self.time_limit, progbar=bar, parallel=False)
         return search(inputs, output, extents)
+
+
+def _labelled(label: Callable[[int], Any], terms: Steps, output: Numbers, sizes: list[int]) -> tuple[Any, Any, Any]:
+    """Operands, output and extents in the form of opt_einsum, with a label for each number."""
+    extents = {label(n): max(1, d) for n, d in enumerate(sizes)}
+    return [frozenset(map(label, t)) for t in terms], frozenset(map(label, output)), extents
+
+
+@contextmanager
+def _global_random_state() -> Iterator[None]:
+    """Keep the state of the module `random`, which opt_einsum seeds before each random order."""
+    import random
+
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 def _letter(n: int) -> str:
