@@ -435,7 +435,7 @@ def test_reasons_name_what_is_new() -> None:
         "first call",
         "x: float64[1, 2] instead of float64[1]",
         "x: float32[2] instead of float64[1, 2]",
-        "static n has changed",
+        "static n is 2 instead of 1",
         "structure ({'a': *},) instead of (*,)",
         "x['a']: float instead of float64[2]",
     ]

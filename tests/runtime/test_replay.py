@@ -1,6 +1,7 @@
 """New sizes cost no trace and no rendering: one program is bound to them; and its kernels are those of single sizes."""
 
 import logging
+import re
 import threading
 
 import numpy as np
@@ -200,6 +201,61 @@ def test_many_traces_are_told_once(caplog):
     assert len(caplog.records) == 1
     text = caplog.records[0].getMessage()
     assert "has been traced 8 times" in text and __file__ in text and "the guard n0 == " in text
+    assert "7 of them for this reason: a question about sizes, an integer" in text and "static_argnames" not in text
+
+
+SCALE = 0.0
+
+
+def _structures(k):
+    return X(3), [1.0] * k
+
+
+def _outside(k):
+    global SCALE
+    SCALE = float(k)
+    return (X(3),)
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "options", "text"),
+    [
+        (
+            lambda x, k: x * k,
+            lambda k: (X(3), 0.5 * k),
+            {"static_argnames": "k"},
+            r"another value of the static argument k \(most recently static k is 3.5 instead of 3.0\). To avoid "
+            "traces, pass k as an ordinary argument if",
+        ),
+        (
+            lambda x, k: x * len(k),
+            _structures,
+            {},
+            r"another structure of the arguments \(most recently .*\). To avoid traces, pass containers of one",
+        ),
+        (
+            lambda x: x * 2,
+            lambda k: (X(*[1] * k),),
+            {},
+            r"another rank, dtype or device of x \(most recently x: .* instead of .*\). To avoid traces, convert x",
+        ),
+        (
+            lambda x: x * SCALE,
+            _outside,
+            {},
+            "data outside the arguments has changed: SCALE. To avoid traces, pass data that changes as an argument",
+        ),
+    ],
+    ids=["static", "structure", "rank", "outside"],
+)
+def test_the_advice_fits_the_cause(function, call, options, text, caplog):
+    f = tr.compile(function, **options)
+    with caplog.at_level(logging.WARNING, logger="tenferro_runtime.compile"):
+        for k in range(8):
+            f(*call(k))
+    (record,) = caplog.records
+    assert re.search(f"traced 8 times, 7 of them for this reason: {text}", record.getMessage())
+    assert "static_argnames" not in record.getMessage()
 
 
 def test_threads_bind_one_program_at_once():

@@ -14,10 +14,10 @@ from tenferro_runtime.compilers import ProgramCompiler, only_compilers, scoped_c
 from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_in, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
-from tenferro_runtime.compiling._kind import DROPPED, Kind
+from tenferro_runtime.compiling._kind import DROPPED, FIRST, Cause, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
 from tenferro_runtime.compiling._recourses import Recourse, recourse_of
-from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
+from tenferro_runtime.compiling._retraces import NO_QUESTIONS, CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
 from tenferro_runtime.effects import ambient
 from tenferro_runtime.expanding import with_conditions
@@ -152,7 +152,7 @@ class Compiled:
         self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
         self.slots: tuple[Slot, ...] | None = None
         self.retraces = Retraces(self.title)
-        self.last: tuple[Kind, list[Spec]] | None = None
+        self.last: tuple[Kind, list[Spec], tuple[Any, ...]] | None = None
         self.lock = new_lock()
         self._number = count().__next__
         self._selects = self.signature.names is not None and bool(self.signature.static_names or self.signature.donated)
@@ -405,7 +405,7 @@ class Compiled:
         self, key: Kind, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
     ) -> tuple[Form, tuple[Any, ...]]:
         """Trace with symbolic sizes, or with concrete sizes if that fails."""
-        reason, cause = self._difference(key, specs)
+        cause = self._difference(key, specs, static)
         open_specs, examples = opened(specs)
         if key not in self.closed:
             try:
@@ -413,23 +413,23 @@ class Compiled:
             except Exception as error:
                 why = str(error).partition("\n")[0]
                 if not examples or (self.runtime.strict_sizes and isinstance(error, TracingError)):
-                    self.retraces.add(reason, cause)
+                    self.retraces.add(cause)
                     raise
                 open_ = f"{type(error).__name__}: {why}"
             else:
-                self.retraces.add(reason, cause)
-                self.last = key, specs
+                self.retraces.add(cause)
+                self.last = key, specs, static
                 return self._kept(key, found, around)
         else:
             open_ = self.closed[key]
         # With concrete sizes, a mistake of the user raises an error that shows numbers.
         found = self._traced(key, ready, static, around, specs, None)
-        self.last = key, specs
+        self.last = key, specs, static
         if len(self.closed) >= 4 * self.programs.bound:
             self.closed.clear()
         self.closed[key] = open_
         closed = f"its sizes cannot be symbolic ({open_})"
-        self.retraces.add(f"{reason}; {closed}", closed)
+        self.retraces.add(Cause(f"{cause.text}; {closed}", closed, NO_QUESTIONS))
         return self._kept(key, found, around)
 
     def _kept(self, key: Kind, found: tuple[Form, tuple[Any, ...]], around: Snapshot) -> tuple[Form, tuple[Any, ...]]:
@@ -543,25 +543,28 @@ class Compiled:
             keys.append((name, key))
         return tuple(keys)
 
-    def _difference(self, key: Kind, specs: list[Spec]) -> tuple[str, str]:
-        """How arguments differ from those of the previous trace: with numbers, and without."""
+    def _difference(self, key: Kind, specs: list[Spec], static: tuple[Any, ...]) -> Cause:
+        """How arguments differ from those of the previous trace."""
         if self.last is None:
-            return ("first call",) * 2
-        last, specs0 = self.last
+            return FIRST
+        last, specs0, static0 = self.last
         if key != last:
             read = [slot.name for slot in self.slots or ()]
-            return (key.difference(last, specs, specs0, self.signature.label, read),) * 2
+            return key.difference(last, specs, specs0, self.signature.label, read, static, static0)
         if key in self.closed:
             pairs = zip(key.tree.paths(), specs, specs0, strict=True)
             now = next(((p, a, b) for p, a, b in pairs if a is not b), None)
-            return (f"{self.signature.label(now[0])}: {now[1]!r} instead of {now[2]!r}" if now else DROPPED,) * 2
+            if now is None:
+                return DROPPED
+            label = self.signature.label(now[0])
+            return Cause(f"{label}: {now[1]!r} instead of {now[2]!r}", f"another size of {label}", NO_QUESTIONS)
         labels = [self.signature.label(path) for path in key.tree.paths()]
         for number in reversed(self.candidates.get(key, ())):
             form = self.programs.table.get(number)
             guard = None if form is None else form.failed(specs)
             if guard is not None:
-                return guard_failure(guard, labels, specs), f"the guard {guard}"
-        return (DROPPED,) * 2
+                return guard_failure(guard, labels, specs)
+        return DROPPED
 
     def info(self) -> CacheInfo:
         """Counts and reasons of traces."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tenferro_runtime.compiling._kind import Cause
 from tenferro_runtime.ir._source import user_line, where
 from tenferro_tensor import Spec
 from tenferro_tensor_core import Dim, Guard
@@ -17,6 +18,12 @@ MAX_REASONS: Final = 64
 
 TRACES_BEFORE_WARNING: Final = 8
 """A function traced this many times logs a warning."""
+
+NO_QUESTIONS: Final = (
+    "write the function without that question about sizes (a loop or branch of Python, int() or range() of an extent): "
+    "fori_loop, scan, where and masks serve all sizes"
+)
+"""The remedy where the code depends on sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +63,36 @@ class Retraces:
         self.title, self.count = title, 0
         self.reasons: deque[str] = deque(maxlen=MAX_REASONS)
         self._causes: Counter[str] = Counter()
+        self._remedies: dict[str, Cause] = {}
         self._lock = new_lock()
 
-    def add(self, reason: str, cause: str) -> None:
+    def add(self, cause: Cause) -> None:
         """Count a trace.
 
         Args:
-            reason: how the arguments were new, with numbers.
-            cause: the same without numbers, so that equal causes count together.
+            cause: its cause.
         """
         at = where(user_line())
         with self._lock:
             if self.count:
-                self._causes[cause] += 1
+                self._causes[cause.group] += 1
+                self._remedies[cause.group] = cause
             self.count += 1
-            self.reasons.append(f"{reason}{f' ({at})' if at else ''}")
+            self.reasons.append(f"{cause.text}{f' ({at})' if at else ''}")
             if self.count == TRACES_BEFORE_WARNING:
                 worst, times = self._causes.most_common(1)[0]
+                found = self._remedies[worst]
                 import logging  # only if needed
 
                 logging.getLogger("tenferro_runtime.compile").warning(
-                    "%s has been traced %d times, %d of them because of: %s. Write the function without that question "
-                    "about its arguments, or name arguments with few values in static_argnames; cache_info().reasons "
-                    "lists every reason",
+                    "%s has been traced %d times, %d of them for this reason: %s%s. To avoid traces, %s; "
+                    "cache_info().reasons lists every reason",
                     self.title,
                     self.count,
                     times,
                     worst,
+                    f" (most recently {found.text})" if found.text != worst else "",
+                    found.remedy,
                 )
 
     def extend(self, text: str) -> None:
@@ -91,7 +101,7 @@ class Retraces:
             self.reasons[-1] += text
 
 
-def guard_failure(guard: Guard, labels: Sequence[str], specs: Sequence[Spec]) -> str:
+def guard_failure(guard: Guard, labels: Sequence[str], specs: Sequence[Spec]) -> Cause:
     """Describe a guard that does not hold in terms of the arguments.
 
     Args:
@@ -107,4 +117,9 @@ def guard_failure(guard: Guard, labels: Sequence[str], specs: Sequence[Spec]) ->
     ]
     used = {name for d in (guard.lhs, guard.rhs) if isinstance(d, Dim) for name in d.variables}
     shown = ", ".join(f"{name} = {text}" for name, text in extents if name in used)
-    return f"the guard {guard} does not hold for {shown}"
+    asked = f"{f'{guard.reason} ' if guard.reason else ''}{f'at {guard.where}' if guard.where else ''}".strip()
+    return Cause(
+        f"the guard {guard} does not hold for {shown}",
+        f"a question about sizes{f', {asked}' if asked else ''}",
+        NO_QUESTIONS,
+    )
