@@ -1,6 +1,7 @@
 """The fuzz campaign finds what is planted, makes it small, tells it apart, and finds nothing where nothing is."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 SMOKE = {
     "singles": 250,
     "programs": 6,
+    "sizes": 0,  # until extents of 0 are safe: a crash would end the tests
     "gradients": 6,
     "indexing": 80,
     "interchange": 80,
@@ -97,6 +99,124 @@ def test_what_a_failure_remembers_is_found_and_reduced(campaign):
 def test_a_campaign_without_failures_finds_nothing(campaign):
     found = campaign("wrong", cases=1)
     assert not found.findings and found.counts == {"planted": 1}
+
+
+def test_a_batch_goes_on_after_a_crash(campaign):
+    """All cases of a batch are tried, however many processes die in it."""
+    found = campaign("exit", cases=150)
+    assert found.counts == {"planted": 150} and found.alike.total() > 1
+
+
+def test_one_batch_runs_on_several_machines(campaign, monkeypatch, tmp_path):
+    """Rounds: each batch has one seed and runs on every machine; `resume` goes on with the next seed."""
+    area = PLANTED["planted"]
+    monkeypatch.setattr(area, "rounds", (("quick", "without"),))
+    monkeypatch.setattr(area, "group", 8)
+    monkeypatch.setenv("PLANTED", "none")
+    made = Campaign([area], 120.0, 11, folder=tmp_path, cases=24)
+    made.run()
+    assert made.more == {"planted, quick: cases": 16, "planted, without: cases": 8}
+    assert made.seed == 13 and made.counts == {"planted": 24}
+    again = Campaign([area], 120.0, 0, folder=tmp_path, cases=4)
+    again.resume()
+    again.run()
+    assert again.seed == 14 and again.counts == {"planted": 28}
+
+
+def _sized(text, sizes, **more):
+    """A case of the area `sizes` of one line, with two matrices and an integer."""
+    inputs = [{"name": f"v{k}", "kind": "data", "shape": ["n", "m"], "seed": 5 + k} for k in range(2)]
+    inputs.append({"name": "v2", "kind": "below n", "shape": [], "seed": 1})
+    line = {"name": "v3", "text": text, "after": "", "shape": ["n", "m"], "kind": "f"}
+    case = {"inputs": inputs, "lines": [line], "outputs": ["v3"], "way": "value", "dtype": "float64", "extra": ""}
+    return case | {"sizes": sizes, "forms": ["compiled", "deterministic", "donated"]} | more
+
+
+LOOP = "tr.fori_loop(0, 4, lambda k, c: c.at[k % c.shape[0]].add(v1[v2] * 0.5), v0)"
+
+
+@pytest.mark.parametrize("way", ["value", "grad", "vjp", "jvp", "lanes"])
+def test_one_function_runs_at_many_sizes(way):
+    area = AREAS["sizes"]
+    found = failure(area, _sized(LOOP, [[4, 3], [1, 3], [2, 2], [4, 0]], way=way))
+    assert not found, found["text"]
+
+
+@pytest.mark.parametrize("extra", ["xla", "library"])
+def test_one_function_runs_elsewhere_at_many_sizes(extra):
+    found = failure(AREAS["sizes"], _sized(LOOP, [[4, 3], [2, 2]], extra=extra, forms=[]))
+    assert not found, found["text"]
+
+
+def _in_place_of_compile(monkeypatch, wrong):
+    """Have `wrong` called with each compiled function and its arguments."""
+    import tenferro_runtime as tr
+
+    right = tr.compile
+
+    def compile_(f, **options):
+        made = right(f, **options)
+        return lambda *args: wrong(made, *args)
+
+    monkeypatch.setattr(tr, "compile", compile_)
+
+
+def test_a_result_that_is_wrong_at_one_size_is_found(monkeypatch):
+    def wrong(f, x, *rest):
+        return tuple([y * (1 + 1e-7 * (x.shape[0] == 1)) for y in f(x, *rest)])
+
+    _in_place_of_compile(monkeypatch, wrong)
+    assert failure(AREAS["sizes"], _sized(LOOP, [[4, 3], [2, 2]], forms=["compiled"])) is None
+    found = failure(AREAS["sizes"], _sized(LOOP, [[4, 3], [1, 3]], forms=["compiled"]))
+    assert "at `[1, 3]`" in found["text"] and "3 of 3 elements" in found["text"]
+
+
+def test_a_write_beside_an_argument_is_found(monkeypatch):
+    import ctypes
+
+    def wrong(f, x, *rest):
+        out = f(x, *rest)
+        if x.shape[0] == 1:
+            ctypes.memset(x.numpy().ctypes.data + x.numpy().nbytes + 16, 0, 1)
+        return out
+
+    _in_place_of_compile(monkeypatch, wrong)
+    found = failure(AREAS["sizes"], _sized(LOOP, [[4, 3], [1, 3]], forms=["compiled"]))
+    assert "an argument of 3 elements, or what is around it, was written at 5" in found["text"]
+
+
+@pytest.mark.parametrize(
+    "error, text", [(IndexError, "is no error of this library"), (None, "expected AxisError .*, seen a value")]
+)
+def test_a_refusal_is_that_of_operation_by_operation(monkeypatch, error, text):
+    """Of the first form where that is refused; an error of NumPy is one of this library in no form."""
+    seen = []
+
+    def wrong(f, x, *rest):
+        seen.append(x)
+        if error is not None and not x.shape[0]:
+            raise error("out of bounds")
+        return f(x, *rest) if len(seen) < 3 else (x * 1.0,)
+
+    _in_place_of_compile(monkeypatch, wrong)
+    case = _sized("tr.sort(v0)[0]", [[0, 3]], forms=["compiled"])
+    case["lines"][0]["shape"] = ["m"]
+    assert re.search(text, failure(AREAS["sizes"], case)["text"])
+
+
+def test_a_program_of_many_sizes_is_reduced(monkeypatch):
+    """A wrong function in long programs: what is left is its call at one size in one form."""
+    import tenferro_runtime as tr
+
+    right = tr.flip
+    monkeypatch.setattr(tr, "flip", lambda x, axis: right(x, axis=axis) * (1 + 1e-6 * isinstance(x, tr.TracedTensor)))
+    area = AREAS["sizes"]
+    cases = (area.draw(rng_of(6, number)) for number in range(200))
+    case = next(c for c in cases if any("tr.flip(v" in x["text"] for x in c["lines"]) and failure(area, c))
+    smaller = case
+    while smaller is not None:
+        case, smaller = smaller, next((c for c in area.shrink(smaller) if failure(area, c)), None)
+    assert len(case["lines"]) == 1 and len(case["sizes"]) == 1
 
 
 def test_one_defect_is_one_finding():

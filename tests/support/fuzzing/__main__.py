@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--cases", type=int, default=1 << 62, help="most cases of each area")
     p.add_argument("--batch", type=float, default=60.0, help="seconds that one process lives (60)")
     p.add_argument("--out", type=Path, default=Path("fuzz-findings"), help="folder for findings (fuzz-findings)")
+    p.add_argument("--resume", action="store_true", help="continue the campaign of the folder --out")
     p.add_argument("--replay", type=Path, metavar="PATH", help="try the cases of a file, or of all files of a folder")
     p.add_argument("--corpus", action="store_true", help="replay tests/fuzz/corpus and end")
     return p
@@ -52,11 +53,15 @@ def main() -> int:
     campaign = Campaign(areas, seconds, seed, options.jobs, options.out, options.cases, options.batch)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: campaign.stopping.set())
+    if options.resume:
+        campaign.resume()
     campaign.run()
     print(f"\n{'area':12} {'cases':>9} {'trials':>9} {'seconds':>8} {'per s':>6}")
     for area in areas:
         count, took = campaign.counts[area.name], campaign.spent[area.name]
         print(f"{area.name:12} {count:9} {campaign.trials[area.name]:9} {took:8.0f} {count / max(took, 1e-9):6.0f}")
+    for name, number in sorted(campaign.more.items()):
+        print(f"{number:12} {name}")
     for finding in campaign.findings.values():
         print(f"{campaign.times(finding):6} times  {finding.signature}")
     print(f"{len(campaign.findings)} findings, seed {seed}")

@@ -47,6 +47,7 @@ class Archives(Area):
     machines = (WITHOUT,)
 
     def __init__(self) -> None:
+        super().__init__()
         self._programs = Programs()
 
     def draw(self, rng: random.Random) -> Case:

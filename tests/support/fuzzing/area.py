@@ -1,14 +1,17 @@
 """`Area`: one kind of thing that a campaign tries, and `Mismatch`: what it finds."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 Case = dict[str, Any]
 """One trial as plain data, so that it can be written to a file and tried again: names, shapes, seeds, texts."""
 
-WITH, WITHOUT, ALWAYS = "with", "without", "always"
-"""How a process uses machine code: as users get it, not at all, or also where results are small (and waited for)."""
+WITH, WITHOUT, ALWAYS, QUICK = "with", "without", "always", "quick"
+"""How a process uses machine code: as users get it, not at all, also where results are small (and waited for), or as
+users get it but for LLVM's own optimisation, which takes most of the time and decides on no access.
+"""
 
 
 class Mismatch(AssertionError):
@@ -27,6 +30,10 @@ class Area:
         name: on the command line and in corpus files.
         patience: seconds after which one case counts as a hang.
         machines: how the processes of this area use machine code, in turn.
+        group: cases of one batch; 0 where only time ends it.
+        rounds: machines that try the same batch one after the other, for batch after batch in turn; in place of
+            `machines`.
+        counts: what else `run` counts.
         share: part of the time of a campaign, relative to other areas.
         composed: cases have many parts, so that only a reduced one tells its subject.
     """
@@ -34,8 +41,13 @@ class Area:
     name: str
     patience: float = 60.0
     machines: tuple[str, ...] = (WITH, WITHOUT)
+    group: int = 0
+    rounds: tuple[tuple[str, ...], ...] = ()
     share: float = 1.0
     composed: bool = False
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
 
     def draw(self, rng: random.Random) -> Case:
         """A new case."""

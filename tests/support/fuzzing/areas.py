@@ -11,11 +11,13 @@ from fuzzing.plugins import Plugins
 from fuzzing.processes import Processes
 from fuzzing.programs import Programs
 from fuzzing.singles import Singles
+from fuzzing.sized import Sized
 from fuzzing.subscripts import Subscripts
 
 _ALL = (
     Singles(),
     Programs(),
+    Sized(),
     Gradients(),
     Indexing(),
     Interchange(),

@@ -20,6 +20,10 @@ HISTORY = 3000
 """So many cases before a failing one are tried as its cause."""
 
 
+PROGRESS = "progress.state"
+"""File of a campaign's counts, beside its findings."""
+
+
 @dataclass
 class Finding:
     """One defect, as far as can be told from outside."""
@@ -48,7 +52,7 @@ class Campaign:
     Attributes:
         areas: what to try.
         seconds: for all of it.
-        seed: of the first batch; the next ones count up.
+        seed: that of the last batch so far; the next ones count up.
         jobs: batches at a time.
         folder: where findings are written.
         cases: most cases of each area.
@@ -68,6 +72,7 @@ class Campaign:
     alike: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     trials: Counter[str] = field(default_factory=Counter)
+    more: Counter[str] = field(default_factory=Counter)
     spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     batches: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -77,7 +82,7 @@ class Campaign:
         """Until time or cases are used up, or `stopping` is set."""
         self._lock = threading.Lock()
         self._begin = time.monotonic()
-        self._next_seed = self.seed
+        self._seeds: dict[str, int] = {}
         self._planned: Counter[str] = Counter()
         threads = [threading.Thread(target=self._serve) for _ in range(self.jobs)]
         for thread in threads:
@@ -107,40 +112,78 @@ class Campaign:
             if not open_:
                 return None
             area = min(open_, key=lambda a: (self.spent[a.name] / a.share, self.batches[a.name]))
-            machine = area.machines[self.batches[area.name] % len(area.machines)]
+            turns = [(m, k == 0) for each in area.rounds for k, m in enumerate(each)]
+            turns = turns or [(m, True) for m in area.machines]
+            machine, new = turns[self.batches[area.name] % len(turns)]
+            if new:
+                self.seed += 1
+                self._seeds[area.name] = self.seed
             rounds = len(area.machines) if self.cases < 1 << 62 else 1
-            cases = min(-(-self.cases // rounds), self.cases - self._planned[area.name])
+            cases = min(-(-self.cases // rounds), self.cases - self._planned[area.name], area.group or self.cases)
             self._planned[area.name] += cases if self.cases < 1 << 62 else 0
             self.batches[area.name] += 1
             self.spent[area.name] += 1e-3  # another job chooses another area meanwhile
-            self._next_seed += 1
-            return area, machine, self._next_seed, cases
+            return area, machine, self._seeds[area.name], cases
 
     def _run_batch(self, area: Area, machine: str, seed: int, cases: int) -> None:
         begin, new = time.monotonic(), []
-        seconds = min(self.batch, max(1.0, self.left()))
-        try:
-            with Process(machine, area.patience, self.stopping) as process:
-                try:
-                    for reply in process.ask({"area": area.name, "seed": seed, "seconds": seconds, "cases": cases}):
-                        if "number" in reply:
-                            new.append((reply["number"], reply["failure"]))
-                    count, trials = reply["count"], reply["trials"]
-                except (Gone, Stopped) as end:
-                    count, trials = process.number + 1, process.trials + 1
-                    if isinstance(end, Gone):
+        first = trials = 0
+        more: Counter[str] = Counter()
+        while first < cases:  # again after the case in which a process died
+            left = (max(1.0, self.left()) if area.group else min(self.batch, max(1.0, self.left()))) - (
+                time.monotonic() - begin
+            )
+            request = {"area": area.name, "seed": seed, "seconds": left, "cases": cases, "first": first}
+            try:
+                with Process(machine, area.patience, self.stopping) as process:
+                    try:
+                        for reply in process.ask(request):
+                            if "number" in reply:
+                                new.append((reply["number"], reply["failure"]))
+                        first, trials = reply["count"], trials + reply["trials"]
+                        more.update(reply["counts"])
+                        break
+                    except (Gone, Stopped) as end:
+                        first, trials = process.number + 1, trials + process.trials + 1
+                        if isinstance(end, Stopped):
+                            break
                         new.append((end.number, end.failure))
-        except Stopped:  # before it began
-            return
+                        if end.failure["kind"] == "Hang" or left < 2.0:
+                            break
+            except Stopped:  # before it began
+                break
         took = time.monotonic() - begin
         with self._lock:
-            self.counts[area.name] += count
+            self.counts[area.name] += first
             self.trials[area.name] += trials
             self.spent[area.name] += took
-        rate = f"{count} cases, {trials} trials, {trials / took:.0f} per s"
+            self.more.update({f"{area.name}, {machine}: {name}": number for name, number in more.items()})
+            self.more[f"{area.name}, {machine}: cases"] += first
+        rate = f"{first} cases, {trials} trials, {trials / took:.0f} per s"
         print(f"{area.name:12} {machine:8} seed {seed}: {rate}", flush=True)
         for number, failure in new:
             self._note(area, machine, seed, number, failure)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Write what a later campaign continues with."""
+        if self.folder is None:
+            return
+        with self._lock:
+            known = {"seed": self.seed, "counts": self.counts, "trials": self.trials, "more": self.more}
+            self.folder.mkdir(parents=True, exist_ok=True)
+            new = self.folder / "progress.new"
+            new.write_text(json.dumps(known | {"alike": self.alike}, indent=1) + "\n")
+            new.replace(self.folder / PROGRESS)
+
+    def resume(self) -> None:
+        """Continue after the last batch of an earlier campaign with the same folder."""
+        if self.folder is None or not (self.folder / PROGRESS).exists():
+            return
+        known = json.loads((self.folder / PROGRESS).read_text())
+        self.seed = known["seed"]
+        for name in ("counts", "trials", "more", "alike"):
+            getattr(self, name).update(known[name])
 
     def _note(self, area: Area, machine: str, seed: int, number: int, failure: Failure) -> None:
         """Reduce the first failures that read alike; reduced, they may be one finding or several."""
@@ -186,6 +229,7 @@ def code_of(area: Area, finding: Finding) -> str:
         setting = {
             "without": "TENFERRO_CPU_JIT=0",
             "always": "tenferro_runtime.whole._form.is_worth_waiting = lambda *_: True",
+            "quick": "of LLVM's level 0, which should not matter",
         }
         lead.append(f"# machine code {finding.machine}: {setting[finding.machine]}")
     return "\n".join([*lead, *[area.code(c) for c in finding.cases[-20:]]]) + "\n"

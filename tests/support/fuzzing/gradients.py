@@ -75,6 +75,7 @@ class Gradients(Area):
     patience = 120.0
 
     def __init__(self) -> None:
+        super().__init__()
         self._programs = Programs()
 
     def draw(self, rng: random.Random) -> Case:

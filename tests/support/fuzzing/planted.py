@@ -20,6 +20,7 @@ class Planted(Area):
     machines = ("without",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._seen: set[int] = set()
 
     def draw(self, rng: random.Random) -> Case:

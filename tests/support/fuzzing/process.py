@@ -48,7 +48,15 @@ class Process:
         self._counter = tempfile.NamedTemporaryFile("w+b")
         self._counter.truncate(16)
         self._map = mmap.mmap(self._counter.fileno(), 16)
-        environment = os.environ | {"TENFERRO_CPU_JIT": "0" if machine == WITHOUT else "1", "JAX_PLATFORMS": "cpu"}
+        # Machine code depends on `machine`, which keys of the cache do not tell.
+        self._cache = tempfile.TemporaryDirectory(
+            ignore_cleanup_errors=True
+        )  # of machine code, as it depends on `machine`
+        environment = os.environ | {
+            "TENFERRO_CPU_JIT": "0" if machine == WITHOUT else "1",
+            "TENFERRO_CACHE_DIR": self._cache.name,
+            "JAX_PLATFORMS": "cpu",
+        }
         path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(p for p in path if p)
         command = [sys.executable, "-m", "fuzzing.worker", self._counter.name, machine]
@@ -111,6 +119,7 @@ class Process:
         with contextlib.suppress(OSError):  # a request that the child no longer took
             self._child.stdin.close()
         self._child.stdout.close()
+        self._cache.cleanup()
 
     def _read(self) -> None:
         assert self._child.stdout is not None

@@ -58,6 +58,7 @@ class Singles(Area):
     share = 6.0
 
     def __init__(self) -> None:
+        super().__init__()
         self.compiled = Compiled()
 
     def draw(self, rng: random.Random) -> Case:

@@ -1,10 +1,12 @@
 """A process that runs cases for the campaign: ``python -m fuzzing.worker``, a request and replies as lines of JSON.
 
-A request is a batch, ``{"area", "seed", "seconds", "cases"}``, or a trial of given cases, ``{"area", "trial": [...]}``.
+A request is a batch, ``{"area", "seed", "seconds", "cases", "first"}``, or a trial of given cases, ``{"area",
+"trial": [...]}``.
 Before each case its number goes to a file that the campaign maps too, with the trials made so far: if this process dies
 or hangs, it is known in which case, and the case follows from the seed and the number.
 """
 
+import contextlib
 import faulthandler
 import json
 import logging
@@ -18,7 +20,7 @@ import traceback
 import warnings
 from typing import Any
 
-from fuzzing.area import ALWAYS, Area, Case
+from fuzzing.area import ALWAYS, QUICK, Area, Case
 from fuzzing.areas import AREAS, PLANTED
 
 
@@ -52,6 +54,29 @@ def prepare(machine: str) -> None:
         from tenferro_runtime.whole import _cost
 
         _cost.WAIT_MIN_NS = _cost.COMPILER_NS = _cost.EQUATION_NS = -1  # type: ignore[misc]
+    if machine == QUICK:
+        from tenferro_cpu.native.machine import _jit
+
+        compile_ = _jit.Engine._compile
+        _jit.Engine._compile = lambda self, key, text, names, level: compile_(self, key, text, names, 0)  # type: ignore[method-assign]
+        _jit._Compiler._machine = _unoptimised  # type: ignore[method-assign, assignment]
+
+
+def _unoptimised(compiler: Any) -> Any:
+    host, target = compiler.host, compiler.llvm.Target.from_triple(compiler.host.triple)
+    return target.create_target_machine(cpu=host.cpu, features=host.features, opt=0, jit=True, codemodel="jitdefault")
+
+
+MAX_BYTES = 8 << 30
+"""Address space of a worker: a case that asks for more gets a MemoryError, and other programs keep their memory."""
+
+
+def limit_memory() -> None:
+    """Apply `MAX_BYTES` where the system can."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, resource.RLIM_INFINITY))
 
 
 def main() -> None:
@@ -59,6 +84,7 @@ def main() -> None:
     counter = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 16)
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the library prints is no reply
+    limit_memory()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the campaign decides when to end
@@ -81,7 +107,8 @@ def main() -> None:
                 found = failure(area, case)
             reply(done=True, failure=found)
             continue
-        end, i, trials = time.monotonic() + request["seconds"], 0, 0
+        area.counts.clear()
+        end, i, trials = time.monotonic() + request["seconds"], request.get("first", 0), 0
         while i < request["cases"] and time.monotonic() < end:
             counter[:] = i.to_bytes(8, "little") + trials.to_bytes(8, "little")
             case = area.draw(rng_of(request["seed"], i))
@@ -89,7 +116,7 @@ def main() -> None:
             if found:
                 reply(number=i, failure=found)
             i, trials = i + 1, trials + area.trials(case)
-        reply(done=True, count=i, trials=trials)
+        reply(done=True, count=i, trials=trials, counts=area.counts)
 
 
 if __name__ == "__main__":
