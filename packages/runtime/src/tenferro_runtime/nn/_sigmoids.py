@@ -2,7 +2,7 @@
 
 Exponentials have nonpositive arguments, so that none overflows, and sigmoids are relatively accurate in both tails.
 Where a sigmoid multiplies `x`, `x` is clamped to the range where the sigmoid is not 0, because minus infinity times 0
-is NaN.
+is NaN; beyond the range where it is not 1, the product is `x` itself, because the sigmoid's derivative is 0 there.
 """
 
 from math import log, pi, sqrt
@@ -19,6 +19,13 @@ LEAST_GAUSSIAN: Final = -40.0
 
 def _at_least(x: Any, bound: float) -> Any:
     return catalog.select(catalog.lt(x, bound), bound, x)
+
+
+def _times(x: Any, sigmoid: Any, bound: float) -> Any:
+    """``x * sigmoid(x)``, where the sigmoid is 0 below `bound` and 1 above ``-bound``, infinities included."""
+    above = catalog.gt(x, -bound)
+    near = catalog.select(above, 0, _at_least(x, bound))
+    return catalog.select(above, x, catalog.mul(near, sigmoid(near)))
 
 
 def sigmoid(x: Any, /) -> Array:
@@ -105,7 +112,7 @@ def silu(x: Any, /) -> Array:
     Tensor([   0., 1000.])
     """
     x = real_floating("silu", x)
-    return catalog.mul(_at_least(x, LEAST_EXPONENT), sigmoid(x))
+    return _times(x, sigmoid, LEAST_EXPONENT)
 
 
 swish = silu
@@ -127,13 +134,18 @@ def gelu(x: Any, /, approximate: bool = True) -> Array:
     Tensor([0.        , 0.84134475])
     """
     x = real_floating("gelu", x)
-    above = _at_least(x, LEAST_GAUSSIAN)
-    if not approximate:
-        return catalog.mul(above, catalog.mul(0.5, catalog.erfc(catalog.mul(x, -sqrt(0.5)))))
-    near = catalog.select(catalog.gt(above, -LEAST_GAUSSIAN), -LEAST_GAUSSIAN, above)
-    cube = catalog.mul(near, catalog.mul(near, near))
+    return _times(x, _normal_by_tanh if approximate else _normal, LEAST_GAUSSIAN)
+
+
+def _normal(x: Any) -> Any:
+    """The normal distribution function."""
+    return catalog.mul(0.5, catalog.erfc(catalog.mul(x, -sqrt(0.5))))
+
+
+def _normal_by_tanh(x: Any) -> Any:
+    cube = catalog.mul(x, catalog.mul(x, x))
     # (1 + tanh(y)) / 2 is sigmoid(2 y), without its loss of digits in the lower tail.
-    return catalog.mul(above, sigmoid(catalog.mul(2 * sqrt(2 / pi), catalog.add(near, catalog.mul(0.044715, cube)))))
+    return sigmoid(catalog.mul(2 * sqrt(2 / pi), catalog.add(x, catalog.mul(0.044715, cube))))
 
 
 def mish(x: Any, /) -> Array:
@@ -151,10 +163,14 @@ def mish(x: Any, /) -> Array:
     Tensor([   0., 1000.])
     """
     x = real_floating("mish", x)
+    return _times(x, _tanh_of_softplus, LEAST_EXPONENT)
+
+
+def _tanh_of_softplus(x: Any) -> Any:
     # With e = exp(x), tanh(log(1 + e)) is e (e + 2) / (e (e + 2) + 2), and 1 in double precision for x >= 20.
     e = catalog.exp(catalog.select(catalog.gt(x, 20), 20, x))
     n = catalog.mul(e, catalog.add(e, 2))
-    return catalog.mul(_at_least(x, LEAST_EXPONENT), catalog.div(n, catalog.add(n, 2)))
+    return catalog.div(n, catalog.add(n, 2))
 
 
 def soft_sign(x: Any, /) -> Array:

@@ -163,17 +163,17 @@ def pseudo_huber(delta: Any, r: Any, /) -> Array:
     Tensor([0.        , 0.41421356])
     """
     delta, r = real_floating("pseudo_huber", delta), real_floating("pseudo_huber", r)
-    zero = catalog.eq(delta, 0)
-    slope = r / catalog.select(zero, 1.0, delta)
-    loss = r * (r / (1.0 + catalog.hypot(1.0, slope)))
-    loss = catalog.select(zero, delta * catalog.abs(r), loss)
+    # Without the quotient by delta, derivatives by it are right at 0 too; r is divided before it is squared.
+    zero = catalog.bitwise_and(catalog.eq(delta, 0), catalog.eq(r, 0))
+    share = r / catalog.select(zero, 1.0, delta + catalog.hypot(delta, r))
+    loss = delta * (r * share)
     return catalog.select(catalog.lt(delta, 0), math.inf, loss)  # type: ignore[no-any-return]
 
 
 def _over(x: Any, y: Any) -> Any:
-    """``x / y``, 0 where x is."""
-    zero = catalog.eq(x, 0)
-    return catalog.select(zero, 0.0, x / catalog.select(zero, 1.0, y))
+    """``x / y``, 0 where x is, whatever y is; there the derivative by x is ``1 / y`` unless y is 0 or NaN."""
+    absorbed = catalog.bitwise_and(catalog.eq(x, 0), catalog.bitwise_or(catalog.eq(y, 0), catalog.is_nan(y)))
+    return catalog.select(absorbed, 0.0, x / catalog.select(absorbed, 1.0, y))
 
 
 def _entr(x: Any) -> Any:
@@ -192,8 +192,12 @@ def _nan(x: Any, y: Any) -> Any:
     return catalog.bitwise_or(catalog.is_nan(x), catalog.is_nan(y))
 
 
+def _positive(x: Any, y: Any) -> Any:
+    return catalog.bitwise_and(catalog.gt(x, 0), catalog.gt(y, 0))
+
+
 def _rel_entr(x: Any, y: Any) -> Any:
-    positive = catalog.bitwise_and(catalog.gt(x, 0), catalog.gt(y, 0))
+    positive = _positive(x, y)
     ratio = catalog.select(positive, x, 1.0) / catalog.select(positive, y, 1.0)
     found = catalog.select(positive, x * catalog.log(ratio), 0.0)
     found = catalog.select(_inside(x, y), found, math.inf)
@@ -201,13 +205,17 @@ def _rel_entr(x: Any, y: Any) -> Any:
 
 
 def _rel_entr_by_x(x: Any, y: Any) -> Any:
-    inside = _inside(x, y)
-    ratio = catalog.select(inside, x, 1.0) / catalog.select(catalog.gt(y, 0), y, 1.0)
-    return catalog.select(inside, catalog.log(ratio) + 1.0, 0.0)
+    positive, inside = _positive(x, y), _inside(x, y)
+    ratio = catalog.select(positive, x, 1.0) / catalog.select(positive, y, 1.0)
+    # At x = 0 the logarithm of the quotient would lose its derivative by y.
+    at_zero = catalog.log(catalog.select(positive, 1.0, x)) - catalog.log(catalog.select(catalog.gt(y, 0), y, 1.0))
+    slope = catalog.select(positive, catalog.log(ratio), catalog.select(inside, at_zero, 0.0)) + 1.0
+    return catalog.select(inside, slope, 0.0)
 
 
 def _rel_entr_by_y(x: Any, y: Any) -> Any:
-    return catalog.select(_inside(x, y), -_over(x, y), 0.0)
+    inside = _inside(x, y)
+    return catalog.select(inside, -_over(catalog.select(inside, x, 0.0), catalog.select(inside, y, 1.0)), 0.0)
 
 
 def register(registry: Registry) -> None:

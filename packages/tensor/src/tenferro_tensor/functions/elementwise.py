@@ -240,9 +240,12 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
     top = catalog.maximum(x1, x2)
     infinite = catalog.is_inf(top)
     x1, x2 = (catalog.select(infinite, 0.0, x) for x in (x1, x2))
-    apart = catalog.neg(catalog.abs(catalog.sub(x1, x2)))
-    rest = catalog.div(catalog.log1p(catalog.exp2(apart)), math.log(2.0))
-    return catalog.select(infinite, top, catalog.add(top, rest))
+    # Either order gives the same smooth function, so that the larger operand is chosen, not computed: the derivatives
+    # of a maximum and of the magnitude of the difference are those of a kink where the operands are equal.
+    first = catalog.ge(x1, x2)
+    larger, smaller = catalog.select(first, x1, x2), catalog.select(first, x2, x1)
+    rest = catalog.div(catalog.log1p(catalog.exp2(catalog.sub(smaller, larger))), math.log(2.0))
+    return catalog.select(infinite, top, catalog.add(larger, rest))
 
 
 def _real(name: str, x: Any) -> Any:

@@ -1,0 +1,87 @@
+"""First, second and third derivatives where formulas divide by zero, operands are equal, or limits stand in.
+
+Every order is computed in several compositions of modes, eager, compiled, and of a compiled function. All entries are
+compared, so that mixed derivatives must agree in either order.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from critical_points import EDGES, SMOOTH, Edge, derivatives
+from tenferro_ad import hessian, jacfwd, jacrev
+
+Transform = Callable[[Callable[[Any], Any]], Callable[[Any], Any]]
+WAYS: list[dict[str, Transform]] = [
+    {"forward": jacfwd, "reverse": jacrev},
+    {
+        "forward over forward": lambda f: jacfwd(jacfwd(f)),
+        "forward over reverse": hessian,
+        "reverse over forward": lambda f: jacrev(jacfwd(f)),
+        "reverse over reverse": lambda f: jacrev(jacrev(f)),
+    },
+    {
+        "forward thrice": lambda f: jacfwd(jacfwd(jacfwd(f))),
+        "forward over reverse over reverse": lambda f: jacfwd(jacrev(jacrev(f))),
+        "reverse over forward over reverse": lambda f: jacrev(jacfwd(jacrev(f))),
+        "reverse thrice": lambda f: jacrev(jacrev(jacrev(f))),
+    },
+]
+
+
+def orders(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: (jacrev(f)(x), hessian(f)(x), jacfwd(hessian(f))(x))
+
+
+def everything(f: Callable[[Any], Any]) -> Callable[[Any], list[dict[str, Any]]]:
+    """The derivatives of three orders at a point, by the names of the ways to compute them."""
+    eager = [{name: way(f) for name, way in ways.items()} for ways in WAYS]
+    compiled, of_compiled = tr.compile(orders(f)), orders(tr.compile(f))
+
+    def at(x: Any) -> list[dict[str, Any]]:
+        found = [{name: np.asarray(g(x)) for name, g in table.items()} for table in eager]
+        for name, several in (("compiled", compiled), ("of compiled", of_compiled)):
+            for table, values in zip(found, several(x), strict=True):
+                table[name] = np.asarray(values)
+        return found
+
+    return at
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_that_exist(name: str) -> None:
+    case = SMOOTH[name]
+    at = everything(case.f)
+    for point in case.points:
+        for order, found in enumerate(at(tr.asarray(np.array(point))), 1):
+            want = derivatives(case, point, order)
+            for way, got in found.items():
+                np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-9, err_msg=f"{point}, order {order}, {way}")
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_values_that_stand_in(name: str) -> None:
+    case: Edge = EDGES[name]
+    n = len(case.point)
+    for order, found in enumerate(everything(case.f)(tr.asarray(np.array(case.point))), 1):
+        want = np.broadcast_to(np.asarray(case[order + 1], float), (n,) * order)
+        for way, got in found.items():
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-15, err_msg=f"order {order}, {way}")
+
+
+def test_the_tables_tell_a_wrong_derivative() -> None:
+    kinked = lambda v: tr.max(v) + tr.log1p(tr.exp(-tr.abs(v[0] - v[1])))
+    with pytest.raises(AssertionError):
+        for got in everything(kinked)(tr.asarray([0.6, 0.6]))[1].values():
+            np.testing.assert_allclose(got, derivatives(SMOOTH["logaddexp"], (0.6, 0.6), 2), rtol=1e-8)
