@@ -10,6 +10,7 @@ import tenferro_runtime as tr
 from device_cases import elementwise, families, structure
 from simulated.installed import no_accelerator
 from tenferro_ad import grad, jvp
+from tenferro_runtime.extension import REGISTRY, Spec, primitive
 from tenferro_tensor_core import TracingError
 from workspace import ROOT
 
@@ -72,3 +73,35 @@ def test_derivatives_agree_with_the_cpu(case):
     else:
         for near, far in zip(*found, strict=True):
             np.testing.assert_allclose(near, far, rtol=1e-6, atol=1e-6)
+
+
+@primitive(elementwise=True, domain="floating", family="tests.mixed.v1")
+def mixed(x: Spec, y: Spec, z: Spec) -> Spec:
+    """exp(x) y + z."""
+    return x
+
+
+REGISTRY.expansion(mixed, lambda x, y, z: tr.exp(x) * y + z)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_expansions_of_several_operands_run_without_an_array_library(abacus, dtype):
+    """Operands that are equal in shape, broadcast, without axes, empty, or numbers."""
+    matrix, row, column = (np.arange(1.0, n + 1).astype(dtype) / n for n in (6, 3, 2))
+    matrix, column, one = matrix.reshape(2, 3), column[:, None], np.asarray(0.5, dtype)
+    cases: list[tuple[Any, Any, Any]] = [
+        (matrix, matrix, matrix), (matrix, row, column), (row, column, one), (one, one, one), (row, 0.5, one),
+        (2.0, matrix, 1), (matrix[:0], row, 1.5), (matrix[:, None], row, matrix),
+    ]  # fmt: skip
+    for case in cases:
+        x, y, z = case
+        far = [v if isinstance(v, (float, int)) else tr.asarray(v, device="abacus:1") for v in case]
+        for run in (mixed, tr.compile(mixed), tr.compile(mixed, deterministic=True)):
+            for _ in range(2):
+                found = run(*far)
+                assert isinstance(found._data, abacus) and str(found.device) == "abacus:1" and str(found.dtype) == dtype
+                np.testing.assert_allclose(found.numpy(), np.exp(x) * y + z, rtol=1e-6)
+    x, y, z = (tr.asarray(v, device="abacus:0") for v in (matrix, row, column))
+    slopes = grad(lambda x, y, z: tr.sum(mixed(x, y, z)), argnums=(0, 1, 2))(x, y, z)
+    np.testing.assert_allclose(slopes[1].numpy(), np.exp(matrix).sum(0), rtol=1e-6)
+    np.testing.assert_allclose(slopes[2].numpy(), [[3], [3]], rtol=1e-6)

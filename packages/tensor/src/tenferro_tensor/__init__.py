@@ -6,7 +6,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
 from tenferro_tensor._fallback import HostKernel, falling_back, host_fallback
-from tenferro_tensor._host_kernel import host_kernel
+from tenferro_tensor._host_kernel import has_host_kernel, host_kernel
 from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
@@ -92,6 +92,7 @@ __all__ = [
     "falling_back",
     "get_backend",
     "host_fallback",
+    "has_host_kernel",
     "host_kernel",
     "library",
     "next_level",

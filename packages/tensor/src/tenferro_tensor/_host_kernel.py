@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._libraries import library
 from tenferro_tensor._place import HOST
-from tenferro_tensor._primitive import Op
+from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.reference import kernels
@@ -21,6 +21,29 @@ from tenferro_tensor.reference._table import Table
 @cache
 def _core() -> Table:
     return kernels(np, lambda: library("scipy.special"))
+
+
+def has_host_kernel(op: Op) -> bool:
+    """Whether `host_kernel` has a kernel of an op; calls no kernel maker, which would need concrete sizes.
+
+    Args:
+        op: the op.
+
+    Returns:
+        True if there is one.
+
+    >>> from tenferro_tensor import catalog
+    >>> has_host_kernel(catalog.exp.op())
+    True
+    """
+    return _maker(op.primitive) is not None
+
+
+def _maker(primitive: Primitive) -> Callable[..., Any] | None:
+    make: Callable[..., Any] | None = _core().get(primitive) or REGISTRY.find("kernel", primitive, "cpu")
+    if make is None or primitive is catalog.transfer or make is REGISTRY.find("kernel", primitive, "*"):
+        return None
+    return make
 
 
 def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any] | None:
@@ -43,9 +66,8 @@ def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callab
     >>> host_kernel(catalog.exp.op(), (far,), (far,))(np.zeros(2))
     array([1., 1.])
     """
-    primitive = op.primitive
-    make = _core().get(primitive) or REGISTRY.find("kernel", primitive, "cpu")
-    if make is None or primitive is catalog.transfer or make is REGISTRY.find("kernel", primitive, "*"):
+    make = _maker(op.primitive)
+    if make is None:
         return None
     here = [tuple([s.with_(place=HOST) if isinstance(s, Spec) else s for s in specs]) for specs in (ins, outs)]
     return make(*here, **op.params)

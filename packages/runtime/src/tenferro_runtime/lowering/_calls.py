@@ -8,7 +8,7 @@ from tenferro_runtime.expanding import stays
 from tenferro_runtime.ir._program import Literal
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Lowered, Stored, stored
-from tenferro_tensor import Spec, host_kernel
+from tenferro_tensor import Spec, has_host_kernel
 from tenferro_tensor.loop_ir import Call
 
 
@@ -46,7 +46,7 @@ def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored],
         UnsupportedError: there is no kernel on arrays in main memory.
     """
     ins = tuple([Spec(x.shape, x.dtype) for x in operands])
-    if step.lowering.on_host and host_kernel(step.op, ins, step.outs) is None and not stays(step.op, ins):
+    if step.lowering.on_host and not has_host_kernel(step.op) and not stays(step.op, ins):
         raise step.unsupported("it has no kernel in main memory")
     views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
     step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where, recourse))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from tenferro_runtime.expanding import expansion_of
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import executable
 from tenferro_runtime.runtime import Runtime
-from tenferro_tensor import SCALARS, Op, Spec, get_backend
+from tenferro_tensor import SCALARS, Op, Spec, catalog, get_backend
 from tenferro_tensor.expansions import Expansion
+from tenferro_tensor.kernels import kernel_of
 from tenferro_tensor_core import UnsupportedError
 
 _OPTIMISED: Final = "optimised expansion"
@@ -35,7 +38,8 @@ def make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, A
         run = lambda *raws: many(*raws)[0]
     if not expansion.primitive.elementwise or len(ins) == 1:
         return run
-    return _broadcasting(run, ins)
+    to_shape = _Broadcast(ins[0])
+    return lambda *raws: run(*[to_shape(raw, spec) for raw, spec in zip(raws, ins, strict=True)])
 
 
 def _optimised(op: Op, ins: tuple[Spec, ...]) -> Program:
@@ -51,17 +55,44 @@ def _optimised(op: Op, ins: tuple[Spec, ...]) -> Program:
     return found
 
 
-def _broadcasting(run: Callable[..., Any], ins: tuple[Spec, ...]) -> Callable[..., Any]:
-    xp = get_backend(ins[0].place.device.kind).library("numpy")
-    shape, dtypes = ins[0].shape, [s.dtype for s in ins]
+class _Broadcast:
+    """Expands the operands of an element-wise op to its shape, by kernels of its backend.
 
-    def run_broadcast(*raws: Any) -> Any:
-        arrays = [
-            xp.asarray(raw, dtype) if raw.__class__ in SCALARS else raw for raw, dtype in zip(raws, dtypes, strict=True)
-        ]
-        return run(*[x if x.shape == shape else xp.broadcast_to(x, shape) for x in arrays])
+    Args:
+        like: spec of an operand.
+    """
 
-    return run_broadcast
+    def __init__(self, like: Spec) -> None:
+        self.shape: tuple[Any, ...] = like.shape
+        self.place = like.place
+        self.backend = get_backend(like.place.device.kind)
+        self._kernels: dict[Spec, Callable[..., Any]] = {}
+        """By spec of an operand: each axis is that of the shape, is 1, or is absent."""
+
+    def __call__(self, raw: Any, spec: Spec) -> Any:
+        if raw.__class__ in SCALARS:
+            array = np.asarray(raw, spec.dtype)
+            raw = array if self.place.on_host else self.backend.upload(array, self.place.device)
+        if raw.shape == self.shape:
+            return raw
+        if self.place.on_host:
+            return np.broadcast_to(raw, self.shape)
+        return self._kernel(spec.with_(shape=tuple(raw.shape), place=self.place))(raw)
+
+    def _kernel(self, given: Spec) -> Callable[..., Any]:
+        found = self._kernels.get(given)
+        if found is None:
+            first = len(self.shape) - given.ndim
+            kept = [i for i, n in enumerate(given.shape) if n == self.shape[first + i]]
+            narrow = given.with_(shape=tuple([given.shape[i] for i in kept]))
+            squeeze = self._made(catalog.reshape.op(shape=narrow.shape), given, narrow)
+            spread = catalog.broadcast_in_dim.op(shape=self.shape, dims=tuple([first + i for i in kept]))
+            stretch = self._made(spread, narrow, given.with_(shape=self.shape))
+            found = self._kernels[given] = lambda raw: stretch(squeeze(raw))
+        return found
+
+    def _made(self, op: Op, given: Spec, out: Spec) -> Callable[..., Any]:
+        return kernel_of(self.backend, op, (given,), (out,), self.place.device)
 
 
 Expansion.make_kernel = staticmethod(make_kernel)

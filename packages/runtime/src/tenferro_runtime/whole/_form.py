@@ -25,7 +25,7 @@ from tenferro_runtime.whole._cost import gains, is_worth_waiting
 from tenferro_tensor import Spec, available_backends, get_backend
 from tenferro_tensor.backends import Backend, NativeProgram
 from tenferro_tensor.results import Maker, Results, foreign, owner_of, reading
-from tenferro_tensor_core import TenferroError, UnsupportedError, evaluate
+from tenferro_tensor_core import TenferroError, evaluate
 from tenferro_tensor_core.forks import cached_property, importing
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class Whole(Tiered):
             self.why = str(error)
         except Exception as error:  # the steps run instead, whatever failed
             self.why = f"{type(error).__name__}: {error}"
-            logging.getLogger("tenferro").exception("a program was not compiled as a whole; it runs step by step")
+            log = logging.getLogger("tenferro")
+            log.warning("a program was not compiled as a whole; it runs step by step: %s", self.why)
+            log.debug("the failure of the compiler", exc_info=True)
         return None
 
     def _checked(self, backend: Backend, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,7 +226,7 @@ def memory(program: Program, donated: tuple[int, ...] = ()) -> int | None:
         return None
     try:
         function = _lowered(program, _given(program, donated))
-    except UnsupportedError:
+    except Exception:  # reported when the program is compiled
         return None
     fresh = [math.prod((b.dtype.itemsize, *b.shape)) for b in function.outputs if b not in function.inputs]
     with importing():
