@@ -70,4 +70,4 @@ def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callab
     if make is None:
         return None
     here = [tuple([s.with_(place=HOST) if isinstance(s, Spec) else s for s in specs]) for specs in (ins, outs)]
-    return make(*here, **op.params)
+    return make(*here, **op.params)  # type: ignore[no-any-return]
