@@ -16,6 +16,7 @@ import numpy as np
 
 from tenferro_ad import _modes
 from tenferro_runtime.ir import here
+from tenferro_runtime.tracing import copied_into_stage, require_own_stage
 from tenferro_tensor import SCALARS, Array, Spec
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, GradientError
@@ -78,6 +79,17 @@ class Differentiated(Array):
     value: Any
     spec: Spec
     level: int
+
+    def _copied(self) -> Any:
+        return copied_into_stage(self, self._apart)
+
+    def _apart(self) -> Any:
+        """The same value and derivative, with an inner value in its own memory."""
+        return self._alias()
+
+    def _go_over(self, updated: Any) -> None:
+        require_own_stage(self, updated)
+        super()._go_over(updated)
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         return self.value._as_extent(most)  # type: ignore[no-any-return]

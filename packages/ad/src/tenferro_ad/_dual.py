@@ -45,7 +45,7 @@ class Dual(Differentiated, DualBase):
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return push(self.level, op, args)
 
-    def _copied(self) -> Dual:
+    def _apart(self) -> Dual:
         return dual(self.value._copied(), self.tangent, self.level)
 
     def __repr__(self) -> str:

@@ -117,7 +117,7 @@ class EagerTensor(Differentiated, RecordedBase):
                 "value; write y = x.copy() and assign to y, or assign inside no_grad() to change the variable"
             )
 
-    def _copied(self) -> EagerTensor:
+    def _apart(self) -> EagerTensor:
         return wrap(self.value._copied(), self.level, self.node)
 
     def __repr__(self) -> str:

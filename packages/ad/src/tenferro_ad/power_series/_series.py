@@ -56,7 +56,7 @@ class Series(Differentiated, SeriesBase):
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return Series.interpreter(self.level, op, args)
 
-    def _copied(self) -> Series:
+    def _apart(self) -> Series:
         first, *rest = self.coefficients.terms
         return series(
             Coefficients([first._copied(), *rest], self.coefficients.order), self.level, self.order, self.collapse

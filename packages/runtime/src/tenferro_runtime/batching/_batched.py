@@ -15,7 +15,7 @@ from tenferro_runtime.batching._replay import by_rule
 from tenferro_runtime.batching._rules import batching_rule, by_expansion
 from tenferro_runtime.expanding._apply import apply_expansion
 from tenferro_runtime.ir._source import here
-from tenferro_runtime.tracing import _staging
+from tenferro_runtime.tracing import _staging, copied_into_stage, require_own_stage
 from tenferro_tensor import SCALARS, Array, Interval, Op, Spec, catalog
 from tenferro_tensor.calls import LanesBase
 from tenferro_tensor.promotion import materialised
@@ -45,6 +45,13 @@ class Batched(LanesBase, Array):
             if inner is not None:
                 return inner.bind(op, args)
         return apply_batched(op, args, self.level, self.value.spec.shape[0])
+
+    def _copied(self) -> Any:
+        return copied_into_stage(self, self._alias)
+
+    def _go_over(self, updated: Any) -> None:
+        require_own_stage(self, updated)
+        super()._go_over(updated)
 
     def _interval(self) -> Interval:
         return Interval(None, None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.rendering._overwriting import makes
+from tenferro_runtime.ir._reuse import makes
 from tenferro_runtime.rendering._steps import aliases, raw_steps
 from tenferro_tensor import ComputeDevice, catalog
 from tenferro_tensor.entries import device_of
@@ -41,7 +41,7 @@ def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
             continue
         eq = step.equation
         run = None if eq.op.primitive is catalog.transfer else step.function
-        views = not all(makes(eq, v) for v in eq.results)
+        views = not all(makes(program, eq, v) for v in eq.results)
         tasks.append(Task(run, step.operands, step.results, step.many, where[eq.results], eq, views))
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     constants = {v: c._data for v, c in program.constants.items()}

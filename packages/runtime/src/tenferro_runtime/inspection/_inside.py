@@ -14,7 +14,8 @@ from tenferro_runtime.inspection._bodies import Inside, programs_inside
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._running import steps, store
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.rendering._overwriting import UPDATES, overwriting
+from tenferro_runtime.ir._reuse import UPDATES
+from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.rendering._steps import plan_of
 from tenferro_runtime.reports import BodyTime, StepTime
 from tenferro_runtime.running._execute import by_steps, lowered

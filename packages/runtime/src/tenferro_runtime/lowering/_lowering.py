@@ -1,6 +1,6 @@
 """`Lowering`: lowers equations in order, each by the rule of its primitive.
 
-**The rule of writing in place.** An equation that writes part of an array may write to the memory of its operand iff
+An equation that writes part of an array writes to the memory of its operand where the law of `ir._reuse` allows that:
 the program owns that memory (allocated in this body, or carried between iterations of the enclosing loop) and the
 operand is dead after the equation. Before the first store, every other live value, and every value that the equation
 reads, whose elements are read from that memory is written elsewhere.
@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.ir._reuse import may_overwrite
 from tenferro_runtime.ir._source import where
 from tenferro_runtime.lowering._values import (
     Formula,
@@ -252,13 +253,10 @@ class Step:
         """
         v = self.eq.operands[k]
         x = None if isinstance(v, Literal) else self.body.values[v]
-        return (
-            isinstance(x, Stored)
-            and x.whole
-            and self.body.owns(x.buffer)
-            and not self.body.left[v]  # type: ignore[index]
-            and self.eq.operands.count(v) == 1
-        )
+        if not isinstance(x, Stored) or not x.whole or v.__class__ is not int:
+            return False
+        dead, owned = not self.body.left[v], self.body.owns(x.buffer)
+        return may_overwrite(self.eq, v, owned=owned, dead=dead, shared=False)  # `target` copies other readers
 
     def target(self, k: int) -> Stored:
         """Writable memory with the elements of an operand: its own, or a copy.

@@ -10,10 +10,7 @@ from typing import Final
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_tensor import catalog as c
-
-UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice, c.update_slice})
-"""Primitives whose result is their first operand with a part replaced."""
+from tenferro_runtime.ir._reuse import UPDATES
 
 MAX_DISTANCE: Final = 1000
 """Largest distance, in steps, between an update and a reader that is moved before it."""

@@ -6,7 +6,7 @@ from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._order import reordered
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.rendering._overwriting import CARRIED, UPDATES, VIEWS_OF_FIRST
+from tenferro_runtime.ir._reuse import CARRIED, UPDATES, VIEWS_OF_FIRST
 
 
 def updates_last(program: Program) -> Program:

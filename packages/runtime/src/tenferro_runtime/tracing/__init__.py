@@ -3,6 +3,17 @@
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._staging import LISTENERS, stage, stage_above
-from tenferro_runtime.tracing._traced import TracedTensor, is_traced, recording
+from tenferro_runtime.tracing._traced import TracedTensor, copied_into_stage, is_traced, recording, require_own_stage
 
-__all__ = ["Builder", "LISTENERS", "TracedTensor", "interpret", "is_traced", "recording", "stage", "stage_above"]
+__all__ = [
+    "Builder",
+    "LISTENERS",
+    "TracedTensor",
+    "copied_into_stage",
+    "interpret",
+    "is_traced",
+    "recording",
+    "require_own_stage",
+    "stage",
+    "stage_above",
+]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
 from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._bounds import interval_of, linear_form
+from tenferro_runtime.tracing._staging import stage_above
 from tenferro_tensor import Array, Interval, LinearForm, Op, Spec
 from tenferro_tensor.calls import TracedBase
+from tenferro_tensor.identity import aliased
 from tenferro_tensor_core import DimLike, TracingError
 
 
@@ -57,15 +60,11 @@ class TracedTensor(TracedBase, Array):
             return self.home.bind_alike(op, (x, y))  # of one trace: of one spec, they need no normalisation
         return super()._operate(op, x, y)
 
+    def _copied(self) -> Any:
+        return copied_into_stage(self, self._alias)
+
     def _go_over(self, updated: Any) -> None:
-        inner = innermost(updated)
-        if inner.__class__ is TracedTensor and inner.home is not self.home and inner.level > self.level:
-            raise TracingError(
-                f"the elements of a {self.spec!r} from outside were assigned to{here()}, in a function that is "
-                "recorded by itself, as a branch or the body of a loop is: the array outside would not change; return "
-                "the value from the function, or make it part of the carry of the loop",
-                spec=repr(self.spec),
-            )
+        require_own_stage(self, updated)
         super()._go_over(updated)
 
     def _origin(self) -> str:
@@ -161,6 +160,33 @@ def recording(x: Any) -> Any:
         if x is None:
             return None
     return x.home
+
+
+def copied_into_stage(x: Any, copy: Callable[[], Any]) -> Any:
+    """A copy of a value; in a branch or body that is being recorded, a value of that branch or body.
+
+    Args:
+        x: the value, perhaps from outside.
+        copy: makes the copy where nothing is being recorded, or `x` belongs to it.
+    """
+    stage = stage_above(x.level)
+    return copy() if stage is None else aliased(stage.lift(x))
+
+
+def require_own_stage(x: Any, updated: Any) -> None:
+    """Check that a value does not become that of a branch or body which is recorded inside its scope.
+
+    Raises:
+        TracingError: it would.
+    """
+    inner = innermost(updated)
+    if inner.__class__ is TracedTensor and inner.level > x.level and inner.home is not getattr(x, "home", None):
+        raise TracingError(
+            f"the elements of a {x.spec!r} from outside were assigned to{here()}, in a function that is "
+            "recorded by itself, as a branch or the body of a loop is: the array outside would not change; write "
+            "x = x.copy() first, return the value from the function, or make it part of the carry of the loop",
+            spec=repr(x.spec),
+        )
 
 
 def innermost(x: Any) -> Any:
