@@ -19,8 +19,8 @@ An equation may write its result into the memory of an operand if this memory is
   before the first store. Their passes decide for single elements (`lowering.passes._reuse_memory`).
 - Plans for several devices (`executing._lifetimes`) overwrite nothing, and release together what may share memory.
 
-With ``TENFERRO_CHECKED=1``, memory that may be overwritten is copied first and filled with NaN, so that any other reader
-shows.
+With ``TENFERRO_CHECKED=1``, memory that may be overwritten is copied first and filled with NaN, so that other readers
+show.
 """
 
 from __future__ import annotations

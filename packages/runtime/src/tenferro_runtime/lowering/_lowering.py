@@ -25,9 +25,11 @@ from tenferro_runtime.lowering._values import (
     is_small,
     kept,
     numbers,
+    write,
 )
 from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, Spec, Tensor
+from tenferro_tensor.checked import is_checked, poison
 from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor.loop_ir import INDEX, Buffer, Role
 from tenferro_tensor_core import Guard, UnsupportedError
@@ -271,8 +273,14 @@ class Step:
         if not self.overwritable(k):
             return copied(self.w, x)
         assert isinstance(x, Stored)
-        self._save_readers(x.buffer, self.eq.operands[k])  # type: ignore[arg-type]
-        return Stored.whole_of(x.buffer, x.shape)
+        v: Any = self.eq.operands[k]
+        self._save_readers(x.buffer, v)
+        if not is_checked():
+            return Stored.whole_of(x.buffer, x.shape)
+        moved = self.body.values[v] = copied(self.w, x)
+        number = poison(x.dtype).item()
+        write(self.w, Formula(x.shape, x.dtype, lambda w, index: Number(number, x.dtype)), x)
+        return moved
 
     def _save_readers(self, buffer: Buffer, but: int) -> None:
         """Copy values that read a buffer which is about to be overwritten."""

@@ -22,10 +22,12 @@ from tenferro_runtime.ir._bind import Binder, Binding
 from tenferro_runtime.ir._data_sizes import decided
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_runtime.ir._sizes import filled, variables
+from tenferro_runtime.rendering._checked import poisoning
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._steps import aliases, raw_steps, value_steps
 from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_tensor.checked import is_checked
 from tenferro_tensor_core import ArgumentError
 
 CHUNK: Final = 200
@@ -61,6 +63,8 @@ def render(
         raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     victims = overwriting(program, donated) if mode == "raw" else {}
+    if victims and is_checked():
+        steps, victims = poisoning(program, steps, victims), {}
     return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()
 
 
@@ -122,8 +126,10 @@ def render_open(
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     bind = binder.function(program.outputs)
     victims = overwriting(program, donated)
-    run = _Writer(program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims).function()
     alone = bare and not victims
+    if victims and is_checked():
+        steps, victims = poisoning(program, steps, victims), {}
+    run = _Writer(program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims).function()
     return Rendered(run, bind, _direct(program.input_ids, constants, steps, outputs) if alone else None)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -16,6 +16,7 @@ from tenferro_tensor._host_kernel import host_kernel
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.checked import poison
 from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import INDEX, Affine
 from tenferro_tensor.loop_ir._arena import ArenaPlan
@@ -42,9 +43,6 @@ from tenferro_tensor.loop_ir._text import declared, head
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError, evaluate
 
 Flat = np.ndarray[tuple[int], np.dtype[Any]]
-
-POISON: Final = 0x5EAD
-"""Fills undefined memory whose dtype has no NaN: this number modulo the range of the dtype, or true."""
 
 
 def interpret(
@@ -118,7 +116,7 @@ class _Interpreter:
         flat = np.empty(size, buffer.dtype)
         if memory is not None:
             flat = memory[: flat.nbytes].view(buffer.dtype)
-        flat[...] = np.nan if buffer.dtype.kind in "fc" else np.array(POISON).astype(buffer.dtype)
+        flat[...] = poison(buffer.dtype)
         return flat
 
     def all(self, statements: Sequence[Statement]) -> None:
