@@ -16,7 +16,7 @@ X = tr.asarray(np.random.default_rng(0).uniform(-1.0, 1.0, (5, 5)))
 @settings(max_examples=tries(10, 1000))
 @given(shared_programs())
 def test_tiers_agree(f: Shared) -> None:
-    agree(f, [X])
+    agree(f.run, [X])
 
 
 @settings(max_examples=tries(5, 300))
@@ -24,4 +24,4 @@ def test_tiers_agree(f: Shared) -> None:
 def test_tiers_agree_where_memory_that_may_be_reused_holds_nan(f: Shared) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CHECKED_VARIABLE, "1")
-        agree(f, [X])
+        agree(f.run, [X])

@@ -35,12 +35,13 @@ class Do(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A program: a function of one matrix of 5 rows and columns."""
+    """A program: `run` is a function of one matrix of 5 rows and columns."""
 
     steps: tuple[Do, ...]
     outputs: tuple[int, ...]
 
-    def __call__(self, a: Any) -> tuple[Any, ...]:
+    def run(self, a: Any) -> tuple[Any, ...]:
+        """What is traced."""
         pool = done(self.steps, [a, a * 2.0 - a * 0.5], 1)
         return tuple([pool[-1 - k % len(pool)] for k in self.outputs])
 
