@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of, stays
@@ -16,11 +16,11 @@ from tenferro_runtime.lowering._overwriting import overwriting
 from tenferro_runtime.lowering._prepared import prepared
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering._values import Lowered, Stored, write
-from tenferro_runtime.lowering.passes import improved, reuse_memory
+from tenferro_runtime.lowering.passes import bound_accesses, improved, reuse_memory
 from tenferro_runtime.passes.schedule import extent_in_trace
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import REGISTRY
-from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
+from tenferro_tensor.loop_ir import Buffer, LoopFunction, Requirement, Role
 from tenferro_tensor_core import Dim, UnsupportedError
 
 
@@ -44,7 +44,7 @@ def lower(program: Program, donated: Sequence[int] = (), *, kind: str = "cpu") -
         function = improved(written(program))
     else:
         function = improved(_written(program, Lowering(_other, kind)), cached=False)
-    return reuse_memory(overwriting(function, donated))
+    return bound_accesses(reuse_memory(overwriting(function, donated)))
 
 
 def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source]]:
@@ -57,7 +57,7 @@ def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source
         The function, and the user's lines by number of the register that was written for them.
     """
     lowering = Lowering(_other)
-    return reuse_memory(improved(_written(program, lowering))), lowering.w.sources
+    return bound_accesses(reuse_memory(improved(_written(program, lowering)))), lowering.w.sources
 
 
 def written(program: Program) -> LoopFunction:
@@ -92,7 +92,19 @@ def _written(program: Program, lowering: Lowering) -> LoopFunction:
         tuple(lowering.constants),
         tuple([b for b in w.buffers[Role.TEMPORARY] if b.number not in moved]),
         renamed(w.statements, moved) if moved else tuple(w.statements),
+        tuple(_relied_on(program)),
     )
+
+
+def _relied_on(program: Program) -> Iterator[Requirement]:
+    """The guards of a program, which its callers check."""
+    for g in program.guards:
+        low, high = (g.rhs, g.lhs) if g.op in (">", ">=") else (g.lhs, g.rhs)
+        if g.op == "==":
+            yield Requirement(g.lhs - g.rhs)
+            yield Requirement(g.rhs - g.lhs)
+        elif g.op != "!=":
+            yield Requirement(high - low - (g.op in ("<", ">")))
 
 
 def _require_main_memory(program: Program) -> None:

@@ -2,15 +2,16 @@
 
 The intermediate representation between programs of array operations and machine code: lowering produces it, and a
 backend renders it. `_nodes` defines its nodes and `_affine` memory positions; `_interpret` is its executable semantics,
-`_verify` its specification, `_arena` plans the memory of temporaries, and `_text` prints functions.
+`_verify` its specification, `_bounds` proves that accesses are inside their buffers, `_arena` plans the memory of temporaries, and `_text` prints functions.
 """
 
 from tenferro_tensor.loop_ir._accumulation import accumulates, accumulation, reads
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._arena import ArenaPlan, plan_arena
+from tenferro_tensor.loop_ir._bounds import Unproved, unproved
 from tenferro_tensor.loop_ir._errors import LoopIRError
 from tenferro_tensor.loop_ir._fortran import fortran_address
-from tenferro_tensor.loop_ir._function import LoopFunction, show
+from tenferro_tensor.loop_ir._function import LoopFunction, Requirement, show
 from tenferro_tensor.loop_ir._independence import Bounds, dependent
 from tenferro_tensor.loop_ir._interpret import interpret
 from tenferro_tensor.loop_ir._nodes import (
@@ -53,11 +54,13 @@ __all__ = [
     "Order",
     "Position",
     "Reg",
+    "Requirement",
     "Role",
     "Statement",
     "Store",
     "Switch",
     "Touch",
+    "Unproved",
     "Value",
     "View",
     "While",
@@ -75,5 +78,6 @@ __all__ = [
     "show",
     "swapped",
     "touches",
+    "unproved",
     "verify",
 ]

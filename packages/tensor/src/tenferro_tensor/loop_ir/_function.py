@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tenferro_tensor.loop_ir._metadata import content
+from tenferro_tensor.loop_ir._metadata import content, extent
 from tenferro_tensor.loop_ir._nodes import Buffer, Call, Statement
 from tenferro_tensor.loop_ir._text import INDENT, Note, declared, lines
+from tenferro_tensor_core import DimLike, evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition on the sizes of a call: ``holds >= 0`` if all extents `when` are positive."""
+
+    holds: DimLike
+    when: tuple[DimLike, ...] = ()
+
+    def __str__(self) -> str:
+        where = f" where {' and '.join([f'{extent(n)} > 0' for n in self.when])}" if self.when else ""
+        return f"requires {extent(self.holds)} >= 0{where}"
+
+    def met(self, sizes: Mapping[str, int]) -> bool:
+        """Whether sizes meet the condition.
+
+        Args:
+            sizes: values of the sizes by name.
+
+        Returns:
+            The answer.
+        """
+        return evaluate(self.holds, sizes) >= 0 or any(evaluate(n, sizes) <= 0 for n in self.when)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +48,9 @@ class LoopFunction:
         constants: constants with their contents.
         temporaries: buffers of the arena.
         body: statements.
+        requires: conditions on the sizes under which all accesses are inside their buffers; a call checks them first.
+        clamps: numbers of registers that keep positions inside. They never act in a function without faults, and
+            independence of iterations is judged as if they did not.
 
     >>> from tenferro_tensor.catalog import mul
     >>> from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Reg, Role, Store
@@ -49,6 +76,8 @@ class LoopFunction:
     constants: tuple[tuple[Buffer, np.ndarray[Any, Any]], ...]
     temporaries: tuple[Buffer, ...]
     body: tuple[Statement, ...]
+    requires: tuple[Requirement, ...] = ()
+    clamps: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         return show(self)
@@ -83,6 +112,7 @@ def _lines(function: LoopFunction, note: Note) -> Iterator[str]:
         yield f"{INDENT}{declared(buffer)} = {content(array)}"
     yield from _declarations(function.outputs)
     yield from _declarations(function.temporaries)
+    yield from [f"{INDENT}{requirement}" for requirement in function.requires]
     yield from lines(function.body, note)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from math import gcd
 
 from tenferro_tensor.loop_ir._affine import Affine, Reg
 from tenferro_tensor.loop_ir._disjoint import Digit, never_multiple, never_zero, positive, within
-from tenferro_tensor.loop_ir._nodes import For, Position, Statement
+from tenferro_tensor.loop_ir._nodes import For, Let, Position, Statement
 from tenferro_tensor.loop_ir._traversal import Touch, everything, registers, touches
 from tenferro_tensor_core import DimLike, decide
 
@@ -20,27 +20,30 @@ class Bounds:
 
     Attributes:
         extents: extents of the indices of counted loops, by number.
-        positions: definitions of the results of `Position`, by number.
+        positions: definitions of the results of `Position`, and of clamped positions, by number.
     """
 
     extents: Mapping[int, DimLike]
     positions: Mapping[int, Affine]
 
     @staticmethod
-    def of(statements: Iterable[Statement]) -> Bounds:
+    def of(statements: Iterable[Statement], clamps: Set[int] = frozenset()) -> Bounds:
         """Collect the facts of statements.
 
         Args:
             statements: all statements of a function.
+            clamps: registers that keep positions inside their buffers.
 
         Returns:
             The facts.
         """
         found = list(statements)
-        return Bounds(
-            {s.index.number: s.extent for s in found if isinstance(s, For)},
-            {s.result.number: s.index for s in found if isinstance(s, Position)},
-        )
+        positions = {s.result.number: s.index for s in found if isinstance(s, Position)}
+        for s in found:
+            if isinstance(s, Let) and s.result.number in clamps:
+                assert isinstance(s.args[0], Reg)
+                positions[s.result.number] = Affine.of(s.args[0])
+        return Bounds({s.index.number: s.extent for s in found if isinstance(s, For)}, positions)
 
     def expanded(self, index: Affine) -> Affine:
         """Substitute the definitions of `Position` registers in an index.

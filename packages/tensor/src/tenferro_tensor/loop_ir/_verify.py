@@ -7,7 +7,8 @@
    of a loop.
 5. The test of a `While` writes only temporaries that no other statement mentions.
 6. Iterations of parallel and grouped loops do not depend on each other; carries of grouped loops accumulate.
-7. Operands and results of a `Call` match its op; results are contiguous and share no memory. Views that a `Foreign`
+7. Every access is certain to be inside its buffer, for all sizes that the function accepts (see `_bounds`).
+8. Operands and results of a `Call` match its op; results are contiguous and share no memory. Views that a `Foreign`
    writes share no memory with its other arguments.
 """
 
@@ -23,6 +24,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._accumulation import accumulates
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
+from tenferro_tensor.loop_ir._bounds import unproved
 from tenferro_tensor.loop_ir._errors import LoopIRError
 from tenferro_tensor.loop_ir._function import LoopFunction
 from tenferro_tensor.loop_ir._independence import Bounds, dependent, overlapping
@@ -66,6 +68,8 @@ def verify(function: LoopFunction) -> LoopFunction:
     checker = _Checker(function)
     checker.declarations()
     checker.block(function.body, {})
+    for found in unproved(function):
+        raise LoopIRError(f"{found}", statement=head(found.touch.statement))
     return function
 
 
@@ -83,7 +87,7 @@ class _Checker:
         self.declared: dict[int, Buffer] = {}
         self.given: set[int] = set()
         self.set: set[int] = set()
-        self.bounds = Bounds.of(everything(function.body))
+        self.bounds = Bounds.of(everything(function.body), function.clamps)
 
     def declarations(self) -> None:
         f = self.function

@@ -3,7 +3,8 @@
 `_order_loops` (loop interchange for unit stride), `_swap_copies` (double buffering instead of a copy in each iteration;
 `_windows` recognizes such copies), `_fuse_nests` (loop fusion), `_forward_loads` (load forwarding and common
 subexpressions), `_dead_code`, `_collapse_loops` (two levels become one), `_free_loops` (marks independent iterations),
-`_pack_columns` (packs repeatedly read columns). `_reuse_memory` comes last, when the memory of outputs is known.
+`_pack_columns` (packs repeatedly read columns). Two come last, when the memory of outputs is known: `_reuse_memory`, and
+`_bound_accesses`, which bounds what is not certain to be inside its buffer.
 `_contents` and `_footprint` describe the contents of statements, `_conflicts` dependences between iterations.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tenferro_runtime.lowering.passes._bound_accesses import bound_accesses
 from tenferro_runtime.lowering.passes._collapse_loops import collapse_loops
 from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._footprint import Footprints
@@ -25,6 +27,7 @@ from tenferro_tensor.loop_ir import LoopFunction
 
 __all__ = [
     "Footprints",
+    "bound_accesses",
     "pair_loops",
     "collapse_loops",
     "dead_code",

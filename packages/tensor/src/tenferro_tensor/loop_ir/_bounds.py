@@ -1,0 +1,402 @@
+"""Proofs that every access of a function is inside its buffer, for all sizes that the function accepts.
+
+An access is certain to be inside if that follows from
+
+- the extents of the loops around it, which are positive where it is executed;
+- the law of each register: a counter is below the extent of its loop, ``max(x, 0)`` is not negative, and so on;
+- the conditions of the branches around it, such as ``0 <= x`` and ``x < n``;
+- the `Requirement`s of the function, which every call checks.
+
+No extent is taken to be positive for another reason: ``remainder(x, n)`` is below ``n`` only where ``n > 0``, and
+``min(x, n - 1)`` is -1 where ``n == 0``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tenferro_tensor import catalog
+from tenferro_tensor.device_model._kernel_ir import Literal
+from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
+from tenferro_tensor.loop_ir._disjoint import positive, within
+from tenferro_tensor.loop_ir._function import LoopFunction, Requirement
+from tenferro_tensor.loop_ir._nodes import (
+    Call,
+    Case,
+    For,
+    Foreign,
+    Let,
+    Load,
+    Position,
+    Statement,
+    Store,
+    Switch,
+    Value,
+    View,
+    While,
+)
+from tenferro_tensor.loop_ir._text import declared, head
+from tenferro_tensor.loop_ir._traversal import Touch, registers, touch
+from tenferro_tensor_core import Dim, DimLike, decide, dim, dim_max, dim_min
+
+Range = tuple[DimLike | None, DimLike | None]
+"""Lower and upper bound; None if there is none."""
+
+Bounded = tuple[DimLike, DimLike]
+
+UNKNOWN: Final[Range] = (None, None)
+
+TRUTH: Final = {catalog.bitwise_and: True, catalog.bitwise_or: False}
+"""For which truth of ``x op y`` both operands are known."""
+
+COMPARED: Final = {
+    catalog.le: (0, 1, 0), catalog.lt: (0, 1, 1), catalog.ge: (1, 0, 0), catalog.gt: (1, 0, 1),
+}  # fmt: skip
+"""Each comparison as ``args[low] + distance <= args[high]``."""
+
+
+@dataclass(frozen=True)
+class Unproved:
+    """An access that may leave its buffer.
+
+    Its position is `data` plus a number from `low` to the end of the buffer less `room`.
+
+    Attributes:
+        touch: the access, at a position in terms of registers that are not indices themselves.
+        data: the part of the position that has no bounds.
+        low: least value of the rest, in sizes.
+        room: distance from the largest value of the rest to the last element, in sizes.
+        running: extents that are positive where it is executed.
+    """
+
+    touch: Touch
+    data: Affine
+    low: DimLike
+    room: DimLike
+    running: tuple[DimLike, ...]
+
+    def __str__(self) -> str:
+        where = f"the positions {self.low} to {math.prod(self.touch.buffer.shape) - 1 - self.room}"
+        unknown = f", plus {self.data}, which has no bounds" if self.data.terms else ""
+        return f"{head(self.touch.statement)} may leave {declared(self.touch.buffer)}: it has {where}{unknown}"
+
+
+def unproved(function: LoopFunction) -> Iterator[Unproved]:
+    """Find the accesses that are not certain to be inside their buffers.
+
+    Args:
+        function: the function.
+
+    Returns:
+        An iterator over the accesses.
+    """
+    yield from _Prover(function).block(function.body, _Scope.of((), function.requires))
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What is known where a statement is executed.
+
+    Attributes:
+        running: extents that are positive there.
+        requires: the requirements of the function.
+        sizes: the symbolic sizes in terms of sizes without lower bounds, by name.
+        facts: sizes that are not negative.
+        ranges: bounds of registers that hold there only, by number.
+        answers: whether sizes are certain not to be negative.
+        inner: scopes where further extents are positive.
+    """
+
+    running: tuple[DimLike, ...]
+    requires: tuple[Requirement, ...]
+    sizes: Mapping[str, DimLike]
+    facts: tuple[DimLike, ...]
+    ranges: Mapping[int, Range]
+    answers: dict[Dim, bool] = field(default_factory=dict, compare=False)
+    inner: dict[tuple[DimLike, ...], _Scope] = field(default_factory=dict, compare=False)
+
+    @staticmethod
+    def of(running: tuple[DimLike, ...], requires: tuple[Requirement, ...]) -> _Scope:
+        scope = _Scope(running, requires, _above(running), tuple([e - 1 for e in running if isinstance(e, Dim)]), {})
+        left = list(requires)
+        while True:  # a fact may make another requirement apply
+            new = [r for r in left if all(scope.holds(e - 1) for e in r.when)]
+            if not new:
+                return scope
+            left = [r for r in left if r not in new]
+            facts = (*scope.facts, *[r.holds for r in new])
+            scope = replace(scope, sizes=_above([*running, *[f + 1 for f in facts]]), facts=facts, answers={})
+
+    def inside(self, *extents: DimLike) -> _Scope:
+        """The scope where further extents are positive."""
+        new = tuple([e for e in extents if isinstance(e, Dim) and e not in self.running])
+        if not new:
+            return self
+        found = self.inner.get(new)
+        if found is None:
+            found = self.inner[new] = _Scope.of((*self.running, *new), self.requires)
+        return replace(found, ranges=self.ranges)
+
+    def holds(self, d: DimLike) -> bool:
+        """Whether ``d >= 0`` is certain."""
+        if isinstance(d, int):
+            return d >= 0
+        found = self.answers.get(d)
+        if found is None:
+            found = self.answers[d] = self._proves(d)
+        return found
+
+    def _proves(self, d: Dim) -> bool:
+        if decide(d, ">=", 0):  # of an extent as it stands: that n // 16 >= 0 is harder to see of (n + 1) // 16
+            return True
+        shifted = within(d, self.sizes)  # type: ignore[arg-type]
+        if not isinstance(shifted, Dim):
+            return shifted >= 0
+        if self.sizes and decide(shifted, ">=", 0):
+            return True
+        facts = [within(f, self.sizes) for f in self.facts]  # type: ignore[arg-type]
+        return any(isinstance(f, Dim) and f.variables & shifted.variables and decide(shifted, ">=", f) for f in facts)
+
+
+def _above(extents: Iterable[DimLike]) -> dict[str, DimLike]:
+    """Sizes as their least value plus a size, given that some extents are positive: n becomes n + 1 if n > 0.
+
+    Without its least value, each monomial with a positive coefficient is seen to be at least 0.
+    """
+    found = {}
+    for name, d in positive(extents).items():
+        assert isinstance(d, Dim)
+        found[name] = dim(name) + d.lower  # type: ignore[operator]
+    return found
+
+
+class _Prover:
+    """Proves the accesses of one function.
+
+    Attributes:
+        made: the statement that defines each register, by number.
+        extents: extents of counters, by number.
+    """
+
+    def __init__(self, function: LoopFunction) -> None:
+        self.made: dict[int, Statement] = {}
+        self.results: dict[int, tuple[Value, ...]] = {}
+        self._ranges: dict[int, tuple[_Scope, Range]] = {}
+
+    def block(self, statements: Sequence[Statement], scope: _Scope) -> Iterator[Unproved]:
+        for s in statements:
+            self.made.update([(reg.number, s) for reg in registers(s)])
+            match s:
+                case Load(buffer=buffer, at=at):
+                    yield from self.access(Touch(s, buffer, at, (), False), scope)
+                case Store(buffer=buffer, at=at):
+                    yield from self.access(Touch(s, buffer, at, (), True), scope)
+                case Call(operands=operands, results=results):
+                    for view in (*operands, *results):
+                        yield from self.access(touch(s, view, False), scope)
+                case Foreign(arguments=arguments):
+                    for a in arguments:
+                        if isinstance(a, View):
+                            yield from self.access(touch(s, a, False), scope)
+                case For(extent=extent, body=body):
+                    if not scope.holds(-extent):  # type: ignore[operator]
+                        yield from self.block(body, scope.inside(extent))
+                case While(test=test, body=body, condition=condition):
+                    yield from self.block(test, scope)
+                    yield from self.block(body, self.assuming(condition, True, scope))
+                case Switch(index=index, cases=cases):
+                    yield from self.switch(index, cases, scope)
+
+    def switch(self, index: Value, cases: Sequence[Case], scope: _Scope) -> Iterator[Unproved]:
+        for k, case in enumerate(cases):
+            known = scope
+            if len(cases) == 2:
+                known = self.assuming(self.condition(index), k == 1, scope)
+            yield from self.block(case.body, known)
+
+    def condition(self, index: Value) -> Value:
+        """The boolean that an index was converted from."""
+        made = None if isinstance(index, Literal) else self.made.get(index.number)
+        if isinstance(made, Let) and made.op.primitive is catalog.convert and made.args[0].dtype.kind == "b":
+            return made.args[0]
+        return index
+
+    def assuming(self, condition: Value, truth: bool, scope: _Scope) -> _Scope:
+        """The scope where a condition is known."""
+        made = None if isinstance(condition, Literal) else self.made.get(condition.number)
+        if not isinstance(made, Let):
+            return scope
+        p = made.op.primitive
+        if p is catalog.bitwise_not:
+            return self.assuming(made.args[0], not truth, scope)
+        if TRUTH.get(p) is truth:
+            for a in made.args:
+                scope = self.assuming(a, truth, scope)
+            return scope
+        if p in COMPARED and all(a.dtype == INDEX for a in made.args):
+            low, high, distance = COMPARED[p]
+            if not truth:
+                low, high, distance = high, low, 1 - distance
+            return self.below(made.args[low], made.args[high], distance, scope)
+        return scope
+
+    def below(self, low: Value, high: Value, distance: int, scope: _Scope) -> _Scope:
+        """The scope where ``low + distance <= high``."""
+        x, y = self.expanded(low), self.expanded(high)
+        ranges = dict(scope.ranges)
+        if _single(x):
+            reg, most = x.terms[0][0], self.range_of(y, scope)[1]
+            if most is not None:
+                was = self.register(reg, scope)
+                ranges[reg.number] = was[0], self.least(most - distance - x.constant, was[1], scope)
+        if _single(y):
+            reg, least = y.terms[0][0], self.range_of(x, scope)[0]
+            if least is not None:
+                was = self.register(reg, scope)
+                ranges[reg.number] = self.most(least + distance - y.constant, was[0], scope), was[1]
+        return replace(scope, ranges=ranges)
+
+    def least(self, new: DimLike, old: DimLike | None, scope: _Scope) -> DimLike:
+        return new if old is None or not scope.holds(new - old) else old
+
+    def most(self, new: DimLike, old: DimLike | None, scope: _Scope) -> DimLike:
+        return new if old is None or not scope.holds(old - new) else old
+
+    # -- accesses
+
+    def access(self, t: Touch, scope: _Scope) -> Iterator[Unproved]:
+        extents = [extent for extent, _ in t.axes]
+        if any(scope.holds(-e) for e in extents):
+            return
+        scope = scope.inside(*extents)
+        at, data = self.expanded(t.at), Affine()
+        found: Bounded = (at.constant, at.constant)
+        for reg, by in at.terms:
+            bounds = _times(self.register(reg, scope), by, scope)
+            if bounds[0] is None or bounds[1] is None:
+                data = data + Affine.of(reg) * by
+            else:
+                found = found[0] + bounds[0], found[1] + bounds[1]
+        for extent, by in t.axes:
+            low, high = _times((0, extent - 1), by, scope)
+            if low is None or high is None:  # a stride of unknown sign
+                low, high = dim_min(0, (extent - 1) * by), dim_max(0, (extent - 1) * by)
+            found = found[0] + low, found[1] + high
+        room = math.prod(t.buffer.shape) - 1 - found[1]
+        if data.terms or not (scope.holds(found[0]) and scope.holds(room)):
+            yield Unproved(replace(t, at=at), data, found[0], room, scope.running)
+
+    # -- registers
+
+    def expanded(self, value: Affine | Value) -> Affine:
+        """An index in terms of registers that are not themselves indices."""
+        index = value if isinstance(value, Affine) else _index(value)
+        for reg, by in index.terms:
+            made = self.made.get(reg.number)
+            if isinstance(made, Position):
+                return self.expanded(index - Affine.of(reg) * by + made.index * by)
+        return index
+
+    def range_of(self, index: Affine, scope: _Scope) -> Range:
+        found: Range = (index.constant, index.constant)
+        for reg, by in index.terms:
+            found = _plus(found, _times(self.register(reg, scope), by, scope))
+        return found
+
+    def register(self, reg: Reg, scope: _Scope) -> Range:
+        """Bounds of a register."""
+        known = scope.ranges.get(reg.number)
+        if known is not None:
+            return known
+        made = self.made.get(reg.number)
+        match made:
+            case For(index=index, extent=extent) if index.number == reg.number:
+                return 0, extent - 1
+            case While(index=index, most=most) if index.number == reg.number:
+                return 0, None if most is None else most - 1
+            case Let():
+                return self.result(made, scope)
+            case Switch(results=results, cases=cases):
+                values = [case.values[results.index(reg)] for case in cases]
+                return self.union([self.value(v, scope) for v in values], scope)
+        return UNKNOWN
+
+    def value(self, value: Value, scope: _Scope) -> Range:
+        return self.range_of(self.expanded(value), scope) if value.dtype.kind in "iu" else UNKNOWN
+
+    def union(self, ranges: Sequence[Range], scope: _Scope) -> Range:
+        (low, high), *rest = ranges
+        for least, most in rest:
+            low = None if low is None or least is None else self.smaller(low, least, scope)
+            high = None if high is None or most is None else self.larger(high, most, scope)
+        return low, high
+
+    def smaller(self, a: DimLike, b: DimLike, scope: _Scope) -> DimLike:
+        return a if scope.holds(b - a) else b if scope.holds(a - b) else dim_min(a, b)
+
+    def larger(self, a: DimLike, b: DimLike, scope: _Scope) -> DimLike:
+        return a if scope.holds(a - b) else b if scope.holds(b - a) else dim_max(a, b)
+
+    def result(self, s: Let, scope: _Scope) -> Range:
+        """Bounds of the result of an op on integers."""
+        p = s.op.primitive
+        if p is catalog.select:
+            return self.union([self.value(v, scope) for v in s.args[1:]], scope)
+        if p is catalog.convert:
+            kind = s.args[0].dtype.kind
+            if kind == "b":
+                return 0, 1
+            found = self.value(s.args[0], scope)
+            return found if s.result.dtype == INDEX or kind == "b" else UNKNOWN
+        if s.result.dtype != INDEX:
+            return UNKNOWN
+        ranges = [self.value(a, scope) for a in s.args]
+        if p is catalog.clamp:
+            return self.lower(self.upper(ranges[0], ranges[1], scope), ranges[2], scope)
+        if p in (catalog.maximum, catalog.minimum):
+            return (self.upper if p is catalog.maximum else self.lower)(ranges[0], ranges[1], scope)
+        if p is catalog.remainder:
+            least, most = ranges[1]
+            if least is not None and most is not None and scope.holds(least - 1):
+                return 0, most - 1
+        return UNKNOWN
+
+
+    def upper(self, x: Range, y: Range, scope: _Scope) -> Range:
+        """Bounds of the maximum of two numbers."""
+        (a, b), (c, d) = x, y
+        # Both lower ones are bounds, and a product with a number is easier to compare.
+        numbers = [n for n in (a, c) if isinstance(n, int)]
+        low = max(numbers) if numbers else c if a is None else a if c is None else self.larger(a, c, scope)
+        return low, None if b is None or d is None else self.larger(b, d, scope)
+
+    def lower(self, x: Range, y: Range, scope: _Scope) -> Range:
+        """Bounds of the minimum of two numbers."""
+        (a, b), (c, d) = x, y
+        high = d if b is None else b if d is None else self.smaller(b, d, scope)
+        return None if a is None or c is None else self.smaller(a, c, scope), high
+
+
+def _index(value: Value) -> Affine:
+    return Affine(int(value.value)) if isinstance(value, Literal) else Affine.of(value)  # type: ignore[arg-type]
+
+
+def _single(index: Affine) -> bool:
+    """Whether an index is one register plus a constant."""
+    return len(index.terms) == 1 and index.terms[0][1].__class__ is int and index.terms[0][1] == 1
+
+
+def _plus(a: Range, b: Range) -> Range:
+    return tuple([None if x is None or y is None else x + y for x, y in zip(a, b, strict=True)])  # type: ignore[return-value]
+
+
+def _times(a: Range, by: DimLike, scope: _Scope) -> Range:
+    low, high = a
+    if not scope.holds(by):
+        if not scope.holds(-by):
+            return UNKNOWN
+        low, high = high, low
+    return None if low is None else low * by, None if high is None else high * by
