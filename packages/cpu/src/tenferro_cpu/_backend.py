@@ -146,11 +146,17 @@ class CpuBackend(Backend):
         """See `Backend.compiles_wholes`."""
         return _jit.compiles_programs()
 
-    def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
+    def whole(
+        self, function: LoopFunction, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
+    ) -> NativeProgram | None:
         """See `Backend.whole`: one function of machine code, cached on disk."""
         with importing():
             from tenferro_cpu.native.whole import native
-        return native(function, lambda op, ins, outs: kernel_of(self, op, ins, outs, CALLER), bare=bare)
+
+        def kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any]:
+            return kernel_of(self, op, ins, outs, CALLER)
+
+        return native(function, kernel, bare=bare, otherwise=otherwise)
 
     def object_code(
         self, entries: Mapping[str, tuple[LoopFunction, str, tuple[str, ...]]], level: str | None

@@ -180,9 +180,11 @@ class _CupyBackend(AcceleratorBackend):
         """See `Backend.fused`: one kernel for each memory layout of the operands."""
         return self.fusing.fused(region, fallback, later)
 
-    def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
+    def whole(
+        self, function: LoopFunction, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
+    ) -> NativeProgram | None:
         """See `Backend.whole`, on arrays of one of its devices: kernels, and host loops around them."""
-        return self.fusing.whole(function, bare)
+        return self.fusing.whole(function, bare, otherwise)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """See `Backend.contraction`: by cuTENSOR if it is installed."""

@@ -74,7 +74,9 @@ class Fusing:
     def _target(self) -> GpuTarget:
         return GpuTarget(self._backend, self.compiler)
 
-    def whole(self, function: LoopFunction, bare: bool) -> NativeProgram | None:
+    def whole(
+        self, function: LoopFunction, bare: bool, otherwise: Callable[..., Any] | None
+    ) -> NativeProgram | None:
         """A whole program as kernels, compiled for the first device, or None without a compiler.
 
         Raises:
@@ -83,7 +85,7 @@ class Fusing:
         """
         if not self.available:
             return None
-        made = KernelSequence(function, self._target, bare=bare)
+        made = KernelSequence(function, self._target, bare=bare, otherwise=otherwise)
         return NativeProgram(made)
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:

@@ -1,6 +1,9 @@
 """Questions about sizes, answered by bounds, else by example sizes under a recorded guard."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from ._decide import decide
@@ -122,6 +125,56 @@ def likely(a: DimLike, op: str, b: DimLike) -> bool:
         _questions.count += 1
         return False
     return _owning(active, a, b).likely(a, op, b)
+
+
+_conditional: Final[ContextVar[bool]] = ContextVar("conditional", default=False)
+
+
+@contextmanager
+def conditional() -> Iterator[None]:
+    """Context for recording code that may not run: a branch, or the body of a loop whose condition may fail at first.
+
+    Returns:
+        The context manager.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}) as decisions, conditional():
+    ...     expect(dim("n"), ">=", 1), decisions.guards
+    (True, [])
+    """
+    token = _conditional.set(True)
+    try:
+        yield
+    finally:
+        _conditional.reset(token)
+
+
+def expect(a: DimLike, op: str, b: DimLike) -> bool:
+    """Compare two sizes for a check that only code which runs must pass.
+
+    As `ask`, but what only a run can tell is left to it: in `conditional` code, and of sizes that depend on data, an
+    undecided comparison counts as true.
+
+    Args:
+        a: left size.
+        op: one of == != < <= > >=.
+        b: right size.
+
+    Returns:
+        The answer.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 0}):
+    ...     expect(dim("n"), ">=", 1)
+    False
+    """
+    known = decide(a, op, b)
+    if known is not None or _conditional.get():
+        return known is not False
+    try:
+        return ask(a, op, b)
+    except InconclusiveDimError:
+        return True
 
 
 def example_of(d: DimLike) -> int | None:

@@ -366,12 +366,17 @@ class Backend(ABC):
         """Whether `whole` returns programs in this process; must be cheap."""
         return False
 
-    def whole(self, function: Any, *, bare: bool = False) -> NativeProgram | None:
+    def whole(
+        self, function: Any, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
+    ) -> NativeProgram | None:
         """Compile a whole program on raw arrays; may take as long as a compiler does.
 
         Args:
             function: a `LoopFunction` of `tenferro_tensor.loop_ir`.
             bare: return a single output itself instead of a tuple of one.
+            otherwise: takes the arguments of `NativeProgram.run` and serves calls whose sizes `function.accepts` denies:
+                at these the native code would leave its arrays, so that it must not run. By default such calls raise
+                (`function.refuse`).
 
         Returns:
             The program, or None if the backend compiles none.

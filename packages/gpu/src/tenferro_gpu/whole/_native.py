@@ -72,6 +72,7 @@ class KernelSequence:
         function: what to compute.
         target: the devices.
         bare: return the only output itself instead of a tuple.
+        otherwise: serves calls whose sizes do not meet the requirements of the function.
         sharing: see `planned`.
 
     Raises:
@@ -79,13 +80,20 @@ class KernelSequence:
     """
 
     def __init__(
-        self, function: LoopFunction, target: KernelTarget, *, bare: bool = False, sharing: Sharing | None = None
+        self,
+        function: LoopFunction,
+        target: KernelTarget,
+        *,
+        bare: bool = False,
+        otherwise: Callable[..., Any] | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         if not function.inputs:
             raise UnsupportedError("a program without inputs does not say on which device it runs")
         self.function: LoopFunction = function
         self.target: KernelTarget = target
         self.bare: bool = bare
+        self.otherwise: Callable[..., Any] | None = otherwise
         for call in _calls(function.body):
             target.require_kernel(call.op)
         self.sequence: LaunchSequence = planned(function, sharing)
@@ -100,8 +108,13 @@ class KernelSequence:
         self._lock = new_lock()
 
     def __call__(self, sizes: tuple[int, ...], *raws: Any) -> Any:
+        if self.function.requires and not self.function.accepts(self._named(sizes)):
+            return (self.otherwise or self._refuse)(sizes, *raws)
         results = self.target.start(lambda device, raws: self._run(device, sizes, raws), raws)
         return results[0] if self.bare else results
+
+    def _refuse(self, sizes: tuple[int, ...], *raws: Any) -> NoReturn:
+        self.function.refuse(self._named(sizes))
 
     def _named(self, values: tuple[int, ...]) -> dict[str, int]:
         return dict(zip(self.function.sizes, values, strict=True))

@@ -15,7 +15,7 @@ from tenferro_runtime.trees._tree import flatten, map_tree, unflatten
 from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.identity import lend
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, conditional
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
@@ -107,7 +107,8 @@ def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], op
     kinds = [kind_of(v) for v in values]
     runs: list[Run] = []
     for f in functions:
-        runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, [lend(x) for x in xs])), kinds))  # type: ignore[misc]
+        with conditional():
+            runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, [lend(x) for x in xs])), kinds))  # type: ignore[misc]
         require_tree(name, runs[0].tree, "another branch", runs[-1].tree, f)
     goals = joined_kinds(name, list(runs[0].tree.paths()), [run.leaves for run in runs], functions)
     outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]

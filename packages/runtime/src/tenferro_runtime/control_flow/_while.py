@@ -18,7 +18,7 @@ from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, conditional
 
 _SURE: Final = nullcontext()
 
@@ -137,7 +137,8 @@ def recorded_while(
     entry = [kind_of(v) for v in leaves]
     if first is not None:
         entry[0] = entry[0]._replace(interval=first)
-    body, kinds = settled(what, lambda xs: body_fun(unflatten(tree, xs)), entry, ())
+    with conditional():
+        body, kinds = settled(what, lambda xs: body_fun(unflatten(tree, xs)), entry, ())
     require_tree(what, tree, "the carry", body.tree, body_fun)
     outs = same_carry(what, list(tree.paths()), kinds, body.leaves, body_fun)
     kinds = [kind._replace(interval=None) for kind in kinds]

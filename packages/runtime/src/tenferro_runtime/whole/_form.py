@@ -82,6 +82,9 @@ class Whole(Tiered):
         if self.state in ("waiting", "queued") and self._is_worth_waiting(sizes):
             self.build()
             return self.run(sizes, *raws)
+        return self._stepwise(sizes, *raws)
+
+    def _stepwise(self, sizes: tuple[int, ...], *raws: Any) -> Any:
         ready = self._ready.get(sizes)
         if ready is None:
             if len(self._ready) >= MAX_PREPARED_SIZES:
@@ -101,7 +104,7 @@ class Whole(Tiered):
         try:
             function = _lowered(self.program, self.donated)
             backend = get_backend(_kind(self.program))
-            self.native = backend.whole(function, bare=self.bare)
+            self.native = backend.whole(function, bare=self.bare, otherwise=self._stepwise)
             if self.native is not None:
                 return self._checked(backend, self.native.run)
             self.why = "there is no machine code of programs here"

@@ -5,6 +5,7 @@ Integers and slices are resolved against the extents; masks become the positions
 
 from __future__ import annotations
 
+import math
 import operator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from tenferro_tensor_core import (
     ask,
     dim_max,
     dim_min,
+    expect,
     floordiv,
 )
 
@@ -268,13 +270,23 @@ def _chosen(item: Any, axis: int, n: DimLike) -> Choose | Pick | Start:
     if item.ndim:
         return Choose(axis, _checked(item, axis, n))
     known = known_integer(item)
-    return Start(axis, item, 1, True) if hasattr(known, "spec") else Pick(axis, _pick(axis, int(known), n))
+    if not hasattr(known, "spec"):
+        return Pick(axis, _pick(axis, int(known), n))
+    _require_elements(axis, n, 1)
+    return Start(axis, item, 1, True)
+
+
+def _require_elements(axis: int, n: DimLike, count: DimLike) -> None:
+    """Check that an axis has elements if any is read at an unknown index: ``count * n >= count``."""
+    if not expect(n * count, ">=", count):
+        raise AxisError(_outside("i", axis, n), axis=axis, extent=n)
 
 
 def _checked(item: Any, axis: int, n: DimLike) -> Any:
     """Check known integer indices and count them from 0; unknown ones are returned unchanged."""
     host = host_elements(item)
     if host is None:
+        _require_elements(axis, n, math.prod(item.shape))
         return item if hasattr(item, "spec") else value(item)
     host = host.astype(np.int64, copy=False)
     for worst in (int(host.min()), int(host.max())) if host.size else ():

@@ -11,7 +11,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.functions._starts import starts_of
 from tenferro_tensor.functions.updating import admitted
 from tenferro_tensor.operands import known_integer, shape_of, size_of, value
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size, dim_max, dim_min
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size, dim_max, dim_min, expect
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -93,6 +93,13 @@ def _starts(name: str, x: Any, starts: Any, sizes: tuple[DimLike, ...]) -> list[
             f"{len(starts)} starts and the extents {sizes}; use 0 and the extent of the array for an axis that is kept"
         )
     shape = x.spec.shape
+    for axis, (n, size) in enumerate(zip(shape, sizes, strict=True)):
+        if not expect(size, "<=", n):
+            raise ShapeError(
+                f"{name}: a block of extent {size} does not fit axis {axis} of {x.spec!r}; make the block smaller",
+                axis=axis,
+                extent=n,
+            )
     return starts_of(x, [_start(name, s, n, size) for s, n, size in zip(starts, shape, sizes, strict=True)])
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tenferro_tensor.loop_ir._metadata import content, extent
 from tenferro_tensor.loop_ir._nodes import Buffer, Call, Statement
 from tenferro_tensor.loop_ir._text import INDENT, Note, declared, lines
-from tenferro_tensor_core import DimLike, evaluate
+from tenferro_tensor_core import DimLike, ShapeError, evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,29 @@ class LoopFunction:
 
     def __str__(self) -> str:
         return show(self)
+
+    def accepts(self, sizes: Mapping[str, int]) -> bool:
+        """Whether sizes meet all requirements.
+
+        Args:
+            sizes: values of the sizes by name.
+
+        Returns:
+            The answer.
+        """
+        return all(requirement.met(sizes) for requirement in self.requires)
+
+    def refuse(self, sizes: Mapping[str, int]) -> NoReturn:
+        """Raise an error for sizes that a call must not run at.
+
+        Args:
+            sizes: values of the sizes by name.
+
+        Raises:
+            ShapeError: always; it names the requirement.
+        """
+        unmet = next(requirement for requirement in self.requires if not requirement.met(sizes))
+        raise ShapeError(f"the compiled program {unmet}, and the sizes are {dict(sizes)}", sizes=dict(sizes))
 
 
 def show(function: LoopFunction, *, where: bool = True, note: Note | None = None) -> str:

@@ -14,6 +14,7 @@ from tenferro_tensor._sized import sized
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import indexing as ops
 from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, any_size, extents
+from tenferro_tensor_core import ShapeError
 
 
 def kernels(xp: Any, special: Special) -> Table:
@@ -37,7 +38,10 @@ def _at_most(xp: Any, positions: Any, limit: int) -> Any:
 def _gather_sizes(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, start_index_map: Ints, slice_sizes: Ints, **_: Any
 ) -> tuple[Any, ...]:
-    limits = tuple([extents(ins[0])[d] - slice_sizes[d] for d in start_index_map])
+    shape = extents(ins[0])
+    if 0 not in extents(outs[0]):
+        _require_room(slice_sizes, shape)
+    limits = tuple([shape[d] - slice_sizes[d] for d in start_index_map])
     return slice_sizes, limits, extents(ins[1])[:-1], extents(outs[0])
 
 
@@ -244,8 +248,15 @@ def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kerne
     return run
 
 
+def _require_room(sizes: Ints, shape: Ints) -> None:
+    """Check that a window fits; a program for symbolic extents may run where it does not."""
+    if any(size > n for size, n in zip(sizes, shape, strict=True)):
+        raise ShapeError(f"a window of extents {sizes} does not fit an array of extents {shape}", shape=shape)
+
+
 def _block(starts: Sequence[Any], sizes: Ints, shape: Ints) -> tuple[slice, ...]:
     """The block of extents `sizes` at `starts`, moved inside an array of the given shape if necessary."""
+    _require_room(sizes, shape)
     corner = [max(0, min(int(a), n - size)) for a, size, n in zip(starts, sizes, shape, strict=True)]
     return tuple([slice(a, a + size) for a, size in zip(corner, sizes, strict=True)])
 

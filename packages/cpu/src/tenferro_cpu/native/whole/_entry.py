@@ -31,13 +31,16 @@ MAX_KERNELS: Final = 64
 Kernels = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Callable[..., Any]]
 
 
-def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> NativeProgram | None:
+def native(
+    function: LoopFunction, kernels: Kernels, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
+) -> NativeProgram | None:
     """Machine code of a function, or None if this process cannot compile.
 
     Args:
         function: what to compute.
         kernels: makes the kernel of an op for operands and results, for its `Call` statements.
         bare: return the only output itself instead of a tuple.
+        otherwise: serves sizes that do not meet the requirements of the function.
 
     Returns:
         The callable, or None.
@@ -58,7 +61,7 @@ def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> N
         sizes=len(function.sizes),
         constants=tuple([np.require(c, b.dtype, ("C", "A")) for b, c in function.constants]),
         calls=tuple([PythonCall(s, function.sizes, kernels).entry() for s in calls(function.body)]),
-        prepare=RunWords(function),
+        prepare=RunWords(function, otherwise),
         memory=None if pool is None else pool._pool,
         contiguous=contiguous,
         bare=bare,
@@ -93,18 +96,20 @@ def _place(output: Buffer, function: LoopFunction) -> int:
 
 
 class RunWords:
-    """The size-dependent data of a run, as words of `WholeFunction`."""
+    """The size-dependent data of a run, as words of `WholeFunction`, or what serves sizes that it must not run at."""
 
-    def __init__(self, function: LoopFunction) -> None:
-        self.function = function
+    def __init__(self, function: LoopFunction, otherwise: Callable[..., Any] | None = None) -> None:
+        self.function, self.otherwise = function, otherwise
 
     @cached_property
     def _works(self) -> list[DimLike]:
         """Costs of nests that the team may share, unless they are certainly small."""
         return list(dict.fromkeys(team_works(self.function.body)))
 
-    def __call__(self, *values: int) -> bytes:
+    def __call__(self, *values: int) -> bytes | Callable[..., Any]:
         sizes, f = self._named(values), self.function
+        if not f.accepts(sizes):
+            return self.otherwise or f.refuse(sizes)
         team = any(evaluate(work, sizes) > TEAM_MIN_WORK for work in self._works)
         blocks = [arena_bytes(f, sizes), *[_bytes(b, sizes) for b in f.outputs if b not in f.inputs]]
         extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]

@@ -1,7 +1,8 @@
 /* `WholeFunction`: the machine code of a whole program as a callable of values of its sizes, as a tuple, and arrays.
  *
  * The size-dependent data, extents and the memory of temporaries, are computed in Python once per tuple of sizes:
- * `prepare` returns the words of a binding, to which the sizes are appended. */
+ * `prepare` returns the words of a binding, to which the sizes are appended, or a callable that serves these sizes
+ * instead of the machine code. */
 #include "kernels/walk.h"
 #include "memory/handlers.h"
 #include "memory/pool.h"
@@ -25,7 +26,7 @@ typedef struct {
     tenferro_whole_function *function;
     PyObject *dtypes, *constants, *calls, *prepare, *memory; /* `calls`: the tuple that `python` was read from */
     PyObject *contiguous;                                    /* returns large arrays in contiguous form */
-    PyObject *bindings;                                      /* a dict: tuples of sizes to words */
+    PyObject *bindings;                                      /* a dict: tuples of sizes to words or callables */
     PyObject *known, *words;                                 /* the sizes of the last call and their binding, or NULL */
     struct python_call *python;
     int64_t call_count;
@@ -66,7 +67,8 @@ static PyObject *with_sizes(const WholeFunction *self, PyObject *words, PyObject
 static PyObject *new_binding(WholeFunction *self, PyObject *sizes)
 {
     PyObject *words = PyObject_Call(self->prepare, sizes, NULL);
-    words = words == NULL ? NULL : with_sizes(self, words, sizes);
+    if (words != NULL && !PyCallable_Check(words))
+        words = with_sizes(self, words, sizes);
     if (words == NULL)
         return NULL;
     if (PyDict_GET_SIZE(self->bindings) >= MAX_BINDINGS)
@@ -286,7 +288,8 @@ static PyObject *whole_call(PyObject *callable, PyObject *const *args, size_t fl
     if (words == NULL)
         return NULL;
     Py_INCREF(self); /* another thread may drop it while this one runs without the lock */
-    PyObject *answer = call_bound(self, args, (const int64_t *)PyBytes_AS_STRING(words));
+    PyObject *answer = PyBytes_CheckExact(words) ? call_bound(self, args, (const int64_t *)PyBytes_AS_STRING(words))
+                                                 : PyObject_Vectorcall(words, args, flags, NULL);
     Py_DECREF(self);
     Py_DECREF(words);
     return answer;
