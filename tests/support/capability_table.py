@@ -22,7 +22,7 @@ import xla_table
 from installed_cupy import installed_cupy
 from reference_groups import PAGES
 from tenferro_runtime.ir import inner_programs
-from tenferro_runtime.lowering import lower_with_sources
+from tenferro_runtime.lowering import lower
 from tenferro_tensor import Primitive
 from tenferro_tensor_core import (
     ArgumentError,
@@ -162,7 +162,7 @@ def cells(name: str) -> tuple[str, ...]:
         program = tr.trace(f, *xs)
     except (TracingError, UnsupportedError):
         return kinds, NO, *slopes, batch, NONE, NONE, NONE
-    native = mark(lambda: lower_with_sources(program))
+    native = mark(lambda: lower(program))
     used = set(primitives(program))
     return kinds, YES, *slopes, batch, native, *(YES if all(map(runs, used)) else NO for runs in (on_cuda, on_xla))
 

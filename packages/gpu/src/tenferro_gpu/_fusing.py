@@ -74,9 +74,7 @@ class Fusing:
     def _target(self) -> GpuTarget:
         return GpuTarget(self._backend, self.compiler)
 
-    def whole(
-        self, function: LoopFunction, bare: bool, otherwise: Callable[..., Any] | None
-    ) -> NativeProgram | None:
+    def whole(self, function: LoopFunction, bare: bool, otherwise: Callable[..., Any] | None) -> NativeProgram | None:
         """A whole program as kernels, compiled for the first device, or None without a compiler.
 
         Raises:

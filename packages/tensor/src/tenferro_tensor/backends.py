@@ -374,9 +374,9 @@ class Backend(ABC):
         Args:
             function: a `LoopFunction` of `tenferro_tensor.loop_ir`.
             bare: return a single output itself instead of a tuple of one.
-            otherwise: takes the arguments of `NativeProgram.run` and serves calls whose sizes `function.accepts` denies:
-                at these the native code would leave its arrays, so that it must not run. By default such calls raise
-                (`function.refuse`).
+            otherwise: takes the arguments of `NativeProgram.run` and serves calls with sizes that `function.accepts`
+                denies. Native code would leave its arrays at these, so that it must not run; by default such calls
+                raise (`function.refuse`).
 
         Returns:
             The program, or None if the backend compiles none.

@@ -15,7 +15,7 @@ from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._differences import differences, paired
 from tenferro_runtime.inspection._transfers import transfers
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.lowering import lower_with_sources
+from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import Comparison, Side
 from tenferro_runtime.runtime import CHANGES
 from tenferro_runtime.trees._tree import flatten
@@ -109,7 +109,7 @@ def _measured(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: 
 def _nests(program: Program) -> int | None:
     """Loop nests of the native function of a program."""
     try:
-        function, _ = lower_with_sources(program)
+        function = lower(program)
     except TenferroError:
         return None
     return sum([isinstance(s, (For, While, Call, Foreign, Switch)) for s in function.body])

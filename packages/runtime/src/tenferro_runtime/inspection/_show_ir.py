@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any, Final
 
 from tenferro_runtime.compiling._compile import compile
 from tenferro_runtime.compiling._entry import Entrance
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.ir._source import Source, where
-from tenferro_runtime.lowering import lower_with_sources
+from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import LoopNests
 from tenferro_tensor.loop_ir import Call, For, Let, Load, Position, Reg, Statement, Store, Switch, While, show
 from tenferro_tensor_core import ArgumentError
@@ -53,15 +52,15 @@ def show_ir(f: Program | Callable[..., Any], /, *args: Any, **kwargs: Any) -> Lo
     else:
         compiled: Any = f if isinstance(f, Entrance) else compile(f)
         program = compiled.program(*args, **kwargs)
-    function, sources = lower_with_sources(program)
-    return LoopNests(function, _in_line(show(function, note=_Lines(sources))))
+    function = lower(program)
+    return LoopNests(function, _in_line(show(function, note=_Lines(function.where))))
 
 
 class _Lines:
     """The source line of each statement; empty if it equals that of the previous statement."""
 
-    def __init__(self, sources: Mapping[int, Source]) -> None:
-        self.sources, self.last = sources, ""
+    def __init__(self, where: Callable[[int], str]) -> None:
+        self.where, self.last = where, ""
 
     def __call__(self, s: Statement) -> str:
         found = self._of(s)
@@ -76,7 +75,7 @@ class _Lines:
         if isinstance(s, Call):
             return s.where
         made = _made(s)
-        return where(self.sources.get(made.number)) if isinstance(made, Reg) else ""
+        return self.where(made.number) if isinstance(made, Reg) else ""
 
 
 def _made(s: Statement) -> object:

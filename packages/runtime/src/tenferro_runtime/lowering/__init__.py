@@ -18,7 +18,7 @@ from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselve
     _views,
 )
 from tenferro_runtime.lowering._calls import call, call_into
-from tenferro_runtime.lowering._lower import by_expansion, lower, lower_with_sources
+from tenferro_runtime.lowering._lower import by_expansion, lower
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Formula, Lowered, Numbers, Stored, copied, kept, numbers, stored, write
 from tenferro_runtime.lowering._writer import LoopWriter
@@ -36,7 +36,6 @@ __all__ = [
     "copied",
     "kept",
     "lower",
-    "lower_with_sources",
     "numbers",
     "stored",
     "write",

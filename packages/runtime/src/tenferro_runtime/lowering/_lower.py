@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of, stays
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
-from tenferro_runtime.ir._source import Source
+from tenferro_runtime.ir._source import Source, where
 from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._elementwise import elementwise
 from tenferro_runtime.lowering._lowering import Lowering, Step
@@ -47,19 +48,6 @@ def lower(program: Program, donated: Sequence[int] = (), *, kind: str = "cpu") -
     return bound_accesses(reuse_memory(overwriting(function, donated)))
 
 
-def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source]]:
-    """As `lower`, with source lines.
-
-    Args:
-        program: the program.
-
-    Returns:
-        The function, and the user's lines by number of the register that was written for them.
-    """
-    lowering = Lowering(_other)
-    return bound_accesses(reuse_memory(improved(_written(program, lowering)))), lowering.w.sources
-
-
 def written(program: Program) -> LoopFunction:
     """Lower a program equation by equation, without passes over its loop nests."""
     return _written(program, Lowering(_other))
@@ -93,7 +81,12 @@ def _written(program: Program, lowering: Lowering) -> LoopFunction:
         tuple([b for b in w.buffers[Role.TEMPORARY] if b.number not in moved]),
         renamed(w.statements, moved) if moved else tuple(w.statements),
         tuple(_relied_on(program)),
+        where=partial(_where, w.sources),
     )
+
+
+def _where(sources: Mapping[int, Source], number: int) -> str:
+    return where(sources.get(number))
 
 
 def _relied_on(program: Program) -> Iterator[Requirement]:

@@ -286,7 +286,8 @@ def _checked(item: Any, axis: int, n: DimLike) -> Any:
     """Check known integer indices and count them from 0; unknown ones are returned unchanged."""
     host = host_elements(item)
     if host is None:
-        _require_elements(axis, n, math.prod(item.shape))
+        shape = item.spec.shape if hasattr(item, "spec") else item.shape
+        _require_elements(axis, n, math.prod(shape))
         return item if hasattr(item, "spec") else value(item)
     host = host.astype(np.int64, copy=False)
     for worst in (int(host.min()), int(host.max())) if host.size else ():

@@ -2,7 +2,8 @@
 
 The intermediate representation between programs of array operations and machine code: lowering produces it, and a
 backend renders it. `_nodes` defines its nodes and `_affine` memory positions; `_interpret` is its executable semantics,
-`_verify` its specification, `_bounds` proves that accesses are inside their buffers, `_arena` plans the memory of temporaries, and `_text` prints functions.
+`_verify` its specification, and `_bounds` proves that accesses are inside their buffers. `_arena` plans the memory of
+temporaries, and `_text` prints functions.
 """
 
 from tenferro_tensor.loop_ir._accumulation import accumulates, accumulation, reads
@@ -33,6 +34,7 @@ from tenferro_tensor.loop_ir._nodes import (
     View,
     While,
 )
+from tenferro_tensor.loop_ir._text import declared, head
 from tenferro_tensor.loop_ir._traversal import Touch, blocks, everything, recourses, registers, swapped, touches
 from tenferro_tensor.loop_ir._verify import verify
 
@@ -67,9 +69,11 @@ __all__ = [
     "accumulates",
     "accumulation",
     "blocks",
+    "declared",
     "dependent",
     "everything",
     "fortran_address",
+    "head",
     "interpret",
     "plan_arena",
     "reads",

@@ -69,6 +69,7 @@ class Unproved:
         data: the part of the position that has no bounds.
         low: least value of the rest, in sizes.
         room: distance from the largest value of the rest to the last element, in sizes.
+        needs: sizes that are not certain to be at least 0, and must be, if data are kept in bounds.
         running: extents that are positive where it is executed.
     """
 
@@ -76,6 +77,7 @@ class Unproved:
     data: Affine
     low: DimLike
     room: DimLike
+    needs: tuple[DimLike, ...]
     running: tuple[DimLike, ...]
 
     def __str__(self) -> str:
@@ -286,8 +288,10 @@ class _Prover:
                 low, high = dim_min(0, (extent - 1) * by), dim_max(0, (extent - 1) * by)
             found = found[0] + low, found[1] + high
         room = math.prod(t.buffer.shape) - 1 - found[1]
-        if data.terms or not (scope.holds(found[0]) and scope.holds(room)):
-            yield Unproved(replace(t, at=at), data, found[0], room, scope.running)
+        bounds = (found[0] + room,) if data.terms else (found[0], room)
+        needs = tuple([d for d in bounds if not scope.holds(d)])
+        if data.terms or needs:
+            yield Unproved(replace(t, at=at), data, found[0], room, needs, scope.running)
 
     # -- registers
 
@@ -363,7 +367,6 @@ class _Prover:
             if least is not None and most is not None and scope.holds(least - 1):
                 return 0, most - 1
         return UNKNOWN
-
 
     def upper(self, x: Range, y: Range, scope: _Scope) -> Range:
         """Bounds of the maximum of two numbers."""

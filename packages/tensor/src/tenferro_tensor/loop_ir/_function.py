@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -51,6 +51,7 @@ class LoopFunction:
         requires: conditions on the sizes under which all accesses are inside their buffers; a call checks them first.
         clamps: numbers of registers that keep positions inside. They never act in a function without faults, and
             independence of iterations is judged as if they did not.
+        where: the user's source line that a register was written for, by number; empty if it is unknown.
 
     >>> from tenferro_tensor.catalog import mul
     >>> from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Reg, Role, Store
@@ -78,6 +79,7 @@ class LoopFunction:
     body: tuple[Statement, ...]
     requires: tuple[Requirement, ...] = ()
     clamps: frozenset[int] = frozenset()
+    where: Callable[[int], str] = field(default=lambda number: "", compare=False, repr=False)
 
     def __str__(self) -> str:
         return show(self)

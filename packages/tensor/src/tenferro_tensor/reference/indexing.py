@@ -38,10 +38,7 @@ def _at_most(xp: Any, positions: Any, limit: int) -> Any:
 def _gather_sizes(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, start_index_map: Ints, slice_sizes: Ints, **_: Any
 ) -> tuple[Any, ...]:
-    shape = extents(ins[0])
-    if 0 not in extents(outs[0]):
-        _require_room(slice_sizes, shape)
-    limits = tuple([shape[d] - slice_sizes[d] for d in start_index_map])
+    limits = tuple([extents(ins[0])[d] - slice_sizes[d] for d in start_index_map])
     return slice_sizes, limits, extents(ins[1])[:-1], extents(outs[0])
 
 
@@ -83,6 +80,7 @@ def _gather(
     def run(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
         if 0 in shape:
             return xp.empty(shape, x.dtype)
+        _require_windows(sizes, limits, x.shape)
         static = tuple(
             slice(None) if d in start_index_map else 0 if d in collapsed_dims else slice(0, n)
             for d, n in enumerate(sizes)
@@ -102,6 +100,7 @@ def _gather(
             def take(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
                 if 0 in shape:
                     return xp.empty(shape, x.dtype)
+                _require_windows(sizes, limits, x.shape)
                 if xp is np and indices.dtype.kind == "i":
                     return x.take(indices[..., 0], axis, mode="clip").reshape(shape)
                 return x.take(index(indices, 0, sizes, limits[0], batch_shape), axis).reshape(shape)
@@ -117,6 +116,7 @@ def _window_read(xp: Any, x: Spec, dropped: Ints, named: Ints) -> Kernel:
     def run(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
         if 0 in shape:
             return xp.empty(shape, x.dtype)
+        _require_windows(sizes, limits, x.shape)
         starts = [a if 0 <= a <= n else max(min(a, n), 0) for a, n in zip(indices.tolist(), limits)]
         return x[key(starts, sizes)].copy()
 
@@ -246,6 +246,12 @@ def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kerne
         return out
 
     return run
+
+
+def _require_windows(sizes: Ints, limits: Ints, shape: Ints) -> None:
+    """Check that windows fit, from their largest starts."""
+    if limits and min(limits) < 0:
+        _require_room(sizes, shape)
 
 
 def _require_room(sizes: Ints, shape: Ints) -> None:

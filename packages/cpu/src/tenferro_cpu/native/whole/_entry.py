@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tenferro_cpu.native.copying._copy import contiguous
 from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.whole._arena import arena_bytes
+from tenferro_cpu.native.whole._checks import FIRST_FAULT, is_checked, report
 from tenferro_cpu.native.whole._render import NAME, render
 from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, nested, team_works
 from tenferro_tensor import Op, Spec
@@ -72,10 +73,11 @@ def native(
 
 def _address(function: LoopFunction) -> int:
     """The address of the code, which is cached on disk."""
-    what = hashlib.sha256(show(function, where=False).encode()).hexdigest()
+    checked = is_checked()
+    what = hashlib.sha256((show(function, where=False) + "\nchecked" * checked).encode()).hexdigest()
 
     def text() -> str:
-        made = render(function, engine().host)
+        made = render(function, engine().host, checked=checked)
         assert made.level == LEVEL and list(made.calls) == list(calls(function.body))
         return made.text
 
@@ -115,6 +117,12 @@ class RunWords:
         extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]
         total = sum(blocks) + sum([_bytes(b, sizes) for b in f.inputs])
         return np.array([blocks[0], total, max(blocks), team, *extents], np.int64).tobytes()
+
+    def failed(self, status: int, position: int, *values: int) -> NoReturn:
+        """Raise the error of a run that ended with a status."""
+        if status >= FIRST_FAULT:
+            report(self.function, status, position, self._named(values))
+        raise RuntimeError(f"a compiled program ended with the status {status}")
 
     def _named(self, values: tuple[int, ...]) -> dict[str, int]:
         return dict(zip(self.function.sizes, values, strict=True))

@@ -103,7 +103,7 @@ class NestWriter(Writer):
 
     def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
         super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
-        self.outer, self.host = outer, host
+        self.outer, self.host, self.checks = outer, host, outer.checks
         self.arguments: list[tuple[str, str]] = []
         self._around: list[For] = []
         self._finish: Callable[[], None] | None = None
@@ -117,7 +117,7 @@ class NestWriter(Writer):
         self._around.append(s)
         vectors = vector_loop(self, s, self.host)
         self.finished &= not any(map(_counts_flags, everything(s.body)))
-        turned = turned_nest(self, s, self.host) if vectors is None else None
+        turned = turned_nest(self, s, self.host) if vectors is None and self.checks is None else None
         if len(self._around) == 1 and (vectors or turned):
             self.unit = VECTOR_UNIT
         if turned is not None:

@@ -8,6 +8,7 @@ from typing import Final
 from tenferro_cpu.native.builder import Module, Pointer, ScalarBlock
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.whole._arena import place_temporaries
+from tenferro_cpu.native.whole._checks import Checks
 from tenferro_cpu.native.whole._fortran import PREFIX
 from tenferro_cpu.native.whole._frame import EntryBlock
 from tenferro_cpu.native.whole._nests import Main, Nests
@@ -41,7 +42,7 @@ class RenderedFunction:
     foreign: tuple[str, ...] = ()
 
 
-def render(function: LoopFunction, host: Host, *, alone: bool = False) -> RenderedFunction:
+def render(function: LoopFunction, host: Host, *, alone: bool = False, checked: bool = False) -> RenderedFunction:
     """LLVM text of a function for a processor.
 
     Args:
@@ -49,6 +50,7 @@ def render(function: LoopFunction, host: Host, *, alone: bool = False) -> Render
         host: the processor.
         alone: whether it runs without Python: at a `Call` it ends with `FIRST_REPORT` plus the number of the call, and
             subroutines have the names and integers of Fortran compilers.
+        checked: compare every access with the extent of its buffer.
 
     Returns:
         The rendered function.
@@ -74,7 +76,12 @@ def render(function: LoopFunction, host: Host, *, alone: bool = False) -> Render
     calls: list[Call] = []
     main = Main(entry, block, sizes, placed, calls)
     main.nests, main.alone = Nests(module, host), alone
+    if checked:
+        main.checks = Checks(function, module)
+        main.checks.start(block)
     main.write(function.body)
+    if main.checks is not None:
+        main.checks.end(block)
     block.do("ret i64 0")
     entry.jump("body")
     head = f"define i64 @{NAME}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"

@@ -51,17 +51,25 @@ class Writer(Frame):
         self.registers[s.result.number] = Vec(self.block, "i64", (self.number(s.index).name,))
 
     def load(self, s: Load) -> None:
-        at = self.place(s.at)
-        self.registers[s.result.number] = load(self.block, s.buffer.dtype, self.pointer(s.buffer), at)
+        self.registers[s.result.number] = load(self.block, s.buffer.dtype, *self._element(s))
 
     def store(self, s: Store) -> None:
-        store(self.block, s.buffer.dtype, self.pointer(s.buffer), self.place(s.at), self.value(s.value))
+        store(self.block, s.buffer.dtype, *self._element(s), self.value(s.value))
+
+    def _element(self, s: Load | Store) -> tuple[Pointer, Int]:
+        if self.checks is not None:
+            return self.checks.element(self, s)
+        return self.pointer(s.buffer), self.place(s.at)
 
     def call(self, s: Call) -> None:
+        if self.checks is not None:
+            self.checks.views(self, s)
         self.calls.append(s)
         write_call(self, s, len(self.calls) - 1)
 
     def foreign(self, s: Foreign) -> None:
+        if self.checks is not None:
+            self.checks.views(self, s)
         write_foreign(self, s)
 
     def switch(self, s: Switch) -> None:

@@ -68,7 +68,7 @@ Place = tuple[Int, Int]
 
 def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     """The loop as vectors, or None if scalar code is faster."""
-    if s.order is Order.GIVEN or s.swaps:
+    if s.order is Order.GIVEN or s.swaps or writer.checks is not None:
         return None
     lanes = lanes_of(s, writer.block.fused)
     if lanes is None or (

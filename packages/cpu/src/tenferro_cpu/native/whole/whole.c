@@ -221,6 +221,21 @@ static int take_memory(const WholeFunction *self, const int64_t *words, void **p
     return tenferro_pool_leave(before, status < 0) < 0 ? -1 : status;
 }
 
+/* Raise the error of a status that no Python code has explained; checked code leaves a position in the countdown. */
+static void raise_status(const WholeFunction *self, PyObject *sizes, int64_t status, int64_t position)
+{
+    PyObject *failed = PyObject_GetAttrString(self->prepare, "failed");
+    PyObject *seen = failed == NULL ? NULL : Py_BuildValue("(LL)", (long long)status, (long long)position);
+    PyObject *args = seen == NULL ? NULL : PySequence_Concat(seen, sizes);
+    PyObject *none = args == NULL ? NULL : PyObject_Call(failed, args, NULL);
+    Py_XDECREF(failed);
+    Py_XDECREF(seen);
+    Py_XDECREF(args);
+    Py_XDECREF(none);
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_RuntimeError, "a compiled program ended with the status %lld", (long long)status);
+}
+
 /* Run the machine code: 0, or -1 with an exception set. */
 static int run_function(WholeFunction *self, PyObject *sizes, const int64_t *words, void **pointers,
                         PyArrayObject *const *owners, int64_t owner_count)
@@ -231,7 +246,7 @@ static int run_function(WholeFunction *self, PyObject *sizes, const int64_t *wor
     const int64_t status = self->function(pointers, words + HEAD + self->extents, &run.context);
     tenferro_end_run(&run);
     if (status != 0 && !PyErr_Occurred())
-        PyErr_Format(PyExc_RuntimeError, "a compiled program ended with the status %lld", (long long)status);
+        raise_status(self, sizes, status, run.context.countdown);
     return status == 0 ? 0 : -1;
 }
 

@@ -3,8 +3,8 @@
 `_order_loops` (loop interchange for unit stride), `_swap_copies` (double buffering instead of a copy in each iteration;
 `_windows` recognizes such copies), `_fuse_nests` (loop fusion), `_forward_loads` (load forwarding and common
 subexpressions), `_dead_code`, `_collapse_loops` (two levels become one), `_free_loops` (marks independent iterations),
-`_pack_columns` (packs repeatedly read columns). Two come last, when the memory of outputs is known: `_reuse_memory`, and
-`_bound_accesses`, which bounds what is not certain to be inside its buffer.
+`_pack_columns` (packs repeatedly read columns). Two come last, when the memory of outputs is known: `_reuse_memory` and
+`_bound_accesses`, which keeps all accesses inside their buffers.
 `_contents` and `_footprint` describe the contents of statements, `_conflicts` dependences between iterations.
 """
 

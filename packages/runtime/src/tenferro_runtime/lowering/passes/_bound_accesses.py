@@ -1,13 +1,12 @@
 """`bound_accesses`: every access is certain to be inside its buffer, by a proof, a requirement or a clamp.
 
-Accesses that are proved inside for all sizes cost nothing. Where the position depends on sizes only, the bound becomes a
-`Requirement`, which a call checks once: a window of one element requires an extent of at least 1. Where it depends on
+Accesses that are proved inside for all sizes cost nothing. Where the position depends on sizes only, the bound becomes
+a `Requirement`, which a call checks once: a window of one element requires an extent of at least 1. Where it depends on
 data and no condition bounds it, as for the permutations that LAPACK returns, the position is clamped.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,7 +30,7 @@ from tenferro_tensor.loop_ir import (
     everything,
     unproved,
 )
-from tenferro_tensor_core import DimLike, UnsupportedError, decide
+from tenferro_tensor_core import DimLike, UnsupportedError
 
 
 def bound_accesses(function: LoopFunction) -> LoopFunction:
@@ -49,13 +48,11 @@ def bound_accesses(function: LoopFunction) -> LoopFunction:
     requires = dict.fromkeys(function.requires)
     unbounded: dict[int, Unproved] = {}
     for u in unproved(function):
-        bounds: tuple[DimLike, ...] = u.low, u.room
         if u.data.terms:
             if not isinstance(u.touch.statement, Load | Store):
                 raise UnsupportedError(f"the program is not lowered to loops: {u}")
             unbounded[id(u.touch.statement)] = u
-            bounds = (u.low + u.room,)
-        requires |= dict.fromkeys([Requirement(d, u.running) for d in bounds if not decide(d, ">=", 0)])
+        requires |= dict.fromkeys([Requirement(d, u.running) for d in u.needs])
     function = replace(function, requires=tuple(requires))
     return _Clamping(function, unbounded).done() if unbounded else function
 
