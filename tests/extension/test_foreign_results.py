@@ -196,7 +196,7 @@ class Whole(SimBackend):
     def compiles_wholes(self) -> bool:
         return True
 
-    def whole(self, function: Any, *, bare: bool = False) -> NativeProgram:
+    def whole(self, function: Any, *, bare: bool = False, otherwise: Any = None) -> NativeProgram:
         def run(sizes: Any, *raws: Any) -> Any:
             n = len(raws[0].buffer.data) - 1
             return tr.asarray(np.ones(n), device="sim:1")._data

@@ -85,7 +85,7 @@ def test_positions_from_memory_are_clamped_outside_of_the_inner_loop() -> None:
     f = verify(bound_accesses(permuted()))
     (outer,) = f.body
     assert len(f.clamps) == 1
-    clamping = [s for s in outer.body if not isinstance(s, For)]  # type: ignore[union-attr]
+    clamping = [s for s in outer.body if not isinstance(s, For)]
     assert f.clamps <= {s.result.number for s in clamping if hasattr(s, "result")}
     assert [s.__class__.__name__ for s in everything(f.body) if isinstance(s, For)] == ["For", "For"]
 

@@ -325,8 +325,9 @@ class WholeFunction:
         constants: contiguous arrays.
         calls: for each statement that runs in Python, a callable of the sizes, of operands and of results to
             write, the dtypes of these arrays, their numbers of axes, and the number of operands.
-        prepare: returns for sizes, as 64-bit words: bytes of temporaries, of all memory, of the largest block,
-            whether a nest is large enough for the thread team; the extents of all inputs and outputs.
+        prepare: returns for sizes a callable that serves them instead, or, as 64-bit words: bytes of temporaries, of
+            all memory, of the largest block, whether a nest is large enough for the thread team; the extents of all
+            inputs and outputs.
         memory: the pool of large blocks, or None.
         contiguous: returns a large array in contiguous form.
         bare: return the only output itself instead of a tuple.
@@ -344,7 +345,7 @@ class WholeFunction:
         sizes: int,
         constants: tuple[np.ndarray[Any, Any], ...],
         calls: tuple[tuple[Callable[..., object], tuple[np.dtype[Any], ...], bytes, int], ...],
-        prepare: Callable[..., bytes],
+        prepare: Callable[..., bytes | Callable[..., Any]],
         memory: object,
         contiguous: Callable[..., object],
         bare: bool,

@@ -114,7 +114,7 @@ class _Scope:
 
     running: tuple[DimLike, ...]
     requires: tuple[Requirement, ...]
-    sizes: Mapping[str, DimLike]
+    sizes: dict[str, DimLike]
     facts: tuple[DimLike, ...]
     ranges: Mapping[int, Range]
     answers: dict[Dim, bool] = field(default_factory=dict, compare=False)
@@ -154,12 +154,12 @@ class _Scope:
     def _proves(self, d: Dim) -> bool:
         if decide(d, ">=", 0):  # of an extent as it stands: that n // 16 >= 0 is harder to see of (n + 1) // 16
             return True
-        shifted = within(d, self.sizes)  # type: ignore[arg-type]
+        shifted = within(d, self.sizes)
         if not isinstance(shifted, Dim):
             return shifted >= 0
         if self.sizes and decide(shifted, ">=", 0):
             return True
-        facts = [within(f, self.sizes) for f in self.facts]  # type: ignore[arg-type]
+        facts = [within(f, self.sizes) for f in self.facts]
         return any(isinstance(f, Dim) and f.variables & shifted.variables and decide(shifted, ">=", f) for f in facts)
 
 
@@ -171,7 +171,7 @@ def _above(extents: Iterable[DimLike]) -> dict[str, DimLike]:
     found = {}
     for name, d in positive(extents).items():
         assert isinstance(d, Dim)
-        found[name] = dim(name) + d.lower  # type: ignore[operator]
+        found[name] = dim(name) + (d.lower or 0)
     return found
 
 
@@ -204,7 +204,7 @@ class _Prover:
                         if isinstance(a, View):
                             yield from self.access(touch(s, a, False), scope)
                 case For(extent=extent, body=body):
-                    if not scope.holds(-extent):  # type: ignore[operator]
+                    if not scope.holds(-extent):
                         yield from self.block(body, scope.inside(extent))
                 case While(test=test, body=body, condition=condition):
                     yield from self.block(test, scope)
@@ -277,18 +277,18 @@ class _Prover:
         at, data = self.expanded(t.at), Affine()
         found: Bounded = (at.constant, at.constant)
         for reg, by in at.terms:
-            bounds = _times(self.register(reg, scope), by, scope)
-            if bounds[0] is None or bounds[1] is None:
+            low, high = _times(self.register(reg, scope), by, scope)
+            if low is None or high is None:
                 data = data + Affine.of(reg) * by
             else:
-                found = found[0] + bounds[0], found[1] + bounds[1]
+                found = found[0] + low, found[1] + high
         for extent, by in t.axes:
             low, high = _times((0, extent - 1), by, scope)
             if low is None or high is None:  # a stride of unknown sign
                 low, high = dim_min(0, (extent - 1) * by), dim_max(0, (extent - 1) * by)
             found = found[0] + low, found[1] + high
         room = math.prod(t.buffer.shape) - 1 - found[1]
-        bounds = (found[0] + room,) if data.terms else (found[0], room)
+        bounds: tuple[DimLike, ...] = (found[0] + room,) if data.terms else (found[0], room)
         needs = tuple([d for d in bounds if not scope.holds(d)])
         if data.terms or needs:
             yield Unproved(replace(t, at=at), data, found[0], room, needs, scope.running)
@@ -354,7 +354,7 @@ class _Prover:
             if kind == "b":
                 return 0, 1
             found = self.value(s.args[0], scope)
-            return found if s.result.dtype == INDEX or kind == "b" else UNKNOWN
+            return found if s.result.dtype == INDEX else UNKNOWN
         if s.result.dtype != INDEX:
             return UNKNOWN
         ranges = [self.value(a, scope) for a in s.args]

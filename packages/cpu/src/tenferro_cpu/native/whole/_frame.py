@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tenferro_cpu.native.builder import Int, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.operations._convert import resized
@@ -13,9 +12,6 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Affine, Buffer, Call
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
-
-if TYPE_CHECKING:
-    from tenferro_cpu.native.whole._checks import Checks
 
 
 class EntryBlock(ScalarBlock):
@@ -39,11 +35,9 @@ class Frame:
         registers: numbers, by index of their registers.
         pointers: current addresses of buffers.
         alone: whether it runs without Python.
-        checks: comparisons of accesses with the extents of buffers, in checked code.
     """
 
     alone = False
-    checks: Checks | None = None
 
     def __init__(
         self, entry: ScalarBlock, block: ScalarBlock, sizes: Sizes, pointers: dict[int, Pointer], calls: list[Call]

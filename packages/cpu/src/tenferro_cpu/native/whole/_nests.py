@@ -15,7 +15,7 @@ from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import FINISHED
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._chunks import call_of, in_chunks
-from tenferro_cpu.native.whole._frame import EntryBlock, Frame
+from tenferro_cpu.native.whole._frame import EntryBlock
 from tenferro_cpu.native.whole._parts import in_parts, sums_of
 from tenferro_cpu.native.whole._register_transpose import turned_nest
 from tenferro_cpu.native.whole._statements import Writer
@@ -101,7 +101,7 @@ class NestWriter(Writer):
     unit = 1
     finished = True
 
-    def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
+    def __init__(self, outer: Writer, block: ScalarBlock, host: Host) -> None:
         super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
         self.outer, self.host, self.checks = outer, host, outer.checks
         self.arguments: list[tuple[str, str]] = []

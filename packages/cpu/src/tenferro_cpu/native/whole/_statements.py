@@ -8,6 +8,7 @@ from typing import Any, Final
 from tenferro_cpu.native.builder import Int, Phis, Pointer, Vec
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._calls import write_call, write_foreign
+from tenferro_cpu.native.whole._checks import Checks
 from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._functions import applied
 from tenferro_cpu.native.whole._polls import write_poll
@@ -33,9 +34,11 @@ class Writer(Frame):
 
     Attributes:
         polls: whether loops poll.
+        checks: comparisons of accesses with the extents of buffers, in checked code.
     """
 
     polls = True
+    checks: Checks | None = None
 
     def write(self, statements: Sequence[Statement]) -> None:
         """Write statements in order."""
