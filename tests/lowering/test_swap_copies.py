@@ -80,7 +80,7 @@ def test_two_buffers_give_the_bits_of_one(name: str, looped: Callable[[Body, int
     before = written(tr.trace(looped(f, steps), tr.asarray(u)))
     want = interpret(before, [u])
     for after in (swap_copies(before), improved(before)):
-        verify(after)
+        verify(after, bounded=False)
         assert bool(swaps(after)) is expected
         for got, w in zip(interpret(after, [u]), want, strict=True):
             assert got.tobytes() == w.tobytes()
@@ -104,7 +104,7 @@ def test_a_loop_inside_of_a_loop_copies_the_borders_each_time() -> None:
     u = RNG.random((20, 21))
     before = written(tr.trace(lambda u: tr.scan(outer, u, tr.arange(3.0))[0], tr.asarray(u)))
     after = improved(before)
-    verify(after)
+    verify(after, bounded=False)
     assert interpret(after, [u])[0].tobytes() == interpret(before, [u])[0].tobytes()
 
 
@@ -129,7 +129,7 @@ def symbolic(kept: Callable[[Writing, Any, Any], Buffer]) -> LoopFunction:
 def test_windows_of_symbolic_extents(sizes: tuple[int, int]) -> None:
     before = symbolic(lambda w, n, m: w.temporary("f8", n - 2, m - 2))
     after = improved(before)
-    verify(after)
+    verify(after, bounded=False)
     assert swaps(after) == 1
     u = RNG.random(sizes)
     assert interpret(after, [u], sizes)[0].tobytes() == interpret(before, [u], sizes)[0].tobytes()
