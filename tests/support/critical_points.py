@@ -143,6 +143,57 @@ SMOOTH: dict[str, Smooth] = {
     ),
 }  # fmt: skip
 
+
+def _squared(*xs: Any) -> Any:
+    return sum(x * x for x in xs)
+
+
+def _rows(v: Any) -> Any:
+    return tr.reshape(v, (2, 2))
+
+
+def _twice(z: Any) -> Any:
+    return tr.abs(z) * tr.abs(z)
+
+
+_ORIGIN, _OFF = (0.0, 0.0), (3.0, -4.0)
+_complex: Callable[[Any], Any] = of(lambda x, y: x + 1j * y)
+
+SMOOTH |= {
+    f"square of a length: {name}": Smooth(f, exact, points)
+    for name, f, exact, points in (
+        ("abs(x)**2", of(lambda x: tr.abs(x) ** 2), _squared, [(0.0,), (-2.0,)]),
+        ("abs(z)**2", lambda v: tr.abs(_complex(v)) ** 2, _squared, [_ORIGIN, _OFF]),
+        ("abs(z) * abs(z)", lambda v: _twice(_complex(v)), _squared, [_ORIGIN]),
+        ("hypot**2", of(lambda x, y: tr.hypot(x, y) ** 2), _squared, [_ORIGIN, _OFF]),
+        ("square(hypot)", of(lambda x, y: tr.square(tr.hypot(x, y))), _squared, [_ORIGIN]),
+        ("norm**2", lambda v: tr.linalg.norm(v) ** 2, _squared, [_ORIGIN, _OFF]),
+        ("norm**2.0", lambda v: norm(v) ** 2.0, _squared, [_ORIGIN]),
+        ("norm**4", lambda v: norm(v) ** 4, lambda *xs: _squared(*xs) ** 2, [_ORIGIN, _OFF]),
+        ("norm * norm", lambda v: norm(v) * norm(v), _squared, [_ORIGIN, _OFF]),
+        ("square(vector_norm)", lambda v: tr.square(norm(v, keepdims=True))[0], _squared, [_ORIGIN]),
+        ("multiples", lambda v: (2.0 * norm(v)) * (-norm(v) / 4.0), lambda *xs: -_squared(*xs) / 2, [_ORIGIN, _OFF]),
+        ("sqrt(sum(v * v))**2", lambda v: tr.sqrt(tr.sum(v * v)) ** 2, _squared, [_ORIGIN, _OFF]),
+        ("sqrt(sum(v**2))**2", lambda v: tr.sqrt(tr.sum(v**2)) ** 2, _squared, [_ORIGIN]),
+        ("sqrt(v @ v)**2", lambda v: tr.sqrt(v @ v) ** 2, _squared, [_ORIGIN]),
+        ("sqrt(x * x + y * y)**2", of(lambda x, y: tr.sqrt(x * x + y * y) ** 2), _squared, [_ORIGIN]),
+        ("Frobenius norm", lambda v: tr.linalg.matrix_norm(_rows(v)) ** 2, _squared, [(0.0,) * 4]),
+        ("norms of rows", lambda v: tr.sum(norm(_rows(v), axis=1) ** 2), _squared, [(0.0, 0.0, 1.0, 2.0)]),
+        (
+            "in a loop",
+            lambda v: tr.fori_loop(0, 3, lambda i, c: c + norm(v) ** 2, v[0] * 0.0),
+            lambda *xs: 3 * _squared(*xs),
+            [_ORIGIN],
+        ),
+        (
+            "with a slope",
+            of(lambda x, y: tr.hypot(x, y) ** 2 * tr.exp(x) + x),
+            lambda x, y: _squared(x, y) * mp.exp(x) + x,
+            [_ORIGIN],
+        ),
+    )
+}
+
 _SHARES = [0.5, 0.5]
 _FIRST, _SECOND = [1.0, 0.0], [0.0, 1.0]
 

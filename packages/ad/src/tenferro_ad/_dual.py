@@ -12,6 +12,7 @@ from typing import Any, Final
 from tenferro_ad._apply import CallSite
 from tenferro_ad._differentiated import Differentiated, split
 from tenferro_ad._jvp import Jvp
+from tenferro_ad._lengths import nested, note, product
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
 from tenferro_tensor import REGISTRY, SCALARS, Op, Primitive, Spec
@@ -86,6 +87,25 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     """
     mask, parts, lower, duals = split(operands, Dual, level)
     tangents = [a.tangent for a in duals]
+    if not nested(lower):
+        return _push(level, op, operands, mask, parts, lower, tangents)
+    found = product(op, operands, lambda: _push(level, op, operands, mask, parts, lower, tangents))
+    if found is None:
+        found = _push(level, op, operands, mask, parts, lower, tangents)
+        note(op, operands, found)
+    return found
+
+
+def _push(
+    level: int,
+    op: Op,
+    operands: tuple[Any, ...],
+    mask: int,
+    parts: tuple[Any, ...],
+    lower: list[Any],
+    tangents: list[Any],
+) -> Any:
+    """`push` for operands that are split."""
     if state.recording_scopes:
         found = by_scope(level, op, operands, lower)
         if found is not None:

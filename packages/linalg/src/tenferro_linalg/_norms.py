@@ -242,9 +242,14 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, axes: tuple[int, ...], p: 
     return (_weights(x, n, axes, p) * to(broadcast_in_dim(cotangents[0], shape=x.spec.shape, dims=kept), x.dtype),)
 
 
+def _square(x: Any, *, axes: tuple[int, ...], p: float) -> Any:
+    """The square of a Euclidean norm, which is smooth; those of other powers are not."""
+    return reduce_sum(abs2(x), axes=axes) if p == 2 else None
+
+
 def register(registry: Registry) -> None:
     """Kernel and rule of the primitive of this module."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, power_norm_, power_kernel, blas=False)
-    registry.rule(power_norm_, General(jvp=_jvp, vjp=_vjp))
+    registry.rule(power_norm_, General(jvp=_jvp, vjp=_vjp, square=_square))

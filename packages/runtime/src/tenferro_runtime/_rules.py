@@ -46,17 +46,21 @@ class Slopes(_PerOperand):
         operands: operand name to a number, or to a function that returns the derivative.
         singular: whether a derivative can be infinite or undefined at finite operands. The product with a tangent or
             cotangent that is exactly 0 is then 0, where plain multiplication would give NaN.
+        square: for a length, whose derivatives are defined as 0 where it is 0: ``square(*operands, **params)``, its
+            square without a root, which has derivatives there, or ``None`` for metadata for which it has none.
     """
 
-    __slots__ = ("singular",)
+    __slots__ = ("singular", "square")
     singular: bool
+    square: Function | None
 
-    def __init__(self, *, singular: bool = False, **slopes: Number | Function) -> None:
+    def __init__(self, *, singular: bool = False, square: Function | None = None, **slopes: Number | Function) -> None:
         for name, slope in slopes.items():
             if not callable(slope) and not isinstance(slope, (int, float, complex)):
                 raise ArgumentError(f"Slopes({name}=...) takes a number or a function, got {slope!r}", operand=name)
         super().__init__(dict(slopes))
         object.__setattr__(self, "singular", singular)
+        object.__setattr__(self, "square", square)
 
 
 class Linear(_PerOperand):
@@ -91,6 +95,7 @@ class General:
         apart: ``apart(primals, side, **params)``, a perturbation of the first operand along which the derivative has a
             limit where it is undetermined; `side`, 0 or 1, selects one of two different ones. Used when the derivative
             raises an error whose payload has ``beside=True``.
+        square: for a length, as in `Slopes`.
 
     Tangents and cotangents are tuples in the order of the operands or outputs, ``None`` where they are zero.
     """
@@ -99,11 +104,13 @@ class General:
     vjp: Function | None = None
     forward: Function | None = None
     apart: Function | None = None
+    square: Function | None = None
 
     def __post_init__(self) -> None:
         if self.jvp is None and self.vjp is None:
             raise ArgumentError("General() needs a jvp or a vjp; use Inactive() if the derivative is zero everywhere")
-        for name, function in (("jvp", self.jvp), ("vjp", self.vjp), ("forward", self.forward), ("apart", self.apart)):
+        for name in ("jvp", "vjp", "forward", "apart", "square"):
+            function = getattr(self, name)
             if function is not None and not callable(function):
                 raise ArgumentError(f"General({name}=...) takes a function, got {function!r}")
 

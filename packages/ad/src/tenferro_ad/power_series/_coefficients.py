@@ -35,7 +35,7 @@ class Coefficients:
         source: computes further coefficients; ``None`` if there is nothing left to compute.
     """
 
-    __slots__ = ("order", "source", "terms")
+    __slots__ = ("__weakref__", "order", "source", "terms")
 
     def __init__(self, terms: list[Term], order: int = UNBOUNDED_ORDER, source: Source | None = None) -> None:
         self.terms, self.order, self.source = terms, order, source

@@ -30,6 +30,7 @@ from tenferro_ad.rules._conjugate import conjugate
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
 from tenferro_tensor import SCALARS, Primitive
 from tenferro_tensor import catalog as c
+from tenferro_tensor.functions import abs2
 
 _LN2: Final = math.log(2)
 _LN10: Final = math.log(10)
@@ -180,7 +181,9 @@ RULES: Final[dict[Primitive, Any]] = {
     c.fmod: singular(x=1, y=lambda x, y, out: -c.round((x - out) / y)),
     c.copysign: Slopes(x=lambda x, out: c.sign(x) * c.sign(out), y=0),
     c.nextafter: Slopes(x=1, y=0),
-    c.abs: General(jvp=_abs_jvp, vjp=lambda primals, outs, cotangents: (cotangents[0] * c.sign(primals[0]),)),
+    c.abs: General(
+        jvp=_abs_jvp, vjp=lambda primals, outs, cotangents: (cotangents[0] * c.sign(primals[0]),), square=abs2
+    ),
     c.sign: General(
         jvp=lambda primals, tangents, outs: (
             _tangential(*primals, *outs, *tangents) if primals[0].spec.cplx else None,
@@ -209,7 +212,9 @@ RULES: Final[dict[Primitive, Any]] = {
     c.sqrt: singular(x=lambda out: 0.5 / out),
     c.rsqrt: singular(x=lambda x, out: -0.5 * out / x),
     c.cbrt: singular(x=lambda out: (1 / 3) / (out * out)),
-    c.hypot: Slopes(x=lambda x, out: _ratio(x, out), y=lambda y, out: _ratio(y, out)),
+    c.hypot: Slopes(
+        x=lambda x, out: _ratio(x, out), y=lambda y, out: _ratio(y, out), square=lambda x, y: x * x + y * y
+    ),
     # -- circular and hyperbolic functions ----------------------------------------------------------------------
     c.sin: Slopes(x=lambda x: c.cos(x)),
     c.cos: Slopes(x=lambda x: -c.sin(x)),
