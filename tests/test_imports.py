@@ -61,6 +61,45 @@ def test_a_heavy_import_would_be_seen(text: str, seen: str, tmp_path: Path) -> N
     assert seen in touched_by("heavy", tmp_path)
 
 
+FIRST = """
+import sys, numpy, tenferro_runtime as tr
+x = tr.asarray(numpy.ones((200, 200)))
+before = {*sys.modules}
+tr.sum(x * x)
+print(*sorted({*sys.modules} - before))
+"""
+
+FIRST_OPERATION = """
+    _ _backend native native._compiled native._extension
+    native.copying native.copying._copy native.copying._movement native.copying.tuning
+    native.entries native.entries._eager native.entries._eager_reduce native.entries._relayout
+    native.kernels native.kernels._driver native.kernels._elementwise native.kernels._fixed native.kernels._forms
+    native.kernels._fused_entry native.kernels._identity native.kernels._limits native.kernels._planned
+    native.kernels._reduce native.kernels._strided
+    native.machine native.machine._host native.machine._jit native.memory native.memory._pool
+    native.ordering native.ordering._along native.products native.products._products native.products.tuning
+    native.random native.random._draw native.threads native.threads._arbiter native.threads._blas native.threads._team
+    native.threads._threads pools pools._affinity pools._opened pools._pool pools._thread
+"""
+"""Modules of tenferro_cpu that the first product and sum of a process load: tables of kernels, memory and threads.
+
+Add to them only what every operation needs. Code that renders, plans or compiles is imported where it is first used.
+"""
+
+
+def test_a_first_operation_loads_no_more_than_it_needs() -> None:
+    """Also nothing of Python that is slow to import, such as the metadata of all distributions."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", FIRST], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.split()
+    own = {
+        name.removeprefix("tenferro_cpu").removeprefix(".") or "_" for name in loaded if name.startswith("tenferro_cpu")
+    }
+    assert own == {*FIRST_OPERATION.split()}
+    others = {name.partition(".")[0] for name in loaded if not name.startswith("tenferro_")}
+    assert not others & {"email", "csv", "zipfile", "hashlib", "_hashlib", "tempfile", "fractions", "platformdirs"}
+
+
 @pytest.mark.parametrize("backend", ["tenferro_cpu", "tenferro_gpu"])
 def test_the_array_namespace_does_not_load_a_backend(backend: str) -> None:
     code = f"import sys, tenferro_runtime; print({backend!r} in sys.modules)"

@@ -210,7 +210,8 @@ def test_the_switch_turns_native_kernels_off():
     ]
 
 
-def test_the_environment_bounds_the_vector_level():
+def test_the_environment_bounds_the_vector_level(monkeypatch):
+    monkeypatch.delenv("TENFERRO_CPU_LEVEL", raising=False)
     code = "from tenferro_cpu.native import engine; print(engine().host.level)"
     assert run(code, TENFERRO_CPU_LEVEL="generic") == "generic"
     assert run(code, TENFERRO_CPU_LEVEL="") == run(code)

@@ -1,15 +1,15 @@
 """`CpuBackend`: the reference kernels on NumPy, and machine code where that is faster, in the calling thread."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenferro_cpu._info import info
-from tenferro_cpu.native import available, regions
+from tenferro_cpu.native import available
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
 from tenferro_cpu.native.entries import _eager, _eager_reduce
 from tenferro_cpu.native.machine import _jit
@@ -23,12 +23,14 @@ from tenferro_cpu.pools._opened import CALLER
 from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.backends import NativeProgram, ObjectCode
-from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.kernels import kernel_of
-from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import BackendUnavailableError
 from tenferro_tensor_core.forks import importing
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
+    from tenferro_tensor.loop_ir import LoopFunction
 
 _VIEWS = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.stop_gradient}
@@ -72,6 +74,8 @@ class CpuBackend(Backend):
 
     def info(self) -> dict[str, Any]:
         """See `tenferro_cpu.info`."""
+        with importing():
+            from tenferro_cpu._info import info
         return info()
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
@@ -131,10 +135,14 @@ class CpuBackend(Backend):
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """See `Backend.fuses`: element-wise ops."""
+        with importing():
+            from tenferro_cpu.native import regions
         return regions.fuses(op, operands, result)
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """See `Backend.fused`: for programs that cannot be one function."""
+        with importing():
+            from tenferro_cpu.native import regions
         return regions.NativeRegion(region, fallback, later, self.whole)
 
     def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -171,7 +179,9 @@ class CpuBackend(Backend):
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """See `Backend.contraction`: the native engine, for real and complex numbers."""
-        return engine_contraction(ir)
+        with importing():
+            from tenferro_cpu.native.contraction import contraction
+        return contraction(ir)
 
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
         """See `Backend.writes_into`: NumPy's functions do; machine code keeps values in registers instead."""

@@ -534,6 +534,9 @@ def _maker(name: str) -> tuple[Callable[[], Backend], str]:
 
     A kind of the form ``library:platform`` is offered under the library; the factory is called with the platform.
     """
+    own = entry_points.own(BACKENDS, name)
+    if own is not None:
+        return own
     offered = entry_points.installed(BACKENDS)
     library, _, platform = name.partition(":")
     if library not in offered:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
+    from tenferro_tensor.device_model._allocator import Allocator
     from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, StepReport
     from tenferro_tensor.device_model._contraction_graph import ContractionGraph, GraphStep, Labels
-    from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer, Toolchain
+    from tenferro_tensor.device_model._device import Compiler, Device, Program, Renderer, Toolchain
     from tenferro_tensor.device_model._errors import CompileError
     from tenferro_tensor.device_model._expansions import expanded, expansion
     from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
@@ -24,9 +25,10 @@ else:
     __getattr__ = deferred(
         __name__,
         {
+            "_allocator": "Allocator",
             "_contraction": "ContractionIR ContractionKernel StepReport",
             "_contraction_graph": "ContractionGraph GraphStep Labels",
-            "_device": "Allocator Compiler Device Program Renderer Toolchain",
+            "_device": "Compiler Device Program Renderer Toolchain",
             "_errors": "CompileError",
             "_expansions": "expanded expansion",
             "_kernel_ir": "Access Apply KernelIR Literal Operand Over Reduction",

@@ -2,16 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from tenferro_tensor import dispatch
 from tenferro_tensor._primitive import Op, Primitive
+from tenferro_tensor.device_model._allocator import Allocator
 from tenferro_tensor.device_model._expansions import expansion
 from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal
 from tenferro_tensor.device_model._program_spec import CompiledSpec, ProgramSpec
-from tenferro_tensor_core import ArgumentError, UnsupportedError
+from tenferro_tensor_core import ArgumentError
 
 
 class Renderer(ABC):
@@ -127,38 +127,6 @@ class Program(ABC):
             buffers: the buffers.
             values: values of the variables.
         """
-
-
-class Allocator(ABC):
-    """Allocates memory of one memory space, and frees it when nothing refers to it."""
-
-    @abstractmethod
-    def allocate(self, nbytes: int) -> Any:
-        """Allocate a block, which is freed with its last reference, views included.
-
-        Args:
-            nbytes: smallest size in bytes.
-
-        Returns:
-            The block.
-        """
-
-    @abstractmethod
-    def stats(self) -> dict[str, int]:
-        """Counts and bytes, by name."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Return unused blocks to the system."""
-
-    def serving(self) -> AbstractContextManager[Any]:
-        """A context manager inside which results of operations are allocated here, as with a `compute_context` that has
-        this allocator.
-
-        Raises:
-            UnsupportedError: it serves no operations.
-        """
-        raise UnsupportedError(f"{type(self).__name__} serves no operations; call its allocate(nbytes)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,22 @@
 """`copy_into` and `contiguous`: copies between layouts by C kernels where NumPy's own loops are slow."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying import tuning
-from tenferro_cpu.native.copying._copy_plan import CopyStep, plan
 from tenferro_cpu.native.machine._host import last_level_cache
 from tenferro_cpu.native.memory._pool import POOLED_MIN_BYTES, serving
-from tenferro_tensor_core.forks import new_lock
+from tenferro_tensor_core.forks import importing, new_lock
+
+if TYPE_CHECKING:
+    from tenferro_cpu.native.copying._copy_plan import CopyStep
 
 Array = np.ndarray[Any, Any]
 Copy = Callable[[Array, Array], Array]
@@ -68,6 +72,8 @@ COPIES: Final = CopyPlans()
 def _made(
     shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int, part: bool
 ) -> tuple[Copy, int]:
+    with importing():
+        from tenferro_cpu.native.copying._copy_plan import plan
     steps = None if compiled is None else plan(shape, source, target, item, compiled.VECTOR_BYTES)
     if steps is None:
         return _by_numpy, 0

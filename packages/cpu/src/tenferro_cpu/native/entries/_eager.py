@@ -11,13 +11,11 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._relayout import IN_PLACE_MAX_ELEMENTS, Relayout, StridedCode, same_lanes
-from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_rows
+from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_row, fixed_rows
 from tenferro_cpu.native.kernels._fused_entry import part_size
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._limits import TEAM_MIN_NS, UNBOUNDED
-from tenferro_cpu.native.kernels._render import supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host, last_level_cache
 from tenferro_cpu.native.machine._jit import available, engine
@@ -26,7 +24,7 @@ from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
 from tenferro_tensor_core import is_inexact
-from tenferro_tensor_core.forks import new_lock
+from tenferro_tensor_core.forks import importing, new_lock
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]
@@ -375,8 +373,12 @@ class _Kernels:
         return strided(self._kernels[0], self._variants, run, cost=self.cost, watch=watch, scan=scan)
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
-        tools = llvm(engine(), stream)
-        found: Any = [tools.compiled(kernel, self._name).code for kernel in self._kernels]
+        found: list[Any] = [] if stream else [fixed_row(kernel, engine().host) for kernel in self._kernels]
+        if not all(found) or stream:
+            with importing():
+                from tenferro_cpu.native.kernels._device import llvm
+            tools = llvm(engine(), stream)
+            found = [tools.compiled(kernel, self._name).code for kernel in self._kernels]
         return found[0], *(found[1:] or (0, 0))
 
 
@@ -420,6 +422,15 @@ _FORMS: Final = {
 }
 
 
+def _has_code(op: Op, nin: int, dtype: np.dtype[Any]) -> bool:
+    """Whether machine code of an op is there, or can be made."""
+    if fixed_rows(op.primitive, dtype) is not None:
+        return True
+    with importing():
+        from tenferro_cpu.native.kernels._render import supported
+    return supported(op.primitive, (dtype,) * nin, engine().host)
+
+
 def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
     key = (op, dtype)
     if key in _kernels:
@@ -427,6 +438,6 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
     with _lock:
         if key not in _kernels:
             _kernels[key] = None
-            if available() and supported(op.primitive, (dtype,) * nin, engine().host):
+            if available() and _has_code(op, nin, dtype):
                 _kernels[key] = _Kernels(op, nin, dtype, engine().host)
         return _kernels[key]

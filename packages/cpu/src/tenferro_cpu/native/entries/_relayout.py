@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._elementwise import Fused, remember
+from tenferro_cpu.native.kernels._forms import lanes_for
 from tenferro_cpu.native.kernels._limits import MAX_AXES
-from tenferro_cpu.native.kernels._render import lanes_for
 from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor.device_model import Access, KernelIR
 

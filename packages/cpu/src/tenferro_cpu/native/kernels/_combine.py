@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.builder import Block, Vec
+from tenferro_cpu.native.kernels._forms import LOCATED
 from tenferro_cpu.native.operations._arithmetic import larger, smaller
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import OpContext, Pair, Value, kind_of, literal
 from tenferro_tensor.catalog import arithmetic
-
-LOCATED = ("argmax", "argmin")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,11 +12,11 @@ import numpy as np
 
 from tenferro_cpu.native.kernels._driver import Axis, drive
 from tenferro_cpu.native.kernels._fixed import fixed_row
+from tenferro_cpu.native.kernels._forms import Short, access_of
 from tenferro_cpu.native.kernels._identity import identity
-from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._render import entry_name, render_row, row_spec, supported
 from tenferro_cpu.native.kernels._render_reduce import render_reduction
-from tenferro_cpu.native.kernels._render_short import Short, render_short
+from tenferro_cpu.native.kernels._render_short import render_short
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import Engine, available, engine
 from tenferro_cpu.native.memory._pool import memory

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, DriveArguments, coalesced, drive
+from tenferro_cpu.native.kernels._forms import access_of
 from tenferro_cpu.native.kernels._fused_entry import POOLED_MIN_BYTES, Rows, entry
 from tenferro_cpu.native.kernels._identity import noted_cost
-from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_cpu.native.memory._pool import serving
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
-from tenferro_tensor_core.forks import cached_property
+from tenferro_tensor_core.forks import cached_property, importing
 
 Array = np.ndarray[Any, Any]
 
@@ -161,6 +160,8 @@ class Fused:
     def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
         """The machine code of a variant, compiled if necessary."""
         reads, writes, stream = variant
+        with importing():
+            from tenferro_cpu.native.kernels._device import llvm
         made: int = llvm(self.engine, stream).compiled(self._variant(variant), "row").code  # type: ignore[assignment]
         self._variants[variant] = made
         if not stream:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.kernels._combine import LOCATED
+from tenferro_cpu.native.kernels._forms import LOCATED
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MAX_OPERANDS, TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool

@@ -3,9 +3,10 @@
 from typing import Any
 
 from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_row
-from tenferro_cpu.native.kernels._render import cost
+from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_tensor.device_model import Apply, KernelIR, Literal
+from tenferro_tensor_core.forks import importing
 
 
 def identity(kernel: KernelIR, *more: Any) -> str:
@@ -40,4 +41,10 @@ def noted_cost(kernel: KernelIR, engine: Engine) -> float:
     """Nanoseconds per element in one thread; estimated once."""
     if fixed_row(kernel, engine.host):
         return fixed_cost(sum([o.dtype.itemsize for o in (*kernel.inputs, *kernel.written)]))
-    return float(engine.noted(f"cost {identity(kernel)}", lambda: repr(cost(kernel, engine.host))))
+    return float(engine.noted(f"cost {identity(kernel)}", lambda: repr(_cost(kernel, engine.host))))
+
+
+def _cost(kernel: KernelIR, host: Host) -> float:
+    with importing():
+        from tenferro_cpu.native.kernels._render import cost
+    return cost(kernel, host)

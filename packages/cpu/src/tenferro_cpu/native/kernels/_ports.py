@@ -3,15 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tenferro_cpu.native.builder import BITS, LLVM_TYPES, Block, Int, Pointer, Vec
+from tenferro_cpu.native.builder import LLVM_TYPES, Block, Int, Pointer, Vec
 from tenferro_cpu.native.builder import _memory as memory
 from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 from tenferro_tensor.device_model import Access, Operand
-
-
-def access_of(stride: int, itemsize: int) -> Access:
-    """The access that a stride along the row implies."""
-    return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +129,3 @@ def _places(block: Block, port: Port, start: Int) -> list[str]:
     base = port.pointer.offset(start * port.stride)
     bases = [base, base.offset(port.element.align)] if port.cplx else [base]
     return [memory.addresses(block, b, port.steps.names[0]) for b in bases]
-
-
-def number_bits(operand: Operand) -> int:
-    """Bits of one number in a register; booleans are loaded as bytes."""
-    return max(8, BITS[kind_of(operand.dtype)])

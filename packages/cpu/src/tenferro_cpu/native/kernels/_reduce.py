@@ -1,13 +1,13 @@
 """`Reduced`: a fused reducing kernel as a function of NumPy arrays and of the axes to reduce."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tenferro_cpu.native.kernels._combine import LOCATED
-from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, DriveArguments, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import (
     Array,
@@ -17,17 +17,19 @@ from tenferro_cpu.native.kernels._elementwise import (
     remember,
     strides_over,
 )
+from tenferro_cpu.native.kernels._forms import LOCATED, Short, access_of
 from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW, SHORT_ROW_MAX, long_row
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._planned import layout_of, planned
-from tenferro_cpu.native.kernels._ports import access_of
-from tenferro_cpu.native.kernels._render_short import Short
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
-from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Toolchain
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
-from tenferro_tensor_core.forks import cached_property
+from tenferro_tensor_core.forks import cached_property, importing
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model import Toolchain
 
 PART_ELEMENTS = 1 << 16
 """Elements per part of a long row."""
@@ -96,6 +98,8 @@ class Reduced:
         self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]
     ) -> tuple[Toolchain, KernelIR]:
         """The toolchain of a variant, and its kernel."""
+        with importing():
+            from tenferro_cpu.native.kernels._device import llvm
         over, reads, writes = variant
         assert self.kernel.reduction is not None
         inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
@@ -270,7 +274,7 @@ class Reduced:
             [*temporaries, *both[count:]],
         )
 
-    def _combining(self) -> "Reduced":
+    def _combining(self) -> Reduced:
         """The reduction of this one's partial results."""
         if self._rest is None:
             dtypes = tuple(operand.dtype for operand in self.kernel.written)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.builder import Block, Branch, DoLoop, Int, Module, Pointer, Vec
+from tenferro_cpu.native.kernels._forms import lanes_for
 from tenferro_cpu.native.kernels._ports import (
     Port,
     fixed_value,
     load,
     load_fixed,
-    number_bits,
     open_port,
     store,
 )
@@ -26,7 +26,7 @@ from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._ops import apply, rule_for
 from tenferro_cpu.native.operations._value import Value, literal
 from tenferro_tensor import Primitive
-from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, ProgramSpec, Variable
+from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Over, ProgramSpec, Variable
 from tenferro_tensor_core import UnsupportedError
 
 LIGHT, CHAIN, HEAVY, HUGE = 24, 100, 600, 1500
@@ -35,15 +35,6 @@ LIGHT, CHAIN, HEAVY, HUGE = 24, 100, 600, 1500
 Code size is compile time. Very short loops are dominated by their counter, long chains wait for their own results; in
 between the processor's out-of-order window suffices.
 """
-
-
-def lanes_for(kernel: KernelIR, host: Host) -> int:
-    """Elements per vector: the widest number of the kernel fills a register."""
-    operands = [*kernel.inputs, *kernel.written, *(Operand(d) for d in kernel.dtypes)]
-    bits = max(number_bits(o) for o in operands)
-    if any(o.access is Access.STRIDED for o in (*kernel.inputs, *kernel.written)):
-        bits = max(bits, 64)  # gathers address lanes individually
-    return 8 * host.vector_bytes // bits
 
 
 def fused_host(host: Host) -> bool:

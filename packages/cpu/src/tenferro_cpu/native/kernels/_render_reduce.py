@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tenferro_cpu.native.builder import Block, Branch, DoLoop, Int, Loop, Pointer, Scratch, Vec
-from tenferro_cpu.native.kernels._combine import LOCATED, Combiner, Found, State
+from tenferro_cpu.native.kernels._combine import Combiner, Found, State
+from tenferro_cpu.native.kernels._forms import LOCATED
 from tenferro_cpu.native.kernels._ports import Port, fixed_value, load, load_fixed, store
 from tenferro_cpu.native.kernels._render import Row, evaluate, require_rendered
 from tenferro_cpu.native.machine._host import Host

@@ -6,27 +6,15 @@ registers. An operand may be one row for all: its vectors are the same throughou
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tenferro_cpu.native.builder import Block, Branch, DoLoop, Vec
 from tenferro_cpu.native.kernels._combine import Combiner, Found, State
+from tenferro_cpu.native.kernels._forms import Short
 from tenferro_cpu.native.kernels._ports import Port, load_fixed, store
 from tenferro_cpu.native.kernels._render import Row, require_rendered
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Pair, Value
 from tenferro_tensor.device_model import KernelIR
-
-
-class Short(NamedTuple):
-    """Short rows.
-
-    Attributes:
-        length: length of a row.
-        repeated: for each input whether it is one row, shared by all rows.
-    """
-
-    length: int
-    repeated: tuple[bool, ...]
 
 
 def render_short(kernel: KernelIR, name: str, host: Host, short: Short) -> str:

@@ -5,7 +5,8 @@ generation and gains nothing. Machine code stays loaded for the life of the proc
 handed out; equal text is compiled once.
 """
 
-import hashlib
+from __future__ import annotations
+
 import importlib.util
 import os
 import re
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
@@ -23,9 +24,12 @@ import numpy as np
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect, here
 from tenferro_tensor import library
-from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
+from tenferro_tensor.device_model import CompileError
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
-from tenferro_tensor_core.forks import idle_at_fork, new_lock
+from tenferro_tensor_core.forks import cached_property, idle_at_fork, importing, new_lock
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model import ObjectCache
 
 RESOLVERS: dict[str, Callable[[Sequence[str]], Mapping[str, int]]] = {}
 """Functions that resolve external functions when an object is loaded, by name prefix; a missing one has no address."""
@@ -94,8 +98,8 @@ def compiles_programs() -> bool:
     return why is None
 
 
-_engines: WeakSet["Engine"] = WeakSet()
-_COMPILERS: list["_Compiler"] = []
+_engines: WeakSet[Engine] = WeakSet()
+_COMPILERS: list[_Compiler] = []
 """Compilers of all engines, including deleted engines: they own machine code whose addresses have been handed out."""
 
 
@@ -155,7 +159,8 @@ class Engine:
         Addresses, keys, notes or flags, as their summary says.
 
     Args:
-        cache: compiled objects on disk; by default the user's folder. None keeps them only in memory.
+        cache: compiled objects on disk, or a function that opens them when they are first needed. None keeps them
+            only in memory.
         limit: the highest vector level to compile for, one of `LEVELS`.
 
     Raises:
@@ -163,7 +168,9 @@ class Engine:
         BackendUnavailableError: this LLVM is too old.
     """
 
-    def __init__(self, cache: ObjectCache | None = None, limit: str | None = None) -> None:
+    def __init__(
+        self, cache: ObjectCache | Callable[[], ObjectCache | None] | None = None, limit: str | None = None
+    ) -> None:
         if limit is not None and limit not in LEVELS:
             names = ", ".join(LEVELS)
             raise ArgumentError(
@@ -172,7 +179,7 @@ class Engine:
                 level=limit,
             )
         self.host: Host = here(limit)
-        self._limit, self._cache = limit, cache
+        self._limit, self._given_cache = limit, cache
         self._made_compiler: _Compiler | None = None
         self._lock = new_lock()
         self._loaded: dict[str, tuple[int, ...]] = {}
@@ -180,6 +187,12 @@ class Engine:
         self._symbols: dict[str, int] = {}
         self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
         _engines.add(self)
+
+    @cached_property
+    def _cache(self) -> ObjectCache | None:
+        """The objects on disk; code compiled ahead of time needs none."""
+        given = self._given_cache
+        return given() if callable(given) else given
 
     @property
     def _compiler(self) -> _Compiler:
@@ -312,6 +325,8 @@ class Engine:
     def key(self, ir_text: str, names: Sequence[str], level: int = 0) -> str:
         """Key of compiled code: hash of content, compiler, processor and flags."""
         content = "\0".join((self._compiler.target, str(level), *names, ir_text))
+        import hashlib  # loads OpenSSL
+
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _define(self, symbols: Mapping[str, int]) -> None:
@@ -445,13 +460,19 @@ def engine() -> Engine:
             )
         with _making:
             if _engine is None:
-                _engine = Engine(user_cache("cpu"), os.environ.get(LEVEL_VARIABLE) or None)
+                _engine = Engine(_user_cache, os.environ.get(LEVEL_VARIABLE) or None)
     return _engine
+
+
+def _user_cache() -> ObjectCache | None:
+    with importing():
+        from tenferro_tensor.device_model import user_cache
+    return user_cache("cpu")
 
 
 def folder() -> str | None:
     """The folder that caches machine code on disk, or None."""
-    cache = user_cache("cpu") if available() else None
+    cache = _user_cache() if available() else None
     return None if cache is None else str(cache.folder)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.contraction import contraction
 from tenferro_cpu.native.copying.tuning import COPY_MIN_BYTES
 from tenferro_cpu.native.products.tuning import (
     BLAS_ONE_THREAD_WORK,
@@ -22,8 +21,8 @@ from tenferro_cpu.native.products.tuning import (
 from tenferro_cpu.native.threads._blas import provider
 from tenferro_cpu.native.threads._threads import PER_THREAD, arbiter, bounded
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import DimLike
+from tenferro_tensor_core.forks import importing
 
 Kernel = Callable[..., Any]
 Ints = tuple[int, ...]
@@ -133,6 +132,9 @@ def _stack(ins: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
         right[i] = number
     result = (*batch[0], *[i for i in left if i not in contract[0] + batch[0]], *[right[i] for i in rest])
     extents: Any = (*x.shape, *[y.shape[i] for i in rest])
+    with importing():
+        from tenferro_cpu.native.contraction import contraction
+        from tenferro_tensor.device_model import ContractionIR
     return contraction(ContractionIR(x.dtype, (tuple(left), tuple(right)), extents, result, ((0, 1),)))
 
 
