@@ -12,8 +12,10 @@ import pytest
 
 import tenferro_ad as ta
 import tenferro_runtime as tr
+from simulated.installed import simulated
+from tenferro_cpu import CpuPool
 from tenferro_linalg import lstsq
-from tiers import agree, compiled_tiers
+from tiers import agree, compiled_tiers, leaves
 
 Program = Callable[[Any], Any]
 PROGRAMS: dict[str, Program] = {}
@@ -324,6 +326,13 @@ def copies_in_a_body_are_assigned_to(a):
     return tr.fori_loop(0, 3, step, v) + v
 
 
+COUNTING = {
+    "the carry is returned as a row",
+    "a while loop captures its initial value",
+    "the condition of a while loop reads the initial value",
+}
+"""Programs that compare or join counters in main memory with values of the array."""
+
 X = tr.asarray(np.random.default_rng(0).standard_normal((4, 4)) * 0.5)
 LANES = tr.asarray(np.random.default_rng(1).standard_normal((3, 4, 4)) * 0.3)
 
@@ -338,6 +347,26 @@ def test_sharing_is_not_seen_beside_a_step_that_is_not_compiled(name):
     """Such a program runs by single steps for good."""
     f = PROGRAMS[name]
     agree(lambda a: (f(a), lstsq(a + 3.0 * tr.eye(4), a[:, :1])[0]), [X], compiled_tiers)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sharing_is_not_seen_on_several_devices(name):
+    """One plan runs the program on two pools and, unless it counts in main memory, on an accelerator."""
+    f = PROGRAMS[name]
+    elsewhere = () if name in COUNTING else ("sim:0",)
+
+    def everywhere(a):
+        found = [f(a.with_compute_device(pool)) for pool in ("cpu:1", "cpu:2")]
+        return tr.tree_map(
+            lambda x: tr.to_device(x, "cpu:0"), [*found, *[f(tr.to_device(a, device)) for device in elsewhere]]
+        )
+
+    want = leaves(f(X)) * (2 + len(elsewhere))
+    with simulated(), CpuPool(index=1), CpuPool(index=2):
+        compiled = tr.compile(everywhere)
+        for _ in range(2):
+            for got, w in zip(leaves(compiled(X)), want, strict=True):
+                np.testing.assert_allclose(got, w, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
