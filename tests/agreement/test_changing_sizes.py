@@ -10,6 +10,7 @@ import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, vjp
 from tenferro_cpu.native import available
 from tenferro_runtime import fusion
+from tenferro_tensor.checked import CHECKED_VARIABLE
 from tenferro_tensor_core import AxisError, ShapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
@@ -94,7 +95,7 @@ def test_every_tier_at_every_size(name: str, deterministic: bool, first: tuple[i
 
 @pytest.mark.skipif(not available(), reason="there is no machine code here")
 def test_checked_code_sees_no_access_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TENFERRO_CHECKED", "1")
+    monkeypatch.setenv(CHECKED_VARIABLE, "1")
     for f in PROGRAMS.values():
         compiled = tr.compile(lambda x, i, f=f: f(x, i))
         for _ in range(3):

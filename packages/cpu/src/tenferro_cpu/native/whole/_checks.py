@@ -8,7 +8,6 @@ spare memory instead, and the call ends with an error that names the buffer, the
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
@@ -32,18 +31,10 @@ from tenferro_tensor.loop_ir import (
 )
 from tenferro_tensor_core import DimLike, evaluate
 
-CHECKED_VARIABLE: Final = "TENFERRO_CHECKED"
-"""Environment variable that turns the checks on."""
-
 FIRST_FAULT: Final = 1 << 32
 """Status of a function whose first access leaves its buffer; those of later accesses follow."""
 
 SPARE_BYTES: Final = 64
-
-
-def is_checked() -> bool:
-    """Whether accesses are compared with the extents of their buffers."""
-    return os.environ.get(CHECKED_VARIABLE, "") == "1"
 
 
 class Checks:

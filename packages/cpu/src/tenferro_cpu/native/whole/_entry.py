@@ -15,11 +15,12 @@ from tenferro_cpu.native.copying._copy import contiguous
 from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.whole._arena import arena_bytes
-from tenferro_cpu.native.whole._checks import FIRST_FAULT, is_checked, report
+from tenferro_cpu.native.whole._checks import FIRST_FAULT, report
 from tenferro_cpu.native.whole._render import NAME, render
 from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, nested, team_works
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.backends import NativeProgram
+from tenferro_tensor.checked import is_checked
 from tenferro_tensor.loop_ir import Buffer, Call, LoopFunction, Statement, show
 from tenferro_tensor_core import Dim, DimLike, evaluate
 
