@@ -60,7 +60,9 @@ def build(folder: Path, flags: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stderr
     wraps = ",".join(f"--wrap={name}" for name in WRAPPED)
     for name, package in EXTENSIONS.items():
-        have.compile_extension(package, folder / f"{name}.so", (*flags, "-UNDEBUG"), (*flags, faults, f"-Wl,{wraps}"))
+        have.compile_extension(
+            package, folder / f"{name}.so", (*flags, "-UNDEBUG"), (*flags, faults, f"-Wl,{wraps}"), "all"
+        )
 
 
 class Finder:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native._extension import absent, compiled
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.threads import _blas, _team, _threads
@@ -39,7 +39,7 @@ def info() -> dict[str, Any]:
         "scipy": _version("scipy"),
         "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
         "products": _blas.report(),
-        "extension": compiled is not None or "a pure wheel, built without a C compiler; NumPy kernels serve",
+        "extension": absent or True,
         "level": None if compiled is None else compiled.LEVEL,
         "native": _jit.unavailable() or True,
         "cache": _jit.folder(),

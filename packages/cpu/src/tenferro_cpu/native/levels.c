@@ -1,61 +1,38 @@
 /* The vector level of this process. */
 #include "compiled.h"
-#include "levels.h"
+#include "processor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum tenferro_level tenferro_level = TENFERRO_BASE;
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-
-static const char *const level_names[] = {"generic", "avx2", "avx512"};
-
-/* Registers that the operating system saves, by the bits of XCR0. */
-static unsigned saved_registers(void)
+/* The best level that was compiled and is at most `limit`, or -1. */
+static int compiled_level(int limit)
 {
-    unsigned low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return low;
+    while (limit >= 0 && !(TENFERRO_BUILT >> limit & 1))
+        limit--;
+    return limit;
 }
-
-/* Not __builtin_cpu_supports: the runtime libraries of some compilers answer no to everything. */
-static enum tenferro_level best_level(void)
-{
-    enum { FMA = 1 << 12, OSXSAVE = 1 << 27, AVX = 1 << 28 };                /* leaf 1, ecx */
-    enum { BMI1 = 1 << 3, AVX2 = 1 << 5, BMI2 = 1 << 8 };                    /* leaf 7, ebx */
-    const unsigned v4 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31; /* AVX-512 F, DQ, CD, BW, VL */
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & (FMA | OSXSAVE | AVX)) != (FMA | OSXSAVE | AVX))
-        return TENFERRO_BASE;
-    unsigned saved = saved_registers();
-    if ((saved & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
-        return TENFERRO_BASE;
-    if ((b & (BMI1 | AVX2 | BMI2)) != (BMI1 | AVX2 | BMI2))
-        return TENFERRO_BASE;
-    return (saved & 0xe6) == 0xe6 && (b & v4) == v4 ? TENFERRO_V4 : TENFERRO_V3;
-}
-#else
-#if defined(__aarch64__)
-static const char *const level_names[] = {"neon"};
-#else
-static const char *const level_names[] = {"generic"};
-#endif
-
-static enum tenferro_level best_level(void)
-{
-    return TENFERRO_BASE;
-}
-#endif
 
 /* The level, lowered if the environment requests it; a name that is unknown or too high has no effect. */
 int tenferro_add_levels(PyObject *module)
 {
     const char *asked = getenv("TENFERRO_CPU_LEVEL");
-    tenferro_level = best_level();
-    for (int level = 0; asked != NULL && level < (int)tenferro_level; level++)
+    const int best = (int)best_level();
+    int limit = best;
+    for (int level = 0; asked != NULL && level < best; level++)
         if (strcmp(asked, level_names[level]) == 0)
-            tenferro_level = (enum tenferro_level)level;
-    return PyModule_AddStringConstant(module, "LEVEL", level_names[tenferro_level]);
+            limit = level;
+    const int found = compiled_level(limit), names = (int)(sizeof level_names / sizeof *level_names);
+    if (found < 0) {
+        PyErr_Format(PyExc_ImportError,
+                     "the C extension of tenferro-cpu was compiled for %s only, and %s %s; build it with "
+                     "TENFERRO_BUILD_LEVELS=all in the environment",
+                     level_names[compiled_level(names - 1)],
+                     limit < best ? "TENFERRO_CPU_LEVEL is" : "this processor has", level_names[limit]);
+        return -1;
+    }
+    tenferro_level = (enum tenferro_level)found;
+    return PyModule_AddStringConstant(module, "LEVEL", level_names[found]);
 }

@@ -10,17 +10,9 @@ TENFERRO_DECLARE(const struct engines, contraction_engines)
 
 const struct engine *contraction_engine(char dtype, const char *level)
 {
-    static const struct engines *const tables[] = {
-#if defined(__x86_64__)
-        &contraction_engines_v2, &contraction_engines_v3, &contraction_engines_v4,
-#elif defined(__aarch64__)
-        &contraction_engines_neon,
-#else
-        &contraction_engines_generic,
-#endif
-    };
+    static const struct engines *const tables[] = TENFERRO_EACH(contraction_engines);
     for (int number = (int)tenferro_level; number >= 0; number--)
-        for (int n = 0; n < DTYPES; n++) {
+        for (int n = 0; tables[number] != NULL && n < DTYPES; n++) {
             const struct engine *found = tables[number]->of[n];
             if (found->dtype == dtype && (level == NULL || strcmp(found->level, level) == 0))
                 return found;

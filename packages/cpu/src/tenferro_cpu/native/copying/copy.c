@@ -128,15 +128,9 @@ static PyObject *copy_call(PyObject *self, PyObject *const *args, size_t nargsf,
 /* The kernels of a level, by its vector size; NULL if this processor does not support it. */
 static const struct copy_kernels *kernels_of(int64_t vector_bytes)
 {
-    const struct copy_kernels *best = TENFERRO_CHOOSE(copy_kernels), *all[] = {
-#if defined(__x86_64__)
-        &copy_kernels_v2, &copy_kernels_v3, &copy_kernels_v4,
-#else
-        best,
-#endif
-    };
+    const struct copy_kernels *best = TENFERRO_CHOOSE(copy_kernels), *all[] = TENFERRO_EACH(copy_kernels);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i]->vector_bytes == vector_bytes && vector_bytes <= best->vector_bytes)
+        if (all[i] != NULL && all[i]->vector_bytes == vector_bytes && vector_bytes <= best->vector_bytes)
             return all[i];
     return NULL;
 }

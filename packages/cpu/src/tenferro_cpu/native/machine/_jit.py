@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native._extension import absent, compiled
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect, here
 from tenferro_tensor import library
 from tenferro_tensor.device_model import CompileError
@@ -55,7 +55,7 @@ def unavailable() -> str | None:
     if os.environ.get(JIT_VARIABLE, "1") == "0":
         return f"{JIT_VARIABLE}=0 turns them off"
     if compiled is None:
-        return "this installation of tenferro-cpu has no C extension; build it where there is a C compiler"
+        return f"this installation of tenferro-cpu has no C extension ({absent})"
     spec = importlib.util.find_spec("llvmlite")
     if spec is None:
         return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"

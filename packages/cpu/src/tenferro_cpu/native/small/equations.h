@@ -1,7 +1,7 @@
 /* Triangular factors and solutions of equations, for one dtype; see lanes.h. */
 
 /* Exchange rows k and i, starting at column `first`, in the lanes of a mask. */
-INLINE void TYPED(exchange)(elem *a, int columns, int first, int k, int i, mask where)
+HELPER void exchange(elem *a, int columns, int first, int k, int i, mask where)
 {
     for (int j = first; j < columns; j++) {
         const elem upper = a[k * columns + j], lower = a[i * columns + j];
@@ -12,7 +12,7 @@ INLINE void TYPED(exchange)(elem *a, int columns, int first, int k, int i, mask 
 
 /* The lanes in which each row below the diagonal has the first of the largest elements of column c, by which LAPACK
  * chooses pivots. */
-INLINE void TYPED(choose_pivot)(const elem *a, const int m, const int n, int c, mask *chosen)
+HELPER void choose_pivot(const elem *a, const int m, const int n, int c, mask *chosen)
 {
     vec best = size_of(a[c * n + c]);
     for (int i = c + 1; i < m; i++) {
@@ -26,17 +26,17 @@ INLINE void TYPED(choose_pivot)(const elem *a, const int m, const int n, int c, 
 
 /* Factors L U with row exchanges, in place, applied also to the `k` columns of b, which remain to be solved with U.
  * Returns the lanes with an odd number of exchanges; `zero` receives those with a zero pivot. */
-INLINE mask TYPED(eliminate)(elem *a, const int n, elem *b, const int k, mask *zero)
+HELPER mask eliminate(elem *a, const int n, elem *b, const int k, mask *zero)
 {
     mask odd = {0};
     *zero = (mask){0};
     for (int c = 0; c < n; c++) {
         mask chosen[SMALL_MOST], none = {0};
-        TYPED(choose_pivot)(a, n, n, c, chosen);
+        choose_pivot(a, n, n, c, chosen);
         for (int i = c + 1; i < n; i++) {
             none |= chosen[i];
-            TYPED(exchange)(a, n, c, c, i, chosen[i]);
-            TYPED(exchange)(b, k, 0, c, i, chosen[i]);
+            exchange(a, n, c, c, i, chosen[i]);
+            exchange(b, k, 0, c, i, chosen[i]);
         }
         odd ^= none;
         const mask nothing = is_zero(a[c * n + c]);
@@ -54,7 +54,7 @@ INLINE mask TYPED(eliminate)(elem *a, const int n, elem *b, const int k, mask *z
 }
 
 /* Solve with a triangle in place; if `above`, from the last row. */
-INLINE void TYPED(substitute)(const elem *a, const int n, elem *b, const int k, int above, int unit)
+HELPER void substitute(const elem *a, const int n, elem *b, const int k, int above, int unit)
 {
     for (int s = 0; s < n; s++) {
         const int i = above ? n - 1 - s : s;
@@ -68,7 +68,7 @@ INLINE void TYPED(substitute)(const elem *a, const int n, elem *b, const int k, 
 }
 
 /* The lanes in which one of n numbers is not finite. */
-INLINE mask TYPED(infinite)(const elem *x, const int n)
+HELPER mask infinite(const elem *x, const int n)
 {
     mask bad = {0};
     for (int k = 0; k < n; k++) {
@@ -79,21 +79,21 @@ INLINE mask TYPED(infinite)(const elem *x, const int n)
 }
 
 /* Factors of an m x n matrix packed in one, the row exchanges, and the order of the rows that results. */
-INLINE int TYPED(factor)(const REAL *x, REAL *packed, int64_t *exchanges, int64_t *order, int64_t left, const int m,
+HELPER int factor(const REAL *x, REAL *packed, int64_t *exchanges, int64_t *order, int64_t left, const int m,
                          const int n)
 {
     const int k = m < n ? m : n, lanes = left < LANES ? (int)left : LANES;
     elem a[SQUARE(n)];
     GATHER(a, x, left, m * n);
-    const mask bad = TYPED(infinite)(a, m * n);
+    const mask bad = infinite(a, m * n);
     for (int l = 0; l < lanes; l++)
         for (int i = 0; i < m; i++)
             order[l * m + i] = i;
     for (int c = 0; c < k; c++) {
         mask chosen[SMALL_MOST];
-        TYPED(choose_pivot)(a, m, n, c, chosen);
+        choose_pivot(a, m, n, c, chosen);
         for (int i = c + 1; i < m; i++)
-            TYPED(exchange)(a, n, 0, c, i, chosen[i]);
+            exchange(a, n, 0, c, i, chosen[i]);
         for (int l = 0; l < lanes; l++) {
             int64_t pivot = c, *rows = order + l * m;
             for (int i = c + 1; i < m; i++)
@@ -115,7 +115,7 @@ INLINE int TYPED(factor)(const REAL *x, REAL *packed, int64_t *exchanges, int64_
 }
 
 /* The adjoint of a square matrix, in place. */
-INLINE void TYPED(adjoin)(elem *a, const int n)
+HELPER void adjoin(elem *a, const int n)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
@@ -125,37 +125,37 @@ INLINE void TYPED(adjoin)(elem *a, const int n)
         }
 }
 
-INLINE int TYPED(solve)(const REAL *x, const REAL *right, REAL *out, int64_t left, const int n, const int k, int flags)
+HELPER int solve(const REAL *x, const REAL *right, REAL *out, int64_t left, const int n, const int k, int flags)
 {
     elem a[SQUARE(n)], b[SQUARE(n)];
     mask zero;
     GATHER(a, x, left, n * n);
     GATHER(b, right, left, n * k);
-    const mask bad = TYPED(infinite)(a, n * n);
+    const mask bad = infinite(a, n * n);
     if (flags & SMALL_ADJOINT)
-        TYPED(adjoin)(a, n);
-    TYPED(eliminate)(a, n, b, k, &zero);
-    TYPED(substitute)(a, n, b, k, 1, 0);
+        adjoin(a, n);
+    eliminate(a, n, b, k, &zero);
+    substitute(a, n, b, k, 1, 0);
     scatter(out, b, left, n * k);
     return any_lane(bad | zero);
 }
 
-INLINE int TYPED(inv)(const REAL *x, REAL *out, int64_t left, const int n)
+HELPER int inv(const REAL *x, REAL *out, int64_t left, const int n)
 {
     elem a[SQUARE(n)], b[SQUARE(n)];
     mask zero;
     GATHER(a, x, left, n * n);
     for (int i = 0; i < n * n; i++)
         b[i] = number(i / n == i % n);
-    const mask bad = TYPED(infinite)(a, n * n);
-    TYPED(eliminate)(a, n, b, n, &zero);
-    TYPED(substitute)(a, n, b, n, 1, 0);
+    const mask bad = infinite(a, n * n);
+    eliminate(a, n, b, n, &zero);
+    substitute(a, n, b, n, 1, 0);
     scatter(out, b, left, n * n);
     return any_lane(bad | zero);
 }
 
 /* The product of the diagonal, with the sign of the exchanges. */
-INLINE elem TYPED(diagonal_product)(const elem *a, const int n, mask odd)
+HELPER elem diagonal_product(const elem *a, const int n, mask odd)
 {
     elem product = either(odd, number(-1), number(1));
     for (int i = 0; i < n; i++)
@@ -163,26 +163,27 @@ INLINE elem TYPED(diagonal_product)(const elem *a, const int n, mask odd)
     return product;
 }
 
-INLINE int TYPED(det)(const REAL *x, REAL *out, int64_t left, const int n)
+HELPER int det(const REAL *x, REAL *out, int64_t left, const int n)
 {
     elem a[SQUARE(n)];
     mask zero;
     GATHER(a, x, left, n * n);
-    const mask bad = TYPED(infinite)(a, n * n);
-    const mask odd = TYPED(eliminate)(a, n, NULL, 0, &zero);
-    const elem product = TYPED(diagonal_product)(a, n, odd);
+    const mask bad = infinite(a, n * n);
+    const mask odd = eliminate(a, n, NULL, 0, &zero);
+    const elem product = diagonal_product(a, n, odd);
     scatter(out, &product, left, 1);
     return any_lane(bad);
 }
 
 /* If a product would overflow, or has lost digits, slower code adds logarithms. */
-INLINE int TYPED(slogdet)(const REAL *x, REAL *sign, REAL *logarithm, int64_t left, const int n)
+HELPER int slogdet(const REAL *x, REAL *sign, REAL *logarithm, int64_t left, const int n)
 {
     elem a[SQUARE(n)];
     mask zero;
     GATHER(a, x, left, n * n);
-    mask bad = TYPED(infinite)(a, n * n);
-    const mask odd = TYPED(eliminate)(a, n, NULL, 0, &zero);
+    const mask unusable = infinite(a, n * n);
+    const mask odd = eliminate(a, n, NULL, 0, &zero);
+    mask bad = {0};
     vec magnitude = splat(1), partial;
     elem phase = either(odd, number(-1), number(1));
     for (int i = 0; i < n; i++) {
@@ -204,14 +205,14 @@ INLINE int TYPED(slogdet)(const REAL *x, REAL *sign, REAL *logarithm, int64_t le
     scatter(sign, &phase, left, 1);
     for (int l = 0; l < lanes; l++)
         logarithm[l] = zero[l] ? (REAL)-__builtin_inf() : LOGARITHM(magnitude[l]);
-    return any_lane(bad);
+    return any_lane(bad | unusable);
 }
 
-INLINE int TYPED(cholesky)(const REAL *x, REAL *out, int64_t left, const int n)
+HELPER int cholesky(const REAL *x, REAL *out, int64_t left, const int n)
 {
     elem given[SQUARE(n)], a[SQUARE(n)];
     GATHER(given, x, left, n * n);
-    mask bad = TYPED(infinite)(given, n * n);
+    mask bad = infinite(given, n * n);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             a[i * n + j] = j > i ? number(0)
@@ -234,7 +235,7 @@ INLINE int TYPED(cholesky)(const REAL *x, REAL *out, int64_t left, const int n)
     return any_lane(bad);
 }
 
-INLINE int TYPED(triangular)(const REAL *x, const REAL *right, REAL *out, int64_t left, const int n, const int k,
+HELPER int triangular(const REAL *x, const REAL *right, REAL *out, int64_t left, const int n, const int k,
                              int flags)
 {
     elem a[SQUARE(n)], b[SQUARE(n)];
@@ -243,12 +244,12 @@ INLINE int TYPED(triangular)(const REAL *x, const REAL *right, REAL *out, int64_
     GATHER(a, x, left, n * n);
     GATHER(b, right, left, n * k);
     if (flags & SMALL_ADJOINT) {
-        TYPED(adjoin)(a, n);
+        adjoin(a, n);
         above = !above;
     }
     for (int i = 0; i < n && !(flags & SMALL_UNIT); i++)
         zero |= is_zero(a[i * n + i]);
-    TYPED(substitute)(a, n, b, k, above, flags & SMALL_UNIT);
+    substitute(a, n, b, k, above, flags & SMALL_UNIT);
     scatter(out, b, left, n * k);
     return any_lane(zero);
 }

@@ -4,10 +4,6 @@
  * number of squarings are those of tenferro_linalg.functions._exponential, where their sources are named. Each lane
  * has its own number of squarings, so that no matrix changes the result of another. */
 
-#undef DEGREE
-#undef LIMIT
-#undef SLOPE_LIMIT
-#undef NEXT_TERM
 #if REAL_BYTES == 4
 #define DEGREE 7
 #define LIMIT 3.925724783138660
@@ -20,7 +16,8 @@
 #define NEXT_TERM 0x1.7795c47994e9ap-117 /* (13!)^2 / (26! 27!) */
 #endif
 
-#define dual TYPED(dual)
+
+enum { SQUARINGS_MOST = 30 };
 
 /* Matrices, and their derivatives in one direction. */
 typedef struct {
@@ -28,7 +25,7 @@ typedef struct {
 } dual;
 
 /* Coefficients of the Padé approximant, that of degree 0 first. */
-static const REAL TYPED(pade)[] = {
+static const REAL pade[] = {
 #if REAL_BYTES == 4
     17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1,
 #else
@@ -37,8 +34,27 @@ static const REAL TYPED(pade)[] = {
 #endif
 };
 
+/* The call with N for n, a compile-time constant if it is three or four. */
+#define BY_SIZE(n, call)                                                                                \
+    switch (n) {                                                                                        \
+    case 3: {                                                                                           \
+        enum { N = 3 };                                                                                 \
+        call;                                                                                           \
+        break;                                                                                          \
+    }                                                                                                   \
+    case 4: {                                                                                           \
+        enum { N = 4 };                                                                                 \
+        call;                                                                                           \
+        break;                                                                                          \
+    }                                                                                                   \
+    default: {                                                                                          \
+        const int N = n;                                                                                \
+        call;                                                                                           \
+    }                                                                                                   \
+    }
+
 /* to = x y, or to + x y if `more`. */
-INLINE void TYPED(matmul)(const elem *x, const elem *y, elem *to, const int n, int more)
+INLINE void multiply(const elem *x, const elem *y, elem *restrict to, const int n, int more)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
@@ -49,18 +65,23 @@ INLINE void TYPED(matmul)(const elem *x, const elem *y, elem *to, const int n, i
         }
 }
 
-/* to = x y, and its derivative unless `plain`. */
-INLINE void TYPED(dual_product)(const dual *x, const dual *y, dual *to, const int n, int plain)
+HELPER void matmul(const elem *x, const elem *y, elem *restrict to, const int n, int more)
 {
-    TYPED(matmul)(x->value, y->value, to->value, n, 0);
+    BY_SIZE(n, multiply(x, y, to, N, more))
+}
+
+/* to = x y, and its derivative unless `plain`. */
+HELPER void dual_product(const dual *x, const dual *y, dual *to, const int n, int plain)
+{
+    matmul(x->value, y->value, to->value, n, 0);
     if (!plain) {
-        TYPED(matmul)(x->value, y->slope, to->slope, n, 0);
-        TYPED(matmul)(x->slope, y->value, to->slope, n, 1);
+        matmul(x->value, y->slope, to->slope, n, 0);
+        matmul(x->slope, y->value, to->slope, n, 1);
     }
 }
 
 /* to += a x + b y + c z */
-INLINE void TYPED(combine)(elem *to, const elem *x, const elem *y, const elem *z, REAL a, REAL b, REAL c, const int n)
+HELPER void combine(elem *restrict to, const elem *x, const elem *y, const elem *z, REAL a, REAL b, REAL c, const int n)
 {
     for (int k = 0; k < n; k++) {
         const elem sum = plus(plus(scaled(x[k], splat(a)), scaled(y[k], splat(b))), scaled(z[k], splat(c)));
@@ -69,7 +90,7 @@ INLINE void TYPED(combine)(elem *to, const elem *x, const elem *y, const elem *z
 }
 
 /* Sums of moduli by column, and the largest of them. */
-INLINE vec TYPED(one_norm)(const elem *x, const int n)
+HELPER vec one_norm(const elem *x, const int n)
 {
     vec largest = splat(0);
     for (int j = 0; j < n; j++) {
@@ -82,7 +103,7 @@ INLINE vec TYPED(one_norm)(const elem *x, const int n)
 }
 
 /* The first term of the backward error of matrices scaled by `scale`, relative to their norms, without its factor. */
-INLINE vec TYPED(next_power)(const elem *x, vec scale, const int n)
+HELPER vec next_power_of(const elem *x, vec scale, const int n)
 {
     vec row[SMALL_MOST], following[SMALL_MOST], top = splat(0);
     for (int i = 0; i < n; i++)
@@ -98,11 +119,16 @@ INLINE vec TYPED(next_power)(const elem *x, vec scale, const int n)
     }
     for (int j = 0; j < n; j++)
         top = larger_of(row[j], top);
-    return top / (TYPED(one_norm)(x, n) * scale);
+    return top / (one_norm(x, n) * scale);
+}
+
+static FLAT vec next_power(const elem *x, vec scale, const int n)
+{
+    BY_SIZE(n, return next_power_of(x, scale, N))
 }
 
 /* 2^-k in each lane. */
-INLINE vec TYPED(power_of_half)(const int *k)
+SHARED vec power_of_half(const int *k)
 {
     vec x;
     for (int l = 0; l < LANES; l++)
@@ -111,7 +137,7 @@ INLINE vec TYPED(power_of_half)(const int *k)
 }
 
 /* Multiply an odd or even power of matrices and its derivative by a power of 2. */
-INLINE void TYPED(rescale)(dual *x, vec by, const int n, int plain)
+HELPER void rescale(dual *x, vec by, const int n, int plain)
 {
     for (int k = 0; k < n * n; k++) {
         x->value[k] = scaled(x->value[k], by);
@@ -120,33 +146,71 @@ INLINE void TYPED(rescale)(dual *x, vec by, const int n, int plain)
     }
 }
 
-/* Fewer squarings where the norms of powers grow more slowly than powers of the norm. */
-INLINE void TYPED(spare)(const elem *x, const elem *x4, const elem *x6, double limit, int *squarings, const int n)
+/* Squarings of each lane for matrices of these norms, and the largest number of them. */
+SHARED int squarings_for(const vec *norm, double limit, int *squarings)
 {
-    const vec fourth = TYPED(one_norm)(x4, n), sixth = TYPED(one_norm)(x6, n);
-    int fewer[LANES];
+    int most = 0;
     for (int l = 0; l < LANES; l++) {
-        const double growth = fmax(pow((double)fourth[l], 0.25), pow((double)sixth[l], 1.0 / 6));
+        const double ratio = (double)(*norm)[l] / limit;
+        squarings[l] = ratio > 1 ? (int)fmin(ceil(log2(ratio)), SQUARINGS_MOST + 1) : 0;
+        most = squarings[l] > most ? squarings[l] : most;
+    }
+    return most;
+}
+
+/* How many squarings the norms of the fourth and the sixth power suggest, if these are fewer, and the power of 2 that
+ * undoes the difference. */
+SHARED vec fewer_for(const vec *fourth, const vec *sixth, double limit, const int *squarings, int *fewer)
+{
+    int saved[LANES];
+    for (int l = 0; l < LANES; l++) {
+        const double growth = fmax(pow((double)(*fourth)[l], 0.25), pow((double)(*sixth)[l], 1.0 / 6));
         const double change = ceil(log2(fmax(growth, 1e-300) / limit));
         fewer[l] = change < 0 ? (int)fmax(squarings[l] + change, 0) : squarings[l];
-    }
-    int saved[LANES];
-    for (int l = 0; l < LANES; l++)
         saved[l] = fewer[l] - squarings[l];
-    const vec rest = TYPED(next_power)(x, TYPED(power_of_half)(saved), n);
+    }
+    return power_of_half(saved);
+}
+
+/* Take the smaller numbers, increased where the next term of the error is large. */
+SHARED void take_fewer(const vec *next, const int *fewer, int *squarings)
+{
     for (int l = 0; l < LANES; l++) {
-        const double error = NEXT_TERM * 2 / EPSILON * (double)rest[l];
+        const double error = NEXT_TERM * 2 / EPSILON * (double)(*next)[l];
         const double added_again = error > 1 ? ceil(log2(error) / (2 * DEGREE)) : 0;
         const double sum = fewer[l] + added_again;
         squarings[l] = sum < squarings[l] ? (int)sum : squarings[l];
     }
 }
 
+/* Fewer squarings where the norms of powers grow more slowly than powers of the norm. */
+HELPER void spare(const elem *x, const elem *x4, const elem *x6, double limit, int *squarings, const int n)
+{
+    int fewer[LANES];
+    const vec fourth = one_norm(x4, n), sixth = one_norm(x6, n);
+    const vec scale = fewer_for(&fourth, &sixth, limit, squarings, fewer), next = next_power(x, scale, n);
+    take_fewer(&next, fewer, squarings);
+}
+
+/* Replace b by the solution of a x = b, and a by its factors; zero pivots are reported. */
+HELPER mask solve_for(elem *a, const int n, elem *b, const int k)
+{
+    mask zero;
+    eliminate(a, n, b, k, &zero);
+    substitute(a, n, b, k, 1, 0);
+    return zero;
+}
+
+static FLAT mask solve_by_size(elem *a, const int n, elem *b, const int k)
+{
+    BY_SIZE(n, return solve_for(a, N, b, k))
+}
+
 /* The approximant: D^-1 N of the sums D and N of its even and odd terms; zero pivots are reported. */
-INLINE mask TYPED(approximate)(const dual *x, const dual *x2, const dual *x4, const dual *x6, dual *to, const int n,
+HELPER mask approximate(const dual *x, const dual *x2, const dual *x4, const dual *x6, dual *to, const int n,
                                int plain)
 {
-    const REAL *b = TYPED(pade);
+    const REAL *b = pade;
     dual sum, odd, even;
     elem right[3 * SQUARE(0)], *down = odd.value;
     for (int part = 0; part < 2; part++) {
@@ -154,21 +218,21 @@ INLINE mask TYPED(approximate)(const dual *x, const dual *x2, const dual *x4, co
 #if DEGREE == 13
         for (int k = 0; k < n * n; k++)
             sum.value[k] = sum.slope[k] = number(0);
-        TYPED(combine)(sum.value, x6->value, x4->value, x2->value, b[12 + part], b[10 + part], b[8 + part], n * n);
+        combine(sum.value, x6->value, x4->value, x2->value, b[12 + part], b[10 + part], b[8 + part], n * n);
         if (!plain)
-            TYPED(combine)(sum.slope, x6->slope, x4->slope, x2->slope, b[12 + part], b[10 + part], b[8 + part], n * n);
-        TYPED(dual_product)(x6, &sum, half, n, plain);
+            combine(sum.slope, x6->slope, x4->slope, x2->slope, b[12 + part], b[10 + part], b[8 + part], n * n);
+        dual_product(x6, &sum, half, n, plain);
 #else
         for (int k = 0; k < n * n; k++)
             half->value[k] = half->slope[k] = number(0);
 #endif
-        TYPED(combine)(half->value, x6->value, x4->value, x2->value, b[6 + part], b[4 + part], b[2 + part], n * n);
+        combine(half->value, x6->value, x4->value, x2->value, b[6 + part], b[4 + part], b[2 + part], n * n);
         if (!plain)
-            TYPED(combine)(half->slope, x6->slope, x4->slope, x2->slope, b[6 + part], b[4 + part], b[2 + part], n * n);
+            combine(half->slope, x6->slope, x4->slope, x2->slope, b[6 + part], b[4 + part], b[2 + part], n * n);
         for (int i = 0; i < n; i++)
             half->value[i * n + i] = plus(half->value[i * n + i], number(b[part]));
     }
-    TYPED(dual_product)(x, &odd, &sum, n, plain);
+    dual_product(x, &odd, &sum, n, plain);
     const int k = plain ? n : 3 * n;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
@@ -180,9 +244,7 @@ INLINE mask TYPED(approximate)(const dual *x, const dual *x2, const dual *x4, co
                 right[i * k + 2 * n + j] = minus(sum.slope[at], even.slope[at]);
             }
         }
-    mask zero;
-    TYPED(eliminate)(down, n, right, k, &zero);
-    TYPED(substitute)(down, n, right, k, 1, 0);
+    const mask zero = n == 2 ? solve_for(down, n, right, k) : solve_by_size(down, n, right, k);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             to->value[i * n + j] = right[i * k + j];
@@ -197,54 +259,48 @@ INLINE mask TYPED(approximate)(const dual *x, const dual *x2, const dual *x4, co
 }
 
 /* The exponential if `direction` is NULL, otherwise its derivative in that direction. */
-INLINE int TYPED(exponential)(const REAL *from, const REAL *direction, REAL *out, int64_t left, const int n)
+HELPER int exponential(const REAL *from, const REAL *direction, REAL *out, int64_t left, const int n)
 {
-    enum { SQUARINGS_MOST = 30 };
     const int plain = direction == NULL;
     const double limit = plain ? LIMIT : SLOPE_LIMIT;
     dual x, x2, x4, x6, y;
     GATHER(x.value, from, left, n * n);
-    mask bad = TYPED(infinite)(x.value, n * n);
+    mask bad = infinite(x.value, n * n);
     if (!plain) {
         GATHER(x.slope, direction, left, n * n);
-        bad |= TYPED(infinite)(x.slope, n * n);
+        bad |= infinite(x.slope, n * n);
     }
-    const vec norm = TYPED(one_norm)(x.value, n);
-    int squarings[LANES], most = 0;
-    for (int l = 0; l < LANES; l++) {
-        const double ratio = (double)norm[l] / limit;
-        squarings[l] = ratio > 1 ? (int)fmin(ceil(log2(ratio)), SQUARINGS_MOST + 1) : 0;
-        most = squarings[l] > most ? squarings[l] : most;
-    }
+    const vec norm = one_norm(x.value, n);
+    int squarings[LANES], most = squarings_for(&norm, limit, squarings);
     if (any_lane(bad) || most > SQUARINGS_MOST)
         return 1;
     if (most)
-        TYPED(rescale)(&x, TYPED(power_of_half)(squarings), n, plain);
-    TYPED(dual_product)(&x, &x, &x2, n, plain);
-    TYPED(dual_product)(&x2, &x2, &x4, n, plain);
-    TYPED(dual_product)(&x4, &x2, &x6, n, plain);
+        rescale(&x, power_of_half(squarings), n, plain);
+    dual_product(&x, &x, &x2, n, plain);
+    dual_product(&x2, &x2, &x4, n, plain);
+    dual_product(&x4, &x2, &x6, n, plain);
     if (most) {
         int kept[LANES];
         for (int l = 0; l < LANES; l++)
             kept[l] = squarings[l];
-        TYPED(spare)(x.value, x4.value, x6.value, limit, squarings, n);
+        spare(x.value, x4.value, x6.value, limit, squarings, n);
         most = 0;
         for (int l = 0; l < LANES; l++) {
             most = squarings[l] > most ? squarings[l] : most;
             kept[l] = squarings[l] - kept[l];
         }
-        const vec by = TYPED(power_of_half)(kept), squared = by * by;
-        TYPED(rescale)(&x, by, n, plain);
-        TYPED(rescale)(&x2, squared, n, plain);
-        TYPED(rescale)(&x4, squared * squared, n, plain);
-        TYPED(rescale)(&x6, squared * squared * squared, n, plain);
+        const vec by = power_of_half(kept), squared = by * by;
+        rescale(&x, by, n, plain);
+        rescale(&x2, squared, n, plain);
+        rescale(&x4, squared * squared, n, plain);
+        rescale(&x6, squared * squared * squared, n, plain);
     }
-    bad = TYPED(approximate)(&x, &x2, &x4, &x6, &y, n, plain);
+    bad = approximate(&x, &x2, &x4, &x6, &y, n, plain);
     for (int done = 0; done < most; done++) {
         mask active;
         for (int l = 0; l < LANES; l++)
             active[l] = squarings[l] > done ? -1 : 0;
-        TYPED(dual_product)(&y, &y, &x, n, plain);
+        dual_product(&y, &y, &x, n, plain);
         for (int k = 0; k < n * n; k++) {
             y.value[k] = either(active, x.value[k], y.value[k]);
             if (!plain)
@@ -252,9 +308,7 @@ INLINE int TYPED(exponential)(const REAL *from, const REAL *direction, REAL *out
         }
     }
     const elem *result = plain ? y.value : y.slope;
-    bad |= TYPED(infinite)(result, n * n);
+    bad |= infinite(result, n * n);
     scatter(out, result, left, n * n);
     return any_lane(bad);
 }
-
-#undef dual

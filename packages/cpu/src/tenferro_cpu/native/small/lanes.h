@@ -1,7 +1,9 @@
-/* Numbers of one dtype, one in each lane of vectors. Included by small.simd.c for each dtype, with CHAR, REAL,
- * REAL_BYTES and PARTS defined; `elem` is a number of the dtype, `vec` a real one, `mask` has all bits or none. */
-#ifndef TENFERRO_SMALL_LANES_H
-#define TENFERRO_SMALL_LANES_H
+/* Numbers of one dtype, one in each lane of vectors. Every file with a dtype defines REAL, REAL_BYTES and PARTS, and
+ * includes this; `elem` is a number of the dtype, `vec` a real one, `mask` has all bits or none.
+ *
+ * Arithmetic is inlined everywhere. Helpers of several operations are plain functions: kernels for two, three and four
+ * rows are flat, so that their constants unroll loops and matrices stay in registers; kernels for any number of rows
+ * share what they call, which makes them shorter and no slower. */
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -18,28 +20,35 @@
 #define INTRINSIC(f) TENFERRO_JOIN(_mm_##f, SUFFIX)
 #endif
 #define LANES (BYTES / REAL_BYTES)
-#if defined(__SANITIZE_ADDRESS__)
-#define INLINE static inline __attribute__((unused)) /* compiles in a tenth of the time */
+#if LANES == 2
+#define IN_LANES(f) {f(0), f(1)}
+#elif LANES == 4
+#define IN_LANES(f) {f(0), f(1), f(2), f(3)}
+#elif LANES == 8
+#define IN_LANES(f) {f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)}
+#else
+#define IN_LANES(f) \
+    {f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)}
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) /* a tenth of the time to compile */
+#define INLINE static inline __attribute__((unused))
+#define HELPER static __attribute__((unused))
+#define FLAT
+#elif defined(__clang__) /* which flattens calls of the function itself and none of those inside */
+#define INLINE static inline __attribute__((always_inline, unused))
+#define HELPER INLINE
+#define FLAT __attribute__((noinline))
 #else
 #define INLINE static inline __attribute__((always_inline, unused))
+#define HELPER static __attribute__((unused))
+#define FLAT __attribute__((noinline, flatten))
 #endif
-#define TYPED(f) TENFERRO_JOIN(TENFERRO_JOIN(f, CHAR), LEVEL)
+#define SHARED static __attribute__((noinline, unused))
 
 /* Size of an array of elements of n x n matrices. */
 #define SQUARE(n) (SMALL_MOST * SMALL_MOST)
-#endif
 
-#undef SUFFIX
-#undef BITS
-#undef EXPONENT
-#undef TWICE_BIAS
-#undef LEAST_NORMAL
-#undef GREATEST_POWER
-#undef GREATEST
-#undef EPSILON
-#undef LOGARITHM
-#undef FUSED
-#undef FUSED_ONCE
 #if REAL_BYTES == 4
 #define SUFFIX ps
 #define BITS int32_t
@@ -68,39 +77,6 @@
 #else
 #define FUSED(x, y, z) ((x) * (y) + (z))
 #endif
-
-#define vec TYPED(vec)
-#define mask TYPED(mask)
-#define elem TYPED(elem)
-#define splat TYPED(splat)
-#define any_lane TYPED(any_lane)
-#define choose TYPED(choose)
-#define absolute TYPED(absolute)
-#define larger_of TYPED(larger_of)
-#define smaller_of TYPED(smaller_of)
-#define root TYPED(root)
-#define fused TYPED(fused)
-#define with_sign TYPED(with_sign)
-#define number TYPED(number)
-#define real_part TYPED(real_part)
-#define conjugate TYPED(conjugate)
-#define plus TYPED(plus)
-#define minus TYPED(minus)
-#define times TYPED(times)
-#define scaled TYPED(scaled)
-#define added TYPED(added)
-#define subtracted TYPED(subtracted)
-#define square TYPED(square)
-#define either TYPED(either)
-#define size_of TYPED(size_of)
-#define is_zero TYPED(is_zero)
-#define quotient TYPED(quotient)
-#define power_below TYPED(power_below)
-#define inverse_power TYPED(inverse_power)
-#define gather TYPED(gather)
-#define scatter TYPED(scatter)
-#define put TYPED(put)
-#define unbounded TYPED(unbounded)
 
 typedef REAL vec __attribute__((vector_size(BYTES)));
 typedef BITS mask __attribute__((vector_size(BYTES)));
@@ -196,8 +172,6 @@ INLINE mask unbounded(vec x)
     return ~(absolute(x) <= splat(GREATEST));
 }
 
-#undef IMAGINARY
-#undef IMAGINARY_PART
 #if PARTS == 2
 typedef struct {
     vec re, im;
@@ -336,17 +310,46 @@ INLINE elem quotient(elem x, elem y)
     return x;
 }
 
-/* One element of each of the next matrices of a stack, `step` numbers apart; the first one where fewer are `left`. */
-INLINE elem gather(const REAL *from, int64_t left, int64_t step)
+/* One element of each of the next LANES matrices of a stack, `step` numbers apart. Written out: gcc sends what loops
+ * set through memory. */
+INLINE elem gather(const REAL *from, int64_t step)
 {
-    elem x = number(0);
-    for (int l = 0; l < LANES; l++) {
-        const REAL *p = from + (l < left ? l : 0) * step;
-        x.re[l] = p[0];
-        IMAGINARY(x.im[l] = p[1];)
-    }
+#define REAL_IN(l) from[l * step]
+#define IMAGINARY_IN(l) from[l * step + 1]
+    elem x;
+    x.re = (vec)IN_LANES(REAL_IN);
+    IMAGINARY(x.im = (vec)IN_LANES(IMAGINARY_IN);)
     return x;
 }
+
+/* The n elements of each of fewer matrices; the lanes without one have the first. */
+SHARED void gather_few(elem *to, const REAL *from, int64_t left, int n)
+{
+    for (int k = 0; k < n; k++) {
+        to[k].re = splat(from[k * PARTS]);
+        IMAGINARY(to[k].im = splat(from[k * PARTS + 1]);)
+    }
+    for (int l = 1; l < left; l++)
+        for (int k = 0; k < n; k++) {
+            ((REAL *)&to[k].re)[l] = from[(l * n + k) * PARTS];
+            IMAGINARY(((REAL *)&to[k].im)[l] = from[(l * n + k) * PARTS + 1];)
+        }
+}
+
+/* Gather the next matrices of n elements into lanes; an array whose address is passed on would not be kept in
+ * registers. */
+#define GATHER(to, from, left, n)                                                                       \
+    do {                                                                                                \
+        if ((left) >= LANES) {                                                                          \
+            for (int k_ = 0; k_ < (n); k_++)                                                            \
+                (to)[k_] = gather((from) + k_ * PARTS, (n) * PARTS);                                    \
+        } else {                                                                                        \
+            elem few_[SQUARE(0)];                                                                       \
+            gather_few(few_, from, left, n);                                                            \
+            for (int k_ = 0; k_ < (n); k_++)                                                            \
+                (to)[k_] = few_[k_];                                                                    \
+        }                                                                                               \
+    } while (0)
 
 INLINE void put(REAL *to, const elem *x, int lane)
 {
@@ -354,18 +357,8 @@ INLINE void put(REAL *to, const elem *x, int lane)
     IMAGINARY(to[1] = ((const REAL *)&x->im)[lane];)
 }
 
-/* Gather matrices of n elements into lanes, and scatter them back. */
-#define GATHER(to, from, left, n)                                                                       \
-    do {                                                                                                \
-        if ((left) >= LANES)                                                                            \
-            for (int k_ = 0; k_ < (n); k_++)                                                            \
-                (to)[k_] = gather((from) + k_ * PARTS, LANES, (n) * PARTS);                             \
-        else                                                                                            \
-            for (int k_ = 0; k_ < (n); k_++)                                                            \
-                (to)[k_] = gather((from) + k_ * PARTS, left, (n) * PARTS);                              \
-    } while (0)
-
-INLINE void scatter(REAL *to, const elem *x, int64_t left, int n)
+/* Write matrices of n elements back. */
+HELPER void scatter(REAL *to, const elem *x, int64_t left, int n)
 {
     const int lanes = left < LANES ? (int)left : LANES;
     for (int k = 0; k < n; k++)

@@ -1,7 +1,7 @@
 /* QR factors by Householder reflections, for one dtype, with LAPACK's signs; see lanes.h. */
 
 /* Reflect columns `first` and later of a, of rows k and later: x -> x - tau v (v* x), or with tau conjugated. */
-INLINE void TYPED(reflect)(elem *a, const int m, const int n, int first, int k, const elem *v, elem tau)
+HELPER void reflect(elem *a, const int m, const int n, int first, int k, const elem *v, elem tau)
 {
     for (int j = first; j < n; j++) {
         elem sum = a[k * n + j];
@@ -16,7 +16,7 @@ INLINE void TYPED(reflect)(elem *a, const int m, const int n, int first, int k, 
 
 /* Replace the entries of column k below its diagonal by those of a reflection, whose first one is 1; returns its scale.
  * Zeros stay unchanged, including their signs. */
-INLINE elem TYPED(reflection)(elem *a, const int m, const int n, int k)
+HELPER elem reflection(elem *a, const int m, const int n, int k)
 {
     vec below = splat(0);
     for (int i = k + 1; i < m; i++)
@@ -38,7 +38,7 @@ INLINE elem TYPED(reflection)(elem *a, const int m, const int n, int k)
 }
 
 /* Columns are scaled by powers of 2, so that no square overflows or underflows. */
-INLINE int TYPED(qr)(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, const int m, const int n, int vectors)
+HELPER int qr(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, const int m, const int n, int vectors)
 {
     const int k = m < n ? m : n;
     elem a[SQUARE(n)], r[SQUARE(n)], q[SQUARE(n)], scales[SMALL_MOST];
@@ -59,10 +59,10 @@ INLINE int TYPED(qr)(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, cons
     }
     for (int j = 0; j < k; j++) {
         elem v[SMALL_MOST];
-        scales[j] = TYPED(reflection)(a, m, n, j);
+        scales[j] = reflection(a, m, n, j);
         for (int i = j + 1; i < m; i++)
             v[i] = a[i * n + j];
-        TYPED(reflect)(a, m, n, j + 1, j, v, conjugate(scales[j]));
+        reflect(a, m, n, j + 1, j, v, conjugate(scales[j]));
     }
     for (int i = 0; i < k; i++)
         for (int j = 0; j < n; j++)
@@ -76,7 +76,7 @@ INLINE int TYPED(qr)(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, cons
         elem v[SMALL_MOST];
         for (int i = j + 1; i < m; i++)
             v[i] = a[i * n + j];
-        TYPED(reflect)(q, m, k, j, j, v, scales[j]);
+        reflect(q, m, k, j, j, v, scales[j]);
     }
     scatter(out_q, q, left, m * k);
     return any_lane(bad);

@@ -4,10 +4,10 @@
  * taken in rounds of a tournament: those of one round have nothing in common, and the processor works on several at
  * once. */
 
-enum { TYPED(SWEEPS) = 30 };
+enum { SWEEPS = 30 };
 
 /* Pair `k` of a round among n players, or n + 1 if n is odd; `q` is n for the player without a partner. */
-INLINE void TYPED(partners)(const int n, int round, int k, int *p, int *q)
+INLINE void partners(const int n, int round, int k, int *p, int *q)
 {
     const int even = n + (n & 1), a = k == 0 ? even - 1 : (round + k) % (even - 1);
     const int b = (round + even - 1 - k) % (even - 1);
@@ -18,7 +18,7 @@ INLINE void TYPED(partners)(const int n, int round, int k, int *p, int *q)
 /* The rotation that makes [[x, z], [conj(z), y]] diagonal: (u, v) becomes (c u - conj(s) v, s u + c v). `change` is
  * what x loses and y wins. Rotations by more than an eighth of a turn are not made. A power of 2 brings the numbers
  * near 1: squares that lost digits would make rotations that are not orthogonal. */
-INLINE void TYPED(rotation)(vec x, vec y, elem z, vec *c, elem *s, vec *change)
+INLINE void rotation(vec x, vec y, elem z, vec *c, elem *s, vec *change)
 {
     const vec power = power_below(absolute(x) + absolute(y) + size_of(z)), inverse = inverse_power(power);
     z = scaled(z, inverse);
@@ -33,7 +33,7 @@ INLINE void TYPED(rotation)(vec x, vec y, elem z, vec *c, elem *s, vec *change)
 }
 
 /* Columns p and q of a matrix with rows of n numbers. */
-INLINE void TYPED(rotate)(elem *a, const int rows, const int n, int p, int q, vec c, elem s)
+INLINE void rotate(elem *a, const int rows, const int n, int p, int q, vec c, elem s)
 {
     for (int i = 0; i < rows; i++) {
         const elem u = a[i * n + p], v = a[i * n + q];
@@ -44,7 +44,7 @@ INLINE void TYPED(rotate)(elem *a, const int rows, const int n, int p, int q, ve
 }
 
 /* Update the entries of a Hermitian matrix outside the pair; both triangles are stored. */
-INLINE void TYPED(rotate_both)(elem *a, const int n, int p, int q, vec c, elem s)
+INLINE void rotate_both(elem *a, const int n, int p, int q, vec c, elem s)
 {
     for (int i = 0; i < n; i++) {
         if (i == p || i == q)
@@ -60,12 +60,12 @@ INLINE void TYPED(rotate_both)(elem *a, const int n, int p, int q, vec c, elem s
 
 /* Diagonalise a Hermitian matrix; unless v is NULL, it becomes the product of the rotations. Returns the lanes that did
  * not converge. */
-INLINE mask TYPED(diagonalise)(elem *a, const int n, elem *v)
+HELPER mask diagonalise(elem *a, const int n, elem *v)
 {
     const vec tolerance = splat(EPSILON * EPSILON / 64), least = splat(LEAST_NORMAL / EPSILON);
     const int even = n + (n & 1);
     mask active = {0};
-    for (int sweep = 0; sweep < TYPED(SWEEPS); sweep++) {
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
         active = (mask){0};
         for (int i = 0; i < n; i++)
             for (int j = i + 1; j < n; j++)
@@ -78,23 +78,23 @@ INLINE mask TYPED(diagonalise)(elem *a, const int n, elem *v)
                 int p, q;
                 vec c, change;
                 elem s;
-                TYPED(partners)(n, round, k, &p, &q);
+                partners(n, round, k, &p, &q);
                 if (q == n)
                     continue;
-                TYPED(rotation)(a[p * n + p].re, a[q * n + q].re, a[p * n + q], &c, &s, &change);
+                rotation(a[p * n + p].re, a[q * n + q].re, a[p * n + q], &c, &s, &change);
                 a[p * n + p].re -= change;
                 a[q * n + q].re += change;
                 a[p * n + q] = a[q * n + p] = number(0);
-                TYPED(rotate_both)(a, n, p, q, c, s);
+                rotate_both(a, n, p, q, c, s);
                 if (v != NULL)
-                    TYPED(rotate)(v, n, n, p, q, c, s);
+                    rotate(v, n, n, p, q, c, s);
             }
     }
     return active;
 }
 
 /* Sort n values of a lane: ascending if sign is 1, descending if it is -1. */
-INLINE void TYPED(sorted)(const vec *values, const int n, int lane, REAL sign, int *order)
+HELPER void sorted(const vec *values, const int n, int lane, REAL sign, int *order)
 {
     for (int i = 0; i < n; i++) {
         const REAL value = sign * values[i][lane];
@@ -106,7 +106,7 @@ INLINE void TYPED(sorted)(const vec *values, const int n, int lane, REAL sign, i
 }
 
 /* Whether two of n sorted values are equal or, with `zeros`, the last one is zero: see _multiplets.py. */
-INLINE int TYPED(irregular)(const REAL *values, const int n, int size, int zeros)
+HELPER int is_irregular(const REAL *values, const int n, int size, int zeros)
 {
     const REAL first = values[0] < 0 ? -values[0] : values[0], last = values[n - 1] < 0 ? -values[n - 1] : values[n - 1];
     const REAL limit = 8 * (REAL)size * EPSILON * (first > last ? first : last);
@@ -120,7 +120,7 @@ INLINE int TYPED(irregular)(const REAL *values, const int n, int size, int zeros
 
 /* Divide by a power of 2 near the largest entry, in place; `bad` receives the lanes with entries that are not
  * finite. */
-INLINE vec TYPED(normalise)(elem *a, const int n, mask *bad)
+HELPER vec normalise(elem *a, const int n, mask *bad)
 {
     vec largest = splat(0);
     *bad = (mask){0};
@@ -137,19 +137,19 @@ INLINE vec TYPED(normalise)(elem *a, const int n, mask *bad)
 }
 
 /* Orthogonalise the columns of a matrix with at least as many rows; v becomes the product of the rotations. */
-INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
+HELPER mask orthogonalise(elem *a, const int m, const int n, elem *v)
 {
     const vec tolerance = splat(16 * EPSILON * EPSILON);
     const int even = n + (n & 1);
     mask active = {0};
-    for (int sweep = 0; sweep < TYPED(SWEEPS); sweep++) {
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
         active = (mask){0};
         for (int round = 0; round < even - 1; round++)
             for (int k = 0; k < even / 2; k++) {
                 int p, q;
                 vec c, change, x = splat(0), y = splat(0);
                 elem s, z = number(0);
-                TYPED(partners)(n, round, k, &p, &q);
+                partners(n, round, k, &p, &q);
                 if (q == n)
                     continue;
                 for (int i = 0; i < m; i++) {
@@ -162,10 +162,10 @@ INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
                 if (!any_lane(here))
                     continue;
                 active |= here;
-                TYPED(rotation)(x, y, z, &c, &s, &change);
-                TYPED(rotate)(a, m, n, p, q, c, s);
+                rotation(x, y, z, &c, &s, &change);
+                rotate(a, m, n, p, q, c, s);
                 if (v != NULL)
-                    TYPED(rotate)(v, n, n, p, q, c, s);
+                    rotate(v, n, n, p, q, c, s);
             }
         if (!any_lane(active))
             break;
@@ -179,22 +179,22 @@ INLINE mask TYPED(orthogonalise)(elem *a, const int m, const int n, elem *v)
 
 /* Rotate in all lanes, or one matrix after the other if they are large and few. Returns whether it failed to
  * converge. */
-INLINE int TYPED(rotate_all)(elem *a, const int m, const int n, elem *v, int64_t left, int symmetric)
+HELPER int rotate_all(elem *a, const int m, const int n, elem *v, int64_t left, int symmetric)
 {
 #if PARTS == 1
     if (n > 4 && left <= 2)
-        return TYPED(one_by_one)(a, m, n, v, left, symmetric);
+        return one_by_one(a, m, n, v, left, symmetric);
 #endif
-    return any_lane(symmetric ? TYPED(diagonalise)(a, n, v) : TYPED(orthogonalise)(a, m, n, v));
+    return any_lane(symmetric ? diagonalise(a, n, v) : orthogonalise(a, m, n, v));
 }
 
-INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n, int generic)
+HELPER int eigh(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n, int generic)
 {
     elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
     vec values[SMALL_MOST];
     mask bad;
     GATHER(given, x, left, n * n);
-    const vec power = TYPED(normalise)(given, n * n, &bad);
+    const vec power = normalise(given, n * n, &bad);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             a[i * n + j] = scaled(plus(given[i * n + j], conjugate(given[j * n + i])), splat((REAL)0.5));
@@ -202,7 +202,7 @@ INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, co
         }
     if (any_lane(bad))
         return 1;
-    if (TYPED(rotate_all)(a, n, n, out_v == NULL ? NULL : v, left, 1))
+    if (rotate_all(a, n, n, out_v == NULL ? NULL : v, left, 1))
         return 1;
     for (int i = 0; i < n; i++)
         values[i] = a[i * n + i].re * power;
@@ -210,20 +210,20 @@ INLINE int TYPED(eigh)(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, co
     int irregular = 0;
     for (int l = 0; l < lanes; l++) {
         int order[SMALL_MOST];
-        TYPED(sorted)(values, n, l, 1, order);
+        sorted(values, n, l, 1, order);
         for (int i = 0; i < n; i++)
             out_w[l * n + i] = values[order[i]][l];
         for (int i = 0; i < n && out_v != NULL; i++)
             for (int j = 0; j < n; j++)
                 put(out_v + (l * n * n + i * n + j) * PARTS, &v[i * n + order[j]], l);
-        irregular |= generic && TYPED(irregular)(out_w + l * n, n, n, 0);
+        irregular |= generic && is_irregular(out_w + l * n, n, n, 0);
     }
     return irregular;
 }
 
 /* Singular values of m x n matrices; wide ones are replaced by their adjoints, which exchanges left and right
  * vectors. */
-INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n,
+HELPER int svd(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n,
                       int generic)
 {
     const int wide = m < n, rows = wide ? n : m, k = wide ? m : n;
@@ -231,7 +231,7 @@ INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int
     vec values[SMALL_MOST];
     mask bad;
     GATHER(given, x, left, m * n);
-    const vec power = TYPED(normalise)(given, m * n, &bad);
+    const vec power = normalise(given, m * n, &bad);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < k; j++)
             a[i * k + j] = wide ? conjugate(given[j * n + i]) : given[i * n + j];
@@ -240,7 +240,7 @@ INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int
     if (any_lane(bad))
         return 1;
     const int vectors = out_u != NULL;
-    if (TYPED(rotate_all)(a, rows, k, vectors ? v : NULL, left, 0))
+    if (rotate_all(a, rows, k, vectors ? v : NULL, left, 0))
         return 1;
     mask lost = {0};
     for (int j = 0; j < k; j++) {
@@ -258,10 +258,10 @@ INLINE int TYPED(svd)(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int
     int irregular = vectors && any_lane(lost);
     for (int l = 0; l < lanes && !irregular; l++) {
         int order[SMALL_MOST];
-        TYPED(sorted)(values, k, l, -1, order);
+        sorted(values, k, l, -1, order);
         for (int i = 0; i < k; i++)
             out_s[l * k + i] = values[order[i]][l];
-        irregular |= generic && TYPED(irregular)(out_s + l * k, k, rows, 1);
+        irregular |= generic && is_irregular(out_s + l * k, k, rows, 1);
         for (int j = 0; j < k && vectors; j++) {
             const elem *narrow = wide ? v : a, *other = wide ? a : v;
             for (int i = 0; i < m; i++)

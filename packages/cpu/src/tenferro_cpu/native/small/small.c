@@ -3,7 +3,7 @@
 #include "operands.h"
 #include "threads/team.h"
 
-static const struct small_kernels *kernels; /* set when the module is loaded, */
+static const struct small_kernels *kernels[SMALL_TYPES]; /* in the order of `letters`; set when the module is loaded, */
 static const struct small_products *products; /* as this one is */
 
 enum shape { NONE, NUMBERS, VALUES, ROWS, LEFT, RIGHT, SAME, SECOND }; /* of one result of an m x n matrix */
@@ -133,7 +133,7 @@ static PyObject *results_of(int kind, PyArrayObject *const *operands, int64_t fl
 {
     PyArrayObject *x = operands[0], *made[3] = {NULL, NULL, NULL};
     const int rank = PyArray_NDIM(x), given = kinds[kind].operands;
-    struct job job = {.kernel = kernels->of[kind][type_of(PyArray_DESCR(x))], .flags = flags};
+    struct job job = {.kernel = kernels[type_of(PyArray_DESCR(x))]->of[kind], .flags = flags};
     job.rows = PyArray_DIM(x, rank - 2);
     job.columns = PyArray_DIM(operands[given - 1], rank - 1);
     job.count = PyArray_SIZE(x) / (job.rows * PyArray_DIM(x, rank - 1));
@@ -203,7 +203,7 @@ static int add_kernel(PyObject *module, PyObject *table, int kind)
     Py_XDECREF(function);
     for (int type = 0; type < SMALL_TYPES && !failed; type++) {
         snprintf(name, sizeof name, "small.%s.%c", kinds[kind].name, letters[type]);
-        failed = tenferro_offer(module, name, (uintptr_t)kernels->of[kind][type]) < 0;
+        failed = tenferro_offer(module, name, (uintptr_t)kernels[type]->of[kind]) < 0;
     }
     return failed ? -1 : 0;
 }
@@ -239,7 +239,10 @@ static int add_products(PyObject *module)
 
 int tenferro_add_small(PyObject *module)
 {
-    kernels = TENFERRO_CHOOSE(small_kernels);
+    kernels[0] = TENFERRO_CHOOSE(small_float32);
+    kernels[1] = TENFERRO_CHOOSE(small_float64);
+    kernels[2] = TENFERRO_CHOOSE(small_complex64);
+    kernels[3] = TENFERRO_CHOOSE(small_complex128);
     products = TENFERRO_CHOOSE(small_products);
     PyObject *table = PyDict_New();
     int failed = table == NULL || PyModule_AddObjectRef(module, "SMALL", table) < 0;

@@ -26,12 +26,15 @@ enum { SMALL_ADJOINT = 1, SMALL_LOWER = 2, SMALL_UNIT = 4, SMALL_GENERIC = 1 };
 typedef void small_kernel(const int64_t *count, const int64_t *rows, const int64_t *columns, const int64_t *flags,
                           const void *p0, void *p1, void *p2, void *p3, int64_t *report);
 
-/* In the order of the list above, for each of the types f, d, F, D. */
+/* Those of one dtype in the order of the list above. */
 struct small_kernels {
-    small_kernel *of[SMALL_KERNELS][SMALL_TYPES];
+    small_kernel *of[SMALL_KERNELS];
 };
 
-TENFERRO_DECLARE(const struct small_kernels, small_kernels)
+TENFERRO_DECLARE(const struct small_kernels, small_float32)
+TENFERRO_DECLARE(const struct small_kernels, small_float64)
+TENFERRO_DECLARE(const struct small_kernels, small_complex64)
+TENFERRO_DECLARE(const struct small_kernels, small_complex128)
 
 /* Products of m x k by k x n matrices, and distances from matrix to matrix, from row to row and from column to column,
  * in elements; results lie in rows without gaps. */
