@@ -2,6 +2,7 @@
 
 import gc
 import os
+from itertools import groupby
 
 # Before NumPy is imported: on small matrices threads cost more than they give, and two test workers share the cores.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -11,14 +12,43 @@ os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")  
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
 os.environ.setdefault("MPLBACKEND", "agg")
 
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402 - it may import NumPy
 
-from thorough import tries  # noqa: E402
+from covering import covering  # noqa: E402
+from thorough import THOROUGH, tries  # noqa: E402
 
 settings.register_profile(
     "tenferro", max_examples=tries(20, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
 )
 settings.load_profile("tenferro")
+
+
+def _values(item: pytest.Function) -> tuple[tuple[int, ...], ...]:
+    """The value that a case has of each mark `parametrize`, and of other parameters together, by identity."""
+    params = dict(item.callspec.params)
+    found = []
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0] if mark.args else mark.kwargs["argnames"]
+        names = names.replace(" ", "").split(",") if isinstance(names, str) else names
+        found.append(tuple([id(params.pop(name)) for name in names if name]))
+    return (*found, tuple(map(id, params.values()))) if params else tuple(found)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests with three marks `parametrize` or more, keep a part of the product in which every pair of values is."""
+    if THOROUGH:
+        return
+    kept: list[pytest.Item] = []
+    for _, group in groupby(items, lambda item: (item.parent, getattr(item, "originalname", item.name))):
+        cases = list(group)
+        if hasattr(cases[0], "callspec") and all(isinstance(case, pytest.Function) for case in cases):
+            cases = [cases[at] for at in covering([_values(case) for case in cases])]  # type: ignore[arg-type]
+        kept += cases
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[*{*items} - {*kept}])
+        items[:] = kept
 
 
 def pytest_collection_finish() -> None:

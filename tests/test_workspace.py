@@ -433,7 +433,7 @@ def test_layout_page_and_readme_name_every_package() -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (["--help"], 0, "lint, then the whole test suite"),
+        (["--help"], 0, "lint, and all tests"),
         ([], 2, "usage: python3 dev <command> [options]"),
         (["tset"], 2, "no command 'tset'; choose from test, quick, demo, docs"),
     ],
@@ -465,6 +465,28 @@ def test_dev_fails_when_any_step_fails(
 ) -> None:
     monkeypatch.setattr(dev, "installed", lambda program: sys.executable)
     assert dev.steps(*(("python", "-c", f"raise SystemExit({code})") for code in outcomes)) == status
+
+
+@pytest.mark.parametrize(("outcomes", "status"), [((0, 0), 0), ((0, 3), 1), ((1, 0), 1)])
+def test_steps_that_run_beside_others_fail_and_print_as_well(
+    outcomes: tuple[int, int], status: int, dev: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev, "installed", lambda program: sys.executable)
+    first, other = (("python", "-c", f"print('step', {n}); raise SystemExit({n})") for n in outcomes)
+    assert dev.steps(first, beside=(other,)) == status
+    shown = capfd.readouterr().out
+    assert all(shown.count(f"\nstep {n}\n") >= 1 for n in outcomes)
+    assert shown.count("FAIL") == sum(map(bool, outcomes)) and shown.count("ok  ") == outcomes.count(0)
+
+
+def test_a_thorough_run_is_an_option_of_the_tests(dev: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[Any] = []
+    monkeypatch.setattr(dev, "sync", lambda: None)
+    monkeypatch.setattr(dev, "steps", lambda *commands, beside: ran.append((commands, beside)) or 0)
+    monkeypatch.setattr(dev, "ENVIRONMENT", {})
+    assert dev.test("tests/fft") == 0 and "TENFERRO_THOROUGH" not in dev.ENVIRONMENT
+    assert dev.test("--thorough", "tests/fft") == 0 and dev.ENVIRONMENT["TENFERRO_THOROUGH"] == "1"
+    assert ran[0] == ran[1] and ran[0][1] == dev.LINT and ran[0][0][0][-1] == "tests/fft"
 
 
 def test_checking_a_gpu_fails_where_there_is_none(

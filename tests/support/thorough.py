@@ -1,4 +1,4 @@
-"""How much random tests try: a part in every run, and all of it with ``TENFERRO_THOROUGH=1``, which takes an hour."""
+"""How much tests try: a part in every run, and all of it with ``TENFERRO_THOROUGH=1``, which takes hours."""
 
 import os
 from typing import Final
