@@ -9,7 +9,7 @@ from tenferro_runtime.special._error_functions import wofz
 from tenferro_runtime.special._gamma import poch
 from tenferro_runtime.special._incomplete_beta import betainccinv, betaincinv
 from tenferro_runtime.special._incomplete_gamma import gammainccinv
-from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._operands import both, counted, probable, real_floating, within
 from tenferro_tensor import Array, catalog
 
 __all__ = ["bdtri", "fdtri", "nbdtri", "pdtri", "perm", "voigt_profile"]
@@ -33,7 +33,7 @@ def fdtri(dfn: Any, dfd: Any, p: Any, /) -> Array:
     """
     dfn, dfd = real_floating("fdtri", dfn), real_floating("fdtri", dfd)
     share, rest = betaincinv(0.5 * dfn, 0.5 * dfd, p), betainccinv(0.5 * dfd, 0.5 * dfn, p)
-    return (dfd * share) / (dfn * rest)  # type: ignore[no-any-return]
+    return within(both(catalog.is_finite(dfn), catalog.is_finite(dfd)), (dfd * share) / (dfn * rest))  # type: ignore[no-any-return]
 
 
 def pdtri(k: Any, y: Any, /) -> Array:
@@ -49,7 +49,9 @@ def pdtri(k: Any, y: Any, /) -> Array:
     >>> tr.special.pdtri(tr.asarray([0, 1]), 0.5)
     Tensor([0.69314718, 1.67834699])
     """
-    return gammainccinv(catalog.floor(real_floating("pdtri", k)) + 1.0, y)
+    k, y = counted("pdtri", k), real_floating("pdtri", y)
+    inside = both(catalog.ge(k, 0), catalog.is_finite(k), catalog.ge(y, 0), catalog.lt(y, 1))
+    return within(inside, gammainccinv(k + 1.0, y))  # type: ignore[no-any-return]
 
 
 def bdtri(k: Any, n: Any, y: Any, /) -> Array:
@@ -57,7 +59,7 @@ def bdtri(k: Any, n: Any, y: Any, /) -> Array:
 
     Args:
         k: number of successes, rounded down.
-        n: number of trials, rounded down.
+        n: number of trials, rounded towards 0.
         y: probability, a real array.
 
     Returns:
@@ -66,8 +68,9 @@ def bdtri(k: Any, n: Any, y: Any, /) -> Array:
     >>> tr.special.bdtri(tr.asarray([0, 1]), 2, 0.75)
     Tensor([0.1339746, 0.5      ])
     """
-    k, n = (catalog.floor(real_floating("bdtri", x)) for x in (k, n))
-    return betainccinv(k + 1.0, n - k, y)
+    k, n, y = catalog.floor(real_floating("bdtri", k)), counted("bdtri", n), real_floating("bdtri", y)
+    inside = both(probable(y), catalog.ge(k, 0), catalog.gt(n, k), catalog.is_finite(n))
+    return within(inside, betainccinv(k + 1.0, n - k, y))  # type: ignore[no-any-return]
 
 
 def nbdtri(k: Any, n: Any, y: Any, /) -> Array:
@@ -84,8 +87,9 @@ def nbdtri(k: Any, n: Any, y: Any, /) -> Array:
     >>> tr.special.nbdtri(tr.asarray([0, 1]), 2, 0.25)
     Tensor([0.5       , 0.32635182])
     """
-    k, n = (catalog.floor(real_floating("nbdtri", x)) for x in (k, n))
-    return betaincinv(n, k + 1.0, y)
+    k, n = counted("nbdtri", k), counted("nbdtri", n)
+    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    return within(inside, betaincinv(n, k + 1.0, y))  # type: ignore[no-any-return]
 
 
 def perm(n: Any, k: Any, /) -> Array:

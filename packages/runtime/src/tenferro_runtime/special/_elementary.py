@@ -90,8 +90,9 @@ def boxcox(x: Any, lmbda: Any, /) -> Array:
     >>> tr.special.boxcox(tr.asarray([2.0, 2.0]), tr.asarray([0.0, 1.0]))
     Tensor([0.69314718, 1.        ])
     """
-    log = catalog.log(real_floating("boxcox", x))
-    return catalog.mul(log, exprel(catalog.mul(lmbda, log)))  # type: ignore[no-any-return]
+    x = real_floating("boxcox", x)
+    end = _at_end(x, 0, lmbda)
+    return _boxcox(catalog.log(catalog.select(end, 1.0, x)), lmbda, end, x)  # type: ignore[no-any-return]
 
 
 def boxcox1p(x: Any, lmbda: Any, /) -> Array:
@@ -107,8 +108,21 @@ def boxcox1p(x: Any, lmbda: Any, /) -> Array:
     >>> tr.special.boxcox1p(tr.asarray([1.0, 1.0]), tr.asarray([0.0, 1.0]))
     Tensor([0.69314718, 1.        ])
     """
-    log = catalog.log1p(real_floating("boxcox1p", x))
-    return catalog.mul(log, exprel(catalog.mul(lmbda, log)))  # type: ignore[no-any-return]
+    x = real_floating("boxcox1p", x)
+    end = _at_end(x, -1, lmbda)
+    return _boxcox(catalog.log1p(catalog.select(end, 0.0, x)), lmbda, end, 1.0 + x)  # type: ignore[no-any-return]
+
+
+def _at_end(x: Any, end: int, lmbda: Any) -> Any:
+    at_end = catalog.eq(x, end)
+    return catalog.bitwise_and(at_end, lmbda > 0) if hasattr(lmbda, "spec") else at_end if lmbda > 0 else x != x
+
+
+def _boxcox(log: Any, lmbda: Any, end: Any, x: Any) -> Any:
+    """The transform of `x` by its logarithm; by the power itself at the `end` of the domain, where that is infinite."""
+    by_log = catalog.mul(log, exprel(catalog.mul(lmbda, log)))
+    power, base = catalog.select(end, lmbda, 1.0), catalog.select(end, x, 1.0)
+    return catalog.select(end, (catalog.pow(base, power) - 1.0) / power, by_log)
 
 
 def inv_boxcox(y: Any, lmbda: Any, /) -> Array:

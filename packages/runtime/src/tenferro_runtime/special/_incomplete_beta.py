@@ -7,7 +7,7 @@ from typing import Any
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._beta import betaln
 from tenferro_runtime.special._densities import beta_density_derivative
-from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._operands import both, counted, probable, real_floating, within
 from tenferro_runtime.special._scipy import family, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
@@ -130,7 +130,9 @@ def bdtr(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.bdtr(tr.asarray([0, 1, 2]), 2, 0.5)
     Tensor([0.25, 0.75, 1.  ])
     """
-    return _binomial("bdtr", k, n, p, betaincc, 1.0)
+    k, n, p, inside = _binomial("bdtr", k, n, p)
+    found = catalog.select(catalog.lt(k, n), betaincc(*_shapes(k, n), p), 1.0)
+    return within(catalog.bitwise_and(inside, catalog.ge(k, 0)), found)  # type: ignore[no-any-return]
 
 
 def bdtrc(k: Any, n: Any, p: Any, /) -> Array:
@@ -147,14 +149,20 @@ def bdtrc(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.bdtrc(tr.asarray([0, 1, 2]), 2, 0.5)
     Tensor([0.75, 0.25, 0.  ])
     """
-    return _binomial("bdtrc", k, n, p, betainc, 0.0)
+    k, n, p, inside = _binomial("bdtrc", k, n, p)
+    found = catalog.select(catalog.lt(k, n), betainc(*_shapes(k, n), p), 0.0)
+    return within(inside, catalog.select(catalog.lt(k, 0), 1.0, found))  # type: ignore[no-any-return]
 
 
-def _binomial(name: str, k: Any, n: Any, p: Any, function: Any, all_of_them: float) -> Array:
-    k, n = (catalog.floor(real_floating(name, x)) for x in (k, n))
-    inside = catalog.lt(k, n)
-    found = function(k + 1.0, catalog.select(inside, n - k, 1.0), p)
-    return catalog.select(inside, found, all_of_them)  # type: ignore[no-any-return]
+def _binomial(name: str, k: Any, n: Any, p: Any) -> tuple[Any, Any, Any, Any]:
+    """The whole numbers `k` and `n`, the probability, and where the distribution is defined if `k` is not negative."""
+    k, n, p = catalog.floor(real_floating(name, k)), counted(name, n), real_floating(name, p)
+    return k, n, p, both(probable(p), catalog.ge(n, k), catalog.is_finite(n))
+
+
+def _shapes(k: Any, n: Any) -> tuple[Any, Any]:
+    inside = both(catalog.ge(k, 0), catalog.lt(k, n), catalog.is_finite(n))
+    return catalog.select(inside, k + 1.0, 1.0), catalog.select(inside, n - k, 1.0)
 
 
 def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
@@ -171,8 +179,9 @@ def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.nbdtr(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.25, 0.5 ])
     """
-    k, n = (catalog.floor(real_floating("nbdtr", x)) for x in (k, n))
-    return betainc(n, k + 1.0, p)
+    k, n = counted("nbdtr", k), counted("nbdtr", n)
+    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    return within(inside, betainc(n, k + 1.0, p))  # type: ignore[no-any-return]
 
 
 def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
@@ -189,8 +198,9 @@ def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.nbdtrc(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.75, 0.5 ])
     """
-    k, n = (catalog.floor(real_floating("nbdtrc", x)) for x in (k, n))
-    return betaincc(n, k + 1.0, p)
+    k, n = counted("nbdtrc", k), counted("nbdtrc", n)
+    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    return within(inside, betaincc(n, k + 1.0, p))  # type: ignore[no-any-return]
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
@@ -208,7 +218,10 @@ def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
     Tensor([0.5       , 0.55555556])
     """
     dfn, dfd, x = (real_floating("fdtr", v) for v in (dfn, dfd, x))
-    return betainc(dfn * 0.5, dfd * 0.5, dfn * x / (dfd + dfn * x))
+    end = catalog.is_inf(x)
+    part = dfn * catalog.select(end, 1.0, x)
+    share = catalog.select(end, 1.0, part / (dfd + part))
+    return within(_ratio_is_defined(dfn, dfd, x), betainc(dfn * 0.5, dfd * 0.5, share))  # type: ignore[no-any-return]
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any, /) -> Array:
@@ -226,7 +239,12 @@ def fdtrc(dfn: Any, dfd: Any, x: Any, /) -> Array:
     Tensor([0.5       , 0.44444444])
     """
     dfn, dfd, x = (real_floating("fdtrc", v) for v in (dfn, dfd, x))
-    return betainc(dfd * 0.5, dfn * 0.5, dfd / (dfd + dfn * x))
+    return within(_ratio_is_defined(dfn, dfd, x), betainc(dfd * 0.5, dfn * 0.5, dfd / (dfd + dfn * x)))  # type: ignore[no-any-return]
+
+
+def _ratio_is_defined(dfn: Any, dfd: Any, x: Any) -> Any:
+    finite = both(catalog.is_finite(dfn), catalog.is_finite(dfd))
+    return both(finite, catalog.gt(dfn, 0), catalog.gt(dfd, 0), catalog.ge(x, 0))
 
 
 def _shapes_derivative(a: Any, b: Any, x: Any, first: int, second: int) -> Any:

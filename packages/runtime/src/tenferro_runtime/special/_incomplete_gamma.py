@@ -6,7 +6,7 @@ from typing import Any
 
 from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._densities import gamma_density, gamma_density_derivative
-from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._operands import real_floating, within
 from tenferro_runtime.special._scipy import family, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
@@ -187,7 +187,8 @@ def gdtr(a: Any, b: Any, x: Any, /) -> Array:
     >>> tr.special.gdtr(2.0, tr.asarray([0.5, 1.0]), 0.5)
     Tensor([0.84270079, 0.63212056])
     """
-    return gammainc(b, real_floating("gdtr", a) * real_floating("gdtr", x))
+    x = real_floating("gdtr", x)
+    return within(catalog.ge(x, 0), gammainc(b, real_floating("gdtr", a) * x))  # type: ignore[no-any-return]
 
 
 def gdtrc(a: Any, b: Any, x: Any, /) -> Array:
@@ -204,7 +205,8 @@ def gdtrc(a: Any, b: Any, x: Any, /) -> Array:
     >>> tr.special.gdtrc(2.0, tr.asarray([0.5, 1.0]), 0.5)
     Tensor([0.15729921, 0.36787944])
     """
-    return gammaincc(b, real_floating("gdtrc", a) * real_floating("gdtrc", x))
+    x = real_floating("gdtrc", x)
+    return within(catalog.ge(x, 0), gammaincc(b, real_floating("gdtrc", a) * x))  # type: ignore[no-any-return]
 
 
 def pdtr(k: Any, m: Any, /) -> Array:
@@ -220,7 +222,8 @@ def pdtr(k: Any, m: Any, /) -> Array:
     >>> tr.special.pdtr(tr.asarray([0, 1]), 1.0)
     Tensor([0.36787944, 0.73575888])
     """
-    return gammaincc(catalog.floor(real_floating("pdtr", k)) + 1.0, m)
+    k = real_floating("pdtr", k)
+    return within(catalog.ge(k, 0), gammaincc(catalog.floor(k) + 1.0, m))  # type: ignore[no-any-return]
 
 
 def pdtrc(k: Any, m: Any, /) -> Array:
@@ -236,7 +239,8 @@ def pdtrc(k: Any, m: Any, /) -> Array:
     >>> tr.special.pdtrc(tr.asarray([0, 1]), 1.0)
     Tensor([0.63212056, 0.26424112])
     """
-    return gammainc(catalog.floor(real_floating("pdtrc", k)) + 1.0, m)
+    k = real_floating("pdtrc", k)
+    return within(catalog.ge(k, 0), gammainc(catalog.floor(k) + 1.0, m))  # type: ignore[no-any-return]
 
 
 def _shape_derivative(a: Any, x: Any, order: int) -> Any:

@@ -38,7 +38,7 @@ def rel_entr_(x: Spec, y: Spec) -> Spec:
 
 
 def xlogy(x: Any, y: Any, /) -> Array:
-    """``x * log(y)``, and 0 where `x` is 0, whatever `y` is.
+    """``x * log(y)``, and 0 where `x` is 0, whatever number `y` is.
 
     There the derivative by `y` is 0; that by `x` is ``log(y)`` everywhere.
 
@@ -170,6 +170,10 @@ def pseudo_huber(delta: Any, r: Any, /) -> Array:
     return catalog.select(catalog.lt(delta, 0), math.inf, loss)  # type: ignore[no-any-return]
 
 
+def _absorbs(x: Any, y: Any) -> Any:
+    return catalog.bitwise_and(catalog.eq(x, 0), catalog.eq(y, y))
+
+
 def _over(x: Any, y: Any) -> Any:
     """``x / y``, 0 where x is, whatever y is; there the derivative by x is ``1 / y`` unless y is 0 or NaN."""
     absorbed = catalog.bitwise_and(catalog.eq(x, 0), catalog.bitwise_or(catalog.eq(y, 0), catalog.is_nan(y)))
@@ -224,13 +228,13 @@ def register(registry: Registry) -> None:
         registry,
         xlogy_,
         Slopes(singular=True, x=lambda y: catalog.log(y), y=_over),
-        lambda x, y: x * catalog.log(catalog.select(catalog.eq(x, 0), 1.0, y)),
+        lambda x, y: x * catalog.log(catalog.select(_absorbs(x, y), 1.0, y)),
     )
     register_composed(
         registry,
         xlog1py_,
         Slopes(singular=True, x=lambda y: catalog.log1p(y), y=lambda x, y: _over(x, 1.0 + y)),
-        lambda x, y: x * catalog.log1p(catalog.select(catalog.eq(x, 0), 0.0, y)),
+        lambda x, y: x * catalog.log1p(catalog.select(_absorbs(x, y), 0.0, y)),
     )
     register_composed(registry, entr_, Slopes(singular=True, x=_entr_slope), _entr)
     register_composed(registry, rel_entr_, Slopes(singular=True, x=_rel_entr_by_x, y=_rel_entr_by_y), _rel_entr)

@@ -25,6 +25,10 @@ Series = dict[tuple[int, int], Any]
 """Coefficients of a power series in changes of `a` and `b`, by their powers."""
 
 
+STEPS_MAX = 1e4
+"""Largest -a for which the recurrence in a is followed."""
+
+
 def tricomi(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
     """The derivative of the given orders by `a` and `b`, for positive `x`, of arrays with one axis."""
     out = np.empty_like(x)
@@ -35,7 +39,10 @@ def tricomi(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
 
 
 def _descended(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
-    steps = np.maximum(np.ceil(1.0 - a), 0.0)
+    # So many steps would lose all digits; and for NaN and infinities there is no number of steps.
+    inside = np.isfinite(b) & np.isfinite(x) & (a > -STEPS_MAX) & np.isfinite(a)
+    a = np.where(inside, a, np.nan)
+    steps = np.where(inside, np.maximum(np.ceil(1.0 - a), 0.0), 0.0)
     value, above = _integral(a + steps, b, x, orders), _integral(a + steps + 1.0, b, x, orders)
     for i in range(int(steps.max(initial=0.0))):
         below = _below(value, above, a + steps - i, b, x)
