@@ -2,7 +2,9 @@
 
 import gc
 import os
+import sys
 from itertools import groupby
+from typing import Any
 
 # Before NumPy is imported: on small matrices threads cost more than they give, and two test workers share the cores.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -22,6 +24,45 @@ settings.register_profile(
     "tenferro", max_examples=tries(20, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
 )
 settings.load_profile("tenferro")
+
+
+MOST_PROCESSES = 1500
+"""How many processes a run of the whole suite may start: each costs the import of NumPy and of what it tests.
+
+Before raising it, let one process answer several questions.
+"""
+
+_started = [0]
+"""Processes started here, and by the workers that have ended."""
+
+
+def _count(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
+        _started[0] += 1
+
+
+sys.addaudithook(_count)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Add what a worker has started."""
+    _started[0] += getattr(node, "workeroutput", {}).get("processes", 0)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the controller, or fail a run that has started more than `MOST_PROCESSES`."""
+    told = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told["processes"] = _started[0]
+    elif _started[0] > MOST_PROCESSES and not THOROUGH and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many processes the tests have started, where there are many."""
+    if _started[0] > MOST_PROCESSES // 10:
+        terminalreporter.line(f"{_started[0]} processes started, of at most {MOST_PROCESSES}: tests/conftest.py")
 
 
 def _values(item: pytest.Function) -> tuple[tuple[int, ...], ...]:

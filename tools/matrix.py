@@ -100,7 +100,10 @@ CELLS: dict[str, Cell] = {
         "the newest JAX", XLA, python="3.13", lock=("--upgrade-package", "jax", "--upgrade-package", "jaxlib")
     ),
     **{
-        f"vectors-{level}": machine(f"vectors of at most {level}", environment={"TENFERRO_CPU_LEVEL": level})
+        f"vectors-{level}": machine(
+            f"vectors of at most {level}",
+            environment={"TENFERRO_CPU_LEVEL": level, "TENFERRO_BUILD_LEVELS": "all"},  # not this processor's alone
+        )
         for level in ("generic", "avx2", "avx512")
     },
     **{
