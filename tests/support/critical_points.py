@@ -160,7 +160,7 @@ _ORIGIN, _OFF = (0.0, 0.0), (3.0, -4.0)
 _complex: Callable[[Any], Any] = of(lambda x, y: x + 1j * y)
 
 SMOOTH |= {
-    f"square of a length: {name}": Smooth(f, exact, points)
+    f"square of a length: {name}": Smooth(f, exact, [*points])
     for name, f, exact, points in (
         ("abs(x)**2", of(lambda x: tr.abs(x) ** 2), _squared, [(0.0,), (-2.0,)]),
         ("abs(z)**2", lambda v: tr.abs(_complex(v)) ** 2, _squared, [_ORIGIN, _OFF]),
