@@ -22,11 +22,13 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 
 def test_the_form_offers_every_extra_and_nothing_else() -> None:
+    """But for those that bring nothing or only parts, which have boxes of their own."""
     offered = {word for value in re.findall(r'value="([^"]+)"', INDEX) for word in value.split()}
     extras = {
         f"tenferro-{name}[{extra}]"
         for name, project in PROJECTS.items()
-        for extra in project.get("optional-dependencies", {})
+        for extra, brought in project.get("optional-dependencies", {}).items()
+        if not all(requirement.startswith("tenferro-") for requirement in brought)
     }
     assert {word for word in offered if "[" in word} == extras
     assert {word for word in offered if "[" not in word} <= {f"tenferro-{name}" for name in PROJECTS}

@@ -285,7 +285,7 @@ def test_lock_file_is_up_to_date() -> None:
         package = locked[project["name"]]
         optional = [Requirement(text) for texts in project.get("optional-dependencies", {}).values() for text in texts]
         wanted = {(r.name, str(r.specifier)) for r in requirements(project) + optional}
-        siblings = {r.name for r in requirements(project) if r.name.startswith("tenferro-")}
+        siblings = {r.name for r in requirements(project) + optional if r.name.startswith("tenferro-")}
         found = {(r["name"], r.get("specifier", "")) for r in package["metadata"]["requires-dist"]}
         assert package["version"] == project["version"]
         assert {r for r in found if r[0] not in siblings} == {r for r in wanted if r[0] not in siblings}

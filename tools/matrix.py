@@ -92,7 +92,9 @@ CELLS: dict[str, Cell] = {
         "the lowest versions that the packages accept", (*CORE, *NATIVE), lock=("--resolution", "lowest-direct")
     ),
     "newest": Cell("the newest versions on the index", (*CORE, *NATIVE, *XLA), python="3.13", lock=("--upgrade",)),
-    "no-llvmlite": Cell("without the extra `jit` of tenferro-cpu", CORE, groups=("test",), without=("llvmlite",)),
+    "no-llvmlite": Cell(
+        "without llvmlite: compiled programs step by step", CORE, groups=("test",), without=("llvmlite",)
+    ),
     "no-compiler": Cell(
         "pure wheels, without a C compiler", CORE, environment={"TENFERRO_PURE": "1", "CC": "", "PATH": ""}
     ),

@@ -155,6 +155,7 @@ def test_a_wheel_holds_its_modules_and_nothing_else(distribution: str, wheels: P
     assert files - about == modules | {f"{package}/py.typed"}
     assert f"{package}-0.1.0.dist-info/licenses/LICENSE" in about
     assert fields["Name"] == distribution and fields["License-Expression"] == "MIT" and fields["Summary"]
+    assert fields["Description-Content-Type"] == "text/markdown" and f"# {distribution}" in fields.get_payload()
     assert fields["Requires-Python"] == ">=3.11" and "Typing :: Typed" in fields.get_all("Classifier", [])
 
 
@@ -170,6 +171,13 @@ def test_tensor_core_brings_numpy_only(environment: Callable[[], Environment]) -
     alone = environment()
     alone.install("tenferro-tensor-core")
     assert alone.installed() == {"tenferro-tensor-core", "numpy"}
+
+
+def test_one_name_brings_every_family(environment: Callable[[], Environment]) -> None:
+    user = environment()
+    user.install("tenferro-ad[all]", "tenferro-cpu[jit]")
+    assert {"tenferro-einsum", "tenferro-linalg", "tenferro-fft", "llvmlite", "platformdirs"} <= user.installed()
+    user.check(DIFFERENTIABLE_EINSUM)
 
 
 def test_differentiable_einsum_needs_two_names(environment: Callable[[], Environment]) -> None:

@@ -46,11 +46,11 @@ print(tr.show_config("dict")["backends"]["cpu"]["native"])
 
 def test_a_missing_compiler_is_told_once() -> None:
     result = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
-    assert result.stdout == "llvmlite is not installed: pip install 'tenferro-cpu[jit]'\n"
+    assert result.stdout == "llvmlite is not installed: pip install llvmlite\n"
     (line,) = result.stderr.splitlines()
     assert line == (
         "compiled programs run step by step on NumPy kernels, which is several times slower than machine code: "
-        "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
+        "llvmlite is not installed: pip install llvmlite"
     )
 
 

@@ -1,7 +1,7 @@
 """Native kernels of the CPU: rendered as LLVM text, compiled in the process, cached on disk.
 
-Optional; requires ``pip install 'tenferro-cpu[jit]'``. Without llvmlite, or with ``TENFERRO_CPU_JIT=0`` in the
-environment, NumPy kernels run instead. Importing this package does not import llvmlite; the first kernel does.
+Without llvmlite, which `tenferro-cpu` brings, or with ``TENFERRO_CPU_JIT=0`` in the environment, NumPy kernels run
+instead. Importing this package does not import llvmlite; the first kernel does.
 """
 
 from tenferro_cpu.native.machine._host import Host

@@ -58,7 +58,7 @@ def unavailable() -> str | None:
         return f"this installation of tenferro-cpu has no C extension ({absent})"
     spec = importlib.util.find_spec("llvmlite")
     if spec is None:
-        return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
+        return "llvmlite is not installed: pip install llvmlite"
     if _version(spec.origin) < MIN_LLVMLITE:
         return "llvmlite is older than 0.45: pip install --upgrade llvmlite"
     if int(np.__version__.split(".")[0]) < 2:
