@@ -1,5 +1,6 @@
 """Programs as libraries: headers that C and C++ compile, functions that give the bits of compiled programs."""
 
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -184,3 +185,140 @@ def test_a_report_is_an_error_of_python(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(NumericalError, match="cholesky at .*: LAPACK did not succeed"):
         tr.load_library(tmp_path / "libboth.so", "factor")["factor"](np.eye(2))
+
+
+REFUSED = """
+#include "refusing.h"
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+    double x[9], y[81];
+    int64_t sizes[] = {-1, 0, 1, 2, 3, 4, 7, 8, INT64_MAX, INT64_MIN};
+    for (int k = 0; k < 10; k++) {
+        for (int i = 0; i < 9; i++) x[i] = i;
+        memset(y, 0x55, sizeof y);
+        int code = picked(sizes[k], x, y);
+        int written = 0;
+        for (size_t i = 0; i < sizeof y; i++) written |= ((char *)y)[i] != 0x55;
+        printf("%d %d %s\\n", code, written, code ? picked_error(code) : "");
+    }
+    return 0;
+}
+"""
+
+
+def refusing(folder: Path, **options: Any) -> LibraryFiles:
+    """A program of sizes from 2 to 7 that reads the element 3."""
+    size = tr.dim("n", min=2, max=7)
+    program = tr.trace(lambda x: tr.fori_loop(0, 3, lambda i, x: x * 2.0, x) + x[3], tr.Spec((size,), tr.float64))
+    return tr.export_library(folder / "refusing", {"picked": program}, **options)
+
+
+def test_sizes_that_eager_calls_refuse_are_codes(tmp_path: Path) -> None:
+    files = refusing(tmp_path)
+    source = tmp_path / "caller.c"
+    source.write_text(REFUSED)
+    rows = built(tmp_path, "cc", source, files.object).splitlines()
+    low, high = "2 0 picked: n must be at least 2", "3 0 picked: n must be at most 7"
+    guard = "4 0 picked: the program was traced"
+    for row, want in zip(rows, [low, low, low, guard, guard, "0 1 ", "0 1 ", high, high, low], strict=True):
+        assert row.startswith(want), (row, want)
+    assert "under the condition 3 < n" in rows[3]
+    assert files.library is not None
+    run = tr.load_library(files.library, "picked")["picked"]
+    assert np.asarray(run(np.arange(4.0))).tolist() == [3.0, 11.0, 19.0, 27.0]
+    for n, text in ((0, "at least 2"), (3, "the condition 3 < n .*; the sizes are {'n': 3}"), (8, "at most 7")):
+        with pytest.raises(ShapeError, match=f"picked: .*{text}"):
+            run(np.zeros(n))
+    assert [line for line in files.header.read_text().splitlines() if line.startswith(" * 3: ")] == [
+        " * 3: n must be at most 7"
+    ]
+
+
+def test_sizes_of_arrays_that_no_memory_holds_are_refused(tmp_path: Path) -> None:
+    """Products that overflow 64 bits would be small sizes, and the program would write beyond its memory."""
+    n, m = tr.dim("n"), tr.dim("m")
+
+    def cubes(x: Any, y: Any) -> Any:
+        z = x[:, None, None] * x[None, :, None] * y
+        return tr.fori_loop(0, 2, lambda i, t: t + tr.sum(tr.sin(z * t)), tr.asarray(0.1))
+
+    program = tr.trace(cubes, tr.Spec((n,), tr.float64), tr.Spec((m,), tr.float64))
+    files = tr.export_library(tmp_path / "refusing", {"cubes": program})
+    source = tmp_path / "caller.c"
+    source.write_text(
+        '#include "refusing.h"\n#include <stdio.h>\nint main(void) { double x = 0, y = 0, r = 0;\n'
+        f'printf("%d %d %d", cubes(1, 1, &x, &y, &r), cubes({1 << 30}, {1 << 40}, &x, &y, &r),\n'
+        f" cubes({1 << 61}, {1 << 61}, &x, &y, &r)); return 0; }}\n"
+    )
+    assert built(tmp_path, "cc", source, files.object) == "0 1 1"
+
+
+OLDER = """
+struct { unsigned vendor, type, subtype, features[1]; } __cpu_model;
+int asked;
+int __cpu_indicator_init(void) { asked++; __cpu_model.features[0] = FEATURES; return 0; }
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="levels of x86-64")
+@pytest.mark.parametrize(
+    ("level", "features", "runs"),
+    [
+        ("generic", 1 << 2, False),  # without SSE4.2
+        ("avx2", 1 << 2 | 1 << 8, False),  # x86-64-v2
+        ("avx2", 1 << 2 | 1 << 8 | 1 << 10 | 1 << 16 | 1 << 17, False),  # without FMA
+        ("avx512", 0x30500 | 1 << 2 | 1 << 14, False),  # x86-64-v3
+        ("generic", 0xFFFFFFFF, True),
+    ],
+)
+def test_an_older_processor_is_refused(tmp_path: Path, level: str, features: int, runs: bool) -> None:
+    """The record of the processor is replaced; also the refusal needs no newer instruction."""
+    files = refusing(tmp_path, level=level, shared=False)
+    source, older = tmp_path / "caller.c", tmp_path / "older.c"
+    source.write_text(REFUSED)
+    older.write_text(OLDER.replace("FEATURES", f"{features}u"))
+    rows = built(tmp_path, "cc", source, older, files.object).splitlines()
+    if runs:
+        assert rows[5].startswith("0 1 ")
+        return
+    text = "5 0 picked: this processor or its system lacks instructions that the library was built for (x86-64-v"
+    assert all(row.startswith(text) and row.endswith(f"with a lower level than {level}") for row in rows)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("objdump") is None, reason="no objdump of x86-64")
+def test_refusals_use_no_newer_instruction(tmp_path: Path) -> None:
+    """What runs before the processor is known has no wide registers; the program itself has them."""
+    files = refusing(tmp_path, level="avx512", shared=False)
+    shown = subprocess.run(["objdump", "-d", str(files.object)], check=True, capture_output=True, text=True).stdout
+    parts = {}
+    for block in shown.split("\n\n"):
+        name, found, text = block.partition(">:\n")
+        if found:
+            parts[name.rpartition("<")[2]] = text
+    early = [text for name, text in parts.items() if name.startswith("picked") or name.endswith(".supported")]
+    assert len(early) == 4 and len(parts) > len(early)
+    assert not any("%ymm" in text or "%zmm" in text or "\tv" in text for text in early)
+    assert any("%ymm" in text or "%zmm" in text for text in parts.values())
+
+
+def test_the_level_is_recorded(tmp_path: Path) -> None:
+    for level, processor in (("generic", "x86-64-v2: SSE4.2"), ("avx2", "x86-64-v3"), ("neon", "every AArch64")):
+        files = refusing(tmp_path, level=level, shared=False)
+        assert f"Built for the vector level {level} ({processor}" in files.header.read_text()
+        assert f'"level": "{level}"'.encode() in files.object.read_bytes()
+    files = refusing(tmp_path)
+    assert files.library is not None
+    description = tr.load_library(files.library, "picked")["picked"].description
+    assert f"vector level {description.level} ({description.processor})" in files.header.read_text()
+
+
+def test_a_library_for_another_processor_is_an_error_of_python(tmp_path: Path) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("levels of x86-64")
+    files, older = refusing(tmp_path, level="avx2", shared=False), tmp_path / "older.c"
+    older.write_text(OLDER.replace("FEATURES", "260u"))
+    command = ["cc", "-shared", "-fPIC", "-o", str(tmp_path / "libolder.so"), str(files.object), str(older), "-lm"]
+    subprocess.run(command, check=True)
+    with pytest.raises(BackendUnavailableError, match="lacks instructions that the library was built for .*AVX2"):
+        tr.load_library(tmp_path / "libolder.so", "picked")["picked"](np.zeros(4))

@@ -22,7 +22,7 @@ from tenferro_cpu.pools import inside, open_pools, opened
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
-from tenferro_tensor.backends import NativeProgram, ObjectCode
+from tenferro_tensor.backends import LibraryEntry, NativeProgram, ObjectCode, ObjectTarget
 from tenferro_tensor.kernels import kernel_of
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import BackendUnavailableError
@@ -166,13 +166,17 @@ class CpuBackend(Backend):
 
         return native(function, kernel, bare=bare, otherwise=otherwise)
 
-    def object_code(
-        self, entries: Mapping[str, tuple[LoopFunction, str, tuple[str, ...]]], level: str | None
-    ) -> ObjectCode:
-        """See `Backend.object_code`."""
+    def object_target(self, level: str | None) -> ObjectTarget:
+        """See `Backend.object_target`."""
         why = _jit.unavailable()
         if why is not None:
             raise BackendUnavailableError(f"object code of programs cannot be made here: {why}", reason=why)
+        with importing():
+            from tenferro_cpu.native.whole._export import object_target
+        return object_target(level)
+
+    def object_code(self, entries: Mapping[str, LibraryEntry], level: str | None) -> ObjectCode:
+        """See `Backend.object_code`."""
         with importing():
             from tenferro_cpu.native.whole._export import object_code
         return object_code(entries, level)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Backend", "NativeProgram", "ObjectCode", "OpenKernel", "THREAD", "available_backends", "get_backend", "made",
-    "modules_compiled", "place_of",
+    "Backend", "LibraryEntry", "NativeProgram", "ObjectCode", "ObjectTarget", "OpenKernel", "SizeCondition", "THREAD",
+    "available_backends", "get_backend", "made", "modules_compiled", "place_of",
 ]  # fmt: skip
 
 _INSTALL: Final = {
@@ -100,6 +100,53 @@ class ObjectCode(NamedTuple):
 
     object: bytes
     fortran: bool
+
+
+class ObjectTarget(NamedTuple):
+    """The processors that run object code.
+
+    Attributes:
+        level: the vector level, as in ``"avx2"``.
+        processor: the processors, in words.
+    """
+
+    level: str
+    processor: str
+
+
+class SizeCondition(NamedTuple):
+    """A condition on sizes: ``left op right``, if all extents `when` are positive.
+
+    Attributes:
+        left: a size.
+        op: one of == != < <= > >=.
+        right: a size.
+        when: extents.
+    """
+
+    left: DimLike
+    op: str
+    right: DimLike
+    when: tuple[DimLike, ...] = ()
+
+
+class LibraryEntry(NamedTuple):
+    """A C function of object code.
+
+    Attributes:
+        function: a `LoopFunction` of `tenferro_tensor.loop_ir`.
+        text: a text stored with it.
+        bounds: conditions on single sizes, checked first.
+        conditions: conditions on sizes that are inside their bounds.
+        codes: texts of its error codes from 2 on: of its calls, its bounds, its conditions, and of a processor that
+            does not run it.
+    """
+
+    function: Any
+    text: str
+    bounds: tuple[SizeCondition, ...]
+    conditions: tuple[SizeCondition, ...]
+    codes: tuple[str, ...]
 
 
 class Backend(ABC):
@@ -386,12 +433,26 @@ class Backend(ABC):
         """
         return None
 
-    def object_code(self, entries: Mapping[str, tuple[Any, str, tuple[str, ...]]], level: str | None) -> ObjectCode:
+    def object_target(self, level: str | None) -> ObjectTarget:
+        """The processors that run object code of a vector level.
+
+        Args:
+            level: vector instruction level; by default that of this processor.
+
+        Returns:
+            The processors.
+
+        Raises:
+            ArgumentError: there is no such level.
+            UnsupportedError: the backend produces no object code.
+        """
+        raise UnsupportedError(f"{self.name} makes no object code of programs")
+
+    def object_code(self, entries: Mapping[str, LibraryEntry], level: str | None) -> ObjectCode:
         """Compile programs to an object file with one C function for each.
 
         Args:
-            entries: by function name: a `LoopFunction` of `tenferro_tensor.loop_ir`, a text stored with it, and the
-                texts of its error codes.
+            entries: the functions by name.
             level: vector instruction level; by default that of this processor.
 
         Returns:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_tensor import Spec
+from tenferro_tensor.backends import ObjectTarget, SizeCondition
 from tenferro_tensor.loop_ir import LoopFunction, recourses
-from tenferro_tensor_core import Dim
+from tenferro_tensor_core import Dim, dim
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the description and of the calling convention."""
 
 NO_MEMORY: Final = 1
 FIRST_REPORT: Final = 2
-"""Return codes of functions: 0 is success; codes from `FIRST_REPORT` refer to the texts of `Described.reports`."""
+"""Return codes of functions: 0 is success; codes from `FIRST_REPORT` refer to the texts of `Described.codes`."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,10 @@ class Described:
         found: an input and an axis whose extent is the size, for each size.
         inputs: the arrays that are read.
         outputs: the arrays that are written.
-        reports: error texts, in the order of their codes from `FIRST_REPORT`.
+        reports: texts of failed steps.
+        checks: texts of conditions on sizes: of bounds, then of others.
+        level: the vector level of the machine code.
+        processor: the processors that run it, in words.
     """
 
     name: str
@@ -53,14 +57,81 @@ class Described:
     inputs: tuple[ArrayArgument, ...]
     outputs: tuple[ArrayArgument, ...]
     reports: tuple[str, ...]
+    checks: tuple[str, ...]
+    level: str
+    processor: str
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The texts of codes from `FIRST_REPORT` on."""
+        old = f"this processor or its system lacks instructions that the library was built for ({self.processor})"
+        return (*self.reports, *self.checks, f"{old}; export it with a lower level than {self.level}")
 
     def text(self) -> str:
         """The description as JSON."""
         return json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True)
 
 
-def describe(name: str, program: Program, function: LoopFunction) -> Described:
+class Conditions(NamedTuple):
+    """The conditions on sizes under which a function runs.
+
+    Attributes:
+        bounds: conditions on single sizes.
+        others: all other conditions.
+        texts: their texts, those of bounds first.
+    """
+
+    bounds: tuple[SizeCondition, ...]
+    others: tuple[SizeCondition, ...]
+    texts: tuple[str, ...]
+
+
+def conditions(program: Program, function: LoopFunction) -> Conditions:
+    """The conditions on sizes: bounds of sizes, guards of the program, and extents, which are not negative.
+
+    Args:
+        program: the program.
+        function: its loop nests.
+    """
+    bounds: list[tuple[SizeCondition, str]] = []
+    for size in function.sizes:
+        low, high = _bounds(program, size)
+        bounds.append((SizeCondition(dim(size), ">=", low), f"{size} must be at least {low}"))
+        if high is not None:
+            bounds.append((SizeCondition(dim(size), "<=", high), f"{size} must be at most {high}"))
+    others = [
+        (SizeCondition(g.lhs, g.op, g.rhs), f"the program was traced under the condition {g}") for g in program.guards
+    ]
+    for spec in (*program.inputs, *program.outputs):
+        for d in spec.shape:
+            if isinstance(d, Dim) and str(d) not in function.sizes:
+                others.append((SizeCondition(d, ">=", 0), f"the extent {d} must not be negative"))
+    others = list(dict(others).items())
+    return Conditions(
+        tuple([c for c, _ in bounds]), tuple([c for c, _ in others]), tuple([text for _, text in (*bounds, *others)])
+    )
+
+
+def _bounds(program: Program, size: str) -> tuple[int, int | None]:
+    """The bounds of a size, as its variable was declared."""
+    for spec in program.inputs:
+        for d in spec.shape:
+            if isinstance(d, Dim) and str(d) == size:
+                return max(0, d.lower or 0), d.upper
+    return 0, None
+
+
+def describe(
+    name: str, program: Program, function: LoopFunction, checks: tuple[str, ...], target: ObjectTarget
+) -> Described:
     """The description of a program.
+
+    Args:
+        name: its symbol.
+        program: the program.
+        function: its loop nests.
+        checks: texts of its conditions on sizes.
+        target: the processors that run it.
 
     Raises:
         ProgramError: a symbolic size is not the extent of an input.
@@ -82,7 +153,10 @@ def describe(name: str, program: Program, function: LoopFunction) -> Described:
     names = _names(program)
     inputs = tuple([_argument(n, s) for n, s in zip(names, program.inputs, strict=True)])
     outputs = tuple([_argument(f"result{k}" if k else "result", s) for k, s in enumerate(program.outputs)])
-    return Described(name, function.sizes, tuple(found), inputs, outputs, tuple(_reports(function)))
+    reports = tuple(_reports(function))
+    return Described(
+        name, function.sizes, tuple(found), inputs, outputs, reports, checks, target.level, target.processor
+    )
 
 
 def described(text: str) -> Described:
@@ -98,12 +172,14 @@ def described(text: str) -> Described:
             f"the library was made in format {version}, and this version of tenferro reads format {FORMAT}; export "
             "it again"
         )
-    arrays = {
-        k: tuple([ArrayArgument(a["name"], a["dtype"], tuple(a["shape"])) for a in data[k]])
-        for k in ("inputs", "outputs")
-    }
+    inputs, outputs = (
+        tuple([ArrayArgument(a["name"], a["dtype"], tuple(a["shape"])) for a in data[k]]) for k in ("inputs", "outputs")
+    )
     found = tuple([(int(i), int(axis)) for i, axis in data["found"]])
-    return Described(data["name"], tuple(data["sizes"]), found, **arrays, reports=tuple(data["reports"]))
+    reports, checks = tuple(data["reports"]), tuple(data["checks"])
+    return Described(
+        data["name"], tuple(data["sizes"]), found, inputs, outputs, reports, checks, data["level"], data["processor"]
+    )
 
 
 def _argument(name: str, spec: Spec) -> ArrayArgument:

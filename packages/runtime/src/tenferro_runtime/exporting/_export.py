@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from tenferro_runtime.exporting._description import describe
+from tenferro_runtime.exporting._description import conditions, describe
 from tenferro_runtime.exporting._header import header
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import LibraryFiles
 from tenferro_tensor import get_backend
+from tenferro_tensor.backends import LibraryEntry
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 
@@ -30,14 +31,16 @@ def export_library(
     """Export programs as C functions, which run without Python.
 
     The function of a program takes the symbolic sizes as ``int64_t``, then pointers to its inputs, then pointers to
-    memory for its outputs; see the header. Its results have the bits of the compiled program. Matrix products and
-    decompositions call BLAS and LAPACK by their usual names (``dgemm_``), with 32-bit integers.
+    memory for its outputs; see the header. It returns 0, or a code for sizes outside of their bounds or of the guards
+    of the program, for steps that fail, and on processors that lack instructions of `level`. Its results have the bits
+    of the compiled program. Matrix products and decompositions call BLAS and LAPACK by their usual names (``dgemm_``),
+    with 32-bit integers.
 
     Args:
         path: a folder and a name: ``"build/heat"`` writes ``heat.h``, ``heat.o`` and ``libheat.so`` in ``build``.
         programs: programs by the C name of their function. A gradient is another program.
-        level: vector level of the machine code: ``"avx512"``, ``"avx2"``, ``"generic"``, or ``"neon"`` for AArch64; by
-            default that of this processor.
+        level: vector level of the machine code: ``"avx512"``, ``"avx2"``, ``"generic"`` (the levels 4, 3 and 2 of
+            x86-64), or ``"neon"`` for AArch64; by default that of this processor. Library and header record it.
         libraries: libraries to link the shared library with if it calls BLAS or LAPACK.
         shared: whether to make a shared library, with the C compiler ``cc`` or that of the variable ``CC``.
 
@@ -66,17 +69,20 @@ def export_library(
         raise ArgumentError("a library needs at least one program")
     path = Path(path)
     functions = {name: lower(program) for name, program in programs.items()}
-    described = {name: describe(name, programs[name], function) for name, function in functions.items()}
-    code = get_backend("cpu").object_code(
-        {name: (function, described[name].text(), described[name].reports) for name, function in functions.items()},
-        level,
-    )
+    backend = get_backend("cpu")
+    target, described, entries = backend.object_target(level), [], {}
+    for name, function in functions.items():
+        checks = conditions(programs[name], function)
+        d = describe(name, programs[name], function, checks.texts, target)
+        described.append(d)
+        entries[name] = LibraryEntry(function, d.text(), checks.bounds, checks.others, d.codes)
+    code = backend.object_code(entries, level)
     path.parent.mkdir(parents=True, exist_ok=True)
     files = LibraryFiles(
         path.with_suffix(".h"), path.with_suffix(".o"), path.with_name(f"lib{path.name}.so") if shared else None
     )
     guard = re.sub(r"\W", "_", f"{path.name}_H").upper()
-    files.header.write_text(header(guard, list(described.values())))
+    files.header.write_text(header(guard, described))
     files.object.write_bytes(code.object)
     if files.library is not None:
         _link(files.object, files.library, libraries if code.fortran else ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenferro_runtime.exporting._description import ArrayArgument, Described
+from tenferro_runtime.exporting._description import NO_MEMORY, ArrayArgument, Described
 
 _TYPES = {
     "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double",
@@ -26,8 +26,14 @@ def header(guard: str, functions: Sequence[Described]) -> str:
         "#include <stdint.h>",
         "",
         "/* Arrays are row-major and contiguous; complex numbers are pairs of a real and an imaginary part. Results",
-        " * alias no other memory. float16 and bfloat16 are passed as their bits. A function returns 0, or",
-        " * a code whose text its _error function returns. */",
+        " * alias no other memory. float16 and bfloat16 are passed as their bits.",
+        " *",
+        f" * Built for the vector level {functions[0].level} ({functions[0].processor}).",
+        " *",
+        " * A function returns 0, or a code whose text its _error function returns. It checks the processor and the",
+        " * conditions on sizes that are listed for it, before it touches any array. It does not check that pointers",
+        " * refer to arrays of the shapes that are listed, nor elements of arrays: those that serve as indices are",
+        " * moved to the nearest one inside of the array, as in the program. */",
         "",
         "#ifdef __cplusplus",
         'extern "C" {',
@@ -43,8 +49,12 @@ def _declaration(f: Described) -> list[str]:
     shown = [f"{a.name}: {a.dtype}[{', '.join(map(str, a.shape))}]" for a in (*f.inputs, *f.outputs)]
     arguments = [f"int64_t {size}" for size in f.sizes]
     arguments += [f"const {_type(a)} *{a.name}" for a in f.inputs] + [f"{_type(a)} *{a.name}" for a in f.outputs]
+    codes = ["there is no memory for temporaries", *f.codes]
+    texts = [f" * {code}: {text}".replace("*/", "* /") for code, text in enumerate(codes, NO_MEMORY)]
     return [
-        f"/* {'; '.join(shown)} */",
+        f"/* {'; '.join(shown)}",
+        *texts,
+        " */",
         f"int {f.name}({', '.join(arguments) or 'void'});",
         f"const char *{f.name}_error(int code);",
         f"void {f.name}_extents(const int64_t *sizes, int64_t *extents);",

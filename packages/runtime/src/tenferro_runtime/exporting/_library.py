@@ -32,8 +32,9 @@ class LibraryFunction:
         Raises:
             ArgumentError: there are more or fewer inputs.
             DTypeError: an array has another dtype.
-            ShapeError: an array has another shape.
-            NumericalError: the function reports an error.
+            ShapeError: an array has another shape, or the function refuses the sizes.
+            NumericalError: a step failed.
+            BackendUnavailableError: the library was built for another processor.
         """
         d = self.description
         if len(arrays) != len(d.inputs):
@@ -54,7 +55,13 @@ class LibraryFunction:
         if code == NO_MEMORY:
             raise MemoryError(f"{d.name} has no memory for its temporaries")
         if code:
-            raise NumericalError(f"{d.name}: {d.reports[code - FIRST_REPORT]}")
+            number = code - FIRST_REPORT
+            text = f"{d.name}: {d.codes[number]}"
+            if number < len(d.reports):
+                raise NumericalError(text)
+            if number < len(d.reports) + len(d.checks):
+                raise ShapeError(f"{text}; the sizes are {known}", sizes=known)
+            raise BackendUnavailableError(text, level=d.level)
         results = tuple(map(tensor, outputs))
         return results[0] if len(results) == 1 else results
 

@@ -1,8 +1,9 @@
 """Object code of whole programs for use without Python: entries with the C calling convention.
 
-An entry ``int name(sizes..., inputs..., outputs...)`` allocates its temporary memory with malloc and returns 0,
-`NO_MEMORY`, or `FIRST_REPORT` and above if LAPACK reports an error. ``name_extents(sizes, extents)`` writes the extents
-of all outputs, and ``name_description`` is a text for whoever loads the library.
+An entry ``int name(sizes..., inputs..., outputs...)`` checks the processor and the sizes, allocates its temporary
+memory with malloc and returns 0, `NO_MEMORY`, or the code of a text from `FIRST_REPORT` on.
+``name_extents(sizes, extents)`` writes the extents of all outputs, and ``name_description`` is a text for whoever loads
+the library.
 """
 
 from __future__ import annotations
@@ -12,14 +13,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.builder import Int, Module, Pointer
+from tenferro_cpu.native.builder import Flag, Int, Module, Pointer
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect, last_level_cache
 from tenferro_cpu.native.whole._arena import arena_size
+from tenferro_cpu.native.whole._calls import FIRST_REPORT
+from tenferro_cpu.native.whole._export_checks import (
+    baseline,
+    processor_of,
+    refuse,
+    refuse_overflow,
+    refuse_unmet,
+    supported,
+)
 from tenferro_cpu.native.whole._frame import EntryBlock
 from tenferro_cpu.native.whole._render import NAME, render
 from tenferro_cpu.native.whole._sizes import Sizes
 from tenferro_tensor import library
-from tenferro_tensor.backends import ObjectCode
+from tenferro_tensor.backends import LibraryEntry, ObjectCode, ObjectTarget
 from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor_core import ArgumentError, UnsupportedError
 
@@ -38,11 +48,26 @@ PROCESSORS: Final = {
 """LLVM's triple and processor for each level that object code can target."""
 
 
-Entry = tuple[LoopFunction, str, tuple[str, ...]]
-"""A program, a text stored with it, and the texts of its status codes from `FIRST_REPORT` on."""
+def object_target(level: str | None) -> ObjectTarget:
+    """The vector level of object code, by default that of this processor, and the processors that run it.
+
+    Raises:
+        ArgumentError: there is no such level.
+    """
+    if level is None:
+        llvm = library("llvmlite.binding")
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        level = detect(llvm, None).level
+    elif level not in PROCESSORS:
+        raise ArgumentError(
+            f"object code of the vector level {level!r} was requested; the levels are {', '.join(PROCESSORS)}",
+            level=level,
+        )
+    return ObjectTarget(level, processor_of(level))
 
 
-def object_code(entries: Mapping[str, Entry], level: str | None) -> ObjectCode:
+def object_code(entries: Mapping[str, LibraryEntry], level: str | None) -> ObjectCode:
     """An object file with an entry for each name.
 
     Args:
@@ -76,29 +101,22 @@ def object_code(entries: Mapping[str, Entry], level: str | None) -> ObjectCode:
 
 
 def _machine(llvm: Any, level: str | None) -> tuple[Host, Any]:
-    """The processor, and LLVM's machine for it."""
-    if level is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        host = detect(llvm, None)
-    elif level not in PROCESSORS:
-        raise ArgumentError(
-            f"object code of the vector level {level!r} was requested; the levels are {', '.join(PROCESSORS)}",
-            level=level,
-        )
-    else:
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
-        host = Host(*PROCESSORS[level], "", level, *LEVELS[level], last_level_cache())
+    """The processor, and LLVM's machine for it: the least one of the level, so that the level says what is needed."""
+    chosen = object_target(level).level
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple, cpu = PROCESSORS[chosen]
+    triple = llvm.get_process_triple() if level is None else triple
+    host = Host(triple, cpu, "", chosen, *LEVELS[chosen], last_level_cache())
     target = llvm.Target.from_triple(host.triple)
     return host, target.create_target_machine(
         cpu=host.cpu, features=host.features, opt=3, reloc="pic", codemodel="default"
     )
 
 
-def _text(name: str, entry: Entry, host: Host) -> tuple[str, bool]:
+def _text(name: str, entry: LibraryEntry, host: Host) -> tuple[str, bool]:
     """The module of one entry, and whether it calls BLAS or LAPACK."""
-    function, description, reports = entry
+    function = entry.function
     rendered = render(function, host, alone=True)
     kernels = [call for call in rendered.calls if not call.recourse]
     if kernels:
@@ -112,8 +130,10 @@ def _text(name: str, entry: Entry, host: Host) -> tuple[str, bool]:
     text = rendered.text.replace(f"define i64 @{NAME}(", f"define internal i64 @{NAME}(")
     for k, (_, array) in enumerate(function.constants):
         text += f"\n@{NAME}.constant{k} = private constant {_bytes(array)}, align 64"
-    text += f"\n@{name}_description = constant {_chars(description)}"
-    parts = [text, *_entry(name, function), *_extents(name, function), *_error(name, reports)]
+    text += f"\n@{name}_description = constant {_chars(entry.text)}"
+    always = baseline(host.level)
+    parts = [text, *supported(host.level), *_entry(name, entry, always)]
+    parts += [*_extents(name, function, always), *_error(name, entry.codes, always)]
     return "\n".join(parts), bool(rendered.foreign)
 
 
@@ -126,11 +146,17 @@ def _chars(value: str) -> str:
     return _bytes(np.frombuffer(value.encode() + b"\0", np.uint8))
 
 
-def _entry(name: str, f: LoopFunction) -> list[str]:
+def _entry(name: str, entry: LibraryEntry, attributes: str) -> list[str]:
     """The function with the C calling convention."""
-    b = EntryBlock(Module())
+    f, b = entry.function, EntryBlock(Module())
     b.begin("entry")
+    last = FIRST_REPORT + len(entry.codes)  # the codes of calls, of bounds, of conditions, and of the processor
+    conditions = last - 1 - len(entry.conditions)
+    refuse(b, Flag(b, b.raw(f"call i1 @{NAME}.supported()")).opposite().name, last - 1)
     sizes = Sizes(b, {size: Int(b, f"%n{k}") for k, size in enumerate(f.sizes)})
+    refuse_unmet(b, entry.bounds, sizes, conditions - len(entry.bounds))
+    refuse_overflow(b, f, entry.conditions, sizes, NO_MEMORY)
+    refuse_unmet(b, entry.conditions, sizes, conditions)
     buffers = [*[f"%a{k}" for k in range(len(f.inputs))], *[f"@{NAME}.constant{k}" for k in range(len(f.constants))]]
     buffers += [f"%o{k}" for k in range(len(f.outputs))]
     pointers = Pointer(b, b.raw(f"alloca [{len(buffers) + 1} x ptr], align 16"))
@@ -154,11 +180,11 @@ def _entry(name: str, f: LoopFunction) -> list[str]:
     b.do(f"ret i32 {b.raw(f'trunc i64 {status} to i32')}")
     arguments = [f"i64 %n{k}" for k in range(len(f.sizes))]
     arguments += [f"ptr %a{k}" for k in range(len(f.inputs))] + [f"ptr %o{k}" for k in range(len(f.outputs))]
-    head = f"define i32 @{name}({', '.join(arguments)}) {{"
+    head = f"define i32 @{name}({', '.join(arguments)}) {attributes} {{"
     return ["declare ptr @malloc(i64)", "declare void @free(ptr)", *b.module.definitions.values(), head, *b.lines, "}"]
 
 
-def _extents(name: str, f: LoopFunction) -> list[str]:
+def _extents(name: str, f: LoopFunction, attributes: str) -> list[str]:
     """The function that computes the extents of outputs."""
     b = EntryBlock(Module())
     b.begin("entry")
@@ -167,10 +193,10 @@ def _extents(name: str, f: LoopFunction) -> list[str]:
     for k, extent in enumerate([extent for buffer in f.outputs for extent in buffer.shape]):
         found.element("i64", k).store("i64", sizes.of(extent).name, 8)
     b.do("ret void")
-    return [f"define void @{name}_extents(ptr %sizes, ptr %extents) {{", *b.lines, "}"]
+    return [f"define void @{name}_extents(ptr %sizes, ptr %extents) {attributes} {{", *b.lines, "}"]
 
 
-def _error(name: str, reports: tuple[str, ...]) -> list[str]:
+def _error(name: str, reports: tuple[str, ...], attributes: str) -> list[str]:
     """The function that translates a status code to text."""
     texts = ["success", f"{name}: there is no memory for temporaries", *[f"{name}: {text}" for text in reports]]
     texts.append(f"{name}: there is no such code")
@@ -183,4 +209,4 @@ def _error(name: str, reports: tuple[str, ...]) -> list[str]:
     lines = [f"@{NAME}.error{k} = private constant {_chars(text)}" for k, text in enumerate(texts)]
     table = ", ".join([f"ptr @{NAME}.error{k}" for k in range(len(texts))])
     lines.append(f"@{NAME}.errors = private constant [{len(texts)} x ptr] [{table}]")
-    return [*lines, f"define ptr @{name}_error(i32 %code) {{", *b.lines, "}"]
+    return [*lines, f"define ptr @{name}_error(i32 %code) {attributes} {{", *b.lines, "}"]
