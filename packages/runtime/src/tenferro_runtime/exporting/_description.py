@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple
 
 from tenferro_runtime.ir._program import Program, ProgramError
+from tenferro_runtime.lowering._lower import relied_on
 from tenferro_tensor import Spec
 from tenferro_tensor.backends import ObjectTarget, SizeCondition
 from tenferro_tensor.loop_ir import LoopFunction, recourses
@@ -87,7 +88,7 @@ class Conditions(NamedTuple):
 
 
 def conditions(program: Program, function: LoopFunction) -> Conditions:
-    """The conditions on sizes: bounds of sizes, guards of the program, and extents, which are not negative.
+    """The conditions on sizes: bounds of sizes, guards of the program, extents, and requirements of accesses.
 
     Args:
         program: the program.
@@ -106,6 +107,12 @@ def conditions(program: Program, function: LoopFunction) -> Conditions:
         for d in spec.shape:
             if isinstance(d, Dim) and str(d) not in function.sizes:
                 others.append((SizeCondition(d, ">=", 0), f"the extent {d} must not be negative"))
+    guards = set(relied_on(program))
+    for r in function.requires:
+        if r not in guards:
+            where = f" where {' and '.join([f'{n} > 0' for n in r.when])}" if r.when else ""
+            text = f"the program reads or writes arrays only if {r.holds} >= 0{where}"
+            others.append((SizeCondition(r.holds, ">=", 0, r.when), text))
     others = list(dict(others).items())
     return Conditions(
         tuple([c for c, _ in bounds]), tuple([c for c, _ in others]), tuple([text for _, text in (*bounds, *others)])

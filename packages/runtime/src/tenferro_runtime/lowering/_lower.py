@@ -80,7 +80,7 @@ def _written(program: Program, lowering: Lowering) -> LoopFunction:
         tuple(lowering.constants),
         tuple([b for b in w.buffers[Role.TEMPORARY] if b.number not in moved]),
         renamed(w.statements, moved) if moved else tuple(w.statements),
-        tuple(_relied_on(program)),
+        tuple(relied_on(program)),
         where=partial(_where, w.sources),
     )
 
@@ -89,8 +89,12 @@ def _where(sources: Mapping[int, Source], number: int) -> str:
     return where(sources.get(number))
 
 
-def _relied_on(program: Program) -> Iterator[Requirement]:
-    """The guards of a program, which its callers check."""
+def relied_on(program: Program) -> Iterator[Requirement]:
+    """The guards of a program as requirements of its function; inequations (!=) are left out.
+
+    Args:
+        program: the program.
+    """
     for g in program.guards:
         low, high = (g.rhs, g.lhs) if g.op in (">", ">=") else (g.lhs, g.rhs)
         if g.op == "==":
