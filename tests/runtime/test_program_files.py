@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import tracemalloc
 import zipfile
 from collections import namedtuple
 from pathlib import Path
@@ -530,8 +531,13 @@ def test_a_zip_bomb_is_not_unpacked(line: Path) -> None:
         about["sources"] = ["0" * 10_000_000]
 
     assert rewritten(line, bomb).stat().st_size < 100_000
-    with pytest.raises(ProgramFileError, match="about.json .* unpacks to more than 1000000 bytes"):
-        load(line, limits=FileLimits(text=1_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProgramFileError, match="about.json .* unpacks to more than 1000000 bytes"):
+            load(line, limits=FileLimits(text=1_000_000))
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_sizes_whose_product_explodes_are_refused(line: Path) -> None:

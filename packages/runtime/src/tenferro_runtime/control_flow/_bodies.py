@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
 from tenferro_runtime.control_flow._agreement import next_kind
 from tenferro_runtime.control_flow._values import LeafKind, leaf_values
@@ -17,6 +19,15 @@ from tenferro_tensor import catalog
 from tenferro_tensor.identity import Identity, identity
 from tenferro_tensor_core import TenferroError, UnsupportedError
 
+FRAMES_PER_BODY: Final = 12
+"""Most frames of Python's stack that a pass over programs needs for each body inside another."""
+
+_depth: Final = ContextVar("depth of bodies", default=0)
+
+
+class NestingError(UnsupportedError, RecursionError):
+    """Branches or loops are inside one another deeper than Python's stack allows."""
+
 
 class Run:
     """A function that has been run on traced inputs, while its program is still being recorded.
@@ -28,7 +39,15 @@ class Run:
     """
 
     def __init__(self, what: str, f: Callable[[list[Any]], Any], kinds: Sequence[LeafKind]) -> None:
+        depth, most = _depth.get() + 1, sys.getrecursionlimit() // FRAMES_PER_BODY
+        if depth > most:
+            raise NestingError(
+                f"{what} is inside of {depth - 1} other branches or loops{here()}, of at most {most}; write them as "
+                "one switch or a loop, or raise the limit with sys.setrecursionlimit",
+                depth=depth,
+            )
         self.builder = Builder()
+        entered = _depth.set(depth)
         try:
             inputs = [self.builder.input(kind.spec, None, kind.weak, kind.interval) for kind in kinds]
             with stage(self.builder):
@@ -38,6 +57,8 @@ class Run:
         except BaseException:
             self.builder.closed = True
             raise
+        finally:
+            _depth.reset(entered)
 
     def drop(self) -> None:
         """Discard the program."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,6 +31,11 @@ from tenferro_tensor_core import (
     dim_min,
     int64,
 )
+
+LISTED_STEPS_MAX: Final = 1 << 20
+"""Most steps of a loop with known bounds whose indices are listed in one array."""
+BLOCK_STEPS: Final = 1 << 16
+"""Steps of a block of a longer loop."""
 
 
 def fori_loop(
@@ -122,6 +128,8 @@ def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None, 
             carry.step(lambda c, i=i: (body(i, c), None), unroll=True)  # type: ignore[misc]
         return carry.arrays()
     n = hi - lo if decide(hi, ">=", lo) else dim_max(hi - lo, 0)
+    if known and n > LISTED_STEPS_MAX and count == 1 and budget is None:  # type: ignore[operator]
+        return _in_long_blocks(lo, n, body, init)  # type: ignore[arg-type]
     if count > 1:
         blocks = n // count
         init = _counted(0, blocks, lambda b, c: _steps(body, b * count + lo, count, c), init, 1)
@@ -131,6 +139,19 @@ def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None, 
     index = LeafKind(Spec((), int64, indices.spec.place), int, Interval(lo, hi - 1))
     step = lambda c, i: (body(i, c), None)
     return recorded("fori_loop", step, carry, [indices], LEAF, [index], n, False, budget)[0]
+
+
+def _in_long_blocks(lo: int, n: int, body: Any, init: Any) -> Any:
+    """A long loop as one over blocks of steps, so that no array lists all indices."""
+    blocks, rest = divmod(n, BLOCK_STEPS)
+
+    @wraps(body)
+    def block(b: Any, carry: Any) -> Any:
+        start = b * BLOCK_STEPS + lo  # here, so that it stays weak inside of the loop
+        return _counted(0, BLOCK_STEPS, wraps(body)(lambda j, c: body(start + j, c)), carry, 1)
+
+    init = _counted(0, blocks, block, init, 1)
+    return _counted(lo + n - rest, lo + n, body, init, 1) if rest else init
 
 
 def _number(d: DimLike) -> int:

@@ -90,6 +90,7 @@ def wider(a: type, b: type) -> type:
 
 def name_of(f: Any) -> str:
     """A function as errors name it, with the line where it is defined."""
+    f = getattr(f, "__wrapped__", f)
     code = getattr(f, "__code__", None)
     name = getattr(f, "__name__", type(f).__name__)
     return f"{name} ({where((code, code.co_firstlineno))})" if code is not None else name

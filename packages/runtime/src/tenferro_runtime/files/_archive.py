@@ -84,14 +84,15 @@ class Archive:
 
     def text(self, member: str) -> Any:
         """The parsed data of a JSON member, and its bytes."""
-        with self._zip.open(member) as opened:
-            data = opened.read(self._limits.text + 1)
-        if len(data) > self._limits.text:
+        # Nothing is unpacked beyond the size that the member states.
+        if self._zip.getinfo(member).file_size > self._limits.text:
             raise ProgramFileError(
                 f"{member} of {self._name} unpacks to more than {self._limits.text} bytes; if you trust the "
                 "file, raise FileLimits.text",
                 limit=self._limits.text,
             )
+        with self._zip.open(member) as opened:
+            data = opened.read()
         return json.loads(data, parse_float=_no_float, parse_constant=_no_float), data
 
     def constant(self, index: int, spec: Spec, digest: str) -> Tensor:
