@@ -118,12 +118,11 @@ def _update_slice(step: Step) -> Lowered:
         return _updated_slice_of_numbers(step, x, update, there, adds)
     if adds and step.overwritable(0) and not x.reads.isdisjoint(update.reads):
         # All sums are computed before any is stored, and then written like other updates.
-        update, adds = _summed(mapped(step, x, update.shape, there), update), False
+        update, adds = _unchanging(step, _summed(mapped(step, x, update.shape, there), update)), False
         to = step.target(0)
     else:
         to = step.target(0)
-        update = step.operand(1)
-    update = _apart(step, update, to)
+        update = _apart(step, step.operand(1), to)
 
     def put(i: Index) -> None:
         place, value = to.place(there(i)), update.at(step.w, i)
@@ -217,8 +216,11 @@ def _sum(starts: Sequence[Affine], index: Index) -> Index:
 
 def _apart(step: Step, x: Lowered, to: Stored) -> Lowered:
     """The update, with elements that do not change while it is written."""
-    if to.buffer.number not in x.reads:
-        return x
+    return _unchanging(step, x) if to.buffer.number in x.reads else x
+
+
+def _unchanging(step: Step, x: Lowered) -> Lowered:
+    """The elements as they are now."""
     return kept(step.w, x) if is_small(x.shape) else copied(step.w, x)
 
 
