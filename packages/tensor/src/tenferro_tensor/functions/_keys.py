@@ -23,6 +23,7 @@ from tenferro_tensor_core import (
     TracingError,
     as_size,
     ask,
+    decide,
     dim_max,
     dim_min,
     expect,
@@ -272,13 +273,14 @@ def _chosen(item: Any, axis: int, n: DimLike) -> Choose | Pick | Start:
     known = known_integer(item)
     if not hasattr(known, "spec"):
         return Pick(axis, _pick(axis, int(known), n))
-    _require_elements(axis, n, 1)
+    _require_elements(axis, n, ())
     return Start(axis, item, 1, True)
 
 
-def _require_elements(axis: int, n: DimLike, count: DimLike) -> None:
-    """Check that an axis has elements if any is read at an unknown index: ``count * n >= count``."""
-    if not expect(n * count, ">=", count):
+def _require_elements(axis: int, n: DimLike, shape: tuple[DimLike, ...]) -> None:
+    """Check that an axis has elements if any is read at unknown indices of a shape: ``count * n >= count``."""
+    count = math.prod(shape)
+    if not any(decide(n, ">=", m) for m in shape) and not expect(n * count, ">=", count):
         raise AxisError(_outside("i", axis, n), axis=axis, extent=n)
 
 
@@ -287,7 +289,7 @@ def _checked(item: Any, axis: int, n: DimLike) -> Any:
     host = host_elements(item)
     if host is None:
         shape = item.spec.shape if hasattr(item, "spec") else item.shape
-        _require_elements(axis, n, math.prod(shape))
+        _require_elements(axis, n, shape)
         return item if hasattr(item, "spec") else value(item)
     host = host.astype(np.int64, copy=False)
     for worst in (int(host.min()), int(host.max())) if host.size else ():

@@ -96,7 +96,7 @@ def _starts(name: str, x: Any, starts: Any, sizes: tuple[DimLike, ...]) -> list[
     for axis, (n, size) in enumerate(zip(shape, sizes, strict=True)):
         if not expect(size, "<=", n):
             raise ShapeError(
-                f"{name}: a block of extent {size} does not fit axis {axis} of {x.spec!r}; make the block smaller",
+                f"{name}: a window of extent {size} does not fit axis {axis} of {x.spec!r}; make the window smaller",
                 axis=axis,
                 extent=n,
             )
