@@ -16,7 +16,16 @@ from random_programs import random_functions, same
 from simulated.installed import simulated
 from tenferro_ad import grad, hessian, jvp
 from tenferro_runtime.compilers import ProgramCompiler
-from tenferro_tensor_core import BackendUnavailableError, NumericalError, PlacementError, UnsupportedError
+from tenferro_runtime.extension import REGISTRY, Spec, primitive
+from tenferro_tensor_core import (
+    AxisError,
+    BackendUnavailableError,
+    NumericalError,
+    PlacementError,
+    RegistryError,
+    ShapeError,
+    UnsupportedError,
+)
 from tenferro_xla import XlaCompiler, lower_to_stablehlo
 from tenferro_xla._at_host import at_host
 from tenferro_xla._constants import passed
@@ -218,6 +227,47 @@ def test_mistakes_are_named():
         tr.compile(lambda x: x * 2, backend=far)(x)
     with pytest.raises(PlacementError, match=re.escape("place the arguments with .to_device('xla:cuda:0')")):
         tr.compile(lambda x: x * 2, backend=far)(x.to_device(HOME))
+
+
+EMPTY = {
+    "element": (lambda x, i: x[i] * 2.0, AxisError),
+    "update": (lambda x, i: x.at[i].set(7.0), AxisError),
+    "window": (lambda x, i: tr.dynamic_slice(x, (i,), (1,)), ShapeError),
+    "written window": (lambda x, i: tr.dynamic_update_slice(x, tr.ones((1,)), (i,)), ShapeError),
+    "take": (lambda x, i: tr.take(x, tr.asarray([0, 1]) + i), AxisError),
+    "lanes": (lambda x, i: tr.vmap(lambda row: row[i])(tr.outer(tr.ones(3), x)), AxisError),
+    "loop": (lambda x, i: tr.fori_loop(0, 3, lambda k, c: c + x[k + i], tr.asarray(0.0)), AxisError),
+    "gradient": (grad(lambda x, i: tr.sum(x[i] ** 2)), AxisError),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [*[(n, "cpu:0") for n in EMPTY], *[(n, HOME) for n in ("element", "update", "window", "gradient")]],
+)
+def test_elements_of_empty_arrays_are_refused_as_eagerly(name, device):
+    """After a trace at another size, too; XLA refused the module with a text of its own."""
+    f, kind = EMPTY[name]
+    compiled = tr.compile(f, backend="xla")
+    i = tr.asarray(1, device=device)
+    np.testing.assert_array_equal(compiled(tr.ones(4, device=device), i).numpy(), f(tr.ones(4), 1).numpy())
+    for _ in range(2):
+        for run in (f, compiled):
+            with pytest.raises(kind):
+                run(tr.ones(0, device=device), i)
+
+
+def test_a_lowering_that_emits_nonsense_is_named():
+    @primitive(family="tests.nonsense.v1")
+    def nonsense(x: Spec) -> Spec:
+        """Nothing that StableHLO has."""
+        return x
+
+    REGISTRY.lowering(nonsense, lambda e, xs, outs: e.op("no_such_operation", xs, outs[0]))
+    with pytest.raises(
+        RegistryError, match=r"(?s)a lowering emitted .*no_such_operation.*; look at lower_to"
+    ):
+        tr.compile(lambda x: nonsense(x) + 1, backend="xla")(tr.ones(3))
 
 
 @hypothesis.settings(max_examples=12, deadline=None)

@@ -14,6 +14,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func
 from jax.interpreters import mlir
 
+from tenferro_tensor_core import RegistryError
 from tenferro_xla._lower import StableHloModule
 
 _MODULE: Final[Any] = Primitive("stablehlo_module")
@@ -37,7 +38,13 @@ def _results(*operands: Any, module: StableHloModule) -> list[Any]:
 def _merged(context: Any, *operands: Any, module: StableHloModule) -> Any:
     """Emit a call of the module's ``main``; JAX does so once for all uses of a module."""
     target = context.module_context
-    source = ir.Module.parse(module.text, context=target.context)
+    try:
+        source = ir.Module.parse(module.text, context=target.context)
+    except ir.MLIRError as cause:
+        raise RegistryError(
+            f"a lowering emitted an operation that StableHLO does not allow: {str(cause)[:500]}; look at "
+            "lower_to_stablehlo(program), and correct the lowering of that operation"
+        ) from cause
     main = ir.SymbolTable(source.operation)["main"]
     types = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).results
     # Conflicting names are changed, and all functions become private.
