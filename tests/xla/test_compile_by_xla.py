@@ -264,9 +264,7 @@ def test_a_lowering_that_emits_nonsense_is_named():
         return x
 
     REGISTRY.lowering(nonsense, lambda e, xs, outs: e.op("no_such_operation", xs, outs[0]))
-    with pytest.raises(
-        RegistryError, match=r"(?s)a lowering emitted .*no_such_operation.*; look at lower_to"
-    ):
+    with pytest.raises(RegistryError, match=r"(?s)a lowering emitted .*no_such_operation.*; look at lower_to"):
         tr.compile(lambda x: nonsense(x) + 1, backend="xla")(tr.ones(3))
 
 
