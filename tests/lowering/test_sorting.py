@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from native_kernels import FUNCTIONS
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.loop_ir import Call, everything, interpret, verify
@@ -94,6 +95,7 @@ def test_searches_in_what_is_computed() -> None:
     check(lambda v: tr.searchsorted(tr.asarray([0.0, 1.0, 2.0]), v), values, open_=True)
 
 
+@FUNCTIONS
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumulative_logarithms_of_sums(reverse: bool) -> None:
     x = np.random.default_rng(2).standard_normal((4, 9))
