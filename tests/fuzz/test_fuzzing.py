@@ -1,6 +1,7 @@
 """The fuzz campaign finds what is planted, makes it small, tells it apart, and finds nothing where nothing is."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from fuzzing import __main__ as main_module
 from fuzzing import texts
 from fuzzing.area import Mismatch
 from fuzzing.areas import AREAS, PLANTED
 from fuzzing.campaign import Campaign, replay
 from fuzzing.comparing import bitwise, near
+from fuzzing.layouts import strided
+from fuzzing.process import Gone
 from fuzzing.reducing import signature
 from fuzzing.worker import failure, rng_of
 
@@ -23,9 +27,10 @@ SUPPORT = Path(__file__).parents[1] / "support"
 SMOKE = {
     "singles": 250,
     "programs": 6,
-    "sizes": 0,  # until extents of 0 are safe: a crash would end the tests
+    "sizes": 8,
     "gradients": 6,
     "indexing": 80,
+    "layouts": 300,
     "interchange": 80,
     "files": 3,
     "einsum": 50,
@@ -121,6 +126,45 @@ def test_one_batch_runs_on_several_machines(campaign, monkeypatch, tmp_path):
     again.resume()
     again.run()
     assert again.seed == 14 and again.counts == {"planted": 28}
+
+
+REPORT = """==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x60
+    #0 0x7f in sum_rows /somewhere/native/kernels/reductions.simd.c:31
+SUMMARY: AddressSanitizer: heap-buffer-overflow /somewhere/native/kernels/reductions.simd.c:31 in sum_rows
+"""
+
+
+def test_a_report_of_a_sanitizer_names_its_line():
+    place = "AddressSanitizer: heap-buffer-overflow reductions.simd.c:31 in sum_rows"
+    assert Gone("Exit 1", REPORT, 3).failure["place"] == place
+
+
+def test_checked_processes_are_told_so(monkeypatch):
+    """`--checked` sets the variable that the library reads in processes."""
+    monkeypatch.setattr(sys, "argv", ["fuzz", "--checked", "--area", "planted", "--cases", "0"])
+    monkeypatch.setattr(main_module, "AREAS", PLANTED)
+    monkeypatch.setenv("TENFERRO_CHECKED", "0")
+    assert main_module.main() == 0 and os.environ["TENFERRO_CHECKED"] == "1"
+
+
+def test_a_strided_operand_that_is_read_wrongly_is_found(monkeypatch):
+    import tenferro_runtime as tr
+
+    right = tr.flip
+    monkeypatch.setattr(tr, "flip", lambda x: right(x) + (x.numpy().strides[-1] < 0))
+    operand = {"dtype": "float64", "shape": [3, 4], "steps": [1, -1], "order": [0, 1], "seed": 3}
+    assert failure(AREAS["layouts"], {"text": "tr.flip(a)", "operands": [operand | {"steps": [1, 0]}]}) is None
+    found = failure(AREAS["layouts"], {"text": "tr.flip(a)", "operands": [operand]})
+    assert "12 of 12 elements" in found["text"]
+
+
+@pytest.mark.parametrize("steps, order", [([1, 0], [0, 1]), ([-2, 3], [1, 0]), ([0, -1], [1, 0])])
+def test_operands_have_their_strides(steps, order):
+    x = strided({"dtype": "float64", "shape": [3, 4], "steps": steps, "order": order, "seed": 3})
+    empty = strided({"dtype": "float64", "shape": [3, 0], "steps": steps, "order": order, "seed": 3})
+    assert x.shape == (3, 4) and empty.shape == (3, 0)
+    assert [n and n // abs(n) for n in x.strides] == [n and n // abs(n) for n in steps]
+    assert (abs(x.strides[0]) < abs(x.strides[1])) == (order == [1, 0] or 0 == steps[0])
 
 
 def _sized(text, sizes, **more):

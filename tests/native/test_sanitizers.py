@@ -11,8 +11,6 @@ import instrumented
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sanitizers are preloaded as Linux does it")
 
-FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1", "-O1")
-
 CHECKED = {
     "cpu": (
         "tests/native/test_failing_allocations.py", "tests/native/test_native_no_memory.py",
@@ -38,21 +36,10 @@ Run = Callable[..., tuple[int, str]]
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Python with instrumented extensions: arguments to exit status and output."""
-    runtime = instrumented.runtime_of("asan")
-    if not runtime:
+    more = instrumented.sanitized(tmp_path_factory.mktemp("sanitized"))
+    if not more:
         pytest.skip("the C compiler has no AddressSanitizer")
-    folder = tmp_path_factory.mktemp("sanitized")
-    instrumented.build(folder, FLAGS)
-    # The library that C++ code throws by comes with it, or ASan does not find its functions.
-    preload = " ".join(filter(None, (runtime, instrumented.runtime_of("stdc++"))))
-    environment = os.environ | {
-        instrumented.FOLDER: str(folder),
-        "LD_PRELOAD": preload,
-        "PYTHONMALLOC": "malloc",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONPATH": str(instrumented.ROOT / "tests" / "support"),
-    }
+    environment = os.environ | more
 
     def run(*arguments: str, **variables: str) -> tuple[int, str]:
         done = instrumented.run([sys.executable, *arguments], environment | variables)

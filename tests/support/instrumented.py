@@ -22,6 +22,9 @@ EXTENSIONS: Final = {
     "tenferro_cpu.native._compiled": ROOT / "packages/cpu/src/tenferro_cpu/native",
     "tenferro_tensor._accelerated": ROOT / "packages/tensor/src/tenferro_tensor",
 }
+SANITIZERS: Final = (
+    "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1", "-O1",
+)  # fmt: skip
 WRAPPED: Final = ("malloc", "calloc", "free", "mmap", "munmap")
 """Functions that ``faults.c`` stands in for."""
 
@@ -63,6 +66,28 @@ def build(folder: Path, flags: tuple[str, ...]) -> None:
         have.compile_extension(
             package, folder / f"{name}.so", (*flags, "-UNDEBUG"), (*flags, faults, f"-Wl,{wraps}"), "all"
         )
+
+
+def sanitized(folder: Path) -> dict[str, str]:
+    """Build all extensions in a folder with AddressSanitizer and UBSan.
+
+    Returns:
+        Variables of processes that import them; they import this module first. Empty where the compiler cannot.
+    """
+    runtime = runtime_of("asan") if sys.platform == "linux" else ""
+    if not runtime:
+        return {}
+    folder.mkdir(parents=True, exist_ok=True)
+    build(folder, SANITIZERS)
+    return {
+        FOLDER: str(folder),
+        # The library that C++ code throws by comes with it, or ASan does not find its functions.
+        "LD_PRELOAD": " ".join(filter(None, (runtime, runtime_of("stdc++")))),
+        "PYTHONMALLOC": "malloc",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": str(ROOT / "tests" / "support"),
+    }
 
 
 class Finder:

@@ -4,15 +4,23 @@ Exits with 0 when nothing was found, with 1 when something was.
 """
 
 import argparse
+import os
 import random
 import signal
 import sys
 from pathlib import Path
 
+import instrumented
 from fuzzing.areas import AREAS
 from fuzzing.campaign import Campaign, replay
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
+
+
+SANITIZED = instrumented.ROOT / "build" / "sanitized"
+
+CALLING_C = ("layouts", "singles", "indexing", "einsum", "interchange", "sizes")
+"""Areas that reach all C files and run under sanitizers."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--out", type=Path, default=Path("fuzz-findings"), help="folder for findings (fuzz-findings)")
     p.add_argument("--resume", action="store_true", help="continue the campaign of the folder --out")
     p.add_argument("--replay", type=Path, metavar="PATH", help="try the cases of a file, or of all files of a folder")
+    p.add_argument("--checked", action="store_true", help="test each access of machine code (TENFERRO_CHECKED=1)")
+    p.add_argument("--sanitize", action="store_true", help="compile the C files with AddressSanitizer and UBSan")
     p.add_argument("--corpus", action="store_true", help="replay tests/fuzz/corpus and end")
     return p
 
@@ -44,10 +54,18 @@ def replay_all(path: Path) -> int:
 
 def main() -> int:
     options = parser().parse_args()
+    if options.checked:
+        os.environ["TENFERRO_CHECKED"] = "1"
+    if options.sanitize:
+        print("compiling the C files with sanitizers", flush=True)
+        more = instrumented.sanitized(SANITIZED)
+        if not more:
+            raise SystemExit("the C compiler of this system has no AddressSanitizer; gcc and clang on Linux have it")
+        os.environ.update(more | {"TENFERRO_CPU_LEVEL": "generic"})  # higher vector levels are not instrumented
     if options.replay or options.corpus:
         return min(1, replay_all(options.replay or CORPUS))
     seed = random.SystemRandom().randrange(10**6) * 1000 if options.seed is None else options.seed
-    areas = [AREAS[name] for name in options.area or AREAS]
+    areas = [AREAS[name] for name in options.area or (CALLING_C if options.sanitize else AREAS)]
     print(f"seed {seed}, areas {' '.join(a.name for a in areas)}", flush=True)
     seconds = options.minutes * 60
     campaign = Campaign(areas, seconds, seed, options.jobs, options.out, options.cases, options.batch)

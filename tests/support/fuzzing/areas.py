@@ -5,6 +5,7 @@ from fuzzing.area import Area
 from fuzzing.gradients import Gradients
 from fuzzing.indexing import Indexing
 from fuzzing.interchange import Interchange
+from fuzzing.layouts import Layouts
 from fuzzing.objects import Objects
 from fuzzing.planted import Planted
 from fuzzing.plugins import Plugins
@@ -20,6 +21,7 @@ _ALL = (
     Sized(),
     Gradients(),
     Indexing(),
+    Layouts(),
     Interchange(),
     Archives(),
     Subscripts(),

@@ -4,6 +4,7 @@ import contextlib
 import json
 import mmap
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -157,8 +158,10 @@ class Process:
 
 
 def _deepest(trace: str) -> str:
-    """File and function of the innermost frame that faulthandler wrote."""
+    """What a sanitizer sums up, or file and function of the innermost frame that faulthandler wrote."""
     for line in trace.splitlines():
+        if line.startswith("SUMMARY: "):  # of a sanitizer
+            return re.sub(r"\S*/", "", line.removeprefix("SUMMARY: "))
         if line.strip().startswith("File ") and " in " in line:
             return f"{Path(line.split(chr(34))[1]).name}:{line.rpartition(' in ')[2]}"
     return ""

@@ -115,6 +115,10 @@ class Sized(Area):
 
         options: dict[str, Any] = {"deterministic": {"deterministic": True}, "donated": {"donate": donated(case)}}
         compiled, owned = tr.compile(g, **options.get(form, {})), form == "donated"
+        # Sums depend on strides, and a row at an index is a view only where the index is a number.
+        sums = any(word in x["text"] for x in case["lines"] for word in ("sum(", "@"))
+        exact = form == "deterministic" and case["way"] == "value" and not sums
+        before: list[Any] = [None] * len(calls)
         gate = threading.Event()
         COMPILING.submit(gate.wait)  # machine code waits until all sizes have run step by step
         try:
@@ -123,8 +127,11 @@ class Sized(Area):
                     where = f"`{form}, {stage}` at `{a.sizes}`"
                     got = self._outcome(form, compiled, a.tensors(owned))
                     a.check(where)
-                    exact = form == "deterministic" and case["way"] == "value"
                     steps[k] = judge(got, want, steps[k], exact, where)
+                    if form == "deterministic" and not isinstance(got, Refused):
+                        if before[k] is not None:
+                            bitwise(got, before[k], f"{where}, another call")
+                        before[k] = got
                 outcome(compiled, calls[0].tensors(owned))  # a program that ran once is not compiled
                 gate.set()
                 fusion.wait()

@@ -55,7 +55,8 @@ static int extents(PyArrayObject *keys, PyObject *shape, npy_intp *dims)
         PyErr_SetString(PyExc_ValueError, "a shape is a tuple of few extents");
         return -1;
     }
-    memcpy(dims, PyArray_DIMS(keys), (size_t)lead * sizeof *dims);
+    if (lead > 0)  /* one key without axes has no array of extents */
+        memcpy(dims, PyArray_DIMS(keys), (size_t)lead * sizeof *dims);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shape); k++) {
         dims[lead + k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k));
         if (dims[lead + k] < 0) {
