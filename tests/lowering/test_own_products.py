@@ -55,3 +55,29 @@ def test_large_contractions_have_a_kernel_of_their_own(n: int, whole: bool) -> N
     function = verify(lower(program))
     assert any(isinstance(s, Call) for s in everything(function.body)) == whole
     np.testing.assert_allclose(interpret(function, [a, b])[0], np.einsum("abcd,dbef->acef", a, b) + 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", ["itself", "another"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("view", ["flipped", "repeated", "every other"])
+def test_a_single_row_or_column_of_any_stride(view: str, axis: int, factor: str) -> None:
+    """BLAS reads forward only: a row that is reversed, or that repeats one number, is copied first."""
+
+    def f(x: Any) -> Any:
+        v = tr.sum(x, axis=axis, keepdims=True)
+        if view == "flipped":
+            v = tr.flip(v)
+        elif view == "repeated":
+            v = tr.broadcast_to(tr.sum(v, keepdims=True), v.shape)
+        else:
+            v = v[::2, ::2]
+        return (v.mT @ v if factor == "itself" else v.mT @ (v * 2.0)) if axis == 0 else v @ v.mT
+
+    x = np.random.default_rng(0).standard_normal((5, 7))
+    program = optimise(tr.trace(f, Spec((tr.dim("n"), tr.dim("m")), np.dtype("float64"))))
+    function = verify(lower(program))
+    wanted = np.asarray(f(tr.asarray(x)))
+    native = get_backend("cpu").whole(function, bare=True)
+    np.testing.assert_allclose(interpret(function, [x], x.shape)[0], wanted, rtol=1e-12)
+    if native is not None:
+        np.testing.assert_allclose(native.run(x.shape, x), wanted, rtol=1e-12)

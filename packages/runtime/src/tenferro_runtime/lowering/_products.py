@@ -215,9 +215,10 @@ def _fits(groups: Sequence[tuple[DimLike, DimLike] | None]) -> bool:
     if len(strides) < 2 or not any(map(_one, strides)):
         return False
     extent, other = next((groups[1 - i], strides[i]) for i in (0, 1) if _one(strides[1 - i]))
-    if any(group is not None and _one(group[0]) for group in groups):
-        return True
     assert extent is not None
+    for i in (0, 1):
+        if (one := groups[i]) is not None and _one(one[0]):
+            return never_negative(strides[1 - i] - 1)  # a single row or column: its own stride does not matter
     return never_negative(other - extent[0])
 
 
