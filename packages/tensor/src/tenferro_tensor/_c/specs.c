@@ -102,7 +102,8 @@ PyObject *tenferro_spec(PyObject *raw)
         k->spec = Py_NewRef(spec);
         k->dtype = Py_NewRef(dtype);
         k->ndim = ndim;
-        memcpy(k->extents, extents, (size_t)ndim * sizeof *extents);
+        if (ndim > 0) /* an array without axes may have no extents */
+            memcpy(k->extents, extents, (size_t)ndim * sizeof *extents);
         Py_XDECREF(old_spec); /* last: may run code */
         Py_XDECREF(old_dtype);
     }

@@ -15,7 +15,7 @@
         const T sum = x + (T)0.0;                                                                       \
         I bits;                                                                                         \
         memcpy(&bits, &sum, sizeof bits);                                                               \
-        bits ^= (I)((bits >> (8 * sizeof(I) - 1)) & ~((I)1 << (8 * sizeof(I) - 1)));                    \
+        bits ^= (I)((bits >> (8 * sizeof(I) - 1)) & (I)(UINT64_MAX >> (65 - 8 * sizeof(I))));           \
         return x != x ? (I)(not_a_number) : (I)(bits ^ (I)flip);                                           \
     }
 FLOAT_KEY(f64, double, int64_t, INT64_C(0x7FF8000000000000))
