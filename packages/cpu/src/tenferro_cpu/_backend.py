@@ -157,7 +157,16 @@ class CpuBackend(Backend):
     def whole(
         self, function: LoopFunction, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
     ) -> NativeProgram | None:
-        """See `Backend.whole`: one function of machine code, cached on disk."""
+        """See `Backend.whole`: one function of machine code, cached on disk.
+
+        Args:
+            function: what to compute.
+            bare: return the only output itself instead of a tuple.
+            otherwise: serves sizes that the function does not accept.
+
+        Returns:
+            The program, or None if this process cannot compile.
+        """
         with importing():
             from tenferro_cpu.native.whole import native
 

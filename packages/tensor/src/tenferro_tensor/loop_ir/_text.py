@@ -34,12 +34,26 @@ Note = Callable[[Statement], str]
 
 
 def declared(buffer: Buffer) -> str:
-    """The declaration of a buffer, ``output b2: float64[n, 3]``."""
+    """The declaration of a buffer, ``output b2: float64[n, 3]``.
+
+    Args:
+        buffer: the buffer.
+
+    Returns:
+        The text.
+    """
     return f"{buffer.role.value} {buffer}: {buffer.dtype.name}{extents(buffer.shape)}"
 
 
 def head(statement: Statement) -> str:
-    """The first line of a statement, without the user's source line."""
+    """The first line of a statement, without the user's source line.
+
+    Args:
+        statement: the statement.
+
+    Returns:
+        The text.
+    """
     match statement:
         case Let(result, op, args):
             return f"{_new(result)} = {op_text(op)}({', '.join(map(_value, args))})"
