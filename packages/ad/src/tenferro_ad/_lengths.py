@@ -33,7 +33,7 @@ _CARRYING: Final = frozenset((*_MOVING, catalog.mul, catalog.div, catalog.neg, c
 """Operations whose result may be a length or a sum of squares because an operand is."""
 
 
-class _Known(NamedTuple):
+class _KnownLength(NamedTuple):
     """A value known to be a length or a sum of squares.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Known(NamedTuple):
     factor: Callable[[], Any] | None = None
 
 
-_known: Final[dict[tuple[int, int], _Known]] = {}
+_known: Final[dict[tuple[int, int], _KnownLength]] = {}
 """By the id of the inner value and the level, which aliases share; an entry is removed with the inner value."""
 
 
@@ -71,8 +71,8 @@ def product(op: Op, operands: tuple[Any, ...], plain: Callable[[], Any]) -> Any:
     Returns:
         The product, or ``None`` for every other op.
     """
-    a: _Known | None
-    b: _Known | None
+    a: _KnownLength | None
+    b: _KnownLength | None
     if op.primitive is catalog.pow:
         x, k = operands
         a = _find(x) if k.__class__ in (int, float) and k > 0 and k % 2 == 0 else None
@@ -160,7 +160,7 @@ def _carry(op: Op, operands: tuple[Any, ...], result: Any) -> None:
         _multiply(result, first, other if primitive is catalog.mul else lambda: 1.0 / other())
 
 
-def _multiply(result: Any, known: _Known, other: Callable[[], Any]) -> None:
+def _multiply(result: Any, known: _KnownLength, other: Callable[[], Any]) -> None:
     if known.root is None or result.spec.cplx:
         return _remember(result) if known.root is None and not result.spec.cplx else None
     return _remember(result, known.root, known.square, _scaled(known.factor, other))
@@ -189,10 +189,10 @@ def _remember(
         return
     key = id(x.value), x.level
     inner = ref(x.value, lambda _: _known.pop(key, None))
-    _known[key] = _Known(inner, _stamp(x._link), root, square, factor)
+    _known[key] = _KnownLength(inner, _stamp(x._link), root, square, factor)
 
 
-def _find(x: Any) -> _Known | None:
+def _find(x: Any) -> _KnownLength | None:
     if not isinstance(x, Differentiated):
         return None
     known = _known.get((id(x.value), x.level))
@@ -204,10 +204,10 @@ def _stamp(link: Any) -> Any:
     """Identifies a link without keeping it alive."""
     if isinstance(link, Node):
         return link.seq
-    return _Same(link[0] if link.__class__ is tuple else link)
+    return _SameValue(link[0] if link.__class__ is tuple else link)
 
 
-class _Same:
+class _SameValue:
     """A weak reference that is equal to others of the same object while that lives."""
 
     __slots__ = ("to",)
@@ -216,6 +216,6 @@ class _Same:
         self.to = ref(x)
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is _Same and self.to() is not None and self.to() is other.to()
+        return other.__class__ is _SameValue and self.to() is not None and self.to() is other.to()
 
     __hash__ = None  # type: ignore[assignment]

@@ -17,7 +17,11 @@ POISON: Final = 0x5EAD
 
 
 def is_checked() -> bool:
-    """Whether programs that are prepared now check themselves."""
+    """Whether programs that are prepared now check themselves.
+
+    Returns:
+        The answer.
+    """
     return os.environ.get(CHECKED_VARIABLE, "") == "1"
 
 

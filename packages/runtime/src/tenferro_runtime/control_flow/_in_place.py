@@ -14,7 +14,7 @@ import numpy as np
 
 from tenferro_runtime.control_flow.primitives import scan, while_loop
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.ir._reuse import CARRIED, UPDATES, Sharing, keeps
+from tenferro_runtime.ir._reuse import CARRIED, UPDATES, SharedMemory, keeps
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Op
@@ -52,7 +52,7 @@ def _private(body: Program, consts: int, carry: int) -> list[int]:
 
     Rows are ignored, because they are copied before the next step.
     """
-    groups = Sharing(body).group
+    groups = SharedMemory(body).group
     ins, outs = body.input_ids[consts : consts + carry], body.output_ids[:carry]
     outside = {groups[v] for v in (*body.input_ids[:consts], *body.input_ids[consts + carry :], *body.constants)}
     outside.update([groups[v] for eq in body.equations if keeps(body, eq) for v in eq.variables])

@@ -12,8 +12,8 @@ An equation may write its result into the memory of an operand if this memory is
 
 `may_overwrite` decides; each tier knows the facts in its own way:
 
-- Single steps (`rendering._overwriting`) write through operands that `Sharing` shows to be alone in their memory. The
-  body of a loop that runs step by step owns the carries that it made itself (`control_flow._in_place`); the loop
+- Single steps (`rendering._overwriting`) write through operands that `SharedMemory` shows to be alone in their memory.
+  The body of a loop that runs step by step owns the carries that it made itself (`control_flow._in_place`); the loop
   copies the values that it starts from, unless it may overwrite them.
 - Loop nests (`lowering._lowering`) know the memory of each value, so that they copy the other values which read it
   before the first store. Their passes decide for single elements (`lowering.passes._reuse_memory`).
@@ -82,7 +82,7 @@ def may_overwrite(eq: Equation, v: int, *, owned: bool, dead: bool, shared: bool
     return owned and dead and alone
 
 
-class Sharing:
+class SharedMemory:
     """Which variables of a program may share memory, and when the memory of each is read last.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Final
 
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Literal, Program
-from tenferro_runtime.ir._reuse import CARRIED, UPDATES, Sharing, on_host, updated_operands
+from tenferro_runtime.ir._reuse import CARRIED, UPDATES, SharedMemory, on_host, updated_operands
 from tenferro_tensor import REGISTRY, Backend, Place, available_backends, get_backend
 
 OVERWRITING: Final = "overwriting"
@@ -32,7 +32,7 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
     if not writers:
         return {}
     given = {program.input_ids[i] for i in donated}
-    sharing, specs = Sharing(program), program.specs
+    sharing, specs = SharedMemory(program), program.specs
     found: dict[int, int] = {}
     for i in writers:
         eq = program.equations[i]

@@ -168,6 +168,9 @@ def copied_into_stage(x: Any, copy: Callable[[], Any]) -> Any:
     Args:
         x: the value, perhaps from outside.
         copy: makes the copy where nothing is being recorded, or `x` belongs to it.
+
+    Returns:
+        The copy.
     """
     stage = stage_above(x.level)
     return copy() if stage is None else aliased(stage.lift(x))
@@ -175,6 +178,10 @@ def copied_into_stage(x: Any, copy: Callable[[], Any]) -> Any:
 
 def require_own_stage(x: Any, updated: Any) -> None:
     """Check that a value does not become that of a branch or body which is recorded inside its scope.
+
+    Args:
+        x: the value that is assigned to.
+        updated: its value after the assignment.
 
     Raises:
         TracingError: it would.

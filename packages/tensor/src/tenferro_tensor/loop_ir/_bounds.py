@@ -95,11 +95,11 @@ def unproved(function: LoopFunction) -> Iterator[Unproved]:
     Returns:
         An iterator over the accesses.
     """
-    yield from _Prover(function).block(function.body, _Scope.of((), function.requires))
+    yield from _Prover(function).block(function.body, _Certain.of((), function.requires))
 
 
 @dataclass(frozen=True)
-class _Scope:
+class _Certain:
     """What is known where a statement is executed.
 
     Attributes:
@@ -118,11 +118,11 @@ class _Scope:
     facts: tuple[DimLike, ...]
     ranges: Mapping[int, Range]
     answers: dict[Dim, bool] = field(default_factory=dict, compare=False)
-    inner: dict[tuple[DimLike, ...], _Scope] = field(default_factory=dict, compare=False)
+    inner: dict[tuple[DimLike, ...], _Certain] = field(default_factory=dict, compare=False)
 
     @staticmethod
-    def of(running: tuple[DimLike, ...], requires: tuple[Requirement, ...]) -> _Scope:
-        scope = _Scope(running, requires, _above(running), tuple([e - 1 for e in running if isinstance(e, Dim)]), {})
+    def of(running: tuple[DimLike, ...], requires: tuple[Requirement, ...]) -> _Certain:
+        scope = _Certain(running, requires, _above(running), tuple([e - 1 for e in running if isinstance(e, Dim)]), {})
         left = list(requires)
         while True:  # a fact may make another requirement apply
             new = [r for r in left if all(scope.holds(e - 1) for e in r.when)]
@@ -132,14 +132,14 @@ class _Scope:
             facts = (*scope.facts, *[r.holds for r in new])
             scope = replace(scope, sizes=_above([*running, *[f + 1 for f in facts]]), facts=facts, answers={})
 
-    def inside(self, *extents: DimLike) -> _Scope:
+    def inside(self, *extents: DimLike) -> _Certain:
         """The scope where further extents are positive."""
         new = tuple([e for e in extents if isinstance(e, Dim) and e not in self.running])
         if not new:
             return self
         found = self.inner.get(new)
         if found is None:
-            found = self.inner[new] = _Scope.of((*self.running, *new), self.requires)
+            found = self.inner[new] = _Certain.of((*self.running, *new), self.requires)
         return replace(found, ranges=self.ranges)
 
     def holds(self, d: DimLike) -> bool:
@@ -186,9 +186,9 @@ class _Prover:
     def __init__(self, function: LoopFunction) -> None:
         self.made: dict[int, Statement] = {}
         self.results: dict[int, tuple[Value, ...]] = {}
-        self._ranges: dict[int, tuple[_Scope, Range]] = {}
+        self._ranges: dict[int, tuple[_Certain, Range]] = {}
 
-    def block(self, statements: Sequence[Statement], scope: _Scope) -> Iterator[Unproved]:
+    def block(self, statements: Sequence[Statement], scope: _Certain) -> Iterator[Unproved]:
         for s in statements:
             self.made.update([(reg.number, s) for reg in registers(s)])
             match s:
@@ -212,7 +212,7 @@ class _Prover:
                 case Switch(index=index, cases=cases):
                     yield from self.switch(index, cases, scope)
 
-    def switch(self, index: Value, cases: Sequence[Case], scope: _Scope) -> Iterator[Unproved]:
+    def switch(self, index: Value, cases: Sequence[Case], scope: _Certain) -> Iterator[Unproved]:
         for k, case in enumerate(cases):
             known = scope
             if len(cases) == 2:
@@ -226,7 +226,7 @@ class _Prover:
             return made.args[0]
         return index
 
-    def assuming(self, condition: Value, truth: bool, scope: _Scope) -> _Scope:
+    def assuming(self, condition: Value, truth: bool, scope: _Certain) -> _Certain:
         """The scope where a condition is known."""
         made = None if isinstance(condition, Literal) else self.made.get(condition.number)
         if not isinstance(made, Let):
@@ -245,7 +245,7 @@ class _Prover:
             return self.below(made.args[low], made.args[high], distance, scope)
         return scope
 
-    def below(self, low: Value, high: Value, distance: int, scope: _Scope) -> _Scope:
+    def below(self, low: Value, high: Value, distance: int, scope: _Certain) -> _Certain:
         """The scope where ``low + distance <= high``."""
         x, y = self.expanded(low), self.expanded(high)
         ranges = dict(scope.ranges)
@@ -261,15 +261,15 @@ class _Prover:
                 ranges[reg.number] = self.most(least + distance - y.constant, was[0], scope), was[1]
         return replace(scope, ranges=ranges)
 
-    def least(self, new: DimLike, old: DimLike | None, scope: _Scope) -> DimLike:
+    def least(self, new: DimLike, old: DimLike | None, scope: _Certain) -> DimLike:
         return new if old is None or not scope.holds(new - old) else old
 
-    def most(self, new: DimLike, old: DimLike | None, scope: _Scope) -> DimLike:
+    def most(self, new: DimLike, old: DimLike | None, scope: _Certain) -> DimLike:
         return new if old is None or not scope.holds(old - new) else old
 
     # -- accesses
 
-    def access(self, t: Touch, scope: _Scope) -> Iterator[Unproved]:
+    def access(self, t: Touch, scope: _Certain) -> Iterator[Unproved]:
         extents = [extent for extent, _ in t.axes]
         if any(scope.holds(-e) for e in extents):
             return
@@ -304,13 +304,13 @@ class _Prover:
                 return self.expanded(index - Affine.of(reg) * by + made.index * by)
         return index
 
-    def range_of(self, index: Affine, scope: _Scope) -> Range:
+    def range_of(self, index: Affine, scope: _Certain) -> Range:
         found: Range = (index.constant, index.constant)
         for reg, by in index.terms:
             found = _plus(found, _times(self.register(reg, scope), by, scope))
         return found
 
-    def register(self, reg: Reg, scope: _Scope) -> Range:
+    def register(self, reg: Reg, scope: _Certain) -> Range:
         """Bounds of a register."""
         known = scope.ranges.get(reg.number)
         if known is not None:
@@ -328,23 +328,23 @@ class _Prover:
                 return self.union([self.value(v, scope) for v in values], scope)
         return UNKNOWN
 
-    def value(self, value: Value, scope: _Scope) -> Range:
+    def value(self, value: Value, scope: _Certain) -> Range:
         return self.range_of(self.expanded(value), scope) if value.dtype.kind in "iu" else UNKNOWN
 
-    def union(self, ranges: Sequence[Range], scope: _Scope) -> Range:
+    def union(self, ranges: Sequence[Range], scope: _Certain) -> Range:
         (low, high), *rest = ranges
         for least, most in rest:
             low = None if low is None or least is None else self.smaller(low, least, scope)
             high = None if high is None or most is None else self.larger(high, most, scope)
         return low, high
 
-    def smaller(self, a: DimLike, b: DimLike, scope: _Scope) -> DimLike:
+    def smaller(self, a: DimLike, b: DimLike, scope: _Certain) -> DimLike:
         return a if scope.holds(b - a) else b if scope.holds(a - b) else dim_min(a, b)
 
-    def larger(self, a: DimLike, b: DimLike, scope: _Scope) -> DimLike:
+    def larger(self, a: DimLike, b: DimLike, scope: _Certain) -> DimLike:
         return a if scope.holds(a - b) else b if scope.holds(b - a) else dim_max(a, b)
 
-    def result(self, s: Let, scope: _Scope) -> Range:
+    def result(self, s: Let, scope: _Certain) -> Range:
         """Bounds of the result of an op on integers."""
         p = s.op.primitive
         if p is catalog.select:
@@ -368,7 +368,7 @@ class _Prover:
                 return 0, most - 1
         return UNKNOWN
 
-    def upper(self, x: Range, y: Range, scope: _Scope) -> Range:
+    def upper(self, x: Range, y: Range, scope: _Certain) -> Range:
         """Bounds of the maximum of two numbers."""
         (a, b), (c, d) = x, y
         # Both lower ones are bounds, and a product with a number is easier to compare.
@@ -376,7 +376,7 @@ class _Prover:
         low = max(numbers) if numbers else c if a is None else a if c is None else self.larger(a, c, scope)
         return low, None if b is None or d is None else self.larger(b, d, scope)
 
-    def lower(self, x: Range, y: Range, scope: _Scope) -> Range:
+    def lower(self, x: Range, y: Range, scope: _Certain) -> Range:
         """Bounds of the minimum of two numbers."""
         (a, b), (c, d) = x, y
         high = d if b is None else b if d is None else self.smaller(b, d, scope)
@@ -396,7 +396,7 @@ def _plus(a: Range, b: Range) -> Range:
     return tuple([None if x is None or y is None else x + y for x, y in zip(a, b, strict=True)])  # type: ignore[return-value]
 
 
-def _times(a: Range, by: DimLike, scope: _Scope) -> Range:
+def _times(a: Range, by: DimLike, scope: _Certain) -> Range:
     low, high = a
     if not scope.holds(by):
         if not scope.holds(-by):
