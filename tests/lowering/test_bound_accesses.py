@@ -67,7 +67,7 @@ def test_a_loop_requires_elements_only_where_it_runs(monkeypatch: pytest.MonkeyP
         return tr.scan(lambda c, r: (c + y[i] * r, None), tr.asarray(0.0), x)[0]
 
     with monkeypatch.context() as m:
-        m.setattr("tenferro_runtime.lowering._lower._relied_on", lambda program: ())
+        m.setattr("tenferro_runtime.lowering._lower.relied_on", lambda program: ())
         nests = lowered(f, (N,), (M,))
     assert nests.accepts({"n": 0, "m": 0}) and nests.accepts({"n": 2, "m": 1}) and not nests.accepts({"n": 2, "m": 0})
 

@@ -111,21 +111,26 @@ class LineTransforms:
         w, zero = self.w, Literal(0, INDEX)
         size = self.length * self.lines
         groups, stretch = floordiv(size, radix * VECTOR_WIDTH), floordiv(size, radix)
-        # In units of VECTOR_WIDTH, so that neighbours provably never alias.
+        # In units of VECTOR_WIDTH, so that neighbours provably never alias. The limits hold without being enforced, but
+        # with them the positions are provably inside the memory.
         s, turn = (
             w.index(w.let(catalog.floor_divide.op(), INDEX, done, Literal(by, INDEX)))
             for by in (VECTOR_WIDTH, self.lines)
         )
+        s, rest = w.clamped(s, groups), w.position(-w.clamped(s, groups) + groups)
         with w.loop(1, order=Order.ANY), w.loop(groups, [zero, zero, zero]) as group:
-            q, before, turned = map(Affine.of, group.inside)
-            turns = [self.root(turned * k) for k in range(1, radix)]
+            _, before, turned = map(Affine.of, group.inside)
+            start = w.let(catalog.maximum.op(), INDEX, group.inside[1], zero)
+            start = w.let(catalog.minimum.op(), INDEX, start, rest)
+            first = w.index(start) * (radix - 1) + group.index
+            turns = [self.root(w.clamped(turned, floordiv(self.length, radix)) * k) for k in range(1, radix)]
             with w.loop(VECTOR_WIDTH, order=Order.ANY) as lane:
                 i, at = Affine.of(lane.index), Affine.of(group.index) * VECTOR_WIDTH + lane.index
                 points = [self._point(at + j * stretch) for j in range(radix)]
                 for k, x in enumerate(self.pairs.transform(points)):
                     value = self.pairs.mul(x, turns[k - 1]) if k else x
-                    _store(w, self._spare, (q + before * radix + s * k) * VECTOR_WIDTH + i, value)
-            further = w.position(q + 1)
+                    _store(w, self._spare, (first + s * k) * VECTOR_WIDTH + i, value)
+            further = w.position(Affine.of(group.inside[0]) + 1)
             ends = w.let(catalog.eq.op(), BOOL, further, w.position(s))
             steps = (
                 (zero, further),

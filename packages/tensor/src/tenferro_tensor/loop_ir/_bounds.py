@@ -274,24 +274,41 @@ class _Prover:
         if any(scope.holds(-e) for e in extents):
             return
         scope = scope.inside(*extents)
-        at, data = self.expanded(t.at), Affine()
-        found: Bounded = (at.constant, at.constant)
-        for reg, by in at.terms:
-            low, high = _times(self.register(reg, scope), by, scope)
-            if low is None or high is None:
-                data = data + Affine.of(reg) * by
-            else:
-                found = found[0] + low, found[1] + high
+        at = self.expanded(t.at)
+        found, data = self.split(at, scope)
+        count = math.prod(t.buffer.shape)
+        if not (data.terms or t.axes or scope.holds(count - 1 - found[1])):
+            highest = [self.split(other, scope) for other in self.above(at, scope)]
+            highs = [high for (_, high), rest in highest if not rest.terms and scope.holds(count - 1 - high)]
+            found = found[0], next(iter(highs), found[1])
         for extent, by in t.axes:
             low, high = _times((0, extent - 1), by, scope)
             if low is None or high is None:  # a stride of unknown sign
                 low, high = dim_min(0, (extent - 1) * by), dim_max(0, (extent - 1) * by)
             found = found[0] + low, found[1] + high
-        room = math.prod(t.buffer.shape) - 1 - found[1]
+        room = count - 1 - found[1]
         bounds: tuple[DimLike, ...] = (found[0] + room,) if data.terms else (found[0], room)
         needs = tuple([d for d in bounds if not scope.holds(d)])
         if data.terms or needs:
             yield Unproved(replace(t, at=at), data, found[0], room, needs, scope.running)
+
+    def split(self, at: Affine, scope: _Certain) -> tuple[Bounded, Affine]:
+        """Bounds of the terms of an index that have any, and the sum of the others."""
+        low, high, data = at.constant, at.constant, Affine()
+        for reg, by in at.terms:
+            least, most = _times(self.register(reg, scope), by, scope)
+            if least is None or most is None:
+                data = data + Affine.of(reg) * by
+            else:
+                low, high = low + least, high + most
+        return (low, high), data
+
+    def above(self, at: Affine, scope: _Certain) -> Iterator[Affine]:
+        """Indices at least as large: a minimum is replaced by an operand, which may cancel other terms."""
+        for reg, by in at.terms:
+            made = self.made.get(reg.number)
+            if isinstance(made, Let) and made.op.primitive is catalog.minimum and scope.holds(by):
+                yield from [self.expanded(at - Affine.of(reg) * by + self.expanded(a) * by) for a in made.args]
 
     # -- registers
 
