@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import mpmath as mp
@@ -246,6 +247,119 @@ EDGES: dict[str, Edge] = {
         for name, last in (("softmax", 0.0), ("log_softmax", [1.0, -1.0]))
         for point, slopes in (((INF, INF), 0.0), ((-INF, -INF), 0.0), ((INF, 0.0), 0.0), ((-INF, 0.0), last))
     },
+}  # fmt: skip
+
+
+def _symmetric(n: int, order: int, entries: dict[tuple[int, ...], float]) -> np.ndarray[Any, Any]:
+    """Derivatives of one order by n numbers, 0 but for those listed."""
+    found = np.zeros((n,) * order)
+    for index, value in entries.items():
+        for same in itertools.permutations(index):
+            found[same] = value
+    return found
+
+
+# Distributions at the ends of their support: with whole shapes they are entire functions, else limits from inside.
+
+
+def _events(count: int, x: Any) -> Any:
+    return mp.exp(-x) * sum(x**k / mp.factorial(k) for k in range(count))
+
+
+def _successes(least: int, n: int, p: Any) -> Any:
+    return sum(mp.binomial(n, k) * p**k * (1 - p) ** (n - k) for k in range(least, n + 1))
+
+
+_ENDS = [(0.0,), (1.0,)]
+
+SMOOTH |= {
+    f"{name} with shape {shape}": Smooth(of(partial(f, shape)), exact, [(0.0,)])
+    for shape in (1, 2, 4)
+    for name, f, exact in (
+        ("gammainc", lambda a, x: S.gammainc(float(a), x), lambda x, a=shape: 1 - _events(a, x)),
+        ("gammaincc", lambda a, x: S.gammaincc(float(a), x), lambda x, a=shape: _events(a, x)),
+        ("chdtr", lambda a, x: S.chdtr(2.0 * a, x), lambda x, a=shape: 1 - _events(a, x / 2)),
+        ("chdtrc", lambda a, x: S.chdtrc(2.0 * a, x), lambda x, a=shape: _events(a, x / 2)),
+        ("gdtr", lambda a, x: S.gdtr(3.0, float(a), x), lambda x, a=shape: 1 - _events(a, 3 * x)),
+        ("gdtrc", lambda a, x: S.gdtrc(3.0, float(a), x), lambda x, a=shape: _events(a, 3 * x)),
+        ("pdtr", lambda a, x: S.pdtr(a - 1, x), lambda x, a=shape: _events(a, x)),
+        ("pdtrc", lambda a, x: S.pdtrc(a - 1, x), lambda x, a=shape: 1 - _events(a, x)),
+    )
+}
+
+SMOOTH |= {
+    f"{name} with shapes {a}, {b}": Smooth(of(partial(f, a, b)), partial(exact, a, b), points)
+    for a, b in ((1, 1), (2, 3))
+    for name, f, exact, points in (
+        (
+            "betainc",
+            lambda a, b, x: S.betainc(float(a), float(b), x),
+            lambda a, b, x: _successes(a, a + b - 1, x),
+            _ENDS,
+        ),
+        (
+            "betaincc",
+            lambda a, b, x: S.betaincc(float(a), float(b), x),
+            lambda a, b, x: 1 - _successes(a, a + b - 1, x),
+            _ENDS,
+        ),
+        ("bdtr", lambda a, b, x: S.bdtr(a - 1, a + b - 1, x), lambda a, b, x: 1 - _successes(a, a + b - 1, x), _ENDS),
+        ("bdtrc", lambda a, b, x: S.bdtrc(a - 1, a + b - 1, x), lambda a, b, x: _successes(a, a + b - 1, x), _ENDS),
+        ("nbdtr", lambda a, b, x: S.nbdtr(b - 1, a, x), lambda a, b, x: _successes(a, a + b - 1, x), _ENDS),
+        ("nbdtrc", lambda a, b, x: S.nbdtrc(b - 1, a, x), lambda a, b, x: 1 - _successes(a, a + b - 1, x), _ENDS),
+        (
+            "fdtr",
+            lambda a, b, x: S.fdtr(2.0 * a, 2.0 * b, x),
+            lambda a, b, x: _successes(a, a + b - 1, a * x / (b + a * x)),
+            [(0.0,)],
+        ),
+        (
+            "fdtrc",
+            lambda a, b, x: S.fdtrc(2.0 * a, 2.0 * b, x),
+            lambda a, b, x: 1 - _successes(a, a + b - 1, a * x / (b + a * x)),
+            [(0.0,)],
+        ),
+    )
+}
+
+SMOOTH |= {
+    "betainc by its second shape": Smooth(
+        of(lambda b, x: S.betainc(1.0, b, x)), lambda b, x: 1 - (1 - x) ** b, [(3.0, 0.0), (0.5, 0.0)]
+    ),
+    "betaincc by its second shape": Smooth(
+        of(lambda b, x: S.betaincc(2.0, b, x)), lambda b, x: (1 - x) ** b * (1 + b * x), [(3.0, 0.0), (0.5, 0.0)]
+    ),
+    "betainc by its first shape": Smooth(of(lambda a, x: S.betainc(a, 1.0, x)), lambda a, x: x**a, [(2.5, 1.0)]),
+    "betaincc by its first shape": Smooth(
+        of(lambda a, x: S.betaincc(a, 2.0, x)), lambda a, x: 1 - x**a * (1 + a * (1 - x)), [(0.5, 1.0)]
+    ),
+}
+
+EDGES |= {
+    f"gammainc at a = {a}, x = 0": Edge(
+        of(S.gammainc),
+        (a, 0.0),
+        [0.0, slope],
+        _symmetric(2, 2, {(0, 1): ax, (1, 1): xx}),
+        _symmetric(2, 3, {(0, 0, 1): aax, (0, 1, 1): axx, (1, 1, 1): xxx}),
+    )
+    for a, slope, ax, xx, aax, axx, xxx in (
+        (0.5, INF, -INF, -INF, INF, INF, INF),
+        (1.0, 1.0, -INF, -1.0, INF, INF, 1.0),
+        (1.5, 0.0, 0.0, INF, 0.0, -INF, -INF),
+        (2.0, 0.0, 0.0, 1.0, 0.0, -INF, -2.0),
+        (2.5, 0.0, 0.0, 0.0, 0.0, 0.0, INF),
+    )
+}
+EDGES |= {
+    "betainc at x = 0": Edge(
+        of(S.betainc), (0.5, 2.0, 0.0), [0.0, 0.0, INF], _symmetric(3, 2, {(0, 2): -INF, (1, 2): INF, (2, 2): -INF}),
+        _symmetric(3, 3, {
+            (0, 0, 2): INF, (0, 1, 2): -INF, (1, 1, 2): -INF, (0, 2, 2): INF, (1, 2, 2): -INF, (2, 2, 2): INF,
+        }),
+    ),
+    "betainc of fractional shapes at x = 0": Edge(of(lambda x: S.betainc(0.5, 1.5, x)), (0.0,), INF, -INF, INF),
+    "betainc of fractional shapes at x = 1": Edge(of(lambda x: S.betainc(0.5, 1.5, x)), (1.0,), 0.0, -INF, -INF),
 }  # fmt: skip
 
 

@@ -1,16 +1,37 @@
-"""Densities of the gamma and beta distributions, and their derivatives with respect to the shape parameters."""
+"""Densities of the gamma and beta distributions, and their derivatives with respect to the shape parameters.
+
+At the ends of the support, where derivatives of the formulas are 0 times infinity, primitives give the limits of all
+derivatives from inside.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
+from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.special._digamma import psi_increment
+from tenferro_runtime.special._scipy import family, register_composed
 from tenferro_tensor import catalog
 
 LARGE: Final = 16.0
 _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _HALF_LOG: Final = 0.5 * math.log(2 * math.pi)
+
+
+@primitive(elementwise=True, domain="floating", family=family("gamma_density_at_0"), extension="special")
+def gamma_density_at_0_(a: Spec, x: Spec, *, by_shape: int, by_x: int) -> Spec:
+    """The limit at ``x = 0`` of a derivative of the density of the gamma distribution."""
+    return a
+
+
+@primitive(elementwise=True, domain="floating", family=family("beta_density_at_0"), extension="special")
+def beta_density_at_0_(a: Spec, b: Spec, x: Spec, *, first: int, second: int, by_x: int) -> Spec:
+    """The limit at ``x = 0`` of a derivative of the density of the beta distribution."""
+    return a
 
 
 def _stirling_error(a: Any) -> Any:
@@ -35,6 +56,10 @@ def _power_log(power: Any, x: Any) -> Any:
 
 def gamma_density(a: Any, x: Any) -> Any:
     """``x ** (a - 1) * exp(-x) / gamma(a)``."""
+    return gamma_density_derivative(a, x, 0)
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
     end = catalog.is_inf(x)
     x = catalog.select(end, 1.0, x)
     large = catalog.gt(a, LARGE)
@@ -50,7 +75,13 @@ def gamma_density(a: Any, x: Any) -> Any:
 
 def gamma_density_derivative(a: Any, x: Any, order: int) -> Any:
     """The derivative of `gamma_density` by a."""
-    density = gamma_density(a, x)
+    at_0 = catalog.eq(x, 0.0)
+    limit = gamma_density_at_0_(a, x, by_shape=order, by_x=0)
+    return catalog.select(at_0, limit, _gamma_derivative(a, catalog.select(at_0, 1.0, x), order))
+
+
+def _gamma_derivative(a: Any, x: Any, order: int) -> Any:
+    density = _gamma_density(a, x)
     if not order:
         return density
     cumulants: list[Any] = [None, catalog.log(catalog.select(catalog.is_inf(x), 1.0, x)) - catalog.digamma(a)]
@@ -61,7 +92,7 @@ def gamma_density_derivative(a: Any, x: Any, order: int) -> Any:
     return catalog.absorbing_mul(density, values[-1])
 
 
-def beta_density(a: Any, b: Any, x: Any, log_beta: Any) -> Any:
+def _beta_density(a: Any, b: Any, x: Any, log_beta: Any) -> Any:
     """``x ** (a - 1) * (1 - x) ** (b - 1) / B(a, b)``, given the function that returns ``log(B(a, b))``."""
     large = catalog.bitwise_and(catalog.gt(a, LARGE), catalog.gt(b, LARGE))
     p, q = catalog.select(large, 1.0, a), catalog.select(large, 1.0, b)
@@ -79,7 +110,16 @@ def beta_density(a: Any, b: Any, x: Any, log_beta: Any) -> Any:
 
 def beta_density_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int], log_beta: Any) -> Any:
     """The derivative of `beta_density` by a and b."""
-    density = beta_density(a, b, x, log_beta)
+    first, second = orders
+    at_0, at_1 = catalog.eq(x, 0.0), catalog.eq(x, 1.0)
+    found = _beta_derivative(a, b, catalog.select(catalog.bitwise_or(at_0, at_1), 0.5, x), orders, log_beta)
+    found = catalog.select(at_0, beta_density_at_0_(a, b, x, first=first, second=second, by_x=0), found)
+    mirrored = beta_density_at_0_(b, a, 1.0 - x, first=second, second=first, by_x=0)
+    return catalog.select(at_1, mirrored, found)
+
+
+def _beta_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int], log_beta: Any) -> Any:
+    density = _beta_density(a, b, x, log_beta)
     if orders == (0, 0):
         return density
     logs = {(1, 0): catalog.log(x) + psi_increment(a, b), (0, 1): catalog.log1p(-x) + psi_increment(b, a)}
@@ -105,3 +145,72 @@ def beta_density_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int], log
                     for j in range(n1 + 1)
                 )
     return catalog.absorbing_mul(density, values[orders])
+
+
+def _power_limit(a: Any, by_shape: int, by_x: int, constants: Sequence[Any], sign: Any = 1.0) -> Any:
+    """The limit at 0 of a derivative of ``x ** (a - 1) / gamma(a)`` times a power series in x.
+
+    Args:
+        a: the shape.
+        by_shape: order of the derivative by the shape.
+        by_x: order of the derivative by x.
+        constants: the constant term of the derivative by x for the shapes ``by_x + 1, by_x, ..., 1``, where its terms
+            of negative power vanish. Derivatives by the shape have such terms, and logarithms, there too.
+        sign: of the series at 0.
+    """
+    order = a - float(by_x)
+    # 1 / gamma(order) is the factor of the lowest power of x; at a zero, only its slope by the shape counts.
+    odd = catalog.remainder(catalog.ceil(order) + (1.0 + by_shape), 2.0)
+    found = catalog.select(catalog.gt(order, 1.0), 0.0, (sign * math.inf) * (1.0 - 2.0 * odd))
+    if not by_shape:
+        for k, constant in enumerate(constants):
+            found = catalog.select(catalog.eq(order, 1.0 - k), constant, found)
+    return catalog.select(catalog.gt(a, 0.0), found, math.nan)
+
+
+def _gamma_limit(a: Any, x: Any, *, by_shape: int, by_x: int) -> Any:
+    constants = [float((-1) ** k * math.comb(by_x, k)) for k in range(by_x + 1)]
+    return _power_limit(a, by_shape, by_x, constants)
+
+
+def _beta_limit(a: Any, b: Any, x: Any, *, first: int, second: int, by_x: int) -> Any:
+    """The series is ``(1 - x) ** (b - 1) * gamma(a + b) / gamma(b)``."""
+    constants = []
+    for k in range(by_x + 1):
+        shape = by_x + 1 - k
+        roots = [*range(1, k + 1), *range(0, -shape, -1)]
+        scale = (-1) ** k * math.factorial(by_x) / (math.factorial(k) * math.factorial(shape - 1))
+        value: Any = 0.0
+        for coefficient in reversed((scale * np.polynomial.Polynomial.fromroots(roots)).deriv(second).coef):
+            value = value * b + float(coefficient)
+        constants.append(value)
+    # The series grows with b, and is a Bernstein function of b for a below 1; the signs of its other derivatives by b
+    # depend on the shapes.
+    sign = 1.0 if second < 2 else catalog.select(catalog.lt(a, 1.0), -((-1.0) ** second), math.nan)
+    return _power_limit(a, first, by_x, constants, sign)
+
+
+def register(registry: Registry) -> None:
+    """Register the expansions and rules of this module."""
+    register_composed(
+        registry,
+        gamma_density_at_0_,
+        Slopes(
+            singular=True,
+            a=lambda a, x, by_shape, by_x: gamma_density_at_0_(a, x, by_shape=by_shape + 1, by_x=by_x),
+            x=lambda a, x, by_shape, by_x: gamma_density_at_0_(a, x, by_shape=by_shape, by_x=by_x + 1),
+        ),
+        _gamma_limit,
+    )
+    at_0 = beta_density_at_0_
+    register_composed(
+        registry,
+        at_0,
+        Slopes(
+            singular=True,
+            a=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first + 1, second=second, by_x=by_x),
+            b=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first, second=second + 1, by_x=by_x),
+            x=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first, second=second, by_x=by_x + 1),
+        ),
+        _beta_limit,
+    )
