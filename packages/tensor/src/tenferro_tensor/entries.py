@@ -17,6 +17,7 @@ from tenferro_tensor.backends import Backend, get_backend
 from tenferro_tensor.calls import SCALARS, Entry, state
 from tenferro_tensor.dispatch import Decision, Recorder, Rule, decide, recorder, scoped_device
 from tenferro_tensor.kernels import kernel_of
+from tenferro_tensor.numpy_warnings import at_user_line
 from tenferro_tensor.origins import EVERYWHERE, noted
 from tenferro_tensor.promotion import Operand, materialised, targets
 from tenferro_tensor.tables import TABLES
@@ -44,6 +45,7 @@ def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
     scoped = scoped_device() if state.open_scopes else None
     key: tuple[Any, ...] = (0, *parts) if scoped is None else (scoped, 0, *parts)
     entry = op.entries.get(key)
+    new = entry is None
     if entry is None:
         if op.symbolic:
             return _join(op, operands)
@@ -57,7 +59,7 @@ def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
             device_of(op, [a for a in operands if a.__class__ not in SCALARS])  # the same error, with source lines
             raise
     try:
-        out = entry.run(*raws)
+        out = at_user_line(entry.run, *raws) if new else entry.run(*raws)
     except OverflowError as cause:
         raise ArgumentError(
             f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",

@@ -1,7 +1,7 @@
 /* Cases in which NumPy would warn: the floating-point status of the calling thread, and results that are not finite.
  *
  * An entry that detects one drops its result and passes the call to NumPy, so that the warning, or the error under
- * numpy.errstate, is NumPy's own. */
+ * numpy.errstate, is NumPy's own; a warning is attributed to the user's line. */
 #ifndef TENFERRO_STATUS_H
 #define TENFERRO_STATUS_H
 

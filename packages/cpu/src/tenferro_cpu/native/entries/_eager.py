@@ -23,6 +23,7 @@ from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
+from tenferro_tensor.numpy_warnings import at_user_line
 from tenferro_tensor_core import is_inexact
 from tenferro_tensor_core.forks import importing, new_lock
 
@@ -214,15 +215,15 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run
         rows = fixed_rows(primitive, dtype)
         if rows is not None:
-            following: Kernel | None = None
 
             def rest(*args: Any) -> Any:
-                nonlocal following
-                if following is None:
-                    following = _generated(op, dtype, outs[0].dtype, run)
-                return following(*args)
+                """Takes the first call only: NumPy attributes warnings to the innermost Python frame."""
+                entry: Any = fixed
+                entry.fallback = entry.large = following = _generated(op, dtype, outs[0].dtype, run)
+                return at_user_line(following, *args)
 
-            return _fixed(rows, dtype, outs[0].dtype, len(ins), rest, _warns(primitive, dtype)[0])
+            fixed = _fixed(rows, dtype, outs[0].dtype, len(ins), rest, _warns(primitive, dtype)[0])
+            return fixed
         kernels = _compiled(op, len(ins), dtype)
         if kernels is None:
             return run

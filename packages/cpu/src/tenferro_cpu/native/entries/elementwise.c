@@ -171,6 +171,7 @@ static PyObject *elementwise_call(PyObject *callable, PyObject *const *args, siz
     if (!job.warned)
         return (PyObject *)result;
     Py_DECREF(result);
+    return tenferro_pass_on_to_warn(&self->entry, args, flags);
 refused:
     return pass_on(self->entry.fallback, args, flags, names);
 }

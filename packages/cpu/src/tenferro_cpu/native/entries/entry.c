@@ -3,8 +3,8 @@
 
 PyMemberDef tenferro_entry_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct entry, call), READONLY},
-    {"fallback", T_OBJECT, offsetof(struct entry, fallback), READONLY, "Called with the same arguments for all else."},
-    {"large", T_OBJECT, offsetof(struct entry, large), READONLY, "Called for spaces of more than `most` elements."},
+    {"fallback", T_OBJECT, offsetof(struct entry, fallback), 0, "Called with the same arguments for all else."},
+    {"large", T_OBJECT, offsetof(struct entry, large), 0, "Called for spaces of more than `most` elements."},
     {"dtypes", T_OBJECT, offsetof(struct entry, dtypes), READONLY, "Those of the operands, then of the results."},
     {"owner", T_OBJECT, offsetof(struct entry, owner), READONLY, "An object whose memory the entry reads, or None."},
     {"most", T_LONGLONG, offsetof(struct entry, most), READONLY, "Elements of the largest space."},
@@ -35,6 +35,25 @@ int tenferro_fill_entry(struct entry *entry, vectorcallfunc call, PyObject *dtyp
     entry->large = Py_NewRef(large);
     entry->owner = Py_NewRef(owner);
     return 0;
+}
+
+PyObject *tenferro_pass_on_to_warn(const struct entry *entry, PyObject *const *args, size_t flags)
+{
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    PyObject *all[MAX_OPERANDS + 1] = {entry->fallback}, *result = NULL;
+    if (entry->fallback == NULL || count > MAX_OPERANDS)
+        return pass_on(entry->fallback, args, flags, NULL);
+    Py_INCREF(all[0]); /* it may replace itself in the entry */
+    PyObject *module = PyImport_ImportModule("tenferro_tensor.numpy_warnings");
+    PyObject *call = module == NULL ? NULL : PyObject_GetAttrString(module, "at_user_line");
+    if (call != NULL) {
+        memcpy(all + 1, args, (size_t)count * sizeof *args);
+        result = PyObject_Vectorcall(call, all, (size_t)count + 1, NULL);
+    }
+    Py_XDECREF(module);
+    Py_XDECREF(call);
+    Py_DECREF(all[0]);
+    return result;
 }
 
 int tenferro_traverse_entry(PyObject *o, visitproc visit, void *arg)

@@ -10,7 +10,7 @@
 struct entry {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *fallback, *large; /* called with the same arguments for everything else, and for larger spaces */
+    PyObject *fallback, *large; /* called with the same arguments for everything else, and for larger spaces; mutable */
     PyObject *dtypes, *owner;   /* dtypes of operands and results, a tuple; an object whose memory the entry reads */
     PyArray_Descr **descrs;     /* the items of the tuple */
     int inputs, outputs;
@@ -27,6 +27,9 @@ int tenferro_clear_entry(PyObject *o);
 void tenferro_dealloc_entry(PyObject *o);
 extern PyMemberDef tenferro_entry_members[];
 
+/* Call the fallback for operands that it is going to warn about: the warning points at the user's line. */
+PyObject *tenferro_pass_on_to_warn(const struct entry *entry, PyObject *const *args, size_t flags);
+
 /* The fields of a type object; `Struct` begins with a struct entry. */
 #define ENTRY_TYPE(Struct, make, text)                                                               \
     {                                                                                                \
@@ -41,8 +44,12 @@ extern PyMemberDef tenferro_entry_members[];
 /* Call another object with the same arguments, which have no names. */
 static inline PyObject *pass_on(PyObject *other, PyObject *const *args, size_t flags, PyObject *names)
 {
-    if (other != NULL && names == NULL)
-        return PyObject_Vectorcall(other, args, flags, NULL);
+    if (other != NULL && names == NULL) {
+        Py_INCREF(other); /* it may replace itself in the entry */
+        PyObject *result = PyObject_Vectorcall(other, args, flags, NULL);
+        Py_DECREF(other);
+        return result;
+    }
     if (names != NULL)
         PyErr_SetString(PyExc_TypeError, "entries of kernels take no keyword arguments");
     else

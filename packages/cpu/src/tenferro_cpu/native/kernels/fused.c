@@ -264,7 +264,7 @@ static PyObject *fused_call(PyObject *callable, PyObject *const *args, size_t fl
     }
     if (self->scan && TENFERRO_CHOOSE(tenferro_scan)(PyArray_DATA(c.made[0]), PyArray_NBYTES(c.made[0]), self->scan)) {
         drop_arrays(c.made, self->entry.outputs);
-        return pass_on(self->entry.fallback, args, flags, names);
+        return tenferro_pass_on_to_warn(&self->entry, args, flags);
     }
     return given_results(c.made, self->entry.outputs);
 }

@@ -212,7 +212,7 @@ static PyObject *strided_call(PyObject *callable, PyObject *const *args, size_t 
             (self->scan &&
              TENFERRO_CHOOSE(tenferro_scan)(PyArray_DATA(made[0]), PyArray_NBYTES(made[0]), self->scan))) {
             drop_arrays(made, self->entry.outputs);
-            return pass_on(self->entry.fallback, args, flags, names);
+            return tenferro_pass_on_to_warn(&self->entry, args, flags);
         }
     }
     return given_results(made, self->entry.outputs);
