@@ -1,5 +1,6 @@
 """Jacobians and Hessians: one program for all sizes, batches within a budget, and what a function returns beside."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -116,3 +117,20 @@ def test_a_function_may_branch_on_its_values() -> None:
 def test_lanes_of_other_numbers_are_refused() -> None:
     with pytest.raises(ShapeError, match="one number of lanes"):
         tr.vmap(tr.add)(np.zeros(3), np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    "modes",
+    list(itertools.product((jacfwd, jacrev), repeat=3)),
+    ids=lambda modes: " ".join([mode.__name__ for mode in modes]),
+)
+@pytest.mark.parametrize("n", [1, 3])
+def test_third_derivatives_of_compiled_functions_that_leave_sizes_behind(modes: Any, n: int) -> None:
+    """Parts of these derivatives do not have the symbolic size of the argument any more when they meet more lanes."""
+    f: Callable[[Any], Any] = tr.compile(lambda v: tr.abs(v[0]) ** 3)
+    for mode in modes:
+        f = mode(f)
+    for x, third in ((np.zeros(n), 0.0), (np.full(n, -2.0), -6.0)):
+        want = np.zeros((n, n, n))
+        want[0, 0, 0] = third
+        np.testing.assert_allclose(np.asarray(f(x)), want, atol=1e-15)

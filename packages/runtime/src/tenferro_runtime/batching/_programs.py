@@ -79,7 +79,10 @@ def _batched(
         o.value if lanes else with_lanes(size, builder.lift(o)) if outputs and outputs[i] else o
         for i, (o, lanes) in enumerate(zip(outs, there, strict=True))
     ]
-    examples = program.examples if example is None else {**program.examples, str(size): example}
+    # A program that is not symbolic takes no sizes, even if it was derived from one that did.
+    examples = dict(program.examples) if program.symbolic else {}
+    if example is not None:
+        examples[str(size)] = example
     made = builder.close(results, examples=examples)
     found = tuple([lanes or bool(outputs and outputs[i]) for i, lanes in enumerate(there)])
     return BatchedProgram(optimised_like(made, program), found)
