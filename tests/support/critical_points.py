@@ -288,7 +288,7 @@ SMOOTH |= {
 }
 
 SMOOTH |= {
-    f"{name} with shapes {a}, {b}": Smooth(of(partial(f, a, b)), partial(exact, a, b), points)
+    f"{name} with shapes {a}, {b}": Smooth(of(partial(f, a, b)), partial(exact, a, b), [*points])
     for a, b in ((1, 1), (2, 3))
     for name, f, exact, points in (
         (
