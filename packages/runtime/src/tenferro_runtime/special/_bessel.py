@@ -263,7 +263,12 @@ def _compute(name: str, orders: tuple[int, int], v: Any, x: Any) -> Any:
     else:
         f = partial(_unscaled, base, kind, by_argument, x)
     if by_order == 0:
-        return f(v)
+        value = f(v)
+        if kind in "ji" and by_argument:  # x**v / gamma(v + 1) at 0; infinite neighbours do not tell which dominates
+            power = v - by_argument
+            limit = np.where(power > 0, 0.0, np.copysign(np.inf, host_special().rgamma(power + 1.0)))
+            value = np.where((x == 0) & (v != np.round(v)), limit, value)
+        return value
     result = sampled(f, v, _order_radius(kind, v, x), by_order)
     if kind in "ji":  # x**v * log(x)**k at 0
         limit = np.where(v > by_argument, 0.0, np.where(v == by_argument, (-np.inf) ** by_order, np.nan))
