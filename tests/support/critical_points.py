@@ -362,6 +362,25 @@ EDGES |= {
     "betainc of fractional shapes at x = 1": Edge(of(lambda x: S.betainc(0.5, 1.5, x)), (1.0,), 0.0, -INF, -INF),
 }  # fmt: skip
 
+EDGES |= {
+    f"{name} of order {v} at 0": Edge(of(partial(getattr(S, name), v)), (0.0,), *limits)
+    for name in ("jv", "iv", "ive")
+    for v, limits in (
+        (0.5, (INF, -INF, INF)), (1.5, (0.0, INF, -INF)), (2.5, (0.0, 0.0, INF)), (3.5, (0.0, 0.0, 0.0)),
+        (-0.5, (-INF, INF, -INF)),
+    )
+}  # fmt: skip
+# The exponent counts as constant where the base is 0.
+EDGES |= {
+    f"power of arrays 0 and {y}": Edge(
+        of(tr.pow), (0.0, y), [slope, 0.0], _symmetric(2, 2, {(0, 0): xx}), _symmetric(2, 3, {(0, 0, 0): xxx})
+    )
+    for y, slope, xx, xxx in (
+        (0.0, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0), (2.0, 0.0, 2.0, 0.0), (2.5, 0.0, 0.0, INF), (3.0, 0.0, 0.0, 6.0),
+        (4.0, 0.0, 0.0, 0.0),
+    )
+}  # fmt: skip
+
 
 def derivatives(case: Smooth, point: tuple[float, ...], order: int, digits: int = 40) -> np.ndarray[Any, Any]:
     """All partial derivatives of one order, computed with many digits."""

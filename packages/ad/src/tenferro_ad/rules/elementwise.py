@@ -8,7 +8,7 @@ Conventions where a function has no derivative:
 ``copysign(0, y)``                           0 for both operands (for the second operand everywhere)
 ``maximum``, ``minimum``, ``clamp`` at ties  half to each side; a quarter to `x` where ``lo == x == hi``
 ``pow``: ``0 ** 0``                          0 for the base
-``pow``: base 0                              0 for the exponent
+``pow``: base 0                              0 for the exponent, and for mixed derivatives in any order
 ``pow``: negative real base                  NaN for the exponent: the power is not defined around it
 ``logaddexp`` of two equal infinities        half to each
 ``sqrt``, ``cbrt``, ``log``, ... at a pole   infinite, but 0 where the cotangent (tangent) is exactly 0
@@ -99,10 +99,12 @@ def _is_number(x: Any) -> bool:
 def _base_slope(x: Any, y: Any) -> Any:
     if _is_number(y):
         return float(y.real) if y in (0, 1) else y * x if y == 2 else y * c.pow(x, y - 1)
+    # The exponent counts as constant where the base is 0, here too: mixed derivatives are the same in every order.
+    at_zero = c.eq(x, 0)
+    y = c.select(at_zero, c.stop_gradient(y), y)
     # x ** 0 is 1 for every x, but 0 * 0 ** -1 would be NaN. Replace the exponent only there: elsewhere this
     # expression must stay differentiable in y.
-    flat = c.bitwise_and(c.eq(x, 0), c.eq(y, 0))
-    return y * c.pow(x, c.select(flat, 1, y - 1))
+    return y * c.pow(x, c.select(c.bitwise_and(at_zero, c.eq(y, 0)), 1, y - 1))
 
 
 def _exponent_slope(x: Any, out: Any) -> Any:
