@@ -75,6 +75,8 @@ def test_values_that_stand_in(name: str) -> None:
     case: Edge = EDGES[name]
     n = len(case.point)
     for order, found in enumerate(everything(case.f)(tr.asarray(np.array(case.point))), 1):
+        if case[order + 1] is None:
+            continue
         want = np.broadcast_to(np.asarray(case[order + 1], float), (n,) * order)
         for way, got in found.items():
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-15, err_msg=f"order {order}, {way}")

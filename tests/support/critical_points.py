@@ -31,7 +31,10 @@ class Smooth(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A function of a vector, a point, and its derivatives of order 1, 2 and 3 there; a number fills all of them."""
+    """A function of a vector, a point, and its derivatives of order 1, 2 and 3 there; a number fills all of them.
+
+    An order is ``None`` where some modes meet 0 times infinity, which is NaN.
+    """
 
     f: Callable[[Any], Any]
     point: tuple[float, ...]
@@ -373,11 +376,12 @@ EDGES |= {
 # The exponent counts as constant where the base is 0.
 EDGES |= {
     f"power of arrays 0 and {y}": Edge(
-        of(tr.pow), (0.0, y), [slope, 0.0], _symmetric(2, 2, {(0, 0): xx}), _symmetric(2, 3, {(0, 0, 0): xxx})
+        of(tr.pow), (0.0, y), [slope, 0.0], _symmetric(2, 2, {(0, 0): xx}),
+        None if xxx is None else _symmetric(2, 3, {(0, 0, 0): xxx}),
     )
     for y, slope, xx, xxx in (
-        (0.0, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0), (2.0, 0.0, 2.0, 0.0), (2.5, 0.0, 0.0, INF), (3.0, 0.0, 0.0, 6.0),
-        (4.0, 0.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 0.0), (0.5, INF, -INF, None), (1.0, 1.0, 0.0, 0.0), (1.5, 0.0, INF, None),
+        (2.0, 0.0, 2.0, 0.0), (2.5, 0.0, 0.0, INF), (3.0, 0.0, 0.0, 6.0), (4.0, 0.0, 0.0, 0.0),
     )
 }  # fmt: skip
 

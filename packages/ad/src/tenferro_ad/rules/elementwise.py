@@ -99,12 +99,15 @@ def _is_number(x: Any) -> bool:
 def _base_slope(x: Any, y: Any) -> Any:
     if _is_number(y):
         return float(y.real) if y in (0, 1) else y * x if y == 2 else y * c.pow(x, y - 1)
-    # The exponent counts as constant where the base is 0, here too: mixed derivatives are the same in every order.
+    # The exponent counts as constant where the base is 0, here too: mixed derivatives are the same in every order. The
+    # branches keep its zero tangent from an infinite power.
     at_zero = c.eq(x, 0)
-    y = c.select(at_zero, c.stop_gradient(y), y)
+    constant = c.stop_gradient(y)
+    y = c.select(at_zero, constant, y)
     # x ** 0 is 1 for every x, but 0 * 0 ** -1 would be NaN. Replace the exponent only there: elsewhere this
     # expression must stay differentiable in y.
-    return y * c.pow(x, c.select(c.bitwise_and(at_zero, c.eq(y, 0)), 1, y - 1))
+    power = c.pow(x, c.select(c.bitwise_and(at_zero, c.eq(y, 0)), 1, y - 1))
+    return c.select(at_zero, constant * power, y * c.select(at_zero, 1, power))
 
 
 def _exponent_slope(x: Any, out: Any) -> Any:
