@@ -121,3 +121,13 @@ def test_nests_of_regions_are_bounded() -> None:
     for first in product([False, True], repeat=2):
         for second in product([False, True], repeat=1):
             verify(loops_of(Region(kernel, 2, axes), (first, second, (False, False))))
+
+
+def test_a_window_fits_the_slice_that_it_is_read_from() -> None:
+    """In a branch, which asks nothing of the sizes when it is traced: the memory around the slice is no part of it."""
+
+    def f(x: Any, i: Any) -> Any:
+        return tr.cond(i > 1, lambda rest: 0.0, lambda rest: rest[i] * 2.0, x[1:])
+
+    nests = lowered(f, (N,))
+    assert nests.accepts({"n": 2}) and not nests.accepts({"n": 1}) and not nests.accepts({"n": 0})

@@ -80,7 +80,7 @@ def _written(program: Program, lowering: Lowering) -> LoopFunction:
         tuple(lowering.constants),
         tuple([b for b in w.buffers[Role.TEMPORARY] if b.number not in moved]),
         renamed(w.statements, moved) if moved else tuple(w.statements),
-        tuple(relied_on(program)),
+        (*dict.fromkeys((*relied_on(program), *w.requires)),),
         where=partial(_where, w.sources),
     )
 

@@ -27,6 +27,7 @@ from tenferro_tensor.loop_ir import (
     Order,
     Position,
     Reg,
+    Requirement,
     Role,
     Statement,
     Store,
@@ -62,6 +63,7 @@ class LoopWriter:
         next_buffer: number of the next buffer.
         source: the user's line to attribute statements to.
         sources: the user's lines by number of the register that was written for them.
+        requires: conditions on the sizes without which a window does not fit its array.
     """
 
     statements: list[Statement]
@@ -76,6 +78,8 @@ class LoopWriter:
         self.next_buffer = self._registers = 0
         self.source: Source = None
         self.sources: dict[int, Source] = {}
+        self.requires: dict[Requirement, None] = {}
+        self._around: list[DimLike] = []
         self._affine: dict[int, Affine] = {}
         self._bounds: dict[int, tuple[DimLike | None, DimLike | None]] = {}
         self._known: list[dict[Any, Reg]] = [{}]
@@ -274,7 +278,9 @@ class LoopWriter:
         return least is not None and most is not None and never_negative(least - low) and never_negative(high - most)
 
     def clamped(self, index: Affine, high: DimLike) -> Affine:
-        """Clamp an index to the range from 0 to `high`.
+        """Clamp an index to the range from 0 to `high`; calls at sizes for which that is empty are refused.
+
+        The memory of a larger array around the range might hide that there is no such index.
 
         Args:
             index: the index.
@@ -283,6 +289,8 @@ class LoopWriter:
         Returns:
             The index.
         """
+        if not never_negative(high) and high + 1 not in self._around:
+            self.requires[Requirement(high, tuple([n for n in self._around if isinstance(n, Dim)]))] = None
         if self.within(index, 0, high):
             return index
         value = self.position(index)
@@ -427,8 +435,12 @@ class LoopWriter:
         index = self.reg(INDEX)
         self.bounded(index, 0, extent - 1)
         loop = OpenLoop(index, tuple([self.reg(v.dtype) for v in first]))
-        with self.block() as body:
-            yield loop
+        self._around.append(extent)
+        try:
+            with self.block() as body:
+                yield loop
+        finally:
+            self._around.pop()
         loop.results = tuple([self.reg(v.dtype) for v in first])
         carries = tuple(map(Carried, loop.inside, first, loop.following, loop.results))
         self.statements.append(For(index, extent, tuple(body), carries, order, tuple(loop.swaps)))
