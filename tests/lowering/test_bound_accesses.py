@@ -17,12 +17,14 @@ from tenferro_tensor.loop_ir import (
     Affine,
     Buffer,
     Call,
+    Case,
     For,
     Load,
     LoopFunction,
     Reg,
     Role,
     Store,
+    Switch,
     View,
     everything,
     interpret,
@@ -100,6 +102,24 @@ def test_clamps_change_nothing_inside_and_never_leave_the_buffer() -> None:
     outside = interpret(f, [x, np.array([-7, 4, 2**62])], (5, 3))[0]
     np.testing.assert_array_equal(outside, [[0, 1], [3, 4], [3, 4]])
     assert f.accepts({"n": 2, "m": 1}) and f.accepts({"n": 0, "m": 0}) and not f.accepts({"n": 1, "m": 1})
+
+
+def test_a_position_is_clamped_as_a_whole_where_its_parts_vary_together() -> None:
+    """A neighbour on the side that memory names, as of the pairs of complex eigenvalues: no part alone has a bound."""
+    body = For(I, M, (Load(K, KEYS, Affine.of(I)), Load(V, X, Affine.of(K) + I), Store(OUT, Affine.of(I) * 2, V)))
+    f = verify(bound_accesses(LoopFunction(("n", "m"), (X, KEYS), (OUT,), (), (), (body,))))
+    found = interpret(f, [np.arange(4.0), np.array([1, -1, 1, -1])], (4, 4))[0]
+    np.testing.assert_array_equal(found[:, 0], [1, 0, 3, 2])
+    inner = For(J, 2, (Load(V, X, Affine.of(K) + J), Store(OUT, Affine.of(I) * 2 + J, V)))
+    either = Switch(J, (Case(()), Case((Load(V, X, Affine.of(K) - J), Store(OUT, Affine.of(I) * 2 + J, V)))))
+    for s in (inner, For(J, 2, (either,))):
+        body = For(I, M, (Load(K, KEYS, Affine.of(I)), s))
+        f = LoopFunction(("n", "m"), (X, KEYS), (OUT,), (), (), (body,))
+        given = [np.arange(4.0), np.array([1, 2, 1])]
+        for got, want in zip(
+            interpret(verify(bound_accesses(f)), given, (4, 3)), interpret(f, given, (4, 3)), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
 
 
 def test_a_view_at_a_position_from_memory_is_refused() -> None:

@@ -66,10 +66,11 @@ class Unproved:
 
     Attributes:
         touch: the access, at a position in terms of registers that are not indices themselves.
-        data: the part of the position that has no bounds.
+        data: the part of the position that must be kept in bounds; nothing if it depends on counters only.
         low: least value of the rest, in sizes.
         room: distance from the largest value of the rest to the last element, in sizes.
-        needs: sizes that are not certain to be at least 0, and must be, if data are kept in bounds.
+        needs: sizes that are not certain to be at least 0, and must be.
+        clamped: whether `data` must be kept between ``-low`` and `room`.
         running: extents that are positive where it is executed.
     """
 
@@ -78,12 +79,13 @@ class Unproved:
     low: DimLike
     room: DimLike
     needs: tuple[DimLike, ...]
+    clamped: bool
     running: tuple[DimLike, ...]
 
     def __str__(self) -> str:
         where = f"the positions {self.low} to {math.prod(self.touch.buffer.shape) - 1 - self.room}"
-        unknown = f", plus {self.data}, which has no bounds" if self.data.terms else ""
-        return f"{head(self.touch.statement)} may leave {declared(self.touch.buffer)}: it has {where}{unknown}"
+        rest = f", plus {self.data}, which is not kept in bounds" if self.data.terms else ""
+        return f"{head(self.touch.statement)} may leave {declared(self.touch.buffer)}: it has {where}{rest}"
 
 
 def unproved(function: LoopFunction) -> Iterator[Unproved]:
@@ -95,7 +97,7 @@ def unproved(function: LoopFunction) -> Iterator[Unproved]:
     Returns:
         An iterator over the accesses.
     """
-    yield from _Prover(function).block(function.body, _Certain.of((), function.requires))
+    yield from _Prover().block(function.body, _Certain.of((), function.requires))
 
 
 @dataclass(frozen=True)
@@ -180,17 +182,20 @@ class _Prover:
 
     Attributes:
         made: the statement that defines each register, by number.
-        extents: extents of counters, by number.
+        order: position of each register in the order of definition.
+        branches: numbers of registers before the branches, and loops with conditions, around the current statement.
     """
 
-    def __init__(self, function: LoopFunction) -> None:
+    def __init__(self) -> None:
         self.made: dict[int, Statement] = {}
-        self.results: dict[int, tuple[Value, ...]] = {}
-        self._ranges: dict[int, tuple[_Certain, Range]] = {}
+        self.order: dict[int, int] = {}
+        self.branches: list[int] = []
 
     def block(self, statements: Sequence[Statement], scope: _Certain) -> Iterator[Unproved]:
         for s in statements:
-            self.made.update([(reg.number, s) for reg in registers(s)])
+            for reg in registers(s):
+                self.made[reg.number] = s
+                self.order[reg.number] = len(self.order)
             match s:
                 case Load(buffer=buffer, at=at):
                     yield from self.access(Touch(s, buffer, at, (), False), scope)
@@ -207,17 +212,23 @@ class _Prover:
                     if not scope.holds(-extent):
                         yield from self.block(body, scope.inside(extent))
                 case While(test=test, body=body, condition=condition):
+                    self.branches.append(len(self.order))
                     yield from self.block(test, scope)
                     yield from self.block(body, self.assuming(condition, True, scope))
+                    self.branches.pop()
                 case Switch(index=index, cases=cases):
                     yield from self.switch(index, cases, scope)
 
     def switch(self, index: Value, cases: Sequence[Case], scope: _Certain) -> Iterator[Unproved]:
+        self.branches.append(len(self.order))
         for k, case in enumerate(cases):
+            if isinstance(index, Literal) and k != min(max(int(index.value), 0), len(cases) - 1):  # type: ignore[arg-type]
+                continue
             known = scope
             if len(cases) == 2:
                 known = self.assuming(self.condition(index), k == 1, scope)
             yield from self.block(case.body, known)
+        self.branches.pop()
 
     def condition(self, index: Value) -> Value:
         """The boolean that an index was converted from."""
@@ -274,23 +285,49 @@ class _Prover:
         if any(scope.holds(-e) for e in extents):
             return
         scope = scope.inside(*extents)
-        at = self.expanded(t.at)
-        found, data = self.split(at, scope)
-        count = math.prod(t.buffer.shape)
-        if not (data.terms or t.axes or scope.holds(count - 1 - found[1])):
+        at, count = self.expanded(t.at), math.prod(t.buffer.shape)
+        found, unknown = self.split(at, scope)
+        if not (unknown.terms or t.axes or scope.holds(count - 1 - found[1])):
             highest = [self.split(other, scope) for other in self.above(at, scope)]
             highs = [high for (_, high), rest in highest if not rest.terms and scope.holds(count - 1 - high)]
             found = found[0], next(iter(highs), found[1])
+        low, high = self.along(found, t, scope)
+        needs = tuple([d for d in (low, count - 1 - high) if not scope.holds(d)])
+        if not (unknown.terms or needs):
+            return
+        t = replace(t, at=at)
+        computed = any(not self.is_counter(reg) for reg, _ in at.terms)
+        if not (computed or any(isinstance(d, int) for d in needs)):  # at other sizes it is inside
+            yield Unproved(t, Affine(), low, count - 1 - high, needs, False, scope.running)
+            return
+        data = at - at.constant - self.repeated(at)
+        low, high = self.along(self.split(at - data, scope)[0], t, scope)
+        room = count - 1 - high
+        yield Unproved(t, data, low, room, () if scope.holds(low + room) else (low + room,), True, scope.running)
+
+    def along(self, found: Bounded, t: Touch, scope: _Certain) -> Bounded:
+        """Bounds of the positions of a view from those of its first element."""
+        low, high = found
         for extent, by in t.axes:
-            low, high = _times((0, extent - 1), by, scope)
-            if low is None or high is None:  # a stride of unknown sign
-                low, high = dim_min(0, (extent - 1) * by), dim_max(0, (extent - 1) * by)
-            found = found[0] + low, found[1] + high
-        room = count - 1 - found[1]
-        bounds: tuple[DimLike, ...] = (found[0] + room,) if data.terms else (found[0], room)
-        needs = tuple([d for d in bounds if not scope.holds(d)])
-        if data.terms or needs:
-            yield Unproved(replace(t, at=at), data, found[0], room, needs, scope.running)
+            least, most = _times((0, extent - 1), by, scope)
+            if least is None or most is None:  # a stride of unknown sign
+                least, most = dim_min(0, (extent - 1) * by), dim_max(0, (extent - 1) * by)
+            low, high = low + least, high + most
+        return low, high
+
+    def is_counter(self, reg: Reg) -> bool:
+        made = self.made.get(reg.number)
+        return isinstance(made, For) and made.index.number == reg.number
+
+    def repeated(self, at: Affine) -> Affine:
+        """The terms of an index that take all their values while the others keep theirs, so that these can be clamped.
+
+        They are the counters of loops that begin after the others are computed, without a branch in between.
+        """
+        born = max([self.order[reg.number] for reg, _ in at.terms if not self.is_counter(reg)], default=len(self.order))
+        if any(branch > born for branch in self.branches):
+            return Affine()
+        return Affine(0, tuple([(reg, by) for reg, by in at.terms if self.order[reg.number] > born]))
 
     def split(self, at: Affine, scope: _Certain) -> tuple[Bounded, Affine]:
         """Bounds of the terms of an index that have any, and the sum of the others."""

@@ -48,7 +48,7 @@ def bound_accesses(function: LoopFunction) -> LoopFunction:
     requires = dict.fromkeys(function.requires)
     unbounded: dict[int, Unproved] = {}
     for u in unproved(function):
-        if u.data.terms:
+        if u.clamped:
             if not isinstance(u.touch.statement, Load | Store):
                 raise UnsupportedError(f"the program is not lowered to loops: {u}")
             unbounded[id(u.touch.statement)] = u
