@@ -273,3 +273,11 @@ def test_sizes_are_nested_to_a_limit():
         TracingError, match=r"a size of m, n nests 49 quotients, minima and maxima, .* with concrete numbers"
     ):
         nested(60)
+
+
+def test_multiples_of_quotients_up_to_the_divisor() -> None:
+    n = dim("n")
+    for by in range(1, 7):
+        for times in range(1, by + 1):
+            assert decide(times * floordiv(n, by), "<=", n), (times, by)
+    assert decide(5 * floordiv(n, 4), "<=", n) is None

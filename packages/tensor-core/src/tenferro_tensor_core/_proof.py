@@ -115,4 +115,5 @@ def _at_most(coefficient: int, atom: Atom) -> Iterator[Poly]:
         numerator = as_poly(a) if coefficient < 0 else add(as_poly(a), {(): b - 1}, -1)
         yield multiply({(): coefficient // b}, numerator)
     elif coefficient < 0 and all(low is not None and low >= 0 for low, _ in (ends(a), ends(b))):
-        yield multiply({(): coefficient}, as_poly(a))
+        # c*(a//b) <= a for c <= b
+        yield multiply({(): -1 if isinstance(b, int) and -coefficient <= b else coefficient}, as_poly(a))
