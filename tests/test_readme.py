@@ -63,9 +63,11 @@ def test_readme_shows_a_short_example() -> None:
     assert {"tenferro_ad", "tenferro_einsum"} <= modules
 
 
-def test_readme_gives_exactly_two_commands() -> None:
+def test_readme_gives_two_commands_and_an_installation() -> None:
     blocks = re.findall(r"^```(?:sh|bash|console)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
-    assert [line for block in blocks for line in block.splitlines()] == ["python3 dev demo", "python3 dev test"]
+    *commands, install = [line for block in blocks for line in block.splitlines()]
+    assert commands == ["python3 dev demo", "python3 dev test"]
+    assert install.startswith("pip install ./packages/tensor-core ./packages/tensor ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
