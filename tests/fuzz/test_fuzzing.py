@@ -249,7 +249,7 @@ def test_a_refusal_is_that_of_operation_by_operation(monkeypatch, error, text):
 
 
 def test_a_program_of_many_sizes_is_reduced(monkeypatch):
-    """A wrong function in long programs: what is left is its call at one size in one form."""
+    """Shrinking a long program with a wrong function leaves its call, at one size and in one form."""
     import tenferro_runtime as tr
 
     right = tr.flip

@@ -194,7 +194,7 @@ def _value(x: dict[str, Any]) -> Value:
 
 
 def _with_less(case: Case) -> Iterator[Case]:
-    """Fewer outputs; fewer lines, with an argument or an earlier value in the place of one."""
+    """Smaller cases: with fewer outputs, or with an argument or an earlier value in place of a line."""
     lines, outputs = case["lines"], case["outputs"]
     if len(outputs) > 1:
         yield from (live(case | {"outputs": [name]}) for name in outputs)

@@ -117,7 +117,8 @@ class LineTransforms:
             w.index(w.let(catalog.floor_divide.op(), INDEX, done, Literal(by, INDEX)))
             for by in (VECTOR_WIDTH, self.lines)
         )
-        s, rest = w.clamped(s, groups), w.position(-w.clamped(s, groups) + groups)
+        s = w.clamped(s, groups)
+        rest = w.position(-s + groups)
         with w.loop(1, order=Order.ANY), w.loop(groups, [zero, zero, zero]) as group:
             _, before, turned = map(Affine.of, group.inside)
             start = w.let(catalog.maximum.op(), INDEX, group.inside[1], zero)

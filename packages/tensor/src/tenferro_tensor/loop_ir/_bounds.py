@@ -35,11 +35,10 @@ from tenferro_tensor.loop_ir._nodes import (
     Store,
     Switch,
     Value,
-    View,
     While,
 )
 from tenferro_tensor.loop_ir._text import declared, head
-from tenferro_tensor.loop_ir._traversal import Touch, registers, touch
+from tenferro_tensor.loop_ir._traversal import Touch, registers, touches
 from tenferro_tensor_core import Dim, DimLike, decide, dim, dim_max, dim_min
 
 Range = tuple[DimLike | None, DimLike | None]
@@ -197,17 +196,9 @@ class _Prover:
                 self.made[reg.number] = s
                 self.order[reg.number] = len(self.order)
             match s:
-                case Load(buffer=buffer, at=at):
-                    yield from self.access(Touch(s, buffer, at, (), False), scope)
-                case Store(buffer=buffer, at=at):
-                    yield from self.access(Touch(s, buffer, at, (), True), scope)
-                case Call(operands=operands, results=results):
-                    for view in (*operands, *results):
-                        yield from self.access(touch(s, view, False), scope)
-                case Foreign(arguments=arguments):
-                    for a in arguments:
-                        if isinstance(a, View):
-                            yield from self.access(touch(s, a, False), scope)
+                case Load() | Store() | Call() | Foreign():
+                    for t in touches([s]):
+                        yield from self.access(t, scope)
                 case For(extent=extent, body=body):
                     if not scope.holds(-extent):
                         yield from self.block(body, scope.inside(extent))

@@ -24,10 +24,11 @@ from tenferro_tensor.loop_ir import (
     Reg,
     Statement,
     Store,
-    View,
+    Touch,
     declared,
     everything,
     head,
+    touches,
 )
 from tenferro_tensor_core import DimLike, evaluate
 
@@ -75,16 +76,15 @@ class Checks:
 
     def views(self, frame: Frame, s: Call | Foreign) -> None:
         """Compare the views of a call, and leave the function before it if one is outside."""
-        for view in _views(s):
-            first, last = self._ends(frame, view)
-            self._inside(frame, s, view.buffer, first, last, empty=[frame.size(n) < 1 for n in view.shape])
+        for t in touches([s]):
+            first, last = self._ends(frame, t)
+            self._inside(frame, s, t.buffer, first, last, empty=[frame.size(n) < 1 for n, _ in t.axes])
         self.end(frame.block)
 
-    def _ends(self, frame: Frame, view: View) -> tuple[Int, Int]:
-        first = last = frame.number(view.at)
-        for extent, by in zip(view.shape, view.strides, strict=True):
-            along = frame.size(extent) - 1
-            along = along * frame.size(by)
+    def _ends(self, frame: Frame, t: Touch) -> tuple[Int, Int]:
+        first = last = frame.number(t.at)
+        for extent, by in t.axes:
+            along = (frame.size(extent) - 1) * frame.size(by)
             forward = along > 0
             first, last = first + forward.opposite().choose(along, 0), last + forward.choose(along, 0)
         return first, last
@@ -122,8 +122,8 @@ def report(function: LoopFunction, status: int, position: int, sizes: Mapping[st
     Raises:
         LoopIRError: always.
     """
-    s = list(_accesses(function))[status - FIRST_FAULT]
-    buffers = [s.buffer] if isinstance(s, Load | Store) else [v.buffer for v in _views(s)]
+    s = _accesses(function)[status - FIRST_FAULT]
+    buffers = [t.buffer for t in touches([s])]
     seen = " or ".join(f"{declared(b)} of {math.prod([evaluate(n, sizes) for n in b.shape])} elements" for b in buffers)
     made = s.result if isinstance(s, Load) else s.value if isinstance(s, Store) else None
     where = s.where if isinstance(s, Call) else function.where(made.number) if isinstance(made, Reg) else ""
@@ -132,10 +132,6 @@ def report(function: LoopFunction, status: int, position: int, sizes: Mapping[st
         statement=head(s),
         position=position,
     )
-
-
-def _views(s: Call | Foreign) -> list[View]:
-    return [*s.operands, *s.results] if isinstance(s, Call) else [a for a in s.arguments if isinstance(a, View)]
 
 
 def _accesses(function: LoopFunction) -> list[Load | Store | Call | Foreign]:
