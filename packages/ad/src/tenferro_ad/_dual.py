@@ -12,7 +12,7 @@ from typing import Any, Final
 from tenferro_ad._apply import CallSite
 from tenferro_ad._differentiated import Differentiated, split
 from tenferro_ad._jvp import Jvp
-from tenferro_ad._lengths import nested, note, product
+from tenferro_ad._lengths import applied, nested
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
 from tenferro_tensor import REGISTRY, SCALARS, Op, Primitive, Spec
@@ -89,11 +89,7 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     tangents = [a.tangent for a in duals]
     if not nested(lower):
         return _push(level, op, operands, mask, parts, lower, tangents)
-    found = product(op, operands, lambda: _push(level, op, operands, mask, parts, lower, tangents))
-    if found is None:
-        found = _push(level, op, operands, mask, parts, lower, tangents)
-        note(op, operands, found)
-    return found
+    return applied(op, operands, lambda: _push(level, op, operands, mask, parts, lower, tangents))
 
 
 def _push(

@@ -60,7 +60,25 @@ def nested(lower: list[Any]) -> bool:
     return any(a.__class__ is not Tensor and a.__class__ not in SCALARS for a in lower)
 
 
-def product(op: Op, operands: tuple[Any, ...], plain: Callable[[], Any]) -> Any:
+def applied(op: Op, operands: tuple[Any, ...], plain: Callable[[], Any]) -> Any:
+    """Apply an op; squares of lengths have their derivatives at 0, and results that are lengths are remembered.
+
+    Args:
+        op: the op.
+        operands: its operands.
+        plain: applies the op as it is.
+
+    Returns:
+        The result.
+    """
+    found = _product(op, operands, plain)
+    if found is None:
+        found = plain()
+        _note(op, operands, found)
+    return found
+
+
+def _product(op: Op, operands: tuple[Any, ...], plain: Callable[[], Any]) -> Any:
     """The product of two multiples of one length, or an even power of one, with its derivatives.
 
     Args:
@@ -97,7 +115,7 @@ def product(op: Op, operands: tuple[Any, ...], plain: Callable[[], Any]) -> Any:
     return catalog.select(at_zero, smooth if half == 1 else smooth**half, found)
 
 
-def note(op: Op, operands: tuple[Any, ...], result: Any) -> None:
+def _note(op: Op, operands: tuple[Any, ...], result: Any) -> None:
     """Remember that the result of an op is a length or a sum of squares, if it is."""
     primitive = op.primitive
     if primitive is catalog.sqrt:

@@ -14,7 +14,7 @@ from tenferro_ad._apply import CallSite
 from tenferro_ad._attribution import blamed
 from tenferro_ad._differentiated import split
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
-from tenferro_ad._lengths import nested, note, product
+from tenferro_ad._lengths import applied, nested
 from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
@@ -45,11 +45,7 @@ def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     mask, parts, lower, recorded = split(operands, EagerTensor, level)
     if not nested(lower):
         return _record(level, op, operands, mask, parts, lower, recorded)
-    found = product(op, operands, lambda: _record(level, op, operands, mask, parts, lower, recorded))
-    if found is None:
-        found = _record(level, op, operands, mask, parts, lower, recorded)
-        note(op, operands, found)
-    return found
+    return applied(op, operands, lambda: _record(level, op, operands, mask, parts, lower, recorded))
 
 
 def _record(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._lengths import note, product
+from tenferro_ad._lengths import applied
 from tenferro_ad.power_series._coefficients import Coefficients
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import SeriesBase
@@ -55,11 +55,7 @@ class Series(Differentiated, SeriesBase):
         return self.expansion[2]
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        found = product(op, args, lambda: Series.interpreter(self.level, op, args))
-        if found is None:
-            found = Series.interpreter(self.level, op, args)
-            note(op, args, found)
-        return found
+        return applied(op, args, lambda: Series.interpreter(self.level, op, args))
 
     def _apart(self) -> Series:
         first, *rest = self.coefficients.terms
