@@ -201,6 +201,18 @@ CALLS: dict[str, list[Call]] = {
         lambda x: tr.matrix_transpose(x[:, None]),
         lambda x: tr.matrix_transpose(x[0]),
     ],
+    "diagonal": [
+        lambda x: tr.diagonal(x),
+        lambda x: tr.diagonal(x, 1, axis1=1, axis2=0),
+        lambda x: x.diagonal(-1),
+        lambda x: tr.diagonal(x[None], axis1=0),
+        lambda x: tr.diagonal(x, 9),
+        lambda x: tr.diagonal(x, 0.5),  # type: ignore[arg-type]
+        lambda x: tr.diagonal(x, axis1=0, axis2=0),
+        lambda x: tr.diagonal(x[0]),
+    ],
+    "imag": [lambda x: tr.imag(x), lambda x: x.imag, lambda x: tr.imag(x * (1.0 + 1.0j))],
+    "real": [lambda x: tr.real(x), lambda x: x.real, lambda x: tr.real(x * (1.0 + 1.0j))],
     "swapaxes": [
         lambda x: tr.swapaxes(x, 0, 1),
         lambda x: x.swapaxes(-1, -2),
@@ -421,7 +433,7 @@ def test_the_form_takes_some_calls(f: Any, monkeypatch: pytest.MonkeyPatch) -> N
         taken[0] += result is not None
         return result
 
-    watched = type(f)(f.function, form, f.most)
+    watched = type(f)(f.function, form, f.most, f.views)
     if f.__qualname__.startswith("Array."):
         monkeypatch.setattr(Array, f.__name__, property(watched) if f.__name__ in ("T", "mT") else watched)
     else:

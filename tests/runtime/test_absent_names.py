@@ -22,7 +22,7 @@ from tenferro_tensor_core.absent import AbsentNameError, nearest
         ("nanmedain", "; did you mean 'nanmedian'?"),
         ("jit", "; write tr.compile"),
         ("grad", "; write tenferro_ad.grad"),
-        ("fill_diagonal", "; write x[i, i] = values with i = tr.arange(n)"),
+        ("clamp", "; write tr.clip"),
         ("svd", "; write tr.linalg.svd"),
         ("rfft", "; write tr.fft.rfft"),
         ("xlogy", "; write tr.special.xlogy"),

@@ -45,7 +45,7 @@ class RandomCase(NamedTuple):
         for how, key, value in self.steps:
             at = _wrapped(key) if wrapped else key
             if how == "read":
-                found.append(x[at])
+                found.append(x[at].copy() if getattr(x[at], "ndim", 0) else x[at])
                 continue
             v = inputs[value] if how in ("set", "add") else value
             if how == "self":
@@ -205,7 +205,7 @@ def _concrete(case: RandomCase) -> list[Any]:
     x = tr.asarray(mine)
     inputs = tuple([tr.asarray(a) for a in case.inputs])
     x = x * 1 if mine.dtype.kind != "b" and mine.size % 2 else x  # memory of its own, or NumPy's
-    held = [x[...], +x, np.asarray(x), tr.reshape(x, (-1,))]
+    held = [+x, x.data, tr.broadcast_to(x, (2, *x.shape))]
     before = [np.array(h) for h in held]
     found = case.run(x, inputs, True)
     assert found[-1] is x and isinstance(x, Tensor), "the object is the same"

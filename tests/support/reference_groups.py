@@ -114,6 +114,7 @@ PAGES: Final[dict[str, Page]] = {
         "Reading elements by index or condition, and finding where they are.",
         {
             "Reading and choosing": _functions("reading selecting"),
+            "Writing": _functions("writing"),
             "Searching and counting": _functions("searching counting"),
             "Flat indices": _functions("flat_indices"),
         },

@@ -67,6 +67,13 @@ NUMBER: Final = between(1.7, 1.7)
 INDEX: Final = np.asarray([2, 0, -1])
 
 
+def _written(f: Any, x: Any, *args: Any) -> Any:
+    """A copy of an array after a function wrote to it."""
+    x = x.copy()
+    f(x, *args)
+    return x
+
+
 def _whole(x: Any) -> Any:
     return tr.cast(tr.floor(x * 4), tr.int64)
 
@@ -239,8 +246,14 @@ def _reductions(put: Any, each: Any) -> None:
     put(tr, "copy", tr.copy, M)
     put(
         tr, "put_along_axis",
-        lambda x, i, v: tr.put_along_axis(x, _whole(tr.real(i)) % 3, v, 0), M, between(0.1, 2.0, 1, 4), NUMBER,
+        lambda x, i, v: _written(tr.put_along_axis, x, _whole(tr.real(i)) % 3, v, 0),
+        M, between(0.1, 2.0, 1, 4), NUMBER,
     )  # fmt: skip
+    put(tr, "copyto", lambda x, v: _written(tr.copyto, x, v), M, NUMBER)
+    put(tr, "fill_diagonal", lambda x, v: _written(tr.fill_diagonal, x, v), M, NUMBER)
+    put(tr, "put", lambda x, v: _written(tr.put, x, [1, 5], v), M, NUMBER)
+    put(tr, "place", lambda x, v: _written(tr.place, x, np.eye(3, 4) > 0, v), M, NUMBER)
+    put(tr, "putmask", lambda x, v: _written(tr.putmask, x, tr.real(x) > 0.0, v), M, NUMBER)
     put(tr, "cumulative_trapezoid", lambda y, x: tr.cumulative_trapezoid(y, x, axis=1, initial=0), M, N)
     each(tr, "gelu relu sigmoid silu softplus", between(-2.0, 3.1, 3, 4))
     put(tr, "one_hot", lambda x: tr.one_hot(_whole(tr.real(x)) % 5, 4, axis=0), M)

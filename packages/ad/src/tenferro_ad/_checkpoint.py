@@ -244,14 +244,16 @@ class _Function(Compiled):
         dynamic, static = self.signature.split(values)
         going_on = decisions() if in_open_trace() else None
         before = [(x, x.state()) for x in (going_on, getattr(going_on, "home", None)) if x is not None]
-        found = self.find(static, *self.flattened(dynamic))
+        leaves, treedef, constants = self.flattened(dynamic)
+        found = self.find(static, leaves, treedef, constants)
         form = found.form
         if before and definitions(form.program):  # data-dependent sizes belong to the enclosing trace
             for x, state in before:
                 x.restore(state)
             return self._called(dynamic, static)
         program = form.program if self.policy is None else marked(form.program, self.policy)
-        return form.result(checkpointed(*found.leaves, *found.captured, program=program, sizes=found.sizes))
+        result = form.result(checkpointed(*found.leaves, *found.captured, program=program, sizes=found.sizes))
+        return result.handed_over(leaves) if form.writes else result
 
 
 def checkpoint(f: Callable[..., Any], *, policy: Policy | None = None) -> Callable[..., Any]:

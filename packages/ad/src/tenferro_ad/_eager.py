@@ -141,14 +141,13 @@ def watched(value: Any, level: int) -> EagerTensor:
 
 
 def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
-    """`watched` of each value, lent to the differentiated function; inlined, since there may be thousands."""
+    """`watched` of each value; inlined, since there may be thousands."""
     found = []
     for value in values:
         if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
             owned(value)
         z = _new(EagerTensor)
         z.value, z.spec, z.level, z.node = value, value.spec, level, Node(None, (), None)
-        z.lent = True
         found.append(z)
     return found
 

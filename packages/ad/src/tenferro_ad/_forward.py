@@ -14,7 +14,7 @@ from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
-from tenferro_tensor.identity import lend
+from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, GradientError
 
 
@@ -80,7 +80,7 @@ def _pushed(
     def lowered(x: Any) -> Any:
         return x.value if x.__class__ is Dual and x.level == level else x
 
-    args = unflatten(tree, [lend(v if t is None else dual(v, t, level)) for v, t in zip(values, tangents)])
+    args = unflatten(tree, [handed(v if t is None else dual(v, t, level)) for v, t in zip(values, tangents)])
     out, aux = split_aux(running(level, f, *args), has_aux, "jvp")
     outs, out_tree = flatten(out)
     results = as_values([lowered(o) for o in outs], out_tree, "the result of a function differentiated in forward mode")
@@ -107,7 +107,7 @@ def _limit_nearby(
         return x.value if x.__class__ is EagerTensor and x.level == level else x
 
     def run() -> tuple[Any, Any]:
-        args = unflatten(tree, [lend(v if t is None else watched(v, level)) for v, t in zip(values, tangents)])
+        args = unflatten(tree, [handed(v if t is None else watched(v, level)) for v, t in zip(values, tangents)])
         return split_aux(running(level, f, *args), has_aux, "jvp")
 
     def derivative() -> list[Any]:

@@ -24,8 +24,10 @@ class Recorded:
     def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, what: str) -> None:
         self.again = partial(Recorded, f, picked, kwargs, has_aux, what)
         level = self.level = next_level()
-        self.leaves = all_watched(picked.values, level)
-        out, aux = split_aux(running(level, picked.call, f, self.leaves, kwargs), has_aux, what)
+        self.values = picked.values
+        leaves = all_watched(picked.values, level)
+        self.starts = [leaf.node for leaf in leaves]  # the function may assign to the leaves
+        out, aux = split_aux(running(level, picked.call, f, leaves, kwargs), has_aux, what)
         outs, self.tree = flatten(out)
         self.nodes = [o.node if o.__class__ is EagerTensor and o.level == level else None for o in outs]
         self.outs = as_values([self.lowered(o) for o in outs], self.tree, f"the result of the function given to {what}")
@@ -46,7 +48,7 @@ class Recorded:
 
         def sizes(at: Recorded) -> list[Any]:
             out = size(*at.outs) * size(*cotangents)
-            return [ratio(out, size(leaf.value)) for leaf in at.leaves]
+            return [ratio(out, size(x)) for x in at.values]
 
         return limit(error, self.again, lambda: self.again()._pull(cotangents, True), sizes)[1]
 
@@ -54,9 +56,9 @@ class Recorded:
         roots = [(n, c) for n, c in zip(self.nodes, cotangents) if n is not None and c is not None]
         reached = backward_pass(roots, release=release)
         found = []
-        for leaf in self.leaves:
-            c = reached.get(leaf.node)
-            found.append(zeros_like(leaf.value) if c is None else c._alias())
+        for x, start in zip(self.values, self.starts):
+            c = reached.get(start)
+            found.append(zeros_like(x) if c is None else c._alias())
         return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime.trees import TreeDef, flatten, map_tree, unflatten
 from tenferro_tensor import Array, Spec, tensor
-from tenferro_tensor.identity import aliased, lend
+from tenferro_tensor.identity import aliased, handed
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import ArgumentError, GradientError, TenferroError
 
@@ -81,10 +81,10 @@ class Picked:
     def call(self, f: Callable[..., Any], leaves: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call the function with other leaves in the chosen arguments."""
         chosen = unflatten(self.tree, leaves)
-        args = list(self.args) if len(self.args) == len(self.nums) else [map_tree(lend, x) for x in self.args]
+        args = list(self.args) if len(self.args) == len(self.nums) else [map_tree(handed, x) for x in self.args]
         for n, x in zip(self.nums, (chosen,) if self.single else chosen):
             args[n] = x
-        return f(*args, **map_tree(lend, kwargs)) if kwargs else f(*args)
+        return f(*args, **map_tree(handed, kwargs)) if kwargs else f(*args)
 
 
 def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:

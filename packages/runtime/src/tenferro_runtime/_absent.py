@@ -15,20 +15,12 @@ _DERIVATIVES: Final = {
 }  # fmt: skip
 """Functions of other libraries whose counterpart is in `tenferro_ad`."""
 
-_DIAGONAL: Final = "x[i, i] = values with i = tr.arange(n)"
-_MASKED: Final = "x[mask] = values, or x = tr.where(mask, values, x)"
 _PRINT: Final = "NumPy's function: np.set_printoptions also applies to tensors"
 _LOAD: Final = "tr.asarray(np.{name}(...))"
 _SAVE: Final = "np.{name}(file, np.asarray(x))"
 
 INSTEAD: Final = {
     **{name: f"tenferro_ad.{own}" for name, own in _DERIVATIVES.items()},
-    # Functions that change their argument.
-    "copyto": "x[...] = values, or x = tr.where(mask, values, x)",
-    "fill_diagonal": _DIAGONAL,
-    "place": _MASKED,
-    "put": "x[indices] = values, where the indices are those of a vector",
-    "putmask": _MASKED,
     # Names in other libraries.
     "bmm": "tr.matmul",
     "block_until_ready": "tr.synchronize()",

@@ -14,19 +14,16 @@ _UPDATE: Final = "x[key] = values"
 
 INSTEAD: Final = {
     # NumPy
-    "base": "nothing: no value sees the memory of another",
+    "base": "nothing: a view keeps its base to itself",
     "byteswap": _LAYOUT,
     "ctypes": "x.numpy().ctypes",
     "dump": "np.save(file, x.numpy())",
     "dumps": "pickle.dumps(x)",
-    "fill": "x[...] = value",
     "flags": _LAYOUT,
     "flat": "tr.ravel(x)",
     "itemset": _UPDATE,
     "newbyteorder": _LAYOUT,
-    "partition": "tr.partition(x, kth)",
     "ptp": "tr.ptp(x)",
-    "put": _UPDATE,
     "resize": "tr.reshape(x, shape), or tr.pad for more elements",
     "setfield": _UPDATE,
     "setflags": _LAYOUT,

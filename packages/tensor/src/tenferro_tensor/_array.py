@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
 from tenferro_tensor import catalog, functions
-from tenferro_tensor._assignment import assign
+from tenferro_tensor._assignment import assign, augment
 from tenferro_tensor._export import Exported
 from tenferro_tensor._foreign import require_no_array
 from tenferro_tensor._known import Interval, LinearForm
@@ -24,10 +24,21 @@ from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.calls import SCALARS, ValueBase, copied, operator, reflected, reshaped, swapped, transposed, unary
+from tenferro_tensor.calls import (
+    SCALARS,
+    ValueBase,
+    augmented,
+    copied,
+    operator,
+    reflected,
+    reshaped,
+    swapped,
+    transposed,
+    unary,
+)
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions.linear_algebra import MATMUL
-from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.functions.reading import view_item
 from tenferro_tensor.functions.reinterpretation import view
 from tenferro_tensor.functions.updating import At
 from tenferro_tensor.identity import aliased
@@ -37,6 +48,7 @@ from tenferro_tensor_core import (
     BackendUnavailableError,
     Dim,
     DimLike,
+    DTypeError,
     ShapeError,
 )
 from tenferro_tensor_core.forks import importing
@@ -131,11 +143,9 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     argmax: Final = functions.argmax
     argmin: Final = functions.argmin
     argsort: Final = functions.argsort
-    sort: Final = functions.sort
     squeeze: Final = functions.squeeze
     swapaxes: Final = functions.swapaxes
     ravel: Final = functions.ravel
-    flatten: Final = functions.ravel
     take: Final = functions.take
     repeat: Final = functions.repeat
     diagonal: Final = functions.diagonal
@@ -174,7 +184,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     view = view
 
-    @direct(reshaped, ANY_SIZE)
+    @direct(reshaped, ANY_SIZE, views=True)
     def reshape(self, *shape: Any) -> Array:
         """Arrange the elements, in row-major order, in another shape.
 
@@ -211,7 +221,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return functions.permute_dims(self, range(self.spec.ndim)[::-1] if order is None else order)
 
     @property
-    @direct(transposed, ANY_SIZE)
+    @direct(transposed, ANY_SIZE, views=True)
     def T(self) -> Array:
         """The transpose of a matrix; see `mT` for stacks and `transpose` for other orders."""
         if self.spec.ndim != 2:
@@ -223,7 +233,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return functions.matrix_transpose(self)
 
     @property
-    @direct(swapped, ANY_SIZE)
+    @direct(swapped, ANY_SIZE, views=True)
     def mT(self) -> Array:
         """The transposes of a stack of matrices."""
         return functions.matrix_transpose(self)
@@ -236,13 +246,23 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @property
     def real(self) -> Array:
-        """The real parts."""
+        """The real parts: a view."""
         return functions.real(self)
+
+    @real.setter
+    def real(self, values: Any) -> None:
+        functions.real(self)[...] = values
 
     @property
     def imag(self) -> Array:
-        """The imaginary parts; zeros for real numbers."""
+        """The imaginary parts: a view; zeros for real numbers."""
         return functions.imag(self)
+
+    @imag.setter
+    def imag(self, values: Any) -> None:
+        if not self.spec.cplx:
+            raise DTypeError(f"the imaginary parts of {self.spec!r} are 0; convert it with astype(complex128) first")
+        functions.imag(self)[...] = values
 
     @property
     def at(self) -> At:
@@ -264,6 +284,10 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """
         return catalog.stop_gradient(self)
 
+    def flatten(self) -> Array:
+        """A copy in row-major order, as a vector; `ravel` is a view where that is possible."""
+        return functions.ravel(self).copy()
+
     @direct(copied)
     def copy(self) -> Array:
         """A copy in its own memory."""
@@ -273,9 +297,13 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """The same value in its own memory, if it has memory."""
         return self._alias()
 
-    def _assign(self, key: Any, values: Any, lost: bool = False) -> None:
-        """The slow path of ``self[key] = values``; `lost` if the object is discarded afterwards."""
-        assign(self, key, values, lost)
+    def _assign(self, key: Any, values: Any) -> None:
+        """The slow path of ``self[key] = values``."""
+        assign(self, key, values)
+
+    def _augment(self, op: Any, other: Any) -> Any:
+        """The slow path of an in-place operator."""
+        return augment(self, op, other)
 
     def _go_over(self, updated: Any) -> None:
         """Become the result of an assignment to elements of this value."""
@@ -320,6 +348,19 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         def __ge__(self, other: Any, /) -> Array: ...
         def __abs__(self) -> Array: ...
         def __invert__(self) -> Array: ...
+        def __iadd__(self, other: Any, /) -> Self: ...
+        def __isub__(self, other: Any, /) -> Self: ...
+        def __imul__(self, other: Any, /) -> Self: ...
+        def __itruediv__(self, other: Any, /) -> Self: ...
+        def __ipow__(self, other: Any, /) -> Self: ...
+        def __ifloordiv__(self, other: Any, /) -> Self: ...
+        def __imod__(self, other: Any, /) -> Self: ...
+        def __iand__(self, other: Any, /) -> Self: ...
+        def __ior__(self, other: Any, /) -> Self: ...
+        def __ixor__(self, other: Any, /) -> Self: ...
+        def __ilshift__(self, other: Any, /) -> Self: ...
+        def __irshift__(self, other: Any, /) -> Self: ...
+        def __imatmul__(self, other: Any, /) -> Self: ...
     else:
         __add__, __radd__ = operator(catalog.add.op()), reflected(catalog.add.op())
         __sub__, __rsub__ = operator(catalog.sub.op()), reflected(catalog.sub.op())
@@ -343,7 +384,21 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         __neg__ = unary(catalog.neg.op())
         __abs__ = unary(catalog.abs.op())
         __invert__ = unary(catalog.bitwise_not.op())
-        __getitem__ = getitem
+        __getitem__ = view_item
+
+        __iadd__ = augmented(catalog.add.op(), np.add)
+        __isub__ = augmented(catalog.sub.op(), np.subtract)
+        __imul__ = augmented(catalog.mul.op(), np.multiply)
+        __itruediv__ = augmented(catalog.div.op(), np.true_divide)
+        __ipow__ = augmented(catalog.pow.op())
+        __ifloordiv__ = augmented(catalog.floor_divide.op())
+        __imod__ = augmented(catalog.remainder.op())
+        __iand__ = augmented(catalog.bitwise_and.op())
+        __ior__ = augmented(catalog.bitwise_or.op())
+        __ixor__ = augmented(catalog.bitwise_xor.op())
+        __ilshift__ = augmented(catalog.shift_left.op())
+        __irshift__ = augmented(catalog.shift_right.op())
+        __imatmul__ = augmented(MATMUL)
 
     def _operate(self, op: Any, x: Any, y: Any) -> Any:
         """``op(x, y)`` for an operator, where this value is one operand; `NotImplemented` if the other is

@@ -1,72 +1,106 @@
-"""Assignment by index: after ``x[key] = values`` the object `x` represents the updated value.
+"""Assignment: after ``x[key] = values`` or ``x += y``, the object `x` and every view of its base show the new elements.
 
 It means the same for every kind of value, and is an ordinary operation of derivatives and programs: the object becomes
-``x.at[key].set(values)``, of whatever kind that is. Only the memory of a concrete tensor that nothing else refers to is
-written to; views and other tensors never change.
+``x.at[key].set(values)``, of whatever kind that is, and with it its base and the base's other views (`views.replace`).
+Memory is written to where only a base and its views hold it; it is copied first where something else does, so that
+other values never change.
 """
 
 from __future__ import annotations
 
-from sys import getrefcount
 from typing import Any, Final
-from warnings import warn_explicit
 
 import numpy as np
 
-from tenferro_tensor.calls import SCALARS, key_parts, state
+from tenferro_tensor.calls import SCALARS, in_one, key_parts, kin, separate, sole, state
 from tenferro_tensor.functions.creation import asarray
 from tenferro_tensor.operands import converted
-from tenferro_tensor.origins import noted, user_frame
+from tenferro_tensor.origins import noted
 from tenferro_tensor.tables import Table
-from tenferro_tensor_core import UnsupportedError, can_convert, weak
+from tenferro_tensor.views import replace, replace_base
+from tenferro_tensor_core import DTypeError, ShapeError, can_convert, weak
 
 
-def assign(x: Any, key: Any, values: Any, lost: bool = False) -> None:
-    """``x[key] = values``; `lost` if the object is discarded afterwards.
+def assign(x: Any, key: Any, values: Any) -> None:
+    """``x[key] = values``."""
+    if _is_shown(x, key, values):
+        return
+    if x.__class__ is state.tensor and _write(x, key, values):
+        return
+    values = _narrowed(x, values)
+    inner = _inner_key(x, key)
+    if inner is None:
+        replace(x, x.at[key].set(values))
+    else:
+        replace_base(x, lambda base: base.at[inner].set(values))
+    noted(x)
+
+
+def augment(x: Any, op: Any, other: Any) -> Any:
+    """``x op= other``: the elements become those of ``op(x, other)``, in the dtype of `x`.
+
+    Args:
+        x: value.
+        op: the op of the operator.
+        other: the operand.
+
+    Returns:
+        `x`; `NotImplemented` if the operand is unsupported.
 
     Raises:
-        UnsupportedError: `x` is an argument of a function that is compiled, differentiated or mapped, which cannot
-            change the caller's array.
+        ShapeError: the result has another shape.
+        DTypeError: the result has a dtype of another kind.
     """
-    if x.lent:
-        raise UnsupportedError(
-            f"{x.spec!r} is an argument of a function that is compiled, differentiated or mapped, and its elements "
-            "were assigned to, which cannot change the caller's array; write x = x.copy() first, or "
-            "x = x.at[...].set(...), and return the result if the caller needs it"
+    z = x._operate(op, x, other)
+    if z is NotImplemented:
+        return z
+    before, after = x.spec, z.spec
+    if after.shape != before.shape:
+        raise ShapeError(
+            f"an in-place operator cannot make {before!r} an array of shape {after.shape}; write x = x + y",
+            shape=before.shape,
+            wanted=after.shape,
         )
-    if lost:
-        _warn(
-            f"assignment to elements of a temporary {x.spec!r} has no effect: a view is a separate value, and does not "
-            "change the tensor that it was taken from; index once, as in x[1, mask] = v, or give the view a name"
-        )
-    elif _is_part(x):
-        _warn(
-            f"assignment to elements of a view {x.spec!r} does not change the array that it was taken from: a view is "
-            "a separate value; assign to that array, or to view.copy() if a separate value is intended"
-        )
-    if x.__class__ is not state.tensor or not _write(x, key, values):
-        x._go_over(x.at[key].set(_narrowed(x, values)))
-        noted(x)
+    if after.dtype != before.dtype:
+        if not np.can_cast(after.dtype, before.dtype, "same_kind"):
+            raise DTypeError(
+                f"an in-place operator cannot store {after.dtype.name} in {before!r}; write x = x + y, or convert x "
+                "first"
+            )
+        z = converted(z, before.dtype)
+    if x.__class__ is state.tensor is z.__class__ and (len(kin(x)) > 1 or _is_borrowed(x)) and _write(x, ..., z):
+        return x
+    replace(x, z)
+    noted(x)
+    return x
 
 
-def _is_part(x: Any) -> bool:
-    """Whether a tensor is a view of a part of an array that something else refers to.
-
-    A view of all elements does not count: results may be views.
-    """
-    raw = x._inside
-    whole = raw.base if raw.__class__ is np.ndarray and raw.ndim else None
-    if whole.__class__ is not np.ndarray or not whole.flags.owndata or raw.size >= whole.size:
+def _is_shown(x: Any, key: Any, values: Any) -> bool:
+    """Whether `values` is the view ``x[key]`` itself, as after ``x[key] += v``."""
+    given = getattr(values, "_view", None)
+    if given is None or given[1][-1].asked is not key or key is None:
         return False
-    return getrefcount(whole) > _HELD_ONCE
+    base, steps = x._view or (x, ())
+    return given[0] is base and given[1][:-1] == steps
 
 
-def _warn(text: str) -> None:
-    """Warn at the user's line."""
-    frame = user_frame()
-    if frame is not None:
-        registry = frame.f_globals.setdefault("__warningregistry__", {})
-        warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry)
+def _inner_key(x: Any, key: Any) -> Any:
+    """The key of the base that addresses the elements `key` of a view; ``None`` if that is not known."""
+    if x._view is None or len(x._view[1]) > 1 or x._view[1][0].asked is None:
+        return None
+    outer = x._view[1][0].args[0]
+    outer = outer if outer.__class__ is tuple else (outer,)
+    if any(part is None or part is Ellipsis or part.__class__ is slice for part in outer):
+        return None
+    return (*outer, *(key if key.__class__ is tuple else (key,)))
+
+
+def _is_borrowed(x: Any) -> bool:
+    """Whether the memory of a tensor was handed out."""
+    base: Any = x._data
+    while base.__class__ is np.ndarray:
+        base = base.base
+    return isinstance(base, memoryview)
 
 
 def _narrowed(x: Any, values: Any) -> Any:
@@ -84,35 +118,42 @@ def _write(x: Any, key: Any, values: Any) -> bool:
 
     NumPy validates its arguments before it writes. The generic path raises the typed errors.
     """
-    raw = x._data
-    if raw.__class__ is not np.ndarray or state.open_scopes or not x.spec.place.on_host:
+    if x._data.__class__ is not np.ndarray or state.open_scopes or not x.spec.place.on_host:
         return False
-    values = _admitted(raw.dtype, values)
+    alone = sole(x) and _is_apart(x._data)  # before the values, perhaps a view of `x`, are referred to again
+    values = _admitted(x._data.dtype, values)
     key = _host_key(key)
     if values is None or key is NotImplemented:
         return False
-    if getrefcount(raw) == _HELD_ONCE and raw.flags.owndata:
-        raw.flags.writeable = True  # no read-only view is left
-    else:
-        raw = raw.copy(order="K")
+    if not alone:
+        if not all(in_one(v._inside, x._data) for v in kin(x)):
+            return False
+        separate(x)
+    raw = x._data
+    if not raw.flags.writeable:
+        for part in (raw.base, raw):  # no read-only view is left
+            if part.__class__ is np.ndarray:
+                part.flags.writeable = True
     try:
         raw[key] = values
     except (IndexError, ValueError, TypeError):
         return False
-    x._data = raw
     return True
 
 
-def _count() -> int:
-    raw = np.zeros(1)
-    return getrefcount(raw)
+def _is_apart(raw: np.ndarray[Any, Any]) -> bool:
+    """Whether no two elements share memory."""
+    reach = raw.itemsize
+    for step, n in sorted(zip(map(abs, raw.strides), raw.shape, strict=True)):
+        if n > 1:
+            if step < reach:
+                return False
+            reach = step * n
+    return True
 
 
 _INTEGERS: Final = ("ii", "uu", "ui")
 """Pairs of integer kinds (values, array) that may be assigned: values wrap around, as in NumPy."""
-
-_HELD_ONCE: Final = _count() + 1
-"""`getrefcount` of an array that one local variable and one tensor refer to."""
 
 _fits: Final = Table("dtypes that assignment accepts")
 

@@ -65,11 +65,8 @@ class Exported:
         return self._concrete().tolist()
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a read-only NumPy array, which shares memory with the value; copies from an accelerator.
-
-        ``np.array(x)`` returns a writable array.
-        """
-        return read_only(self._concrete())
+        """The elements as a NumPy array."""
+        return np.array(self._concrete())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         self._require_host("np.asarray()")
@@ -87,9 +84,9 @@ class Exported:
             options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
             given = {name: option for name, option in options.items() if option is not None}
             return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
-        host = self.numpy()
+        host = self.__array__(copy=copy)
         # Consumers of DLPack before 1.0 may write to the memory; reversed axes make PyTorch 2.13 abort.
-        old = max_version is None or max_version[0] < 1
+        old = (max_version is None or max_version[0] < 1) and not host.flags.writeable
         if old or any(step < 0 for step in host.strides):
             if copy is False:
                 raise HostAdapterError(

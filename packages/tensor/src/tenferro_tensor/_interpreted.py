@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from operator import itemgetter
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -32,27 +31,27 @@ class ValueBase:
 
     Attributes:
         spec: shape, dtype and place.
-        lent: whether a caller passed the object to a function that cannot change the caller's value.
     """
 
-    __slots__ = ("__weakref__", "_inside", "_lent", "_level", "_link_", "spec")
+    __slots__ = ("__weakref__", "_inside", "_level", "_link_", "_ring", "_view_", "spec")
     spec: Spec
-
-    @property
-    def lent(self) -> bool:
-        return getattr(self, "_lent", False)
-
-    @lent.setter
-    def lent(self, lent: bool) -> None:
-        self._lent = lent
 
     @property
     def _link(self) -> Any:
         """The second field, such as a node or a tangent; ``None`` if the kind has none."""
         return getattr(self, "_link_", None)
 
+    @property
+    def _view(self) -> Any:
+        """The base and the steps to this view of it; ``None`` for others."""
+        return getattr(self, "_view_", None)
+
+    @_view.setter
+    def _view(self, view: Any) -> None:
+        self._view_ = view
+
     def __setitem__(self, key: Any, values: Any) -> None:
-        self._assign(key, values, getrefcount(self) == _LOST)  # type: ignore[attr-defined]
+        self._assign(key, values)  # type: ignore[attr-defined]
 
     def _alias(self) -> Any:
         """Another object for the same value: assigning to one does not affect the other."""
@@ -73,24 +72,6 @@ class ValueBase:
                 with suppress(AttributeError):
                     delattr(self, name)
 
-
-class _Counted:
-    """Counts references to itself as an assignment to elements does."""
-
-    def __setitem__(self, key: Any, values: list[int]) -> None:
-        values.append(getrefcount(self))
-
-
-def _count_of_temporaries() -> int | None:
-    """Reference count of an object held by the caller's stack only; ``None`` if a local variable counts the same."""
-    counts: list[int] = []
-    named = _Counted()
-    _Counted()[0] = counts
-    named[0] = counts
-    return counts[0] if counts[0] < counts[1] else None
-
-
-_LOST: Final = _count_of_temporaries()
 
 _FIELDS: Final = ("_inside", "spec", "_level", "_link_")
 
@@ -553,6 +534,23 @@ def reflected(op: OpBase) -> Callable[[Any, Any], Any]:
             if found is not None:
                 return found
         return self._operate(op, other, self)
+
+    return method
+
+
+def augmented(op: OpBase, ufunc: Any = None) -> Callable[[Any, Any], Any]:
+    """The method of an in-place operator; the class implements ``_augment(op, other)``.
+
+    Args:
+        op: the op.
+        ufunc: NumPy's function, by which the C twin writes into memory.
+
+    Returns:
+        The method.
+    """
+
+    def method(self: Any, other: Any) -> Any:
+        return self._augment(op, other)
 
     return method
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor._interpreted import SCALARS, TensorBase, key_parts, state
+from tenferro_tensor._interpreted_sharing import in_one, link
 
 DIRECT_MAX_BYTES: Final = 1 << 18
 """Largest array in bytes for which NumPy's function is fastest."""
@@ -27,13 +28,14 @@ class DirectFunction:
         function: the function on values of every kind.
         form: the same on raw arrays in main memory; `function` is called if it raises or returns ``None``.
         most: bytes of the largest array that the form accepts.
+        views: whether results may be views of the first argument.
     """
 
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[..., Any], form: Callable[..., Any], most: int) -> None:
-        self.function, self.form, self.most = function, form, most
+    def __init__(self, function: Callable[..., Any], form: Callable[..., Any], most: int, views: bool = False) -> None:
+        self.function, self.form, self.most, self.views = function, form, most, views
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not state.open_scopes:
@@ -63,11 +65,19 @@ def _directly(f: DirectFunction, args: tuple[Any, ...], named: dict[str, Any]) -
         raws = [_lowered(x, f.most, found, 0) for x in args]
         raws_named = {name: _lowered(x, f.most, found, 0) for name, x in named.items()}
         result = f.form(*raws, **raws_named) if found else None
-        return None if result is None else _raised(result)
+        return None if result is None else _linked(_raised(result), args[0]) if f.views else _raised(result)
     except MemoryError:
         raise
     except Exception:
         return None
+
+
+def _linked(found: Any, x: Any) -> Any:
+    """Tensors after they were linked to the tensor whose memory they show."""
+    for z in found if isinstance(found, (tuple, list)) else (found,):
+        if x.__class__ is state.tensor and in_one(z._data, x._data):
+            link(z, x)
+    return found
 
 
 def _host_raw(x: Any, most: int) -> Any:
@@ -148,7 +158,7 @@ def subscript(self: Any, key: Any) -> Any:
             raw = self._data[_lowered_key(key)]
             # Kernels round a single element with a negative stride differently; the function avoids it.
             if not (raw.shape == (1,) and raw.strides[0] < 0):
-                return _raised(raw)
+                return _linked(_raised(raw), self)
         except MemoryError:
             raise
         except Exception:
@@ -164,7 +174,8 @@ def _lowered_key(key: Any) -> Any:
 
 def _lowered_part(x: Any) -> Any:
     if x.__class__ is state.tensor:
-        return _host_raw(x, 1 << 62)
+        raw = _host_raw(x, 1 << 62)
+        return int(raw) if not raw.ndim and raw.dtype.kind in "iu" else raw  # an integer gives a view
     if x.__class__ is list and len(x) <= _MAX_LIST_SIZE and all(i.__class__ is int for i in x):
         return x
     if key_parts(x) is None or x.__class__ is tuple:

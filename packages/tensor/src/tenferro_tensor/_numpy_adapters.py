@@ -19,6 +19,7 @@ from tenferro_tensor._array import Array
 from tenferro_tensor._numpy_calls import UFUNCS
 from tenferro_tensor._numpy_differences import (
     ACCUMULATIONS,
+    AT,
     COERCING,
     DIFFERENT,
     METADATA,
@@ -26,11 +27,13 @@ from tenferro_tensor._numpy_differences import (
     NAMES,
     PARAMETERS,
     REDUCTIONS,
+    WRITING,
     masked,
 )
 from tenferro_tensor._tensor import Tensor
 from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.entry_points import EXTENSIONS, installed
+from tenferro_tensor.views import replace
 from tenferro_tensor_core import ArgumentError, DTypeError, ForeignFunctionError
 
 Adapter = Callable[..., Any]
@@ -55,7 +58,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     """Call a ufunc, or one of its methods, with tensors among the operands."""
     if any(not isinstance(x, _OPERANDS) and not hasattr(x, "__dim__") for x in inputs):
         return NotImplemented  # an operand of another library, which may support tensors
-    out = kwargs.pop("out", None)
+    if method == "at":
+        return _at(ufunc, *inputs)
+    out, where = kwargs.pop("out", None), kwargs.pop("where", True)
     inputs = tuple([np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
     run = {
         "__call__": _elementwise,
@@ -64,8 +69,36 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         "outer": _outer,
     }.get(method)
     function = getattr(ufunc, method)
+    if where is not True and (out is None or method != "__call__"):
+        kwargs["where"] = where
     result = _in_numpy(function, inputs, kwargs) if run is None else _or_numpy(function, run, ufunc, inputs, kwargs)
+    if where is not True and "where" not in kwargs:
+        result = _where(where, result, out)
     return _written(result, out, ufunc.__name__)
+
+
+def _where(condition: Any, result: Any, out: Any) -> Any:
+    """Results where a condition is true, and elsewhere what is in the arrays that they are written to."""
+    many = isinstance(result, tuple)
+    found = [
+        y if o is None else functions.where(functions.asarray(condition), y, functions.asarray(o))
+        for y, o in zip(result if many else (result,), out if isinstance(out, tuple) else (out,), strict=True)
+    ]
+    return tuple(found) if many else found[0]
+
+
+def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
+    """``ufunc.at(x, key, values)``: elements that the key names several times are combined with each value."""
+    if not isinstance(x, Array):
+        ufunc.at(x, key, *map(np.asarray, values))
+        return
+    mode = AT.get(ufunc.__name__)
+    if mode is not None:
+        replace(x, getattr(x.at[key], mode)(*values))
+        return
+    found = np.array(_in_numpy(np.copy, (x,), {}))
+    ufunc.at(found, key, *map(np.asarray, values))
+    x[...] = found
 
 
 def _elementwise(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -126,7 +159,7 @@ def _or_numpy(function: Any, run: Adapter, asked: Any, args: tuple[Any, ...], kw
     try:
         return run(asked, args, kwargs)
     except (ArgumentError, DTypeError, ForeignFunctionError, TypeError):
-        if not _all_concrete((args, kwargs)):
+        if function in WRITING or not _all_concrete((args, kwargs)):
             raise
     return _in_numpy(function, args, kwargs)
 
@@ -278,13 +311,20 @@ def _in_numpy(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         if isinstance(x, Array):
             if not _is_concrete(x) and not x._is_looked_at():
                 raise _refusal(function, (x,), "tenferro has no counterpart of it")
-            return np.asarray(x)
+            return np.asarray(x) if x._is_looked_at() else _seen(x._concrete())
         if x.__class__ in (list, tuple):
             return x.__class__([host(v) for v in x])
         return {k: host(v) for k, v in x.items()} if x.__class__ is dict else x
 
     found = function(*host(args), **host(kwargs))
     return found if function in COERCING else _as_tensors(found, args, kwargs)
+
+
+def _seen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _is_concrete(x: Any) -> bool:

@@ -28,6 +28,14 @@ REDUCTIONS: Final = {
 ACCUMULATIONS: Final = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 """Our functions for ``ufunc.accumulate``."""
 
+AT: Final = {
+    "add": "add", "subtract": "subtract", "multiply": "multiply", "minimum": "min", "maximum": "max",
+}  # fmt: skip
+"""Our methods of ``x.at[key]`` for ``ufunc.at``."""
+
+WRITING: Final = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
+"""Functions that change their first argument, which NumPy could not."""
+
 COERCING: Final = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
 """Functions by which libraries convert arguments to NumPy arrays; they do so for concrete tensors."""
 

@@ -54,6 +54,34 @@ class NumpyMethods:
         """
         return functions.cumsum(self, axis, dtype=dtype)
 
+    def fill(self, value: Any) -> None:
+        """Assign a value to all elements.
+
+        >>> x = tr.zeros(2)
+        >>> x.fill(3.0)
+        >>> x
+        Tensor([3., 3.])
+        """
+        self[...] = value  # type: ignore[index]
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Assign values at indices into the flattened array; see the function `put`."""
+        functions.put(self, indices, values, mode)  # type: ignore[attr-defined]
+
+    def sort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> None:
+        """Sort the elements along an axis in place; the function `sort` returns the sorted array.
+
+        >>> x = tr.asarray([3, 1, 2])
+        >>> x.sort()
+        >>> x
+        Tensor([1, 2, 3])
+        """
+        self[...] = functions.sort(self, axis=axis, descending=descending, stable=stable)  # type: ignore[index]
+
+    def partition(self, kth: Any, axis: int = -1) -> None:
+        """Partition the elements along an axis in place; the function `partition` returns the result."""
+        self[...] = functions.partition(self, kth, axis)  # type: ignore[index]
+
     def dot(self, other: Any, /) -> Any:
         """Sum of products over the last axis and the second-to-last (or only) axis of `other`; see the function `dot`.
 

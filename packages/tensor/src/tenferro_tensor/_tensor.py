@@ -15,9 +15,9 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.calls import SCALARS, TensorBase, state
 from tenferro_tensor.entries import evaluate
-from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.functions.reading import view_item
 from tenferro_tensor.origins import line_of, made_at, noted
-from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
+from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, handed_out, read_only
 from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor.results import arrived
 from tenferro_tensor_core import (
@@ -103,10 +103,26 @@ class Tensor(TensorBase, Array):
         return arrived(backend.download(self._data), spec.with_(place=HOST), backend)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raw = self._data
-        if dtype is None and not copy and self.spec.place is HOST and raw.__class__ is np.ndarray:
-            return read_only(raw)
-        return super().__array__(dtype, copy)
+        if self.spec.place is not HOST or self._data.__class__ is not np.ndarray:
+            return super().__array__(dtype, copy)
+        if copy or (dtype is not None and np.dtype(dtype) != self.spec.dtype):
+            return np.array(read_only(self._data), dtype=dtype, copy=copy)
+        return self._shared(copy)
+
+    def _shared(self, copy: bool | None) -> np.ndarray[Any, Any]:
+        """The elements of a tensor in main memory: shared and writable where nobody else holds them, else a copy."""
+        found = handed_out(self)
+        if found is None:
+            found = read_only(self._data) if copy is False else copied(self._data)
+        return found
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a writable NumPy array; it shares memory with the value if nothing else holds that.
+
+        Returns:
+            The array; a copy where another value, a derivative or a program holds the memory, and from an accelerator.
+        """
+        return self._shared(None) if self._data.__class__ is np.ndarray else np.array(self._concrete())
 
     def _raw(self) -> Any:
         return self._data
@@ -133,10 +149,10 @@ class Tensor(TensorBase, Array):
             else None
         )
 
-    _item = getitem
+    _item = view_item
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.numpy(), self.spec)
+        return _rebuild, (read_only(self._concrete()), self.spec)
 
     def detach(self) -> Tensor:
         """The tensor itself: it is not being differentiated."""

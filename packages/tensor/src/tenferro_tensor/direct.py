@@ -39,19 +39,20 @@ DIRECT: Final[list[DirectFunction]] = []
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def direct(form: Callable[..., Any], most: int = DIRECT_MAX_BYTES) -> Callable[[_F], _F]:
+def direct(form: Callable[..., Any], most: int = DIRECT_MAX_BYTES, views: bool = False) -> Callable[[_F], _F]:
     """Give the decorated function a direct form.
 
     Args:
         form: the function on raw arrays.
         most: bytes of the largest array that the form accepts.
+        views: whether results in the memory of the first argument are views of it; `views.linked` links others.
 
     Returns:
         A decorator.
     """
 
     def decorate(function: _F) -> _F:
-        made = DirectFunction(function, form, most)
+        made = DirectFunction(function, form, most, views)
         DIRECT.append(made)
         return update_wrapper(made, function)  # type: ignore[return-value]
 

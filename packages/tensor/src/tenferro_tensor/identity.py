@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_tensor.calls import ValueBase
+from tenferro_tensor.calls import ValueBase, unlink
 from tenferro_tensor.origins import aliased
 
-__all__ = ["Identity", "aliased", "apart", "identity", "lend"]
+__all__ = ["Identity", "aliased", "apart", "handed", "identity"]
 
 Identity = tuple[Any, ...]
 
@@ -29,20 +29,23 @@ def identity(x: Any) -> Identity:
 
 
 def apart(x: Any, y: Any) -> Any:
-    """`y` as an object other than `x`, so that assigning to a result leaves its operand unchanged.
+    """`y` as a value of its own, so that assigning to a result leaves its operand unchanged.
 
     Args:
         x: operand.
-        y: result, perhaps `x` itself.
+        y: result, perhaps `x` itself or a view of it.
 
     Returns:
         `y`, or an alias of it.
     """
-    return aliased(y) if y is x else y
+    if y is x:
+        return aliased(y)
+    unlink(y)
+    return y
 
 
-def lend(x: Any) -> Any:
-    """An alias of a value that refuses assignment, for a function that cannot change its caller's value.
+def handed(x: Any) -> Any:
+    """An alias of a value, for a function whose assignments do not reach its caller's value.
 
     Args:
         x: value; any other object is returned itself.
@@ -50,8 +53,4 @@ def lend(x: Any) -> Any:
     Returns:
         The alias.
     """
-    if not isinstance(x, ValueBase):
-        return x
-    z = aliased(x)
-    z.lent = True
-    return z
+    return aliased(x) if isinstance(x, ValueBase) else x

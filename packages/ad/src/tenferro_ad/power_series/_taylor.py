@@ -18,7 +18,7 @@ from tenferro_ad.power_series._series import Collapse, coefficients_of
 from tenferro_ad.power_series._series import series as made
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
-from tenferro_tensor.identity import lend
+from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, GradientError
 
 
@@ -164,7 +164,7 @@ class SeriesRun:
     def _run(self, curves: Sequence[list[Term]]) -> SeriesResult:
         level = next_level()
         xs = [Coefficients(curve, self.order).forced(self.order) for curve in curves]
-        args = [lend(made(x, level, self.order, self.collapse) if len(x.terms) > 1 else x.terms[0]) for x in xs]
+        args = [handed(made(x, level, self.order, self.collapse) if len(x.terms) > 1 else x.terms[0]) for x in xs]
 
         def lowered(x: Any) -> Any:
             return x if coefficients_of(x, level) is None else x.value
@@ -187,7 +187,7 @@ class SeriesRun:
             return x.value if x.__class__ is EagerTensor and x.level == level else x
 
         def run() -> tuple[Any, Any, Any, Any]:
-            args = [lend(watched(x[0], level) if len(x) > 1 and x[0].spec.inexact else x[0]) for x in curves]
+            args = [handed(watched(x[0], level) if len(x) > 1 and x[0].spec.inexact else x[0]) for x in curves]
             return self._called(level, args, lowered)
 
         def derivative() -> list[Any]:

@@ -14,7 +14,7 @@ from tenferro_runtime.ir._source import here
 from tenferro_runtime.trees._tree import TreeDef, flatten, parts_like, unflatten
 from tenferro_tensor import SCALARS, next_level
 from tenferro_tensor.functions import asarray, moveaxis
-from tenferro_tensor.identity import lend
+from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
 
 P = ParamSpec("P")
@@ -74,7 +74,7 @@ def vmap(
         ]
         size = _number_of_lanes(values, axes, path, axis_size)
         level = next_level()
-        inside = [lend(x if axis is None else batched(x, level)) for x, axis in zip(values, axes, strict=True)]
+        inside = [handed(x if axis is None else batched(x, level)) for x, axis in zip(values, axes, strict=True)]
         if kwargs:
             result = f(*unflatten(tree, inside[: tree.size]), **unflatten(named_tree, inside[tree.size :]))
         else:

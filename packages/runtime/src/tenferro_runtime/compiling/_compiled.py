@@ -12,13 +12,14 @@ from weakref import WeakSet
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.compilers import ProgramCompiler, only_compilers, scoped_compiler
 from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
-from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_in, slots_of, snapshot
+from tenferro_runtime.compiling._environment import Slot, Snapshot, Untouched, same_data, slots_in, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
 from tenferro_runtime.compiling._kind import DROPPED, FIRST, Cause, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
 from tenferro_runtime.compiling._recourses import Recourse, recourse_of
 from tenferro_runtime.compiling._retraces import NO_QUESTIONS, CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
+from tenferro_runtime.compiling._writes import overlap, with_writes
 from tenferro_runtime.effects import ambient
 from tenferro_runtime.expanding import with_conditions
 from tenferro_runtime.ir._call import call
@@ -30,13 +31,13 @@ from tenferro_runtime.running._donation import Donation
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.runtime import Runtime, current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
-from tenferro_runtime.trees._tree import TreeDef, flatten, map_tree, unflatten
+from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, ComputeDevice, Primitive, Spec, Tensor, dispatch
 from tenferro_tensor.calls import ProgramEntry, state
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.functions import asarray
-from tenferro_tensor.identity import identity, lend
+from tenferro_tensor.identity import identity
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core.forks import new_lock
 
@@ -191,14 +192,14 @@ class Compiled:
         leaves, treedef, constants = self.flattened(dynamic)
         found = self.find(static, leaves, treedef, constants)
         form, sizes = found.form, found.sizes
+        if form.writes:
+            return self._written(form, found, leaves, dynamic, static)
         effects = has_effects(form.program)
         if effects and ambient() is not None:
             return self._called(dynamic, static)  # effects belong to what is being recorded
         if found.outer or found.captured:
-            if definitions(form.program):
-                return form.result(form.program.run(*found.leaves, *found.captured))
             try:
-                return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
+                return form.result(_outputs(form, found))
             except Exception as error:
                 other = self._instead(error)
             return other(values)
@@ -211,6 +212,20 @@ class Compiled:
             self._remember(values, leaves, treedef, form, hit)
         given = form.donation.leaves if form.donation else ()
         return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)], values)
+
+    def _written(self, form: Form, found: Found, leaves: list[Any], dynamic: Any, static: tuple[Any, ...]) -> Any:
+        """A call of a function that writes to arguments, after which the caller's arrays have their new elements."""
+        if overlap(leaves):
+            return self._called(dynamic, static)
+        if found.outer or found.captured or not isinstance(self.scope, nullcontext):
+            written = form.result(_outputs(form, found))
+        else:
+            hit = form.hit(form.ready(found.sizes), tuple([leaf.spec for leaf in found.leaves]), None)  # type: ignore[arg-type]
+            given = form.donation.leaves if form.donation else ()
+            written = hit.finish(
+                hit.run(hit.values, *[t if i in given else t._data for i, t in enumerate(found.leaves)])
+            )
+        return written.handed_over(leaves)
 
     def scoped(self) -> Compiled:
         """This function for the compiler of the enclosing scope, unless ``backend=`` names one."""
@@ -226,7 +241,7 @@ class Compiled:
 
     def _called(self, dynamic: Any, static: tuple[Any, ...]) -> Any:
         """Call the function itself, so that its operations become part of the enclosing trace or recording."""
-        return self.signature.apply(self.f, map_tree(lend, dynamic), static)
+        return self.signature.apply(self.f, dynamic, static)
 
     def _selected(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """The entry of a call with static or donated arguments in addition to tensors, or None."""
@@ -465,9 +480,12 @@ class Compiled:
         ]
 
         def body(values: list[TracedTensor]) -> Any:
-            return self.signature.apply(self.f, unflatten(key.tree, values), static)
+            def call(values: Sequence[Any]) -> Any:
+                return self.signature.apply(self.f, unflatten(key.tree, values), static)
 
-        with runtime, self.scope:  # functions compiled or called inside inherit the options
+            return with_writes(values, key.leaves, call)
+
+        with runtime, self.scope, Untouched(self.title, self.slots or ()):  # functions inside inherit the options
             recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
         if not runtime.deterministic:
             recorded = recorded._replace(program=with_conditions(recorded.program))
@@ -616,3 +634,10 @@ def in_open_trace() -> bool:
     """
     going_on = decisions()
     return going_on is not None and bool(going_on.examples or going_on.unknown)
+
+
+def _outputs(form: Form, found: Found) -> Any:
+    """The outputs of a program on values of any level."""
+    if definitions(form.program):
+        return form.program.run(*found.leaves, *found.captured)
+    return call(*found.leaves, *found.captured, program=form.program, sizes=found.sizes)

@@ -7,7 +7,7 @@ changes deep inside objects, are not seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dis import get_instructions
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -16,10 +16,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenferro_runtime.compiling._entry import Entrance
+from tenferro_runtime.ir._source import here
 from tenferro_runtime.trees._tree import TreeDef, flatten
 from tenferro_tensor import Array, Primitive, Tensor
 from tenferro_tensor.identity import identity
-from tenferro_tensor_core import key_of
+from tenferro_tensor.views import replace
+from tenferro_tensor_core import TracingError, key_of
 
 MISSING: Final = object()
 _CODE: Final = (ModuleType, type, BuiltinFunctionType, Primitive, np.ufunc, np.dtype)
@@ -124,6 +126,50 @@ def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
             value = getattr(obj, name, MISSING)
             if value is not MISSING and name != "__weakref__":
                 yield name, value
+
+
+def _equal(x: Array, y: Array) -> bool:
+    """Whether concrete values are equal bit by bit; memory may have been copied to own it."""
+    return x.__class__ is y.__class__ is Tensor and x.spec is y.spec and x._data.tobytes() == y._data.tobytes()
+
+
+class Untouched:
+    """A scope in which a function is traced, which may not assign to arrays that it reads from outside.
+
+    The trace runs once, so that later calls would not repeat the assignment.
+
+    Args:
+        title: name of the function.
+        slots: the data that it reads.
+    """
+
+    def __init__(self, title: str, slots: Sequence[Slot]) -> None:
+        self.title = title
+        self._arrays = [(s.name, x) for s in slots for x in flatten(s.read())[0] if isinstance(x, Array)]
+        self._before = [x._alias() for _, x in self._arrays]  # which also keeps memory from being written to
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """Give changed arrays their values again.
+
+        Raises:
+            TracingError: there are some.
+        """
+        changed = [
+            (name, x, value)
+            for (name, x), value in zip(self._arrays, self._before, strict=True)
+            if identity(x) != identity(value) and not _equal(x, value)
+        ]
+        for _, x, value in changed:
+            replace(x, value)
+        if changed and error is None:
+            name, x, _ = changed[0]
+            raise TracingError(
+                f"{self.title} is compiled, and assigns to elements of {name}, a {x.spec!r} from outside{here()}: "
+                "later calls would not repeat that; pass the array as an argument, or assign to a copy and return it"
+            )
 
 
 def outer_values(f: Any) -> Iterator[tuple[str, Any]]:

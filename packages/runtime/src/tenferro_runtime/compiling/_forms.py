@@ -8,6 +8,7 @@ from typing import Any
 
 from tenferro_runtime.compiling._recourses import recourse_of
 from tenferro_runtime.compiling._trace import Recorded
+from tenferro_runtime.compiling._writes import Written
 from tenferro_runtime.ir._bind import render_fit
 from tenferro_runtime.ir._data_sizes import conditions
 from tenferro_runtime.ir._program import Equation, Program
@@ -64,10 +65,11 @@ class Form:
         program: the program; sizes that the trace found equal are one size.
         asked: guards of the trace in order, over the sizes of the arguments by position.
         bare: whether the result is one array.
+        writes: whether the function writes to arguments.
     """
 
     __slots__ = ("_arrays", "_finish", "_fit", "_ready", "_specs", "asked", "bare", "donation", "fixed", "kept",
-                 "outer", "program", "tree")  # fmt: skip
+                 "outer", "program", "tree", "writes")  # fmt: skip
     asked: tuple[Guard, ...]
     bare: bool
     donation: Donation | None
@@ -76,6 +78,7 @@ class Form:
     outer: tuple[int, ...]
     program: Program
     tree: TreeDef
+    writes: bool
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class Form:
         self.tree, self.fixed, self.outer, self.kept = recorded.tree, recorded.fixed, outer, kept
         later = conditions(recorded.program)
         self.asked = tuple([g for g in recorded.program.guards if g not in later])
+        self.writes = self.tree.kind is Written
         self.bare = self.tree.kind is None and not self.fixed
         self._specs = tuple(specs)
         self._arrays = [i for i in range(self.tree.size) if i not in self.fixed]

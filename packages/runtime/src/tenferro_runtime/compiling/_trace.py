@@ -19,7 +19,6 @@ from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.functions import matrix_trace
-from tenferro_tensor.identity import lend
 from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
 from tenferro_tensor_core import decisions as active
 
@@ -70,7 +69,7 @@ def record(
     going_on = active() if within else None
     decisions = Decisions(examples or {}, builder, strict=strict) if going_on is None else going_on
     try:
-        values = [lend(builder.input(spec, name, weak)) for spec, name, weak in inputs]
+        values = [builder.input(spec, name, weak) for spec, name, weak in inputs]
         with decisions:
             leaves, tree = flatten(f(values))
             leaves = [leaf.value() if leaf.__class__ is Size else leaf for leaf in leaves]

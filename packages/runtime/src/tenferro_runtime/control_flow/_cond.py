@@ -14,7 +14,7 @@ from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import flatten, map_tree, unflatten
 from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import asarray
-from tenferro_tensor.identity import lend
+from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, conditional
 
 
@@ -97,7 +97,7 @@ def _single(x: Any, name: str) -> Any:
 
 def _taken(name: str, branch: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     """The result of the branch that a concrete predicate chooses."""
-    leaves, tree = flatten(branch(*map_tree(lend, operands)))
+    leaves, tree = flatten(branch(*map_tree(handed, operands)))
     return unflatten(tree, [asarray(x) for x in leaf_values(leaves, tree, f"the result of a function given to {name}")])
 
 
@@ -108,7 +108,7 @@ def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], op
     runs: list[Run] = []
     for f in functions:
         with conditional():
-            runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, [lend(x) for x in xs])), kinds))  # type: ignore[misc]
+            runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, [handed(x) for x in xs])), kinds))  # type: ignore[misc]
         require_tree(name, runs[0].tree, "another branch", runs[-1].tree, f)
     goals = joined_kinds(name, list(runs[0].tree.paths()), [run.leaves for run in runs], functions)
     outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]

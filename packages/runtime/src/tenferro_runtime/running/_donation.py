@@ -15,6 +15,7 @@ import numpy as np
 
 from tenferro_runtime.ir._source import Source, user_line, where
 from tenferro_tensor import Spec, Tensor
+from tenferro_tensor.ownership import taken_back
 from tenferro_tensor_core import TenferroError
 from tenferro_tensor_core.forks import new_lock
 
@@ -113,6 +114,8 @@ def taken(t: Tensor, title: str, source: Source, *, foreign: bool = False) -> tu
     Raises:
         DonatedError: the tensor was donated before.
     """
+    if t._data.__class__ is np.ndarray and t._data.base is not None:
+        taken_back(t)
     raw, references = _take(t, Given(t.spec, title, source))
     if raw.__class__ is Given:
         raw._refuse()

@@ -15,6 +15,7 @@
 
 /* Each file adds its types and functions to the module: 0, or -1 with an exception set. */
 int tenferro_add_assign(PyObject *module);
+int tenferro_add_sharing(PyObject *module);
 int tenferro_add_values(PyObject *module);
 int tenferro_add_state(PyObject *module);
 int tenferro_add_ops(PyObject *module);

@@ -1,4 +1,4 @@
-/* The fast path of `x[key] = values`: writes to the memory of a tensor that nothing else refers to. */
+/* The fast path of `x[key] = values`: writes to memory that only a tensor and its views refer to. */
 #include "_c/values.h"
 
 static PyObject *assign_name;
@@ -38,8 +38,7 @@ static PyObject *host_key(PyObject *key)
     return PyArray_ISBOOL(indices) || PyArray_ISINTEGER(indices) ? key : NULL;
 }
 
-/* Values that an array accepts without conversion, borrowed; NULL for the slow path in Python. */
-static PyObject *host_values(PyArrayObject *raw, PyObject *values)
+PyObject *tenferro_host_values(PyArrayObject *raw, PyObject *values)
 {
     int type = PyArray_TYPE(raw), is_complex = type == NPY_CDOUBLE || type == NPY_CFLOAT;
     int inexact = is_complex || type == NPY_DOUBLE || type == NPY_FLOAT;
@@ -67,25 +66,53 @@ static PyObject *host_values(PyArrayObject *raw, PyObject *values)
     return Py_IS_TYPE(values, PyArray_DESCR(raw)->typeobj) ? values : NULL;
 }
 
+int tenferro_is_writable(PyObject *self)
+{
+    Value *x = (Value *)self;
+    return IS_TENSOR(self) && UNSCOPED && x->inside != NULL
+        && PyArray_CheckExact(x->inside) && on_host(x) && tenferro_may_write(x);
+}
+
+/* Whether two arrays are one view, as `x[key]` and the result of an in-place operator on it are. */
+static int is_same(PyArrayObject *x, PyArrayObject *y)
+{
+    int n = PyArray_NDIM(x);
+    return PyArray_DATA(x) == PyArray_DATA(y) && n == PyArray_NDIM(y)
+        && PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(y), n)
+        && PyArray_CompareLists(PyArray_STRIDES(x), PyArray_STRIDES(y), n);
+}
+
+/* Write elements; -1 with an exception. */
+static int write_elements(PyArrayObject *raw, PyObject *key, PyObject *values)
+{
+    if (PyArray_CheckExact(values) && tenferro_in_one(values, (PyObject *)raw)) { /* after `x[key] += v` */
+        PyObject *view = tenferro_view(raw, key);
+        int same = view != NULL && PyArray_CheckExact(view) && is_same((PyArrayObject *)view, (PyArrayObject *)values);
+        Py_XDECREF(view);
+        PyErr_Clear();
+        if (same) {
+            return 0;
+        }
+    }
+    return PyObject_SetItem((PyObject *)raw, key, values);
+}
+
 /* Write to the memory of a tensor: 1; 0 for the slow path, with nothing changed; -1 with an exception. NumPy validates
    its arguments before it writes. */
 static int write_to(PyObject *self, PyObject *key, PyObject *values)
 {
-    Value *x = (Value *)self;
-    PyObject *raw = x->inside;
-    if (!IS_TENSOR(self) || !UNSCOPED || x->lent || raw == NULL || !PyArray_CheckExact(raw) || Py_REFCNT(raw) != 1
-        || !on_host(x)) {
+    if (!tenferro_is_writable(self)) {
         return 0;
     }
-    int flags = PyArray_FLAGS((PyArrayObject *)raw);
-    PyObject *at = host_key(key), *from = host_values((PyArrayObject *)raw, values);
-    if (at == NULL || from == NULL || !(flags & NPY_ARRAY_OWNDATA) || !(flags & NPY_ARRAY_WRITEABLE)) {
+    PyObject *raw = ((Value *)self)->inside;
+    PyObject *at = host_key(key), *from = tenferro_host_values((PyArrayObject *)raw, values);
+    if (at == NULL || from == NULL) {
         return 0;
     }
     Py_INCREF(raw);
     Py_INCREF(at);
     Py_INCREF(from);
-    int done = PyObject_SetItem(raw, at, from) == 0;
+    int done = write_elements((PyArrayObject *)raw, at, from) == 0;
     Py_DECREF(raw);
     Py_DECREF(at);
     Py_DECREF(from);
@@ -96,33 +123,49 @@ static int write_to(PyObject *self, PyObject *key, PyObject *values)
     return done;
 }
 
-/* Whether an object is a temporary, referenced by the caller's stack only, so that an assignment to it is lost. */
-static int is_lost(PyObject *self)
-{
-#if PY_VERSION_HEX >= 0x030E0000
-    return PyUnstable_Object_IsUniqueReferencedTemporary(self);
-#else
-    return Py_REFCNT(self) == 1;
-#endif
-}
-
 int tenferro_assign(PyObject *self, PyObject *key, PyObject *values)
 {
     if (values == NULL) {
         PyErr_SetString(PyExc_TypeError, "elements of arrays cannot be deleted");
         return -1;
     }
-    int lost = is_lost(self), done = lost ? 0 : write_to(self, key, values);
+    int done = write_to(self, key, values);
     if (done != 0) {
         return done < 0 ? -1 : 0;
     }
-    PyObject *result = PyObject_CallMethodObjArgs(self, assign_name, key, values, lost ? Py_True : Py_False, NULL);
+    PyObject *result = PyObject_CallMethodObjArgs(self, assign_name, key, values, NULL);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;
 }
 
+PyDoc_STRVAR(updated_doc, "updated($module, x, key, values, /)\n--\n\nA copy of a concrete tensor with elements replaced, or None.");
+
+static PyObject *updated(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    Value *x = (Value *)args[0];
+    if (n != 3 || !IS_TENSOR(args[0]) || !UNSCOPED || x->inside == NULL || !PyArray_CheckExact(x->inside) || !on_host(x)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *at = host_key(args[1]), *from = tenferro_host_values((PyArrayObject *)x->inside, args[2]);
+    PyObject *copy = at == NULL || from == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)x->inside, NPY_KEEPORDER);
+    if (copy != NULL && PyObject_SetItem(copy, at, from) == 0) {
+        return tenferro_tensor(copy, x->spec);
+    }
+    Py_XDECREF(copy);
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return NULL;
+    }
+    PyErr_Clear(); /* Python raises the typed error */
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"updated", (PyCFunction)(void (*)(void))updated, METH_FASTCALL, updated_doc},
+    {NULL},
+};
+
 int tenferro_add_assign(PyObject *module)
 {
     assign_name = PyUnicode_InternFromString("_assign");
-    return assign_name == NULL ? -1 : 0;
+    return assign_name == NULL ? -1 : PyModule_AddFunctions(module, functions);
 }

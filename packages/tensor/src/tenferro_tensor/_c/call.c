@@ -2,8 +2,9 @@
 #include "_c/values.h"
 
 #define STACK_OPERANDS 8 /* largest number of operands kept on the stack */
+#define IN_PLACE_MAX_BYTES (1 << 24) /* largest array for which writing in place saves more than several threads do */
 
-static PyObject *generic_name, *operate_name, *bound_name, *evaluate_name;
+static PyObject *generic_name, *operate_name, *augment_name, *bound_name, *evaluate_name;
 
 /* The parts of the key of an entry: the spec of each operand, or the class of a Python scalar. Returns 1, or 0 if an
    operand is of another kind. Borrows references and runs no code. */
@@ -257,8 +258,9 @@ static int refuse_keywords(PyObject *self, PyObject *names)
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *op;   /* an OpBase */
-    PyObject *name; /* name of the method; None before it is assigned in a class */
+    PyObject *op;    /* an OpBase */
+    PyObject *name;  /* name of the method; None before it is assigned in a class */
+    PyObject *ufunc; /* of an in-place operator: NumPy's function with results of the same bits, or None */
 } Operator;
 
 static PyObject *wrong_arguments(PyObject *self, Py_ssize_t due, Py_ssize_t n)
@@ -307,10 +309,51 @@ static PyObject *unary_call(PyObject *self, PyObject *const *args, size_t nargsf
     return called(((Operator *)self)->op, args, 1);
 }
 
+/* `x op= y` by NumPy's function, which writes into the memory of `x`: 1; 0 for the slow path, with nothing changed; -1
+   with an exception. */
+static int write_result(PyObject *ufunc, PyObject *x, PyObject *y)
+{
+    if (ufunc == Py_None || !tenferro_is_writable(x)) {
+        return 0;
+    }
+    PyObject *raw = ((Value *)x)->inside, *other = tenferro_host_values((PyArrayObject *)raw, y);
+    int type = PyArray_TYPE((PyArrayObject *)raw);
+    if (other == NULL || PyArray_NBYTES((PyArrayObject *)raw) > IN_PLACE_MAX_BYTES
+        || !(type == NPY_DOUBLE || type == NPY_FLOAT || type == NPY_LONG)) {
+        return 0;
+    }
+    PyObject *room[4] = {NULL, raw, other, raw};
+    Py_INCREF(raw);
+    Py_INCREF(other);
+    PyObject *result = PyObject_Vectorcall(ufunc, room + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    Py_DECREF(raw);
+    Py_DECREF(other);
+    Py_XDECREF(result);
+    if (result != NULL || !(PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError))) {
+        return result == NULL ? -1 : 1;
+    }
+    PyErr_Clear(); /* of shapes or dtypes, before anything is written: Python raises the typed error */
+    return 0;
+}
+
+static PyObject *augmented_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n != 2 || refuse_keywords(self, names)) {
+        return n == 2 ? NULL : wrong_arguments(self, 2, n);
+    }
+    int done = write_result(((Operator *)self)->ufunc, args[0], args[1]);
+    if (done != 0) {
+        return done < 0 ? NULL : Py_NewRef(args[0]);
+    }
+    return PyObject_CallMethodObjArgs(args[0], augment_name, ((Operator *)self)->op, args[1], NULL);
+}
+
 static int operator_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Operator *)self)->op);
     Py_VISIT(((Operator *)self)->name);
+    Py_VISIT(((Operator *)self)->ufunc);
     return 0;
 }
 
@@ -319,6 +362,7 @@ static void operator_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((Operator *)self)->op);
     Py_XDECREF(((Operator *)self)->name);
+    Py_XDECREF(((Operator *)self)->ufunc);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -364,7 +408,7 @@ static PyTypeObject Operator_Type = {
     .tp_methods = operator_methods,
 };
 
-static PyObject *made(PyObject *op, vectorcallfunc how)
+static PyObject *made(PyObject *op, PyObject *ufunc, vectorcallfunc how)
 {
     if (!PyObject_TypeCheck(op, &OpBase_Type)) {
         return PyErr_Format(PyExc_TypeError, "expected an op, got %R", op);
@@ -376,26 +420,37 @@ static PyObject *made(PyObject *op, vectorcallfunc how)
     o->vectorcall = how;
     o->op = Py_NewRef(op);
     o->name = Py_NewRef(Py_None);
+    o->ufunc = Py_NewRef(ufunc);
     PyObject_GC_Track(o);
     return (PyObject *)o;
 }
 
 static PyObject *operator(PyObject *module, PyObject *op)
 {
-    return made(op, operator_call);
+    return made(op, Py_None, operator_call);
 }
 
 static PyObject *reflected(PyObject *module, PyObject *op)
 {
-    return made(op, reflected_call);
+    return made(op, Py_None, reflected_call);
 }
 
 static PyObject *unary(PyObject *module, PyObject *op)
 {
-    return made(op, unary_call);
+    return made(op, Py_None, unary_call);
+}
+
+static PyObject *augmented(PyObject *module, PyObject *args)
+{
+    PyObject *op, *ufunc = Py_None;
+    if (!PyArg_ParseTuple(args, "O|O:augmented", &op, &ufunc)) {
+        return NULL;
+    }
+    return made(op, ufunc, augmented_call);
 }
 
 static PyMethodDef functions[] = {
+    {"augmented", augmented, METH_VARARGS, "augmented($module, op, ufunc=None, /)\n--\n\nThe method of an in-place operator."},
     {"operator", operator, METH_O, "operator($module, op, /)\n--\n\nThe method ``op(self, other)``."},
     {"reflected", reflected, METH_O, "reflected($module, op, /)\n--\n\nThe method ``op(other, self)``."},
     {"unary", unary, METH_O, "unary($module, op, /)\n--\n\nThe method ``op(self)``."},
@@ -405,10 +460,11 @@ static PyMethodDef functions[] = {
 int tenferro_add_call(PyObject *module)
 {
     generic_name = PyUnicode_InternFromString("generic");
+    augment_name = PyUnicode_InternFromString("_augment");
     operate_name = PyUnicode_InternFromString("_operate");
     evaluate_name = PyUnicode_InternFromString("evaluate");
     bound_name = PyUnicode_InternFromString("bound_call");
-    if (generic_name == NULL || evaluate_name == NULL || operate_name == NULL || bound_name == NULL
+    if (generic_name == NULL || augment_name == NULL || evaluate_name == NULL || operate_name == NULL || bound_name == NULL
         || PyType_Ready(&Operator_Type) < 0) {
         return -1;
     }

@@ -13,6 +13,7 @@ typedef struct {
     PyObject *function; /* the function on values of every kind */
     PyObject *form;     /* the same on raw arrays */
     Py_ssize_t most;    /* bytes of the largest array that the form accepts */
+    char views;         /* whether results may be views of the first argument */
     PyObject *dict;
     PyObject *weak;
 } Direct;
@@ -124,6 +125,21 @@ static PyObject *raised(PyObject *raw)
     return result;
 }
 
+/* Link a tensor, or those in a tuple or list, to the tensor whose memory they show. */
+static void linked(PyObject *found, PyObject *x)
+{
+    if (PyTuple_Check(found) || PyList_CheckExact(found)) {
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(found); i++) {
+            linked(PySequence_Fast_GET_ITEM(found, i), x);
+        }
+        return;
+    }
+    Value *z = (Value *)found;
+    if (IS_TENSOR(found) && z->next == NULL && IS_TENSOR(x) && tenferro_in_one(z->inside, ((Value *)x)->inside)) {
+        tenferro_join(z, (Value *)x);
+    }
+}
+
 /* Whether to return: there is a result, or an error that must propagate; other errors are cleared. */
 static int decided(PyObject *result)
 {
@@ -149,7 +165,9 @@ static PyObject *directly(Direct *d, PyObject *const *args, Py_ssize_t n, Py_ssi
             Py_CLEAR(result);
         } else {
             result = result == NULL ? NULL : raised(result);
-            decided(result);
+            if (decided(result) && result != NULL && d->views) {
+                linked(result, args[0]);
+            }
         }
     }
     while (count > 0) {
@@ -173,10 +191,11 @@ static PyObject *direct_call(PyObject *self, PyObject *const *args, size_t nargs
 
 static PyObject *direct_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"function", "form", "most", NULL};
+    static char *names[] = {"function", "form", "most", "views", NULL};
     PyObject *function, *form;
     Py_ssize_t most;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOn:DirectFunction", names, &function, &form, &most)) {
+    int views = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOn|p:DirectFunction", names, &function, &form, &most, &views)) {
         return NULL;
     }
     Direct *d = (Direct *)type->tp_alloc(type, 0);
@@ -185,6 +204,7 @@ static PyObject *direct_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         d->function = Py_NewRef(function);
         d->form = Py_NewRef(form);
         d->most = most;
+        d->views = (char)views;
     }
     return (PyObject *)d;
 }
@@ -241,6 +261,7 @@ static PyMethodDef direct_methods[] = {
 static PyMemberDef direct_members[] = {
     {"function", T_OBJECT_EX, offsetof(Direct, function), READONLY, "The function on values of every kind."},
     {"form", T_OBJECT_EX, offsetof(Direct, form), READONLY, "The same on raw arrays in main memory."},
+    {"views", T_BOOL, offsetof(Direct, views), READONLY, "Whether results may be views of the first argument."},
     {"most", T_PYSSIZET, offsetof(Direct, most), READONLY, "Bytes of the largest array that the form accepts."},
     {NULL},
 };
@@ -253,7 +274,7 @@ static PyGetSetDef direct_getset[] = {
 static PyTypeObject Direct_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.DirectFunction",
-    .tp_doc = "DirectFunction(function, form, most)\n--\n\nA function with a direct form.",
+    .tp_doc = "DirectFunction(function, form, most, views=False)\n--\n\nA function with a direct form.",
     .tp_basicsize = sizeof(Direct),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_vectorcall_offset = offsetof(Direct, vectorcall),
@@ -434,23 +455,48 @@ static PyObject *picked(PyArrayObject *x, PyObject *key)
     return found != NULL || PyErr_Occurred() ? found : PyObject_GetItem((PyObject *)x, key);
 }
 
-/* `x[i]` for a 0-d integer tensor; NULL as for `tenferro_view`. */
-static PyObject *element(PyArrayObject *x, PyObject *key)
+/* A part of a basic key, with a 0-d integer tensor as the integer: a new reference; NULL for others. */
+static PyObject *basic_part(PyObject *part)
 {
-    PyObject *i = IS_TENSOR(key) ? host_raw(key, ANY_SIZE) : NULL, *found = NULL;
-    if (i == NULL || !PyArray_IsScalar(i, Integer)) {
-        return NULL;
+    if (tenferro_is_basic(part)) {
+        return Py_NewRef(part);
     }
-    if (Py_IS_TYPE(i, &PyIntpArrType_Type)) {
+    PyObject *i = IS_TENSOR(part) ? host_raw(part, ANY_SIZE) : NULL;
+    if (i != NULL && Py_IS_TYPE(i, &PyIntpArrType_Type)) {
         npy_intp value;
         PyArray_ScalarAsCtype(i, &value);
-        i = PyLong_FromSsize_t(value);
-    } else {
-        i = PyNumber_Index(i);
+        return PyLong_FromSsize_t(value);
     }
-    if (i != NULL) {
-        found = tenferro_view(x, i);
-        Py_DECREF(i);
+    int is_integer = i != NULL && (PyArray_IsScalar(i, Integer)
+                                   || (PyArray_CheckExact(i) && PyArray_NDIM((PyArrayObject *)i) == 0
+                                       && PyArray_ISINTEGER((PyArrayObject *)i)));
+    return is_integer ? PyNumber_Index(i) : NULL;
+}
+
+/* `x[key]` for a key in which 0-d integer tensors take the place of integers: a view; NULL as for `tenferro_view`. */
+static PyObject *element(PyArrayObject *x, PyObject *key)
+{
+    PyObject *plain = NULL, *found = NULL;
+    if (!PyTuple_CheckExact(key)) {
+        plain = IS_TENSOR(key) ? basic_part(key) : NULL;
+    } else {
+        Py_ssize_t n = PyTuple_GET_SIZE(key);
+        plain = PyTuple_New(n);
+        for (Py_ssize_t i = 0; i < n && plain != NULL; i++) {
+            PyObject *part = basic_part(PyTuple_GET_ITEM(key, i));
+            if (part == NULL) {
+                Py_CLEAR(plain);
+            } else {
+                PyTuple_SET_ITEM(plain, i, part);
+            }
+        }
+    }
+    if (plain != NULL) {
+        found = tenferro_view(x, plain);
+        Py_DECREF(plain);
+    }
+    if (found == NULL) {
+        PyErr_Clear(); /* the function raises the typed error */
     }
     return found;
 }
@@ -481,7 +527,11 @@ PyObject *tenferro_subscript(PyObject *self, PyObject *key)
         }
         Py_DECREF(raw);
         if (result != NULL || PyErr_Occurred()) {
-            return result == NULL ? NULL : raised(result);
+            result = result == NULL ? NULL : raised(result);
+            if (result != NULL) {
+                linked(result, self);
+            }
+            return result;
         }
     }
     return PyObject_CallMethodOneArg(self, item_name, key);

@@ -11,6 +11,7 @@ static struct PyModuleDef definition = {
 
 static int (*const parts[])(PyObject *) = {
     tenferro_add_assign,
+    tenferro_add_sharing,
     tenferro_add_values,
     tenferro_add_state,
     tenferro_add_ops,

@@ -5,7 +5,7 @@ static PyMemberDef value_members[] = {
     {"_inside", T_OBJECT_EX, offsetof(Value, inside), READONLY, "The first field of any kind of value."},
     {"_link", T_OBJECT, offsetof(Value, link), READONLY, "The second field; None if the kind has none."},
     {"spec", T_OBJECT_EX, offsetof(Value, spec), 0, "Shape, dtype and place."},
-    {"lent", T_BOOL, offsetof(Value, lent), 0, "Whether it was passed to a function that cannot change the caller's value."},
+    {"_view", T_OBJECT, offsetof(Value, view), 0, "The base and the steps to this view of it; None for others."},
     {NULL},
 };
 
@@ -16,6 +16,7 @@ static int value_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(x->spec);
     Py_VISIT(x->level);
     Py_VISIT(x->link);
+    Py_VISIT(x->view);
     return 0;
 }
 
@@ -26,12 +27,14 @@ static int value_clear(PyObject *self)
     Py_CLEAR(x->spec);
     Py_CLEAR(x->level);
     Py_CLEAR(x->link);
+    Py_CLEAR(x->view);
     return 0;
 }
 
 static void value_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
+    tenferro_leave((Value *)self); /* first: the rest may run code */
     Py_TRASHCAN_BEGIN(self, value_dealloc)
     if (((Value *)self)->weak != NULL) {
         PyObject_ClearWeakRefs(self);
@@ -188,12 +191,12 @@ void tenferro_dealloc_tensor(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     Value *x = (Value *)self;
     PyObject_GC_UnTrack(self);
+    tenferro_leave(x); /* first: the rest may run code */
     if (x->weak != NULL) {
         PyObject_ClearWeakRefs(self);
     }
     value_clear(self);
     if (type == tenferro_state.tensor && spares < MAX_SPARE) {
-        x->lent = 0;
         spare[spares++] = x;
     } else {
         type->tp_free(self);

@@ -9,14 +9,15 @@
    to: see `stand_for`. `Tensor` derives from TensorBase, and has neither level nor link; `EagerTensor` from
    RecordedBase, `Dual` from DualBase. A field is NULL during construction, if its kind does not use it, or if it was
    deleted. */
-typedef struct {
+typedef struct Value {
     PyObject_HEAD
     PyObject *inside; /* the raw array of a tensor; for other kinds the inner value, of a lower level */
     PyObject *spec;   /* its Spec */
     PyObject *level;  /* an int: the level of differentiation */
     PyObject *link;   /* the Node that recorded it; for a dual value the tangent */
     PyObject *weak;
-    char lent; /* whether a caller passed the object to a function that cannot change the caller's value */
+    PyObject *view;            /* (base, steps) if it is derived again when its base changes; NULL for others */
+    struct Value *next, *prev; /* ring of a base and its views; NULL for an object that is alone */
 } Value;
 
 /* The record of one operation in reverse mode. Objects are NULL once the garbage collector or user code cleared them. */
@@ -98,6 +99,22 @@ void tenferro_dealloc_tensor(PyObject *self);
 
 /* A concrete tensor of raw data, whose reference is stolen, and a spec. */
 PyObject *tenferro_tensor(PyObject *data, PyObject *spec);
+
+/* Put `z`, which is alone, into the ring of `x`; take an object out of its ring. */
+void tenferro_join(Value *z, Value *x);
+void tenferro_leave(Value *x);
+
+/* Whether two raw arrays lie in the memory of one array. */
+int tenferro_in_one(PyObject *z, PyObject *x);
+
+/* Whether a concrete tensor and the views of its ring are the only holders of their memory, and may write to it. */
+int tenferro_may_write(Value *x);
+
+/* Whether the memory of an object may be written to by NumPy, without a scope, a transform or another holder. */
+int tenferro_is_writable(PyObject *self);
+
+/* Values that a raw array accepts without conversion, borrowed; NULL for others. */
+PyObject *tenferro_host_values(PyArrayObject *raw, PyObject *values);
 
 /* ``self[key] = values``, for values of every kind. */
 int tenferro_assign(PyObject *self, PyObject *key, PyObject *values);

@@ -87,7 +87,7 @@ LATER: typing.Final = {
     ),
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "ranges": "copy frombuffer fromfunction fromiter geomspace logspace",
-    "selecting": "choose extract piecewise put_along_axis select",
+    "selecting": "choose extract piecewise select",
     "set_operations": "intersect1d setdiff1d setxor1d union1d unique",
     "signals": "convolve correlate",
     "spellings": (
@@ -96,6 +96,7 @@ LATER: typing.Final = {
     ),
     "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
     "tapers": "bartlett blackman hamming hanning kaiser",
+    "writing": "copyto fill_diagonal place put put_along_axis putmask",
 }
 """Modules that are imported lazily, and the names of their functions."""
 

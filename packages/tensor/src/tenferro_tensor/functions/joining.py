@@ -14,7 +14,7 @@ from tenferro_tensor.calls import joined
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._op_chains import chained
-from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions._span import layer_view, span_view
 from tenferro_tensor.functions.manipulation import expand_dims, ravel
 from tenferro_tensor.functions.reading import take
 from tenferro_tensor.identity import aliased
@@ -118,7 +118,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
     return catalog.concatenate(*[expand_dims(v, axis=axis) for v in values], axis=axis)
 
 
-@direct(_forms.unstack, ANY_SIZE)
+@direct(_forms.unstack, ANY_SIZE, views=True)
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     """Split an array into its slices along an axis.
 
@@ -141,11 +141,10 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     x = value(x)
     axis = axis_of("unstack", axis, x.spec.ndim)
     n = specialise(x.spec.shape[axis], f"unstack(axis={axis})")
-    rest = (*x.spec.shape[:axis], *x.spec.shape[axis + 1 :])
-    return tuple([catalog.reshape(span(x, axis, i, i + 1), shape=rest) for i in range(n)])
+    return tuple([layer_view(x, axis, i) for i in range(n)])
 
 
-@direct(_forms.split, ANY_SIZE)
+@direct(_forms.split, ANY_SIZE, views=True)
 def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     """Split an array along an axis into equal parts, or at given indices.
 
@@ -186,7 +185,7 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
         at = [size_of("split", "cut index", i) for i in indices_or_sections]
         inner = [dim_min(i, n) if ask(i, ">=", 0) else dim_max(n + i, 0) for i in at]
         cuts = [0, *inner, n]
-    return [span(x, axis, a, dim_max(a, b)) for a, b in pairwise(cuts)]
+    return [span_view(x, axis, a, dim_max(a, b)) for a, b in pairwise(cuts)]
 
 
 @direct(_forms.repeat, ANY_SIZE)

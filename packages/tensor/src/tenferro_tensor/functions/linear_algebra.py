@@ -14,9 +14,11 @@ from tenferro_tensor.calls import SCALARS, state
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor.functions.updating import IndexUpdate
 from tenferro_tensor.operands import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.promotion import broadcast_shapes, stretched
 from tenferro_tensor.tables import EntryTable, Table
+from tenferro_tensor.views import view
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min, int64
 
 if TYPE_CHECKING:
@@ -305,6 +307,26 @@ def kron(x1: Any, x2: Any, /) -> Array:
     return catalog.reshape(catalog.mul(wide_x, wide_y), shape=tuple([a * b for a, b in zip(of_x, of_y, strict=True)]))
 
 
+def _put_diagonal(base: Any, part: Any, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Any:
+    moved = moveaxis(base, (axis1, axis2), (-2, -1))
+    return moveaxis(IndexUpdate(moved, _diagonal_key(moved, offset)).set(part), (-2, -1), (axis1, axis2))
+
+
+def _diagonal_key(x: Any, offset: int) -> tuple[Any, ...]:
+    """The key of a diagonal of the last two axes."""
+    rows, cols = x.spec.shape[-2:]
+    down, right = max(-offset, 0), max(offset, 0)
+    length = dim_max(dim_min(rows - down, cols - right), 0)
+    where = catalog.iota(shape=(length,), dtype=int64, axis=0, place=x.spec.place)
+    return Ellipsis, where + down, where + right
+
+
+def _diagonal_form(x: Any, /, offset: Any = 0, *, axis1: Any = -2, axis2: Any = -1) -> Any:
+    given = (offset, axis1, axis2)
+    return x.diagonal(*given) if all(i.__class__ is int for i in given) and -x.ndim <= min(axis1, axis2) else None
+
+
+@view(_diagonal_form, _put_diagonal)
 def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Array:
     """Diagonals of matrices.
 
@@ -332,11 +354,7 @@ def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) ->
         raise ShapeError(f"diagonal needs at least two axes, got {x.spec!r}; reshape to a matrix", shape=x.spec.shape)
     offset = whole("diagonal", "offset", offset)
     x = moveaxis(x, (axis1, axis2), (-2, -1))
-    rows, cols = x.spec.shape[-2:]
-    down, right = max(-offset, 0), max(offset, 0)
-    length = dim_max(dim_min(rows - down, cols - right), 0)
-    where = catalog.iota(shape=(length,), dtype=int64, axis=0, place=x.spec.place)
-    return getitem(x, (Ellipsis, where + down, where + right))
+    return getitem(x, _diagonal_key(x, offset))
 
 
 def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Array:

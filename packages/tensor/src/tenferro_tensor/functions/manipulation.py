@@ -10,6 +10,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
+from tenferro_tensor._steps import shaped
 from tenferro_tensor.calls import broadcasted, reshaped, swapped
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
@@ -30,6 +31,7 @@ from tenferro_tensor.operands import (
 )
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought
 from tenferro_tensor.tables import Table
+from tenferro_tensor.views import linked, view
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv, int64
 
 if TYPE_CHECKING:
@@ -55,7 +57,11 @@ _RESHAPES: Final = Table("reshapes of known sizes")
 _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 
-@direct(reshaped, ANY_SIZE)
+def _put_shape(base: Any, part: Any, *args: Any, **named: Any) -> Any:
+    return reshape(part, base.shape)
+
+
+@view(reshaped, _put_shape, moves=True)
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
     """Arrange the elements, in row-major order, in another shape.
 
@@ -103,7 +109,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
 
 
 def _reshaped_copy(x: Any, shape: Any) -> Any:
-    return reshape(x._copied(), shape)  # copies are in row-major order, so this is a view of the copy
+    return apart(x, reshape(x._copied(), shape))  # copies are in row-major order, so this is a view of the copy
 
 
 def _reshaped_view(x: Any, shape: Any) -> Any:
@@ -139,7 +145,7 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     return (*extents[: holes[0]], floordiv(spec.size, rest), *extents[holes[0] + 1 :])
 
 
-@direct(_forms.ravel, ANY_SIZE)
+@view(_forms.ravel, _put_shape, moves=True)
 def ravel(x: Any, /) -> Array:
     """Flatten an array in row-major order.
 
@@ -156,7 +162,15 @@ def ravel(x: Any, /) -> Array:
     return aliased(x) if x.spec.ndim == 1 else catalog.reshape(x, shape=(x.spec.size,))
 
 
-@direct(_forms.permute_dims, ANY_SIZE)
+def _inverse(axes: Any, ndim: int) -> list[int]:
+    return sorted(range(ndim), key=[axis % ndim for axis in axes].__getitem__)
+
+
+def _put_permuted(base: Any, part: Any, axes: Sequence[int]) -> Any:
+    return permute_dims(part, _inverse(axes, base.spec.ndim))
+
+
+@view(_forms.permute_dims, _put_permuted)
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     """Permute the axes: axis ``i`` of the result is axis ``axes[i]`` of `x`.
 
@@ -195,7 +209,11 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     return chained("permute_dims", x, (axes,), ops)
 
 
-@direct(swapped, ANY_SIZE)
+def _put_transposed(base: Any, part: Any) -> Any:
+    return matrix_transpose(part)
+
+
+@view(swapped, _put_transposed)
 def matrix_transpose(x: Any, /) -> Array:
     """Transpose matrices: swap the last two axes.
 
@@ -224,7 +242,11 @@ def matrix_transpose(x: Any, /) -> Array:
     return op(x)
 
 
-@direct(np.ndarray.swapaxes, ANY_SIZE)
+def _put_swapped(base: Any, part: Any, axis1: int, axis2: int) -> Any:
+    return swapaxes(part, axis1, axis2)
+
+
+@view(np.ndarray.swapaxes, _put_swapped)
 def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
     """Swap two axes.
 
@@ -249,7 +271,11 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
     return permute_dims(x, order)
 
 
-@direct(_forms.moveaxis, ANY_SIZE)
+def _put_moved(base: Any, part: Any, source: Any, destination: Any) -> Any:
+    return moveaxis(part, destination, source)
+
+
+@view(_forms.moveaxis, _put_moved)
 def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Array:
     """Move axes to new positions; the others keep their order.
 
@@ -280,7 +306,7 @@ def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int
     return permute_dims(x, order)
 
 
-@direct(_forms.squeeze, ANY_SIZE)
+@view(_forms.squeeze, _put_shape)
 def squeeze(x: Any, /, axis: Any = None) -> Array:
     """Remove axes of extent 1.
 
@@ -318,7 +344,7 @@ def squeeze(x: Any, /, axis: Any = None) -> Array:
     return catalog.reshape(x, shape=tuple([d for i, d in enumerate(x.spec.shape) if i not in axes]))
 
 
-@direct(_forms.expand_dims, ANY_SIZE)
+@view(_forms.expand_dims, _put_shape)
 def expand_dims(x: Any, /, axis: Any = 0) -> Array:
     """Insert axes of extent 1.
 
@@ -402,7 +428,11 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     return tuple([apart(v, brought(v, v.spec.with_(shape=goal))) for v in values])
 
 
-@direct(_forms.flip, ANY_SIZE)
+def _put_flipped(base: Any, part: Any, axis: Any = None) -> Any:
+    return flip(part, axis)
+
+
+@view(_forms.flip, _put_flipped)
 def flip(x: Any, /, axis: Any = None) -> Array:
     """Reverse the order of the elements along axes.
 
@@ -451,7 +481,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
     """
     x = value(x)
     if axis is None:
-        return reshape(roll(ravel(x), shift, axis=0), x.spec.shape)
+        return apart(x, reshape(roll(ravel(x), shift, axis=0), x.spec.shape))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
@@ -494,3 +524,16 @@ def _rolled(x: Any, by: DimLike, axis: int) -> Any:
 
     ahead, behind, joined = known_ops("roll", x, (by, axis), ops)
     return joined(ahead(x), behind(x))
+
+
+def view_in_shape(x: Any, shape: tuple[DimLike, ...]) -> Any:
+    """A view with axes of extent 1 inserted.
+
+    Args:
+        x: value.
+        shape: its shape with these axes.
+
+    Returns:
+        A value, never the object `x` itself.
+    """
+    return linked(x, catalog.reshape(x, shape=shape), shaped(shape))

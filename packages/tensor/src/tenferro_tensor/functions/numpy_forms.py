@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import catalog, contractible
-from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.creation import asarray, eye
 from tenferro_tensor.functions.linear_algebra import matmul, tensordot
 from tenferro_tensor.functions.manipulation import permute_dims, ravel
 from tenferro_tensor.functions.scans import cumulative_prod, cumulative_sum
 from tenferro_tensor.functions.sorting import sort
-from tenferro_tensor.operands import converted, size_of, whole
+from tenferro_tensor.operands import axes_of, converted, size_of, whole
+from tenferro_tensor.views import view
 from tenferro_tensor_core import ArgumentError, ShapeError, ask, complex128
 
 if TYPE_CHECKING:
@@ -230,7 +230,12 @@ def sort_complex(x: Any, /) -> Array:
     return sort(x if x.spec.cplx else converted(x, complex128))
 
 
-@direct(lambda x, /, axes=None: x.transpose(axes) if axes.__class__ in (tuple, type(None)) else None, ANY_SIZE)
+def _put_transposed(base: Any, part: Any, axes: Sequence[int] | None = None) -> Any:
+    order = None if axes is None else axes_of("transpose", tuple(axes), base.spec.ndim)
+    return transpose(part, order and [order.index(a) for a in range(len(order))])
+
+
+@view(lambda x, /, axes=None: x.transpose(axes) if axes.__class__ in (tuple, type(None)) else None, _put_transposed)
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
     """Permute the axes; by default reverse them, which transposes a matrix.
 

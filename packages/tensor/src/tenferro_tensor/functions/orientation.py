@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
-from tenferro_tensor.functions.manipulation import flip, moveaxis, swapaxes
+from tenferro_tensor.functions.manipulation import flip, moveaxis, swapaxes, view_in_shape
 from tenferro_tensor.operands import axes_of, axis_of, whole
 from tenferro_tensor_core import AxisError, ShapeError
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "fliplr", "flipud", "rollaxis", "rot90"]
 
 
-@direct(_numpy_forms.atleast_1d, ANY_SIZE)
+@direct(_numpy_forms.atleast_1d, ANY_SIZE, views=True)
 def atleast_1d(*arrays: Any) -> Array:
     """View arrays with at least one axis.
 
@@ -34,7 +33,7 @@ def atleast_1d(*arrays: Any) -> Array:
     return _each(arrays, 1)
 
 
-@direct(_numpy_forms.atleast_2d, ANY_SIZE)
+@direct(_numpy_forms.atleast_2d, ANY_SIZE, views=True)
 def atleast_2d(*arrays: Any) -> Array:
     """View arrays with at least two axes; a vector becomes a row.
 
@@ -50,7 +49,7 @@ def atleast_2d(*arrays: Any) -> Array:
     return _each(arrays, 2)
 
 
-@direct(_numpy_forms.atleast_3d, ANY_SIZE)
+@direct(_numpy_forms.atleast_3d, ANY_SIZE, views=True)
 def atleast_3d(*arrays: Any) -> Array:
     """View arrays with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
 
@@ -78,7 +77,7 @@ def with_axes(x: Any, least: int) -> Any:
         before = 1 if least > 1 and len(shape) == 1 else 0
         shape = (1,) * before + shape
         shape += (1,) * (least - len(shape))
-    return catalog.reshape(x, shape=shape)
+    return view_in_shape(x, shape)
 
 
 def flipud(x: Any, /) -> Array:
@@ -151,14 +150,14 @@ def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Array:
         raise AxisError(f"rot90 turns the plane of two axes, got {tuple(axes)}", axes=tuple(axes))
     k = whole("rot90", "k", k) % 4
     if k == 0:
-        return catalog.reshape(x, shape=x.spec.shape)
+        return view_in_shape(x, x.spec.shape)
     if k == 2:
         return flip(x, axis=plane)
     turned = swapaxes(flip(x, axis=plane[1]) if k == 1 else x, *plane)
     return turned if k == 1 else flip(turned, axis=plane[1])
 
 
-@direct(_numpy_forms.rollaxis, ANY_SIZE)
+@direct(_numpy_forms.rollaxis, ANY_SIZE, views=True)
 def rollaxis(x: Any, axis: int, start: int = 0) -> Array:
     """Move an axis before the axis `start`.
 
@@ -187,4 +186,4 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Array:
         raise AxisError(f"rollaxis: start {start} is out of range; it goes from {-n} to {n}", axis=start, ndim=n)
     start += n * (start < 0)
     goal = start - (axis < start)
-    return catalog.reshape(x, shape=x.spec.shape) if goal == axis else moveaxis(x, axis, goal)
+    return view_in_shape(x, x.spec.shape) if goal == axis else moveaxis(x, axis, goal)

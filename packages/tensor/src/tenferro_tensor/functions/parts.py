@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import catalog
+from tenferro_tensor._steps import IMAGINARY, REAL
+from tenferro_tensor.direct import ANY_SIZE, direct
+from tenferro_tensor.views import linked, view
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -61,8 +64,9 @@ def conj(x: Any, /) -> Array:
     return _CONJ(x)
 
 
+@direct(lambda x: x.imag if x.dtype.kind == "c" else None, ANY_SIZE, views=True)
 def imag(x: Any, /) -> Array:
-    """Imaginary part; zeros for real numbers.
+    """Imaginary part, as a view; zeros for real numbers.
 
     Args:
         x: array of any shape and dtype.
@@ -73,11 +77,13 @@ def imag(x: Any, /) -> Array:
     >>> tr.imag(tr.asarray([1 + 2j]))
     Tensor([2.])
     """
-    return _IMAG(x)
+    parts = _IMAG(x)
+    return linked(x, parts, IMAGINARY) if hasattr(x, "spec") and x.spec.cplx else parts
 
 
+@view(lambda x: x.real if x.dtype.kind == "c" else x[...], REAL.put)
 def real(x: Any, /) -> Array:
-    """Real part; real numbers are unchanged.
+    """Real part, as a view; real numbers are unchanged.
 
     Args:
         x: array of any shape and dtype.

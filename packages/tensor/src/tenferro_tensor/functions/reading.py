@@ -9,7 +9,8 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.calls import key_parts
+from tenferro_tensor._steps import indexed
+from tenferro_tensor.calls import ValueBase, key_parts
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
 from tenferro_tensor.functions._key_plans import KeyPlan, form_of, planned, remember
@@ -19,6 +20,7 @@ from tenferro_tensor.identity import aliased, apart
 from tenferro_tensor.operands import axis_of, converted, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor.tables import Table
+from tenferro_tensor.views import linked
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, dim_min, int64
 
 if TYPE_CHECKING:
@@ -75,6 +77,45 @@ def getitem(x: Any, key: Any) -> Any:
         gather = _gather_op(x.spec.shape, axes, max(a.ndim for a in form.arrays), place)
         remember(spec, form, KeyPlan(tuple(ops), extents, gather))
     return gather_axes(x, axes, arrays, place)
+
+
+def view_item(x: Any, key: Any) -> Any:
+    """``x[key]`` as users write it: a key of integers, slices, new axes and an ellipsis gives a view of `x`.
+
+    Args:
+        x: the array.
+        key: see `getitem`.
+
+    Returns:
+        The selected elements.
+    """
+    z = getitem(x, key)
+    return linked(x, z, indexed(_kept(key), key)) if z.spec.ndim and _is_basic(key) else z
+
+
+def _is_basic(key: Any) -> bool:
+    if key.__class__ is tuple:
+        return all(part.__class__ in _BASIC or _is_single(part) for part in key)
+    return key.__class__ in _BASIC or _is_single(key)
+
+
+def _is_single(part: Any) -> bool:
+    """Whether a part of a key is a single integer that is neither a mask nor one of several."""
+    if isinstance(part, (list, tuple, np.ndarray, bool, np.bool_)):
+        return False
+    return not hasattr(part, "spec") or (not part.spec.ndim and part.spec.dtype.kind != "b")
+
+
+_BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def _kept(part: Any) -> Any:
+    """A key or its part with values that later assignments do not change."""
+    if part.__class__ is tuple:
+        return tuple([p if p.__class__ in _BASIC and p.__class__ is not slice else _kept(p) for p in part])
+    if part.__class__ is slice:
+        return slice(_kept(part.start), _kept(part.stop), part.step)
+    return part._alias() if isinstance(part, ValueBase) else part
 
 
 def _block(x: Any, key: Key) -> tuple[Any, Key]:

@@ -13,15 +13,14 @@ from tenferro_tensor.functions.flat_indices import first_true
 from tenferro_tensor.functions.manipulation import broadcast_arrays, ravel
 from tenferro_tensor.functions.reading import take
 from tenferro_tensor.functions.truncation import compress
-from tenferro_tensor.functions.updating import IndexUpdate
-from tenferro_tensor.operands import alike, axis_of, converted, host_elements, positions, truth
+from tenferro_tensor.operands import alike, converted, host_elements, truth
 from tenferro_tensor.promotion import broadcast_shapes, brought
-from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError, ask, bool_, int64
+from tenferro_tensor_core import ArgumentError, AxisError, ShapeError, ask, bool_, int64
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
-__all__ = ["choose", "extract", "piecewise", "put_along_axis", "select"]
+__all__ = ["choose", "extract", "piecewise", "select"]
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
@@ -184,40 +183,3 @@ def extract(condition: Any, x: Any, /, *, size: Any = None, fill_value: Any = 0)
     if flat.spec.shape[0] == 0:
         return catalog.select(missing, *alike(fill_value, catalog.convert(at, dtype=flat.spec.dtype)))
     return catalog.select(missing, *alike(fill_value, take(flat, catalog.select(missing, 0, at))))
-
-
-def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> Array:
-    """Replace elements at separate indices for each line along an axis, and return the result.
-
-    Args:
-        x: the array, which does not change.
-        indices: integer array with as many axes as `x`; the other axes broadcast.
-        values: array that broadcasts to the indices.
-        axis: axis to index; None for the flattened array.
-
-    Returns:
-        Array of the shape and dtype of `x`.
-
-    Raises:
-        ShapeError: the numbers of axes differ.
-        DTypeError: the indices are not integers, or the values do not convert to the dtype of `x` without loss.
-
-    See also:
-        `take_along_axis`, which reads.
-
-    >>> tr.put_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), 9, 1)
-    Tensor([[1, 9],
-            [9, 4]])
-    """
-    x, indices = listed(x), listed(indices)
-    if axis is None:
-        flat = put_along_axis(ravel(x), ravel(indices), values, 0)
-        return catalog.reshape(flat, shape=x.spec.shape)
-    n = x.spec.ndim
-    if indices.spec.ndim != n:
-        raise ShapeError(f"put_along_axis needs indices with the {n} axes of {x.spec!r}, got {indices.spec!r}")
-    if indices.spec.dtype.kind not in "iu":
-        raise DTypeError(f"put_along_axis takes integers as indices, got {indices.spec!r}; convert with astype(int64)")
-    axis = axis_of("put_along_axis", axis, n)
-    key = tuple([indices if a == axis else positions(x, a) for a in range(n)])
-    return IndexUpdate(x, key).set(values)

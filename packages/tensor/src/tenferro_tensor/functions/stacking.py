@@ -9,7 +9,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _numpy_forms
 from tenferro_tensor.functions._listed import listed
-from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions._span import span_view
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import split
 from tenferro_tensor.functions.orientation import with_axes
@@ -185,7 +185,7 @@ def _assembled(part: Any, ndim: int, axis: int) -> Any:
     return catalog.reshape(x, shape=(1,) * (ndim - x.spec.ndim) + x.spec.shape)
 
 
-@direct(_numpy_forms.array_split, ANY_SIZE)
+@direct(_numpy_forms.array_split, ANY_SIZE, views=True)
 def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     """Split an array along an axis into parts that may differ in size.
 
@@ -218,7 +218,7 @@ def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]
     n = x.spec.shape[axis]
     each, longer = floordiv(n, parts), n % parts
     cuts = [each * i + dim_min(longer, i) for i in range(parts)] + [n]
-    return [span(x, axis, cuts[i], cuts[i + 1]) for i in range(parts)]
+    return [span_view(x, axis, cuts[i], cuts[i + 1]) for i in range(parts)]
 
 
 def vsplit(x: Any, indices_or_sections: Any, /) -> list[Any]:

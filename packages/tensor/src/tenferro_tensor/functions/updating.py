@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor.calls import SCALARS, key_parts
+from tenferro_tensor.calls import SCALARS, key_parts, updated
 from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, Start, resolve
 from tenferro_tensor.functions._starts import is_inside, starts_of
 from tenferro_tensor.functions.comparison import where
@@ -80,7 +80,8 @@ class IndexUpdate:
         >>> tr.zeros(3).at[1].set(5.0)
         Tensor([0., 5., 0.])
         """
-        return _updated(self._x, self._key, values, "set")
+        found = updated(self._x, self._key, values)
+        return _updated(self._x, self._key, values, "set") if found is None else found
 
     def add(self, values: Any, /) -> Any:
         """Return the array with values added to the part.

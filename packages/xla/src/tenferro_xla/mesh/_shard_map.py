@@ -26,7 +26,6 @@ from tenferro_runtime.ir import definitions, here
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.tracing import stage
 from tenferro_tensor.functions import asarray
-from tenferro_tensor.identity import lend
 from tenferro_xla.mesh import _region
 from tenferro_xla.mesh._cheaper import cheaper
 from tenferro_xla.mesh._compile import spread_arguments, spread_specs
@@ -127,7 +126,7 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
         place = values[0].spec.place if values else HOST
         try:
             coordinates = tuple([builder.input(Spec((), np.dtype("int64"), place)) for _ in axes])
-            own = [lend(builder.input(s)) for s in parts]
+            own = [builder.input(s) for s in parts]
             with _region.recorded(_region.DeviceRegion(axes, coordinates)), stage(builder):
                 results, out_tree = flatten(f(*unflatten(tree, own)))
                 results = [asarray(y) for y in results]

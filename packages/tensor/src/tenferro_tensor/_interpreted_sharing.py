@@ -1,0 +1,191 @@
+"""The objects that show one memory: a concrete tensor and the views made from it.
+
+They form a ring, so that a write knows whether anybody else holds the memory, and a copy takes all of them along. For
+values of other kinds, the ring holds a base and the views that are derived from it: see `_views`. `_c/sharing.c` is the
+same in C.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any, Final
+from weakref import ref
+
+import numpy as np
+
+from tenferro_tensor._interpreted import ValueBase
+
+
+def link(z: Any, x: Any, /) -> None:
+    """Put `z` among the objects that show the memory or the base of `x`.
+
+    Args:
+        z: value.
+        x: value.
+    """
+    if z is not x:
+        _leave(z)
+        ring = getattr(x, "_ring", None)
+        if ring is None:
+            ring = x._ring = [ref(x)]
+        ring.append(ref(z))
+        z._ring = ring
+
+
+def unlink(x: Any, /) -> None:
+    """Make `x` a value of its own.
+
+    Args:
+        x: value.
+    """
+    if isinstance(x, ValueBase):
+        _leave(x)
+        x._view = None
+
+
+def _leave(x: Any) -> None:
+    ring = getattr(x, "_ring", None)
+    if ring is not None:
+        ring[:] = [r for r in ring if r() not in (None,) and r() is not x]
+        x._ring = None
+
+
+def kin(x: Any, /) -> list[Any]:
+    """The objects that show the memory or the base of `x`, which comes first.
+
+    Args:
+        x: value.
+
+    Returns:
+        The objects.
+    """
+    found = [x]
+    for r in getattr(x, "_ring", None) or ():
+        v = r()
+        if v is not None and v is not x:
+            found.append(v)
+    return found
+
+
+def _owner(raw: Any) -> Any:
+    return raw.base if raw.base.__class__ is np.ndarray else raw
+
+
+def in_one(z: Any, x: Any, /) -> bool:
+    """Whether two raw arrays lie in the memory of one array.
+
+    Args:
+        z: raw array.
+        x: raw array.
+
+    Returns:
+        True if they do.
+    """
+    return z.__class__ is x.__class__ is np.ndarray and _owner(z) is _owner(x)
+
+
+def sole(x: Any, /) -> bool:
+    """Whether a tensor and its views are the only holders of their memory.
+
+    Args:
+        x: tensor.
+
+    Returns:
+        True if they are.
+    """
+    owner = _owner(x._data)
+    if not owner.flags.owndata and (owner.base.__class__ is not memoryview or owner.base.readonly):
+        return False
+    return _references(owner) == _held(kin(x), owner)
+
+
+def _references(owner: Any) -> int:
+    return getrefcount(owner)
+
+
+def _held(members: list[Any], owner: Any) -> int | None:
+    """The references to `owner` if only the members hold it; ``None`` if their raw arrays are held as well."""
+    due = _UNHELD
+    for v in members:
+        if v._data.__class__ is not np.ndarray or _owner(v._data) is not owner:
+            return None
+        if v._data is not owner and getrefcount(v._data) != _HELD:
+            return None
+        due += 1
+    return due
+
+
+def placed(raw: Any, owner: Any, /) -> Any:
+    """An array like `raw`, at its address; `owner` keeps the memory.
+
+    Args:
+        raw: raw array.
+        owner: array with that memory.
+
+    Returns:
+        The array.
+    """
+    flat = owner.ravel(order="K").view(np.uint8)
+    return _at(flat, _address(raw) - _address(flat), raw)
+
+
+def _address(raw: Any) -> int:
+    return int(raw.__array_interface__["data"][0])
+
+
+def _at(flat: Any, start: int, like: Any) -> Any:
+    return np.ndarray(like.shape, like.dtype, flat, start, like.strides)
+
+
+def separate(x: Any, /) -> None:
+    """Give a tensor and its views memory of their own: a copy.
+
+    Args:
+        x: tensor.
+    """
+    members = kin(x)
+    owner = _owner(x._data)
+    if len(members) == 1 or not owner.size:
+        x._data = x._data.copy(order="K")
+        return
+    from ctypes import string_at  # deferred: rarely needed
+
+    low, high = np.lib.array_utils.byte_bounds(owner)
+    block = np.frombuffer(bytearray(string_at(low, high - low)), np.uint8).copy()
+    for v in members:
+        if in_one(v._data, owner):
+            v._data = _at(block, _address(v._data) - low, v._data)
+
+
+def updated(x: Any, key: Any, values: Any, /) -> None:
+    """In C a fast path of ``x.at[key].set(values)``; here it leaves the call to the function.
+
+    Args:
+        x: value.
+        key: key.
+        values: values.
+    """
+
+
+def _unheld() -> int:
+    def count() -> int:
+        owner = np.zeros(1)
+        return _references(owner)
+
+    return count()
+
+
+_UNHELD: Final = _unheld()
+
+
+class _Holder:
+    def __init__(self) -> None:
+        self._data = np.zeros(1)
+
+
+def _count() -> int:
+    v = _Holder()
+    return getrefcount(v._data)
+
+
+_HELD: Final = _count()

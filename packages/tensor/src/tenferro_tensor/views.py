@@ -1,0 +1,142 @@
+"""Views: values with a link to their base, so that a write to a view is a write to the base and to its other views.
+
+A concrete tensor and its views show one memory, which is written in place. Other values cannot be: their views hold the
+base and the steps that lead from it to the view. A write takes these steps back, which updates the base, and derives
+the other views again. Both kinds of views form a ring with their base (`calls.kin`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from tenferro_tensor._readings import covering, steps_of
+from tenferro_tensor._steps import Step
+from tenferro_tensor.calls import ValueBase, in_one, kin, link, state, unlink
+from tenferro_tensor.direct import ANY_SIZE, direct
+
+__all__ = ["linked", "replace", "replace_base", "view"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def view(form: Callable[..., Any], put: Callable[..., Any], *, moves: bool = False) -> Callable[[_F], _F]:
+    """Give a function whose result is a view of its first argument the link to it, and a direct form.
+
+    Args:
+        form: the function on raw arrays; see `direct`.
+        put: see `_steps.Step`.
+        moves: see `_steps.Step`.
+
+    Returns:
+        A decorator.
+    """
+
+    def decorate(function: _F) -> _F:
+        @wraps(function)
+        def shown(x: Any, /, *args: Any, **named: Any) -> Any:
+            z = function(x, *args, **named)
+            return z if named.get("copy") else linked(x, z, Step(function, put, args, named, moves=moves))
+
+        return direct(form, ANY_SIZE, views=True)(shown)  # type: ignore[return-value]
+
+    return decorate
+
+
+def linked(x: Any, z: Any, step: Step) -> Any:
+    """Link a view to its base; results without axes are values, as NumPy's scalars are.
+
+    Args:
+        x: the base, or a view of it.
+        z: the result of `step` on `x`.
+        step: the step.
+
+    Returns:
+        `z`.
+    """
+    if z is x or not isinstance(x, ValueBase) or not z.spec.ndim:
+        return z
+    if z.__class__ is state.tensor and x.__class__ is state.tensor and in_one(z._inside, x._inside):
+        link(z, x)
+        return z
+    if step.moves and not _is_shown(x, z):
+        return z
+    base, steps = x._view or (x, ())
+    link(z, base)
+    z._view = base, (*steps, step)
+    return z
+
+
+def _is_shown(x: Any, z: Any) -> bool:
+    """Whether a function that may copy has given a view: the elements of `x` are in row-major order."""
+    while x.__class__ is not state.tensor and hasattr(x, "value") and not x.opaque:
+        x, z = x.value, getattr(z, "value", None)
+    if x.__class__ is z.__class__ is state.tensor:
+        return in_one(x._data, z._data)
+    return all(step.keeps_order() for step in (x._view or (x, ()))[1])
+
+
+def replace(x: Any, updated: Any) -> None:
+    """Make `updated` the value of `x`, and update its base and the other views of the base with it.
+
+    Args:
+        x: value.
+        updated: value of the same shape and dtype.
+    """
+    if len(kin(x)) == 1:
+        unlink(x)
+        x._go_over(updated)
+        return
+    base = _based(x)
+    steps = () if x is base else x._view[1]
+    _renew(base, x, updated, _taken_back(base, steps, updated))
+
+
+def replace_base(x: Any, update: Callable[[Any], Any]) -> None:
+    """Update the base of a view, and derive the views again.
+
+    Args:
+        x: a view.
+        update: the updated base for the base.
+    """
+    base = _based(x)
+    _renew(base, None, None, update(base))
+
+
+def _taken_back(base: Any, steps: tuple[Step, ...], updated: Any) -> Any:
+    """The base after the value behind some steps has become `updated`."""
+    passed = [base]
+    for step in steps[:-1]:
+        passed.append(step.of(passed[-1]))
+    for step, before in zip(reversed(steps), reversed(passed)):
+        updated = step.into(before, updated)
+    return updated
+
+
+def _renew(base: Any, written: Any, updated: Any, new: Any) -> None:
+    """Give a base its new value, and its views what they show of it; `written` shows `updated`."""
+    views = [v for v in kin(base) if v is not base]
+    if base is not written:
+        base._go_over(new)
+    for v in views:
+        if v is not written:
+            found = new
+            for step in v._view[1]:
+                found = step.of(found)
+            v._go_over(found)
+    if written is not None:
+        written._go_over(updated)
+
+
+def _based(x: Any) -> Any:
+    """The base of a ring, after each of its views has its steps; those of memory are read off their strides."""
+    members = kin(x)
+    base = next((v._view[0] for v in members if v._view is not None), None)
+    if base is None:
+        base = covering(members)
+        link(base, x)
+    for v in members:
+        if v is not base and v._view is None:
+            v._view = base, steps_of(v._data, base._data)
+    return base
