@@ -7,7 +7,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 AGAIN = (
     "tensor/test_core_tensor.py", "tensor/test_core_ops.py", "runtime/test_short_entry.py", "ad/test_ad_shortcuts.py",
-    "agreement/test_direct_forms.py",
+    "agreement/test_direct_forms.py", "assignment/test_assignment.py", "assignment/test_views.py",
 )  # fmt: skip
 
 CODE = """

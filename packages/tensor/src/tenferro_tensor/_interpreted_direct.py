@@ -75,7 +75,7 @@ def _directly(f: DirectFunction, args: tuple[Any, ...], named: dict[str, Any]) -
 def _linked(found: Any, x: Any) -> Any:
     """Tensors after they were linked to the tensor whose memory they show."""
     for z in found if isinstance(found, (tuple, list)) else (found,):
-        if x.__class__ is state.tensor and in_one(z._data, x._data):
+        if x.__class__ is state.tensor and in_one(z._inside, x._inside) and z._inside.ndim:
             link(z, x)
     return found
 

@@ -46,7 +46,7 @@ def unlink(x: Any, /) -> None:
 def _leave(x: Any) -> None:
     ring = getattr(x, "_ring", None)
     if ring is not None:
-        ring[:] = [r for r in ring if r() not in (None,) and r() is not x]
+        ring[:] = [r for r in ring if r() is not None and r() is not x]
         x._ring = None
 
 
@@ -107,9 +107,9 @@ def _held(members: list[Any], owner: Any) -> int | None:
     """The references to `owner` if only the members hold it; ``None`` if their raw arrays are held as well."""
     due = _UNHELD
     for v in members:
-        if v._data.__class__ is not np.ndarray or _owner(v._data) is not owner:
+        if v._inside.__class__ is not np.ndarray or _owner(v._inside) is not owner:
             return None
-        if v._data is not owner and getrefcount(v._data) != _HELD:
+        if v._inside is not owner and getrefcount(v._inside) != _HELD:
             return None
         due += 1
     return due
@@ -125,7 +125,13 @@ def placed(raw: Any, owner: Any, /) -> Any:
     Returns:
         The array.
     """
-    flat = owner.ravel(order="K").view(np.uint8)
+    if not raw.size:
+        return np.empty(raw.shape, raw.dtype)
+    if (raw.shape, raw.strides, raw.dtype, _address(raw)) == (owner.shape, owner.strides, owner.dtype, _address(owner)):
+        return owner[...]
+    up = owner[(*[slice(None, None, -1 if step < 0 else 1) for step in owner.strides], ...)]
+    order = sorted(range(up.ndim), key=lambda axis: -up.strides[axis])
+    flat = up.transpose(order).reshape(-1).view(np.uint8)
     return _at(flat, _address(raw) - _address(flat), raw)
 
 
@@ -134,7 +140,8 @@ def _address(raw: Any) -> int:
 
 
 def _at(flat: Any, start: int, like: Any) -> Any:
-    return np.ndarray(like.shape, like.dtype, flat, start, like.strides)
+    strides = [step if n > 1 else like.itemsize for n, step in zip(like.shape, like.strides, strict=True)]
+    return np.ndarray(like.shape, like.dtype, flat, start, strides)
 
 
 def separate(x: Any, /) -> None:
@@ -153,7 +160,7 @@ def separate(x: Any, /) -> None:
     low, high = np.lib.array_utils.byte_bounds(owner)
     block = np.frombuffer(bytearray(string_at(low, high - low)), np.uint8).copy()
     for v in members:
-        if in_one(v._data, owner):
+        if in_one(v._inside, owner):
             v._data = _at(block, _address(v._data) - low, v._data)
 
 
@@ -180,12 +187,12 @@ _UNHELD: Final = _unheld()
 
 class _Holder:
     def __init__(self) -> None:
-        self._data = np.zeros(1)
+        self._inside = np.zeros(1)
 
 
 def _count() -> int:
     v = _Holder()
-    return getrefcount(v._data)
+    return getrefcount(v._inside)
 
 
 _HELD: Final = _count()

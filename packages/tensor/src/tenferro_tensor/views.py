@@ -34,10 +34,14 @@ def view(form: Callable[..., Any], put: Callable[..., Any], *, moves: bool = Fal
     """
 
     def decorate(function: _F) -> _F:
+        plain = Step(function, put, moves=moves)
+
         @wraps(function)
         def shown(x: Any, /, *args: Any, **named: Any) -> Any:
             z = function(x, *args, **named)
-            return z if named.get("copy") else linked(x, z, Step(function, put, args, named, moves=moves))
+            if named.get("copy"):
+                return z
+            return linked(x, z, Step(function, put, args, named, moves=moves) if args or named else plain)
 
         return direct(form, ANY_SIZE, views=True)(shown)  # type: ignore[return-value]
 

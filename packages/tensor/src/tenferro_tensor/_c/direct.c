@@ -135,7 +135,8 @@ static void linked(PyObject *found, PyObject *x)
         return;
     }
     Value *z = (Value *)found;
-    if (IS_TENSOR(found) && z->next == NULL && IS_TENSOR(x) && tenferro_in_one(z->inside, ((Value *)x)->inside)) {
+    if (IS_TENSOR(found) && z->next == NULL && IS_TENSOR(x) && tenferro_in_one(z->inside, ((Value *)x)->inside)
+        && PyArray_NDIM((PyArrayObject *)z->inside) > 0) { /* results without axes are values */
         tenferro_join(z, (Value *)x);
     }
 }
