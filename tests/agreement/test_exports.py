@@ -137,7 +137,7 @@ MAKERS = {
     "backward": leaf_gradient,
     "vjp": lambda: PULL(X),
     "vjp of a tensor": lambda: PULL(HOST_TENSOR[:4] * tr.ones((3, 1))),
-    "jvp": lambda: jvp(lambda v: v, (X,), (X,)),
+    "jvp": lambda: jvp(lambda v: v, (X.copy(),), (X.copy(),)),
     "linearize": lambda: PUSH(X),
     "jacobians": lambda: (jacfwd(lambda v: v * v)(X[0]), jacrev(lambda v: v * v)(X[0])),
     "hessian": lambda: hessian(lambda v: tr.sum(v**3))(X[0]),
