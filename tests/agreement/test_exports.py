@@ -35,7 +35,8 @@ from windows import EXPORTS, Old, break_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:Numpy has detected that you", "ignore::numpy.exceptions.ComplexWarning")
 
-X = matrix()
+X = matrix().copy()
+X.flags.writeable = False  # what a NumPy array lends is as writable as that array
 
 
 def leaves(tree: Any) -> list[Tensor]:

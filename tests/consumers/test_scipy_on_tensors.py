@@ -13,13 +13,7 @@ PARTS = (
     "optimize", "differentiate", "linalg", "constants",
 )  # fmt: skip
 
-KNOWN = {
-    # Writes to a view of an array, ``dk[1:-1][condition] = 0``: views of tensors are values, which is warned of.
-    "interpolate: PchipInterpolator": "instead of",
-    # SciPy's compiled filter asks for memory to write to, where it only reads; tensors export read-only memory.
-    "signal: sosfilt": "buffer source array is read-only",
-    "signal: sosfiltfilt": "buffer source array is read-only",
-}
+KNOWN: dict[str, str] = {}
 """Probes that fail, with a part of what is said."""
 
 
