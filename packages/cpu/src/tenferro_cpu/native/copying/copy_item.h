@@ -259,28 +259,48 @@ VECTORS(16, 8)
 
 TILES(TILE, ODD)
 
-/* Interleaves: element `i` of output `k` is at PICK in all vectors one after the other. They are folded in one by one:
- * TAKEN chooses among what was folded before and vector `n`, -1 is a lane that comes later. */
+/* Interleaves: element `i` of output `k` is that number of INTERLEAVED or DEINTERLEAVED in all vectors one after the
+ * other, and lane `l` of it the enumerator PICK(l, k). Constants that the preprocessor wrote out for every lane and fold
+ * would be most of this file's text. */
 #define INTERLEAVED(i, k) ((((k) * WIDTH + (i)) % COUNT) * WIDTH + ((k) * WIDTH + (i)) / COUNT)
 #define DEINTERLEAVED(i, k) ((i) * COUNT + (k))
-#define TAKEN(i, pick, n) \
-    ((pick) / WIDTH == (n) ? WIDTH + (pick) % WIDTH : (pick) / WIDTH > (n) ? -1 : (n) == 1 ? (pick) : (i))
-#define LANES_TAKEN(lane, pick, n) ((pick) < 0 ? -1 : (pick) * PER + (lane) % PER)
-#define INTERLEAVE_LANE(l, k, n) LANES_TAKEN(l, TAKEN((l) / PER, INTERLEAVED((l) / PER, k), n), n)
-#define DEINTERLEAVE_LANE(l, k, n) LANES_TAKEN(l, TAKEN((l) / PER, DEINTERLEAVED((l) / PER, k), n), n)
-#define FOLD(LANE_OF, k, n) \
-    if (COUNT > (n)) \
-        x = __builtin_shufflevector(n == 1 ? v[0] : x, v[n], LIST(WIDTH)(LANE_OF, k, n));
-#define OUTPUT(LANE_OF, k) \
-    if (COUNT > (k)) { \
-        VEC(WIDTH) x = v[0]; \
-        FOLD(LANE_OF, k, 1) FOLD(LANE_OF, k, 2) FOLD(LANE_OF, k, 3) \
-        FOLD(LANE_OF, k, 4) FOLD(LANE_OF, k, 5) FOLD(LANE_OF, k, 6) \
+#define PICK(l, k) pick_##k##_##l
+#define PICKED(l, k, element) PICK(l, k) = element((l) / PER, k) * PER + (l) % PER
+#define PICKS_2(element) LIST(WIDTH)(PICKED, 0, element), LIST(WIDTH)(PICKED, 1, element)
+#define PICKS_3(element) PICKS_2(element), LIST(WIDTH)(PICKED, 2, element)
+#define PICKS_4(element) PICKS_3(element), LIST(WIDTH)(PICKED, 3, element)
+#define PICKS_5(element) PICKS_4(element), LIST(WIDTH)(PICKED, 4, element)
+#define PICKS_6(element) PICKS_5(element), LIST(WIDTH)(PICKED, 5, element)
+#define PICKS_7(element) PICKS_6(element), LIST(WIDTH)(PICKED, 6, element)
+#define PICKS_(count, element) enum { ALL = WIDTH * PER, PICKS_##count(element) };
+#define PICKS(count, element) PICKS_(count, element)
+
+/* Vectors are folded in one by one: a lane is chosen among those folded before and of vector `n`, -1 comes later. */
+#define TAKEN(l, k, n) \
+    PICK(l, k) >= ((n) + 1) * ALL ? -1 : PICK(l, k) >= (n) * ALL || (n) == 1 ? PICK(l, k) - ((n) - 1) * ALL : (l)
+#define FOLD(k, n) x = __builtin_shufflevector(n == 1 ? v[0] : x, v[n], LIST(WIDTH)(TAKEN, k, n));
+#define FOLDS_2(k) FOLD(k, 1)
+#define FOLDS_3(k) FOLDS_2(k) FOLD(k, 2)
+#define FOLDS_4(k) FOLDS_3(k) FOLD(k, 3)
+#define FOLDS_5(k) FOLDS_4(k) FOLD(k, 4)
+#define FOLDS_6(k) FOLDS_5(k) FOLD(k, 5)
+#define FOLDS_7(k) FOLDS_6(k) FOLD(k, 6)
+#define FOLDS_(count, k) FOLDS_##count(k)
+#define FOLDS(count, k) FOLDS_(count, k)
+#define OUTPUT(k) \
+    { \
+        VEC(WIDTH) x; \
+        FOLDS(COUNT, k) \
         out[k] = x; \
     }
-#define OUTPUTS(LANE_OF) \
-    OUTPUT(LANE_OF, 0) OUTPUT(LANE_OF, 1) OUTPUT(LANE_OF, 2) OUTPUT(LANE_OF, 3) \
-    OUTPUT(LANE_OF, 4) OUTPUT(LANE_OF, 5) OUTPUT(LANE_OF, 6)
+#define OUTPUTS_2 OUTPUT(0) OUTPUT(1)
+#define OUTPUTS_3 OUTPUTS_2 OUTPUT(2)
+#define OUTPUTS_4 OUTPUTS_3 OUTPUT(3)
+#define OUTPUTS_5 OUTPUTS_4 OUTPUT(4)
+#define OUTPUTS_6 OUTPUTS_5 OUTPUT(5)
+#define OUTPUTS_7 OUTPUTS_6 OUTPUT(6)
+#define OUTPUTS_(count) OUTPUTS_##count
+#define OUTPUTS(count) OUTPUTS_(count)
 
 #if WIDTH >= 4
 #define COUNT 2
@@ -320,12 +340,34 @@ TILES(TILE, ODD)
 #undef TILES
 #undef INTERLEAVED
 #undef DEINTERLEAVED
+#undef PICK
+#undef PICKED
+#undef PICKS_2
+#undef PICKS_3
+#undef PICKS_4
+#undef PICKS_5
+#undef PICKS_6
+#undef PICKS_7
+#undef PICKS_
+#undef PICKS
 #undef TAKEN
-#undef LANES_TAKEN
-#undef INTERLEAVE_LANE
-#undef DEINTERLEAVE_LANE
 #undef FOLD
+#undef FOLDS_2
+#undef FOLDS_3
+#undef FOLDS_4
+#undef FOLDS_5
+#undef FOLDS_6
+#undef FOLDS_7
+#undef FOLDS_
+#undef FOLDS
 #undef OUTPUT
+#undef OUTPUTS_2
+#undef OUTPUTS_3
+#undef OUTPUTS_4
+#undef OUTPUTS_5
+#undef OUTPUTS_6
+#undef OUTPUTS_7
+#undef OUTPUTS_
 #undef OUTPUTS
 #undef ITEM
 #undef LANE

@@ -83,10 +83,14 @@ typedef BITS mask __attribute__((vector_size(BYTES)));
 
 INLINE vec splat(REAL y)
 {
+#if defined(__x86_64__)
+    return INTRINSIC(set1)(y);
+#else
     vec x;
     for (int l = 0; l < LANES; l++)
         x[l] = y;
     return x;
+#endif
 }
 
 INLINE int any_lane(mask m)
