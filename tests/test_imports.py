@@ -100,6 +100,74 @@ def test_a_first_operation_loads_no_more_than_it_needs() -> None:
     assert not others & {"email", "csv", "zipfile", "hashlib", "_hashlib", "tempfile", "fractions", "platformdirs"}
 
 
+STEPS = """
+import sys
+known = {*sys.modules}
+
+def loaded(step):
+    print(step, *sorted({*sys.modules} - known))
+    known.update(sys.modules)
+
+import numpy
+known.update(sys.modules)
+import tenferro_runtime as tr
+loaded("import")
+x = tr.asarray(numpy.eye(8))
+tr.sum(x * x)
+loaded("operation")
+from tenferro_ad import grad
+loaded("differentiation")
+
+def loss(x):
+    return tr.sum(tr.tanh(x) * tr.exp(x))
+
+grad(loss)(x)
+loaded("gradient")
+tr.compile(grad(loss))(x)
+loaded("program")
+tr.linalg.svd(x)
+loaded("decomposition")
+"""
+
+WITH_THE_NAMESPACE = "_ _absent _namespace _native_forms trees trees._containers trees._functions trees._tree"
+"""Modules of tenferro_runtime that its import loads. Code that traces, compiles and runs programs comes with the first
+program, and so does control flow."""
+
+NOT_NEEDED = {
+    "differentiation": "tenferro_runtime.executing tenferro_runtime.reports tenferro_runtime.lowering",
+    "gradient": "tenferro_runtime.executing tenferro_runtime.lowering tenferro_tensor.loop_ir",
+    "program": "tenferro_runtime.executing tenferro_runtime.reports tenferro_tensor.loop_ir csv",
+    "decomposition": "tenferro_runtime.random tenferro_runtime.special opt_einsum scipy csv",
+}
+"""Modules that would make a step slower: of plans for several devices, of programs as loops, of a scan of what is
+installed (which brings csv and email), of random numbers."""
+
+
+@pytest.fixture(scope="module")
+def steps() -> dict[str, set[str]]:
+    """The modules that each of the first steps of a process loads."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", STEPS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {line.split()[0]: {*line.split()[1:]} for line in done.stdout.splitlines()}
+
+
+def test_importing_the_namespace_loads_no_code_of_programs(steps: dict[str, set[str]]) -> None:
+    own = {
+        name.removeprefix("tenferro_runtime").removeprefix(".") or "_"
+        for name in steps["import"]
+        if name.startswith("tenferro_runtime")
+    }
+    assert own == {*WITH_THE_NAMESPACE.split()}
+    assert not steps["import"] & {"logging", "pathlib"}
+    assert not [name for name in steps["operation"] if name.startswith("tenferro_runtime")]
+
+
+@pytest.mark.parametrize("step", NOT_NEEDED)
+def test_first_steps_load_nothing_that_they_do_not_need(step: str, steps: dict[str, set[str]]) -> None:
+    assert not steps[step] & {*NOT_NEEDED[step].split()}
+    assert not steps[step] & {"email", "importlib.metadata"}
+
+
 @pytest.mark.parametrize("backend", ["tenferro_cpu", "tenferro_gpu"])
 def test_the_array_namespace_does_not_load_a_backend(backend: str) -> None:
     code = f"import sys, tenferro_runtime; print({backend!r} in sys.modules)"

@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import random
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections import namedtuple
@@ -279,6 +281,22 @@ def test_names_of_core_primitives_are_unique() -> None:
 
     names = [p.name for p in primitives() if p.family is None and p._rule.__module__.startswith(CORE)]
     assert len(names) == len(set(names)) > 60
+
+
+def test_a_process_that_only_loads_a_program_knows_every_primitive_of_the_core() -> None:
+    code = """
+import pkgutil, tenferro_runtime
+from importlib import import_module
+from tenferro_runtime.files._vocabulary import Vocabulary
+
+known = {*Vocabulary({}).core}
+for found in pkgutil.walk_packages(tenferro_runtime.__path__, "tenferro_runtime."):
+    if ".adapters" not in found.name:
+        import_module(found.name)
+print(*sorted({*Vocabulary({}).core} - known), "while_loop" in known, "pure_callback" in known)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True True\n", done.stdout + done.stderr
 
 
 # ------------------------------------------------------------------------------------------------ compiled functions

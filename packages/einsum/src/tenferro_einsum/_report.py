@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from math import prod
 from os import PathLike
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from tenferro_einsum._memory import Network, Slicing
 from tenferro_einsum._tree import Numbers, structure, with_extents
 from tenferro_runtime.extension import library
+from tenferro_tensor_core.forks import importing
 
 MAX_PRINTED_STEPS: Final = 40
 """Maximum number of steps in a printed table, which omits the middle of longer ones."""
@@ -141,7 +141,11 @@ def scientific(n: int) -> str:
     >>> scientific(2500), scientific(10**400)
     ('2.500e+03', '1.000e+400')
     """
-    return f"{n:.3e}" if n < 1e300 else f"{Decimal(n):.3e}"
+    if n < 1e300:
+        return f"{n:.3e}"
+    with importing():
+        from decimal import Decimal
+    return f"{Decimal(n):.3e}"
 
 
 def gauge(part: float, whole: float, length: int = 10) -> str:

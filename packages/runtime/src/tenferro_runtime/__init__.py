@@ -2,6 +2,7 @@
 # ruff: noqa: F405 - the array functions come by a star import, and `__all__` names them for type checkers
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from numpy import (
@@ -17,29 +18,10 @@ from numpy import (
 )
 
 from tenferro_runtime import _namespace
-from tenferro_runtime import whole as _whole  # noqa: F401 - registers the native forms of programs
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
-from tenferro_runtime.batching._vmap import vmap
-from tenferro_runtime.callbacks import debug_callback, debug_print, pure_callback
-from tenferro_runtime.compiling._compile import CompiledFunction, compile
-from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
-from tenferro_runtime.compiling._trace import trace
-from tenferro_runtime.control_flow import (
-    StructureError,
-    associative_scan,
-    cond,
-    fori_loop,
-    map,
-    scan,
-    switch,
-    while_loop,
-)
-from tenferro_runtime.ir._program import Program, ProgramError
-from tenferro_runtime.running import _execute as _execute
-from tenferro_runtime.running._donation import DonatedError
-from tenferro_runtime.runtime import Runtime, current_runtime
-from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime._native_forms import PROVIDERS as _PROVIDERS
+from tenferro_runtime._native_forms import NativeForms as _NativeForms
 from tenferro_runtime.trees._containers import register_dataclass, register_node
 from tenferro_runtime.trees._functions import (
     TreePath,
@@ -67,6 +49,7 @@ from tenferro_tensor import (
     synchronize,
     synchronize_all,
 )
+from tenferro_tensor.expansions import Expansion
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool
 from tenferro_tensor_core import (
@@ -86,18 +69,35 @@ from tenferro_tensor_core import (
     uint64,
 )
 from tenferro_tensor_core.deferred import deferred
+from tenferro_tensor_core.forks import importing
 
 if TYPE_CHECKING:
     from tenferro_runtime import nn, random, special
     from tenferro_tensor_core import DType
 
     bfloat16: DType
+    from tenferro_runtime.batching._vmap import vmap
+    from tenferro_runtime.callbacks import debug_callback, debug_print, pure_callback
+    from tenferro_runtime.compiling._compile import CompiledFunction, compile
+    from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
+    from tenferro_runtime.compiling._trace import trace
+    from tenferro_runtime.control_flow import (
+        StructureError,
+        associative_scan,
+        cond,
+        fori_loop,
+        map,
+        scan,
+        switch,
+        while_loop,
+    )
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
     from tenferro_runtime.fitting import poly, polyfit, roots
     from tenferro_runtime.inspection import compare, explain_dispatch, find_nan, show_config, show_ir, transfers
     from tenferro_runtime.integers import gcd, lcm
+    from tenferro_runtime.ir._program import Program, ProgramError
     from tenferro_runtime.lanewise import apply_along_axis, apply_over_axes, vectorize
     from tenferro_runtime.nn import gelu, one_hot, relu, sigmoid, silu, softplus
     from tenferro_runtime.progress import show_progress
@@ -111,6 +111,9 @@ if TYPE_CHECKING:
         Profile,
         Transfers,
     )
+    from tenferro_runtime.running._donation import DonatedError
+    from tenferro_runtime.runtime import Runtime, current_runtime
+    from tenferro_runtime.tracing._traced import TracedTensor
 
 __all__ = [
     "BadStep",
@@ -587,6 +590,23 @@ __all__ = [
 ]
 
 _namespace.register(sys.modules[__name__])
+
+
+def _whole() -> _NativeForms:
+    from tenferro_runtime.whole._form import FORMS
+
+    return FORMS
+
+
+def _make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:
+    with importing():
+        from tenferro_runtime.running import make_kernel  # takes the place of this function
+    return make_kernel(expansion, ins, params)
+
+
+_PROVIDERS.append(_whole)
+Expansion.make_kernel = staticmethod(_make_kernel)
+
 if "einops" in sys.modules:
     from tenferro_runtime.adapters import einops as _einops  # noqa: F401 - registers
 
@@ -594,16 +614,26 @@ if "einops" in sys.modules:
 _deferred = deferred(
     __name__,
     {
+        "batching._vmap": "vmap",
+        "callbacks": "debug_callback debug_print pure_callback",
+        "compiling._compile": "CompiledFunction compile",
+        "compiling._graph": "GraphCompiler GraphExecutor",
+        "compiling._trace": "trace",
+        "control_flow": "StructureError associative_scan cond fori_loop map scan switch while_loop",
         "executing": "CostModel ExecutionPlan Placement",
         "exporting": "LibraryFunction export_library load_library",
         "files": "FileLimits ProgramFileError SavedFunction load",
         "integers": "gcd lcm",
         "inspection": "compare explain_dispatch find_nan show_config show_ir transfers",
         "fitting": "poly polyfit roots",
+        "ir._program": "Program ProgramError",
         "lanewise": "apply_along_axis apply_over_axes vectorize",
         "nn": "gelu one_hot relu sigmoid silu softplus",
         "progress": "show_progress",
         "reports": "BadStep Comparison Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
+        "running._donation": "DonatedError",
+        "runtime": "Runtime current_runtime",
+        "tracing._traced": "TracedTensor",
     },
     _namespace.export,
 )

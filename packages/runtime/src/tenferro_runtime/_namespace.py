@@ -15,7 +15,7 @@ from tenferro_runtime._absent import absent
 from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, functions, get_backend
 from tenferro_tensor.backends import made
 from tenferro_tensor.dispatch import scoped_device
-from tenferro_tensor.entry_points import EXTENSIONS, installed, usurped
+from tenferro_tensor.entry_points import EXTENSIONS, installed, own_module, usurped
 from tenferro_tensor_core import (
     DTYPES,
     BackendUnavailableError,
@@ -114,8 +114,10 @@ def family(name: str) -> Any:
     Raises:
         MissingFamilyError: no installed distribution provides it; the text names the one that does.
     """
-    entry = installed(EXTENSIONS).get(name)
-    if entry is None:
+    module = own_module(EXTENSIONS, name)
+    if module is None and name in installed(EXTENSIONS):
+        module = installed(EXTENSIONS)[name].module
+    if module is None:
         instead = usurped(EXTENSIONS, name)
         raise MissingFamilyError(
             f"the {name} functions are a distribution of their own, which is not installed here; "
@@ -124,7 +126,7 @@ def family(name: str) -> Any:
             family=name,
         )
     with importing():
-        return import_module(entry.module.partition(".")[0])
+        return import_module(module.partition(".")[0])
 
 
 def export(name: str) -> Any:

@@ -21,7 +21,7 @@ from tenferro_tensor_core import DimLike, RegistryError, TenferroError
 from tenferro_tensor_core.forks import importing, new_lock
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    pass
 
 KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
@@ -95,7 +95,7 @@ class Registry:
         self._loaded: set[str] = set()
         self._registering: list[str] = []
         self._registrant: int | None = None
-        self._guest: EntryPoint | None = None
+        self._guest: str | None = None
         self._guest_words = ""
         self._journal: list[Registration] = []
         self.count: int = 0
@@ -355,8 +355,9 @@ class Registry:
         with self._loading:
             if name in self._loaded or name in self._registering:
                 return
-            offered = entry_points.installed(EXTENSIONS)
-            if name not in offered:
+            own = entry_points.own(EXTENSIONS, name)
+            offered = {} if own else entry_points.installed(EXTENSIONS)
+            if own is None and name not in offered:
                 instead = entry_points.usurped(EXTENSIONS, name)
                 raise RegistryError(
                     f"no installed distribution offers the extension {name!r}; installed: {sorted(offered) or 'none'}; "
@@ -364,11 +365,12 @@ class Registry:
                     f"{f' ({instead})' if instead else ''}",
                     extension=name,
                 )
-            register = entry_points.load(EXTENSIONS, name)
+            # Naming the owner of an entry point reads a file: not for each registration.
+            register, words = own or (entry_points.load(EXTENSIONS, name), entry_points.owner(offered[name]))
             start, outer, around = len(self._journal), self._registrant, (self._guest, self._guest_words)
             self._registering.append(name)
-            self._registrant, self._guest = threading.get_ident(), offered[name]
-            self._guest_words = entry_points.owner(offered[name])  # reads a file: not for each registration
+            self._registrant = threading.get_ident()
+            self._guest, self._guest_words = register.__module__ if own else offered[name].module, words
             try:
                 with importing():
                     register(self)
@@ -379,7 +381,7 @@ class Registry:
                 if isinstance(cause, (TenferroError, KeyboardInterrupt)):
                     raise
                 raise RegistryError(
-                    f"the extension {name!r} of {entry_points.owner(offered[name])} cannot be registered: "
+                    f"the extension {name!r} of {words} cannot be registered: "
                     f"{type(cause).__name__}: {cause}; reinstall or remove that distribution",
                     extension=name,
                 ) from cause
@@ -454,7 +456,7 @@ class Registry:
             live.append(made)
             entries[key] = entry
             # Registrations of tenferro itself, imported first by a guest, are kept even if the guest fails.
-            if guest is not None and (in_house(guest.module) or not owner.ours):
+            if guest is not None and (in_house(guest) or not owner.ours):
                 self._journal.append(made)
             self.count += 1
             # Plans that used the expansion become stale when an entry is added, and vice versa.

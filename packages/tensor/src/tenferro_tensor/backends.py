@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backend", "LibraryEntry", "NativeProgram", "ObjectCode", "ObjectTarget", "OpenKernel", "SizeCondition", "THREAD",
-    "available_backends", "get_backend", "made", "modules_compiled", "place_of",
+    "available_backends", "get_backend", "is_available", "made", "modules_compiled", "place_of",
 ]  # fmt: skip
 
 _INSTALL: Final = {
@@ -650,6 +650,21 @@ def place_of(device: str | ComputeDevice | None) -> Place:
         return Place(chosen.memory_space)  # its backend checks the device once data is put there
     get_backend("cpu").require(chosen)
     return Place(chosen.memory_space, chosen)
+
+
+def is_available(kind: str) -> bool:
+    """Whether a backend is installed or registered.
+
+    Args:
+        kind: the kind of its devices.
+
+    Returns:
+        As `available_backends` lists it; a backend in use answers without a scan of what is installed.
+
+    >>> is_available("cpu"), is_available("abacus")
+    (True, False)
+    """
+    return any(backend.name == kind for backend in made()) or kind in available_backends()
 
 
 def available_backends() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BACKENDS", "COMPILERS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "made_by", "owner",
-    "own", "rescan", "usurped", "version_of",
+    "own", "own_module", "rescan", "usurped", "version_of",
 ]  # fmt: skip
 
 EXTENSIONS: Final = "tenferro.extensions"
@@ -91,9 +91,33 @@ def own(group: str, name: str) -> tuple[Callable[..., Any], str] | None:
     Returns:
         The function, and the distribution as text; None if only a scan can tell.
     """
+    for module, function, words in _own_claims(group, name):
+        try:
+            with importing():
+                return getattr(import_module(module), function), words
+        except Exception:  # broken, or in another folder: a scan finds it, and `load` says what is wrong
+            continue
+    return None
+
+
+def own_module(group: str, name: str) -> str | None:
+    """The module that a reserved name names, found without a scan and not imported; see `own`.
+
+    Args:
+        group: name of the group.
+        name: name of the entry point.
+
+    Returns:
+        The name of the module; None if only a scan can tell.
+    """
+    return next((module for module, _, _ in _own_claims(group, name)), None)
+
+
+def _own_claims(group: str, name: str) -> Iterator[tuple[str, str, str]]:
+    """Modules, functions and distributions as text that the owner of a reserved name installed under it."""
     rightful = RESERVED.get((group, name))
     if rightful is None or _groups.get(group) is not None:
-        return None
+        return
     head, tail = f"{rightful.replace('-', '_')}-", ".dist-info"
     for folder in sys.path:
         try:
@@ -102,12 +126,9 @@ def own(group: str, name: str) -> tuple[Callable[..., Any], str] | None:
                 section = file.read().partition(f"[{group}]")[2].partition("[")[0]
             named = {key.strip(): value.strip() for key, _, value in (x.partition("=") for x in section.splitlines())}
             module, _, function = named[name].partition(":")
-            with importing():
-                make = getattr(import_module(module), function)
-        except Exception:  # in another folder or form, or broken: a scan finds it, and `load` says what is wrong
+        except Exception:  # in another folder or form
             continue
-        return make, f"distribution {rightful} {found[len(head) : -len(tail)]}"
-    return None
+        yield module, function, f"distribution {rightful} {found[len(head) : -len(tail)]}"
 
 
 def usurped(group: str, name: str) -> str:

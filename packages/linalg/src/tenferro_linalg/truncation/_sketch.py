@@ -15,7 +15,6 @@ from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quo
 from tenferro_linalg._operands import basis, inexact, integer, matrices, require_inexact, show, stacked
 from tenferro_linalg._svd import SVDResult
 from tenferro_linalg.truncation._coupling import coupled_
-from tenferro_runtime import random
 from tenferro_runtime.extension import (
     ArgumentError,
     General,
@@ -28,6 +27,7 @@ from tenferro_runtime.extension import (
 from tenferro_tensor import tensor
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor_core import ask, dim_max, dim_min, real_of, require_equal
+from tenferro_tensor_core.forks import importing
 
 
 def svd_random(
@@ -72,6 +72,8 @@ def svd_random(
     if extra < 0 or turns < 0:
         raise ArgumentError(f"svd_random: oversample={extra} or iterations={turns} is negative")
     if sketch is None:
+        with importing():
+            from tenferro_runtime import random  # many modules that only a sketch needs
         key = tensor(np.array(0, np.uint64), device=x.spec.place.device) if key is None else key  # random.key(0)
         omega = random.normal(key, (n, dim_min(k + extra, most)), real_of(x.dtype))
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import library
@@ -46,7 +46,7 @@ class Tooled:
             name: name of the function; by default the last part of the path.
             options: ``level``, ``libraries`` and ``shared``.
         """
-        files: LibraryFiles = above("exporting").export_library(path, {name or Path(path).name: self}, **options)
+        files: LibraryFiles = above("exporting").export_library(path, {name or os.path.basename(path): self}, **options)
         return files
 
     @property

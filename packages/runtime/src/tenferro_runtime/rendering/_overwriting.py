@@ -12,7 +12,8 @@ from typing import Final
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.ir._reuse import CARRIED, UPDATES, SharedMemory, on_host, updated_operands
-from tenferro_tensor import REGISTRY, Backend, Place, available_backends, get_backend
+from tenferro_tensor import REGISTRY, Backend, Place, get_backend
+from tenferro_tensor.backends import is_available
 
 OVERWRITING: Final = "overwriting"
 """Key of a program's memo: whether its steps may overwrite operands."""
@@ -54,7 +55,7 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
 
 
 def _backend(place: Place) -> Backend | None:
-    return get_backend(place.device.kind) if place.device.kind in available_backends() else None
+    return get_backend(place.device.kind) if is_available(place.device.kind) else None
 
 
 def _writes(program: Program, eq: Equation, backends: Mapping[Place, Backend | None]) -> bool:

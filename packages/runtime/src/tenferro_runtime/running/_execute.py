@@ -6,12 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._native_forms import native_forms
 from tenferro_runtime.expanding import expand
 from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
 from tenferro_runtime.ir._data_sizes import definitions
@@ -52,30 +53,13 @@ MAX_PREPARED_SIZES: Final = 256
 """Number of combinations of sizes for which a program stays prepared."""
 
 
-class NativeForms(NamedTuple):
-    """A provider of native forms for programs on the calling thread or on one accelerator.
-
-    Attributes:
-        serves: ``serves(program)``, whether a program has a native form.
-        form: ``form(program, bare, steps, donated)`` returns the function that prepares the program, from the function
-            that prepares its steps.
-    """
-
-    serves: Callable[[Program], bool]
-    form: Callable[[Program, bool, Callable[[], Prepare], tuple[int, ...]], Prepare]
-
-
-NATIVE_FORMS: Final[list[NativeForms]] = []
-"""The registered providers."""
-
-
 def lowered(program: Program) -> Program:
     """The program as its steps run, after fusion; whole-program compilers receive it unfused."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
         how = how_of(program)
         found = remove_identities(expanded(program))
-        if how.fusion and not any(forms.serves(program) for forms in NATIVE_FORMS):
+        if how.fusion and not any(forms.serves(program) for forms in native_forms()):
             with importing():
                 from tenferro_runtime.passes.fusion import fuse
             found = fuse(found, exact=how.exact)
@@ -120,7 +104,7 @@ def by_steps(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., t
     key = ("raw", donated, scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
-        planned = program.planned()
+        planned = _planned(program)
         if planned is not None:
             found = planned(())
         else:
@@ -133,12 +117,23 @@ def by_steps(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., t
 
 def _native_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -> Prepare | None:
     device = device_of_program(program)
-    if scoped_device() not in (None, device) or program.planned() is not None:
+    if scoped_device() not in (None, device) or _planned(program) is not None:
         return None
     if device != HOST.device and device.memory_space is HOST.memory_space:
         return None  # a pool of threads
-    form = next((forms.form for forms in NATIVE_FORMS if forms.serves(program)), None)
+    form = next((forms.form for forms in native_forms() if forms.serves(program)), None)
     return None if form is None else form(program, bare, lambda: _steps(program, bare, donated), donated)
+
+
+def _planned(program: Program) -> Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None:
+    """For a program that runs by a plan: prepares it over raw arrays for given sizes.
+
+    Programs of the calling thread are recognised here, without the modules that plan.
+    """
+    if how_of(program).placement is None and scoped_device() is None:
+        if all(spec.place is HOST for spec in lowered(program).specs.values()):
+            return None
+    return program.planned()
 
 
 def device_of_program(program: Program) -> ComputeDevice:
@@ -173,7 +168,7 @@ def preparing(program: Program, *, bare: bool = False, donated: tuple[int, ...] 
     found: Prepare | None = program.memo.get(key)
     if found is None:
         compiled = compiled_form(program, bare, donated, by_steps)
-        planned = None if compiled else program.planned()
+        planned = None if compiled else _planned(program)
         if planned is not None:
             found = _prepared(program, planned, bare)
         else:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from tenferro_runtime._native_forms import NativeForms
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import (
     MAX_PREPARED_SIZES,
-    NATIVE_FORMS,
-    NativeForms,
     device_of_program,
     lowered,
 )
@@ -22,8 +20,8 @@ from tenferro_runtime.running._ready import Prepare, Ready
 from tenferro_runtime.runtime import how_of
 from tenferro_runtime.whole._bits import keeps_bits
 from tenferro_runtime.whole._cost import gains, is_worth_waiting
-from tenferro_tensor import Spec, available_backends, get_backend
-from tenferro_tensor.backends import Backend, NativeProgram
+from tenferro_tensor import Spec, get_backend
+from tenferro_tensor.backends import Backend, NativeProgram, is_available
 from tenferro_tensor.results import Maker, Results, foreign, owner_of, reading
 from tenferro_tensor_core import TenferroError, evaluate
 from tenferro_tensor_core.forks import cached_property, importing
@@ -112,6 +110,8 @@ class Whole(Tiered):
             self.why = str(error)
         except Exception as error:  # the steps run instead, whatever failed
             self.why = f"{type(error).__name__}: {error}"
+            with importing():
+                import logging
             log = logging.getLogger("tenferro")
             log.warning("a program was not compiled as a whole; it runs step by step: %s", self.why)
             log.debug("the failure of the compiler", exc_info=True)
@@ -165,7 +165,7 @@ def _refused(program: Program) -> str:
     if len({spec.place for spec in program.specs.values()}) > 1:
         return "its values are in several memories"
     kind = _kind(program)
-    if kind not in available_backends() or not get_backend(kind).compiles_wholes():
+    if not is_available(kind) or not get_backend(kind).compiles_wholes():
         return "there is no machine code of programs here"
     if definitions(program):
         return "it has sizes that depend on data"
@@ -244,4 +244,5 @@ def _lowered(program: Program, donated: tuple[int, ...]) -> LoopFunction:
     return lower(program, donated, kind=_kind(program))
 
 
-NATIVE_FORMS.append(NativeForms(_serves, _form))
+FORMS: Final = NativeForms(_serves, _form)
+"""Registered when the first program is prepared."""

@@ -9,13 +9,13 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from tenferro_tensor.device_model._trust import distrust, private_folder, trusted_bytes
+from tenferro_tensor_core.forks import importing
 
 MAX_BYTES = 256 << 20
 """Default bound of the folder in bytes; the least recently used entries are deleted first."""
@@ -106,6 +106,8 @@ class ObjectCache:
         if self.refused is not None:
             return
         try:
+            with importing():
+                import tempfile
             handle, name = tempfile.mkstemp(dir=self.folder, suffix=".new")
             try:
                 with os.fdopen(handle, "wb") as file:
