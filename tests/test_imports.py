@@ -133,6 +133,14 @@ WITH_THE_NAMESPACE = "_ _absent _namespace _native_forms trees trees._containers
 """Modules of tenferro_runtime that its import loads. Code that traces, compiles and runs programs comes with the first
 program, and so does control flow."""
 
+
+@pytest.mark.parametrize("name", ["extension", "control_flow", "runtime"])
+def test_modules_are_attributes_without_an_import_of_their_own(name: str) -> None:
+    code = f"import tenferro_runtime as tr; print(tr.{name}.__name__)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == f"tenferro_runtime.{name}", done.stderr
+
+
 NOT_NEEDED = {
     "differentiation": "tenferro_runtime.executing tenferro_runtime.reports tenferro_runtime.lowering",
     "gradient": "tenferro_runtime.executing tenferro_runtime.lowering tenferro_tensor.loop_ir",

@@ -51,6 +51,12 @@ FAMILIES: Final = ("fft", "linalg")
 PARTS: Final = ("nn", "random", "special")
 """Sub-namespaces of this distribution, imported on first use."""
 
+MODULES: Final = frozenset(
+    "batching callbacks compilers compiling control_flow derived effects expanding extension fusion ir passes progress "
+    "rendering running runtime tracing whole".split()
+)
+"""Modules of this distribution that are attributes without an import statement of their own, imported on first use."""
+
 FORWARDED: Final = {"cross": "linalg", "einsum": "einsum"}
 """Functions of NumPy's main namespace, and the families that provide them."""
 
@@ -148,7 +154,7 @@ def export(name: str) -> Any:
             import_module("tenferro_runtime.adapters.autoray")
         module = family(FORWARDED.get(name, name))
         return getattr(module, name) if name in FORWARDED else module
-    if name in PARTS:
+    if name in PARTS or name in MODULES:
         with importing():
             return import_module(f"tenferro_runtime.{name}")
     raise absent(name, lambda: Array.namespace.__all__, lambda part: getattr(Array.namespace, part))
