@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tenferro_tensor import entry_points
+
 MODULE = "tenferro_test_plugin"
 
 
@@ -20,6 +22,7 @@ class Installed:
         self.module = ModuleType(MODULE)
         monkeypatch.setitem(sys.modules, MODULE, self.module)
         monkeypatch.setattr(importlib.metadata, "entry_points", self.scan)
+        monkeypatch.setattr(entry_points, "_own_claims", lambda group, name: iter(()))  # only a scan sees the points
 
     def scan(self, *, group: str) -> list[EntryPoint]:
         self.scans.append(group)
