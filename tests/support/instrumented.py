@@ -53,7 +53,7 @@ def runtime_of(sanitizer: str) -> str:
 
 
 def build(folder: Path, flags: tuple[str, ...]) -> None:
-    """Compile all extensions with more flags (but vector levels above the first), and link ``faults.c`` into each.
+    """Compile all extensions with more flags, vector code of the first level only, and link ``faults.c`` into each.
 
     The assertions of Python's headers are checked here.
     """
@@ -64,7 +64,7 @@ def build(folder: Path, flags: tuple[str, ...]) -> None:
     wraps = ",".join(f"--wrap={name}" for name in WRAPPED)
     for name, package in EXTENSIONS.items():
         have.compile_extension(
-            package, folder / f"{name}.so", (*flags, "-UNDEBUG"), (*flags, faults, f"-Wl,{wraps}"), "all"
+            package, folder / f"{name}.so", (*flags, "-UNDEBUG"), (*flags, faults, f"-Wl,{wraps}"), "generic"
         )
 
 
