@@ -17,13 +17,24 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402 - it may import NumPy
 
+import machine_code  # noqa: E402
 from covering import covering  # noqa: E402
 from thorough import THOROUGH, tries  # noqa: E402
+from workspace import ROOT  # noqa: E402
 
 settings.register_profile(
     "tenferro", max_examples=tries(20, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
 )
 settings.load_profile("tenferro")
+
+
+machine_code.install()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Optimise machine code of the tests that are about it, and of no others."""
+    about_it = item.path.is_relative_to(ROOT / "tests" / "native") or item.get_closest_marker("optimised") is not None
+    machine_code.optimise(about_it)
 
 
 MOST_PROCESSES = 1500

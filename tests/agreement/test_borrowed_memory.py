@@ -19,6 +19,8 @@ from tenferro_runtime import fusion
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError
 
+pytestmark = pytest.mark.optimised
+
 DTYPES = ("bool", "int8", "uint16", "int32", "int64", "float32", "float64", "complex64", "complex128")
 LAYOUTS: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
     "as it is": lambda a: a,

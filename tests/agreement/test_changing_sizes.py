@@ -13,7 +13,7 @@ from tenferro_runtime import fusion
 from tenferro_tensor.checked import CHECKED_VARIABLE
 from tenferro_tensor_core import AxisError, ShapeError
 
-pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
+pytestmark = [pytest.mark.optimised, pytest.mark.filterwarnings("ignore:divide by zero")]
 
 RNG = np.random.default_rng(7)
 SIZES = [(4, 3), (0, 3), (1, 1), (0, 0), (3, 0), (0, 100_000), (5, 2), (1, 3)]

@@ -20,6 +20,8 @@ from tenferro_linalg import eigh, solve, svd
 from tenferro_runtime import fusion
 from tenferro_runtime.extension import flatten
 
+pytestmark = pytest.mark.optimised
+
 RNG = np.random.default_rng(11)
 A, B = (RNG.standard_normal((5, 5)) + 5 * np.eye(5) for _ in range(2))
 V = RNG.standard_normal(40)

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @settings(max_examples=12, suppress_health_check=SLOW_TO_DRAW)
 @given(f=written_functions())
@@ -22,7 +23,7 @@ def test_a_random_function_gives_one_result(way, f: Written) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("way", [way for way in WAYS if way is not xla], ids=lambda way: way.__name__)
-@settings(max_examples=tries(10, 30), suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(4, 30), suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_many_functions_of_one_kind_give_one_result(way, group: str, data) -> None:
     way(data.draw(written_functions(groups=(group, group, "element-wise", "two"))))

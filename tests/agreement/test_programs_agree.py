@@ -13,6 +13,8 @@ from tenferro_linalg import cholesky, eigh, inv, matrix_norm, slogdet, solve, sv
 from tenferro_runtime.extension import interpret, optimise, render
 from tenferro_xla import XlaExecutor
 
+pytestmark = pytest.mark.optimised
+
 RNG = np.random.default_rng(7)
 V = RNG.standard_normal(6)
 M = RNG.standard_normal((3, 4))

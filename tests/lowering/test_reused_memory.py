@@ -13,6 +13,8 @@ from tenferro_runtime.passes import optimise
 from tenferro_tensor import catalog, get_backend
 from tenferro_tensor.loop_ir import LoopFunction, interpret, verify
 
+pytestmark = pytest.mark.optimised
+
 N = 6
 CASES: dict[str, tuple[Callable[..., Any], bool]] = {
     "element by element": (lambda x, y: tr.tanh(x * y + 1.0), True),

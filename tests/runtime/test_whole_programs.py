@@ -24,7 +24,7 @@ from tenferro_runtime.rendering._background import COMPILING
 from tenferro_runtime.whole import how
 from tenferro_tensor import Spec, tensor
 
-pytestmark = pytest.mark.skipif(not available(), reason="no machine code here")
+pytestmark = [pytest.mark.optimised, pytest.mark.skipif(not available(), reason="no machine code here")]
 
 NATIVE = "runs as one native function"
 F8 = np.dtype("float64")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from machine_code import level_of
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.threads._team import team
 from tenferro_cpu.native.whole import NAME, arena_bytes, fortran_symbols, render
@@ -203,7 +204,8 @@ class Native:
         self.rendered = render(function, replace(engine().host, **machine))
         text = self.rendered.text
         symbols = fortran_symbols(self.rendered.foreign)
-        self.address = engine().function(text, NAME, symbols, level=self.rendered.level if level is None else level)
+        chosen = level_of(self.rendered.level) if level is None else level
+        self.address = engine().function(text, NAME, symbols, level=chosen)
         self.code = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(self.address)
 
     def run(

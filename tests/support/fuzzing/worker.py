@@ -55,16 +55,10 @@ def prepare(machine: str) -> None:
 
         _cost.WAIT_MIN_NS = _cost.COMPILER_NS = _cost.EQUATION_NS = -1  # type: ignore[misc]
     if machine == QUICK:
-        from tenferro_cpu.native.machine import _jit
+        import machine_code
 
-        compile_ = _jit.Engine._compile
-        _jit.Engine._compile = lambda self, key, text, names, level: compile_(self, key, text, names, 0)  # type: ignore[method-assign]
-        _jit._Compiler._machine = _unoptimised  # type: ignore[method-assign, assignment]
-
-
-def _unoptimised(compiler: Any) -> Any:
-    host, target = compiler.host, compiler.llvm.Target.from_triple(compiler.host.triple)
-    return target.create_target_machine(cpu=host.cpu, features=host.features, opt=0, jit=True, codemodel="jitdefault")
+        machine_code.install()
+        machine_code.optimise(False)
 
 
 MAX_BYTES = 8 << 30

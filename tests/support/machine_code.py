@@ -1,0 +1,57 @@
+"""Machine code of whole programs in tests: without LLVM's optimiser, except in tests that carry the mark `optimised`.
+
+Compiling then takes a fifth of the time, which was two fifths of that of all tests. Rendered text is the same, and so
+are kernels of single operations, which no optimiser changes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tenferro_cpu.native.machine import _jit
+from thorough import THOROUGH
+
+UNOPTIMISED: Final = -1
+"""Level of code that neither the optimiser nor the code generator improves; objects on disk are its own."""
+
+_optimised = [True]
+
+
+def optimise(wanted: bool) -> None:
+    """Choose for programs that are compiled from now on; a thorough run optimises all of them."""
+    _optimised[0] = wanted or THOROUGH
+
+
+def level_of(usual: int) -> int:
+    """The level to compile with where users have the level `usual`."""
+    return usual if _optimised[0] or usual == 0 else UNOPTIMISED
+
+
+class TestedEngine(_jit.Engine):
+    """The engine of a process that tests."""
+
+    _quick: Any = None
+
+    def rendered(self, what: str, name: str, render: Callable[[], str], level: int = 0) -> int:
+        # Background threads may compile while the next test begins: it is decided here, once for each program.
+        chosen = level_of(level)
+        return super().rendered(f"unoptimised {what}" if chosen == UNOPTIMISED else what, name, render, chosen)
+
+    def _compile(self, key: str, text: str, names: Sequence[str], level: int) -> bytes:
+        if level != UNOPTIMISED:
+            return super()._compile(key, text, names, level)
+        compiler = self._compiler
+        if self._quick is None:
+            target = compiler.llvm.Target.from_triple(compiler.host.triple)
+            self._quick = target.create_target_machine(
+                cpu=compiler.host.cpu, features=compiler.host.features, opt=0, jit=True, codemodel="jitdefault"
+            )
+        usual, compiler.machine = compiler.machine, self._quick
+        try:
+            return super()._compile(key, text, names, 0)
+        finally:
+            compiler.machine = usual
+
+
+def install() -> None:
+    """Make `TestedEngine` the engine that this process will create."""
+    _jit.Engine = TestedEngine  # type: ignore[misc]
