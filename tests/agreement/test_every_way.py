@@ -14,7 +14,7 @@ SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.la
 
 @pytest.mark.optimised
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@settings(max_examples=12, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(6, 12), suppress_health_check=SLOW_TO_DRAW)
 @given(f=written_functions())
 def test_a_random_function_gives_one_result(way, f: Written) -> None:
     way(f)
