@@ -6,10 +6,14 @@ import sys
 from itertools import groupby
 from typing import Any
 
+from thorough import THOROUGH, tries
+
 # Before NumPy is imported: on small matrices threads cost more than they give, and two test workers share the cores.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if not THOROUGH:  # compiling takes most of the time of tests that use XLA, whose optimiser is not their subject
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")  # devices for the tests of meshes
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -19,7 +23,6 @@ from hypothesis import settings  # noqa: E402 - it may import NumPy
 
 import machine_code  # noqa: E402
 from covering import covering  # noqa: E402
-from thorough import THOROUGH, tries  # noqa: E402
 from workspace import ROOT  # noqa: E402
 
 settings.register_profile(

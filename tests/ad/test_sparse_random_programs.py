@@ -24,7 +24,7 @@ def _chosen(f: Random, outputs: list[int]) -> Any:
 
 
 @pytest.mark.parametrize("least_open", [2, 16])
-@settings(max_examples=150)
+@settings(max_examples=tries(50, 150))
 @given(f=random_functions())
 def test_pattern_holds_every_nonzero(least_open: int, f: Random) -> None:
     """Each nonzero entry of a dense Jacobian is in the pattern, read for numbers and for sizes that are left open."""
@@ -50,7 +50,7 @@ def test_pattern_holds_every_nonzero(least_open: int, f: Random) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "columns", "rows", "both"])
-@settings(max_examples=60)
+@settings(max_examples=tries(20, 60))
 @given(f=random_functions())
 def test_values_are_those_of_a_dense_jacobian(mode: str, f: Random) -> None:
     argnums = tuple(_differentiable(f))

@@ -13,6 +13,7 @@ import tenferro_ad as ad
 import tenferro_runtime as tr
 from compositions import BASES, INSIDE, Composition, compositions, looped
 from random_programs import Random, random_functions
+from thorough import tries
 
 FOUND_WRONG = (
     # Sizes of the program of all lanes: questions about it that the program of one lane had answered.
@@ -35,7 +36,7 @@ def agree(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(25, 60))
 @given(compositions())
 def test_random_compositions(made: Composition) -> None:
     xs = made.arguments()
@@ -80,7 +81,7 @@ def test_one_program_serves_all_numbers_of_lanes(base: str, transforms: tuple[st
     assert f.cache_info().traces == 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(25, 60))
 @given(random_functions())
 def test_random_functions_of_primitives(f: Random) -> None:
     batches = [tr.stack([x, x[::-1] if x.ndim else -x if x.dtype.kind in "fc" else x, x]) for x in f.inputs]

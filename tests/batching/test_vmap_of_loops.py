@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 
 import tenferro_runtime as tr
 from random_loops import SHAPES, Recipe, recipes
+from thorough import tries
 
 LANES = 3
 
@@ -43,7 +44,7 @@ def check(recipe: Recipe, axes: tuple[int | None, ...], transform: Any) -> None:
 
 
 @pytest.mark.parametrize("axes", [(0, 0, 0, 0), (None, 0, None, 0), (None, None, None, 0)], ids=str)
-@settings(max_examples=25)
+@settings(max_examples=tries(8, 25))
 @given(recipes(tuple(shape for shape in SHAPES if min(shape) > 1), depth=1))
 def test_eager(axes: Any, recipe: Recipe) -> None:
     check(recipe, axes, lambda f: f)

@@ -22,6 +22,7 @@ from tenferro_tensor.catalog import arithmetic, bits
 from tenferro_tensor.device_model import ProgramSpec
 from tenferro_tensor.loop_ir import Affine, Order, interpret, verify
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, dim
+from thorough import tries
 from whole_functions import Writing, literal
 
 on_host = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
@@ -66,7 +67,7 @@ def require_agreement(function, arrays, sizes=None, backwards=False):
 
 
 @on_host
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=tries(4, 12), deadline=None)
 @given(seed=st.integers(0, 10**6))
 @pytest.mark.parametrize("backwards", [False, True])
 def test_random_functions_do_what_the_interpreter_does(kernels, backwards, seed):
@@ -77,7 +78,7 @@ def test_random_functions_do_what_the_interpreter_does(kernels, backwards, seed)
 
 
 @on_host
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(5, 15), deadline=None)
 @given(recipes())
 def test_random_programs_do_what_single_steps_do(kernels, most_numbers, recipe: Recipe):
     arrays = recipe.inputs()

@@ -16,6 +16,7 @@ from tenferro_gpu.running import GpuProgram, RegionKernel, _layout, _program, la
 from tenferro_tensor.catalog import arithmetic, comparison
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, Reduction, Region
 from tenferro_tensor_core import ArgumentError, ShapeError, UnsupportedError
+from thorough import tries
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 
@@ -68,7 +69,7 @@ def strided_values(rng, dtype, shape, draw):
     return x
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(8, 25), deadline=None)
 @given(st.data())
 def test_regions_of_any_layout(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))

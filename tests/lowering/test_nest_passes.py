@@ -35,6 +35,7 @@ from tenferro_tensor.loop_ir import (
     verify,
 )
 from tenferro_tensor_core import dim
+from thorough import tries
 from whole_functions import Writing, literal
 
 RNG = np.random.default_rng(11)
@@ -462,7 +463,7 @@ def _lawful(loop: For, buffers: list[Buffer]) -> For:
     return loop
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(50, 150), deadline=None)
 @given(functions())
 def test_passes_keep_every_bit_of_random_nests(f: LoopFunction) -> None:
     verify(f, bounded=False)

@@ -26,6 +26,7 @@ from tenferro_tensor_core._dims import as_dim
 from tenferro_tensor_core._facts import Facts
 from tenferro_tensor_core._normal_form import normal_form
 from tenferro_tensor_core._poly import SAMPLE_POINTS, as_poly, bounds, samples
+from thorough import tries
 
 n, m, k, q = dim("n"), dim("m"), dim("k", min=1), dim("q", 1, 9)
 GRID = [dict(zip("nmkq", v, strict=True)) for v in itertools.product((0, 1, 2, 7), (0, 1, 3), (1, 2, 5), (1, 4, 9))]
@@ -66,7 +67,7 @@ def unlimited(p, depth=proof.MAX_REPLACED_ATOMS):
 
 
 @given(a=expressions(), b=expressions(), c=expressions())
-@settings(max_examples=300)
+@settings(max_examples=tries(100, 300))
 def test_proofs_are_right_and_find_what_a_search_without_limits_finds(a, b, c):
     for d in (a, a - b, dim_max(a, b) - b, a - dim_min(a, b, c), dim_max(a, b) * k - a):
         if isinstance(d, Dim) and len(d.terms) < 8:
@@ -118,7 +119,7 @@ def test_steps_over_what_numbers_cut_off_are_equal_in_every_form():
 
 
 @given(a=expressions(), b=expressions())
-@settings(max_examples=300)
+@settings(max_examples=tries(100, 300))
 def test_normal_forms_are_equal_sizes(a, b):
     for d in (a, a - b, a * k - b):
         same = as_dim(normal_form(as_poly(d)))
@@ -199,7 +200,7 @@ def test_hard_questions_end(monkeypatch):
 
 
 @given(facts=st.lists(expressions(), max_size=4), zero=expressions(), d=expressions())
-@settings(max_examples=200)
+@settings(max_examples=tries(70, 200))
 def test_what_facts_imply_holds_wherever_they_hold(facts, zero, d):
     known = Facts()
     for fact in facts:
