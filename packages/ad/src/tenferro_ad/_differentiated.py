@@ -185,8 +185,5 @@ class Differentiated(Array):
     def __dlpack__(self, **kwargs: Any) -> Any:
         self._export("a DLPack capsule")
 
-    def __copy__(self) -> Any:
-        return self._alias()
-
     def __reduce__(self) -> Any:
         self._export("a pickle or deep copy")

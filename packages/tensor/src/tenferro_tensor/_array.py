@@ -293,6 +293,9 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """A copy in its own memory."""
         return functions.asarray(self, copy=True)
 
+    def __copy__(self) -> Any:
+        return +self
+
     def _copied(self) -> Any:
         """The same value in its own memory, if it has memory."""
         return self._alias()

@@ -148,7 +148,7 @@ def _is_apart(raw: np.ndarray[Any, Any]) -> bool:
         if n > 1:
             if step < reach:
                 return False
-            reach = step * n
+            reach += step * (n - 1)
     return True
 
 

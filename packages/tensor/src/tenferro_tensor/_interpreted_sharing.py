@@ -140,6 +140,8 @@ def _address(raw: Any) -> int:
 
 
 def _at(flat: Any, start: int, like: Any) -> Any:
+    if not like.size:
+        return np.ndarray(like.shape, like.dtype, flat)
     strides = [step if n > 1 else like.itemsize for n, step in zip(like.shape, like.strides, strict=True)]
     return np.ndarray(like.shape, like.dtype, flat, start, strides)
 

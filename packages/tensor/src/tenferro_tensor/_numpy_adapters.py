@@ -27,12 +27,14 @@ from tenferro_tensor._numpy_differences import (
     NAMES,
     PARAMETERS,
     REDUCTIONS,
+    RUNNING,
     WRITING,
     masked,
 )
 from tenferro_tensor._tensor import Tensor
 from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.entry_points import EXTENSIONS, installed
+from tenferro_tensor.operands import axis_of
 from tenferro_tensor.views import replace
 from tenferro_tensor_core import ArgumentError, DTypeError, ForeignFunctionError
 
@@ -94,7 +96,11 @@ def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
         return
     mode = AT.get(ufunc.__name__)
     if mode is not None:
-        replace(x, getattr(x.at[key], mode)(*values))
+        found = getattr(x.at[key], mode)(*values)
+        if _is_concrete(x):
+            x[...] = found  # in memory that others may have
+        else:
+            replace(x, found)
         return
     found = np.array(_in_numpy(np.copy, (x,), {}))
     ufunc.at(found, key, *map(np.asarray, values))
@@ -126,6 +132,11 @@ def _reduced(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _accumulated(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name = ACCUMULATIONS.get(ufunc.__name__)
+    running = RUNNING.get(ufunc.__name__)
+    if running is not None and not kwargs.keys() - {"axis"}:
+        x, axis = functions.asarray(inputs[0]), kwargs.get("axis", 0)
+        if x.spec.dtype.kind != "b":
+            return running(x, axis=axis_of(f"{ufunc.__name__}.accumulate", axis, x.spec.ndim), reverse=False)
     if name is None:
         return _in_numpy(ufunc.accumulate, inputs, kwargs)
     return getattr(_namespace(), name)(*inputs, **{"axis": 0, **kwargs})

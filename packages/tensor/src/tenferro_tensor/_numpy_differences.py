@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import functions
+from tenferro_tensor import catalog, functions
 from tenferro_tensor._array import Array
 from tenferro_tensor_core import ArgumentError
 
@@ -27,6 +27,9 @@ REDUCTIONS: Final = {
 
 ACCUMULATIONS: Final = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 """Our functions for ``ufunc.accumulate``."""
+
+RUNNING: Final = {"minimum": catalog.cummin, "maximum": catalog.cummax, "logaddexp": catalog.cumlogsumexp}
+"""Our primitives for it."""
 
 AT: Final = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "minimum": "min", "maximum": "max",

@@ -44,10 +44,12 @@ def covering(members: list[Any]) -> Any:
     Returns:
         The tensor.
     """
-    widest = max(members, key=lambda v: v._data.nbytes)
+    widest = max(members, key=lambda v: (v._data.nbytes, v._data.itemsize))
     raw = widest._data
     spans = [_span(v._data) for v in members if v._data.size]
-    low, high = min([a for a, _ in spans], default=0), max([b for _, b in spans], default=0)
+    if not spans:
+        return widest
+    low, high = min([a for a, _ in spans]), max([b for _, b in spans])
     if (high - low == raw.nbytes and _span(raw) == (low, high)) or all(_is_inside(v._data, raw) for v in members):
         return widest
     first = next(v._data for v in members if v._data.size and _span(v._data)[0] == low)

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from tenferro_tensor import catalog
 
 __all__ = ["IMAGINARY", "REAL", "Step", "indexed", "permuted", "shaped"]
@@ -19,23 +21,27 @@ class Step:
         put: ``put(base, part, *args, **named)`` is the base with the view replaced by `part`.
         args: the other arguments.
         named: keyword arguments.
+        raw: the function on raw arrays. It copies no elements: if NumPy's function would, it raises a `ValueError`.
         asked: the key that the user wrote, if the step is an index.
         moves: whether the function copies elements where their order in memory asks for it; then it gives no view.
+        contiguous: whether it also copies elements that do not follow each other in memory.
     """
 
-    __slots__ = ("args", "asked", "function", "moves", "named", "put")
+    __slots__ = ("args", "asked", "contiguous", "function", "moves", "named", "put", "raw")
 
     def __init__(
         self,
         function: Callable[..., Any],
         put: Callable[..., Any],
+        raw: Callable[..., Any],
         args: tuple[Any, ...] = (),
         named: dict[str, Any] | None = None,
         asked: Any = None,
         moves: bool = False,
+        contiguous: bool = False,
     ) -> None:
-        self.function, self.put, self.args, self.named = function, put, args, named or {}
-        self.asked, self.moves = asked, moves
+        self.function, self.put, self.raw, self.args, self.named = function, put, raw, args, named or {}
+        self.asked, self.moves, self.contiguous = asked, moves, contiguous
 
     def of(self, base: Any) -> Any:
         """The view of a base."""
@@ -44,17 +50,6 @@ class Step:
     def into(self, base: Any, part: Any) -> Any:
         """The base after its view has become `part`."""
         return self.put(base, part, *self.args, **self.named)
-
-    def keeps_order(self) -> bool:
-        """Whether the view of a base in row-major order is a run of its elements."""
-        if self.asked is None:
-            return self.moves
-        key = self.args[0] if self.args[0].__class__ is tuple else self.args
-        return all(part.__class__ is int for part in key[:-1]) and _is_run(key[-1])
-
-
-def _is_run(part: Any) -> bool:
-    return part is Ellipsis or part.__class__ is int or (part.__class__ is slice and part.step in (None, 1))
 
 
 def indexed(key: Any, asked: Any = None) -> Step:
@@ -67,7 +62,13 @@ def indexed(key: Any, asked: Any = None) -> Step:
     Returns:
         The step.
     """
-    return Step(operator.getitem, lambda base, part, key: base.at[key].set(part), (key,), asked=asked)
+    return Step(operator.getitem, lambda base, part, key: base.at[key].set(part), _item, (key,), asked=asked)
+
+
+def _item(raw: Any, key: Any) -> Any:
+    if any(isinstance(part, np.ndarray) for part in (key if isinstance(key, tuple) else (key,))):
+        raise ValueError("picked elements are copied")
+    return raw[key]
 
 
 def permuted(axes: tuple[int, ...]) -> Step:
@@ -80,7 +81,8 @@ def permuted(axes: tuple[int, ...]) -> Step:
         The step.
     """
     back = tuple(sorted(range(len(axes)), key=axes.__getitem__))
-    return Step(lambda base: base.transpose(axes), lambda base, part: part.transpose(back))
+    move = operator.methodcaller("transpose", axes)
+    return Step(move, lambda base, part: part.transpose(back), move)
 
 
 def shaped(shape: tuple[Any, ...]) -> Step:
@@ -92,15 +94,20 @@ def shaped(shape: tuple[Any, ...]) -> Step:
     Returns:
         The step.
     """
-    return Step(lambda base: base.reshape(shape), lambda base, part: part.reshape(base.shape), moves=True)
+    return Step(
+        lambda base: base.reshape(shape),
+        lambda base, part: part.reshape(base.shape),
+        lambda raw: np.reshape(raw, shape, copy=False),
+        moves=True,
+    )
 
 
 def _with_real(base: Any, part: Any) -> Any:
     return catalog.complex(part, catalog.imag(base)) if base.spec.cplx else part
 
 
-REAL: Final = Step(catalog.real, _with_real)
+REAL: Final = Step(catalog.real, _with_real, np.real)
 """The step to the real parts."""
 
-IMAGINARY: Final = Step(catalog.imag, lambda base, part: catalog.complex(catalog.real(base), part))
+IMAGINARY: Final = Step(catalog.imag, lambda base, part: catalog.complex(catalog.real(base), part), np.imag)
 """The step to the imaginary parts."""

@@ -17,7 +17,7 @@ from tenferro_tensor.calls import SCALARS, TensorBase, state
 from tenferro_tensor.entries import evaluate
 from tenferro_tensor.functions.reading import view_item
 from tenferro_tensor.origins import line_of, made_at, noted
-from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, handed_out, read_only
+from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, handed_out, is_owned, read_only
 from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor.results import arrived
 from tenferro_tensor_core import (
@@ -156,10 +156,13 @@ class Tensor(TensorBase, Array):
 
     def detach(self) -> Tensor:
         """The tensor itself: it is not being differentiated."""
-        return self._alias()  # type: ignore[no-any-return]
+        return +self
 
-    def __copy__(self) -> Tensor:
-        return self._alias()  # type: ignore[no-any-return]
+    def __pos__(self) -> Tensor:
+        raw = self._data
+        if raw.__class__ is not np.ndarray or (is_owned(raw) and raw.flags.forc):
+            return self._alias()  # type: ignore[no-any-return]
+        return self._copied()  # others may write to the memory, or a reshape would copy
 
     def __deepcopy__(self, memo: object) -> Tensor:
         return self._copied()

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tenferro_tensor._readings import covering, steps_of
+from tenferro_tensor._shown import is_shown
 from tenferro_tensor._steps import Step
 from tenferro_tensor.calls import ValueBase, in_one, kin, link, state, unlink
 from tenferro_tensor.direct import ANY_SIZE, direct
@@ -21,27 +24,39 @@ __all__ = ["linked", "replace", "replace_base", "view"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def view(form: Callable[..., Any], put: Callable[..., Any], *, moves: bool = False) -> Callable[[_F], _F]:
+def view(
+    form: Callable[..., Any],
+    put: Callable[..., Any],
+    raw: Callable[..., Any] | None = None,
+    *,
+    moves: bool = False,
+    contiguous: bool = False,
+) -> Callable[[_F], _F]:
     """Give a function whose result is a view of its first argument the link to it, and a direct form.
 
     Args:
         form: the function on raw arrays; see `direct`.
         put: see `_steps.Step`.
+        raw: see `_steps.Step`; by default NumPy's function of this name.
         moves: see `_steps.Step`.
+        contiguous: see `_steps.Step`.
 
     Returns:
         A decorator.
     """
 
     def decorate(function: _F) -> _F:
-        plain = Step(function, put, moves=moves)
+        of_raw = raw or getattr(np, function.__name__)
+        plain = Step(function, put, of_raw, moves=moves, contiguous=contiguous)
 
         @wraps(function)
         def shown(x: Any, /, *args: Any, **named: Any) -> Any:
             z = function(x, *args, **named)
             if named.get("copy"):
                 return z
-            return linked(x, z, Step(function, put, args, named, moves=moves) if args or named else plain)
+            if not args and not named:
+                return linked(x, z, plain)
+            return linked(x, z, Step(function, put, of_raw, args, named, moves=moves, contiguous=contiguous))
 
         return direct(form, ANY_SIZE, views=True)(shown)  # type: ignore[return-value]
 
@@ -61,24 +76,20 @@ def linked(x: Any, z: Any, step: Step) -> Any:
     """
     if z is x or not isinstance(x, ValueBase) or not z.spec.ndim:
         return z
-    if z.__class__ is state.tensor and x.__class__ is state.tensor and in_one(z._inside, x._inside):
-        link(z, x)
-        return z
-    if step.moves and not _is_shown(x, z):
+    if z.__class__ is x.__class__ is state.tensor:
+        if in_one(z._inside, x._inside) and not (step.contiguous and not x._inside.flags.c_contiguous):
+            if z._inside is x._inside:
+                z._data = x._inside[...]  # type: ignore[attr-defined]  # each raw array has one holder
+            link(z, x)
+            return z
+        if step.moves:
+            return z
+    elif step.moves and not is_shown(x, z, step.contiguous):
         return z
     base, steps = x._view or (x, ())
     link(z, base)
     z._view = base, (*steps, step)
     return z
-
-
-def _is_shown(x: Any, z: Any) -> bool:
-    """Whether a function that may copy has given a view: the elements of `x` are in row-major order."""
-    while x.__class__ is not state.tensor and hasattr(x, "value") and not x.opaque:
-        x, z = x.value, getattr(z, "value", None)
-    if x.__class__ is z.__class__ is state.tensor:
-        return in_one(x._data, z._data)
-    return all(step.keeps_order() for step in (x._view or (x, ()))[1])
 
 
 def replace(x: Any, updated: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor.calls import DIRECT_MAX_BYTES, broadcasted, counted, joined, reshaped
+from tenferro_tensor.calls import DIRECT_MAX_BYTES, broadcasted, counted, joined
 from tenferro_tensor.tables import Table
 
 Raw = Any
@@ -95,13 +95,14 @@ def tile(x: Raw, repetitions: Any, /) -> Raw:
 
 
 def flip(x: Raw, /, axis: Any = None) -> Raw:
-    if 1 in x.shape or not x.ndim:  # NumPy rounds single numbers with a negative stride differently
+    if not x.ndim:
         return None
+    # Axes of one element stay: NumPy rounds single numbers with a negative stride differently.
     if axis is None:
-        return x[(_REVERSED,) * x.ndim]
+        return x[tuple([_ALL if n == 1 else _REVERSED for n in x.shape])]
     if axis.__class__ is not int or not -x.ndim <= axis < x.ndim:
         return None
-    return x[(*(_ALL,) * (axis % x.ndim), _REVERSED)]
+    return x[(*(_ALL,) * (axis % x.ndim), _ALL if x.shape[axis] == 1 else _REVERSED)]
 
 
 def roll(x: Raw, shift: Any, axis: Any = None) -> Raw:
@@ -150,7 +151,7 @@ def moveaxis(x: Raw, source: Any, destination: Any, /) -> Raw:
 
 
 def ravel(x: Raw, /) -> Raw:
-    return reshaped(x, -1) if x.size else None
+    return x.ravel() if x.size else None
 
 
 def broadcast_arrays(*arrays: Raw) -> Any:

@@ -30,9 +30,17 @@ def put_span(x: Any, part: Any, axis: int, start: Any, limit: Any) -> Any:
     return catalog.update_slice(x, part, start=starts, stride=(1,) * n, mode="set")
 
 
+def _raw_span(raw: Any, axis: int, start: Any, limit: Any) -> Any:
+    return raw[(slice(None),) * axis + (slice(start, limit),)]
+
+
+def _raw_layer(raw: Any, axis: int, i: int) -> Any:
+    return raw[(slice(None),) * axis + (i,)]
+
+
 def span_view(x: Any, axis: int, start: Any, limit: Any) -> Any:
     """`span`, as a view of `x`."""
-    return linked(x, span(x, axis, start, limit), Step(span, put_span, (axis, start, limit)))
+    return linked(x, span(x, axis, start, limit), Step(span, put_span, _raw_span, (axis, start, limit)))
 
 
 def _layer(x: Any, axis: int, i: int) -> Any:
@@ -47,4 +55,4 @@ def _put_layer(x: Any, part: Any, axis: int, i: int) -> Any:
 
 def layer_view(x: Any, axis: int, i: int) -> Any:
     """The elements at one index of an axis, as a view of `x`."""
-    return linked(x, _layer(x, axis, i), Step(_layer, _put_layer, (axis, i)))
+    return linked(x, _layer(x, axis, i), Step(_layer, _put_layer, _raw_layer, (axis, i)))

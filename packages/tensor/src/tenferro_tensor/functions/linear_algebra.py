@@ -326,7 +326,7 @@ def _diagonal_form(x: Any, /, offset: Any = 0, *, axis1: Any = -2, axis2: Any = 
     return x.diagonal(*given) if all(i.__class__ is int for i in given) and -x.ndim <= min(axis1, axis2) else None
 
 
-@view(_diagonal_form, _put_diagonal)
+@view(_diagonal_form, _put_diagonal, lambda raw, offset=0, axis1=-2, axis2=-1: raw.diagonal(offset, axis1, axis2))
 def diagonal(x: Any, /, offset: int = 0, *, axis1: int = -2, axis2: int = -1) -> Array:
     """Diagonals of matrices.
 

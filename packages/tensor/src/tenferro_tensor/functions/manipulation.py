@@ -61,7 +61,7 @@ def _put_shape(base: Any, part: Any, *args: Any, **named: Any) -> Any:
     return reshape(part, base.shape)
 
 
-@view(reshaped, _put_shape, moves=True)
+@view(reshaped, _put_shape, lambda raw, shape, copy=None: np.reshape(raw, shape, copy=False), moves=True)
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
     """Arrange the elements, in row-major order, in another shape.
 
@@ -145,7 +145,7 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     return (*extents[: holes[0]], floordiv(spec.size, rest), *extents[holes[0] + 1 :])
 
 
-@view(_forms.ravel, _put_shape, moves=True)
+@view(_forms.ravel, _put_shape, moves=True, contiguous=True)
 def ravel(x: Any, /) -> Array:
     """Flatten an array in row-major order.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor.calls import ValueBase
+from tenferro_tensor.calls import SCALARS, ValueBase
 from tenferro_tensor.functions._listed import listed
 from tenferro_tensor.functions.comparison import where as choose
 from tenferro_tensor.functions.editing import resize
@@ -18,7 +18,7 @@ from tenferro_tensor.functions.flat_indices import unravel_index
 from tenferro_tensor.functions.linear_algebra import diagonal
 from tenferro_tensor.functions.manipulation import broadcast_to, ravel
 from tenferro_tensor.operands import axis_of, positions
-from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, weak
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 
@@ -30,6 +30,11 @@ def _target(name: str, x: Any) -> Any:
             "asarray, and keep that"
         )
     return x
+
+
+def _values(x: Any, given: Any) -> Any:
+    """Values to write to an array; a number of Python has its dtype, unless that loses the kind."""
+    return np.asarray(given, weak(given.__class__, x.spec.dtype)) if given.__class__ in SCALARS else listed(given)
 
 
 def copyto(x: Any, values: Any, /, casting: str = "same_kind", where: Any = True) -> None:
@@ -55,7 +60,8 @@ def copyto(x: Any, values: Any, /, casting: str = "same_kind", where: Any = True
     if isinstance(x, np.ndarray):
         np.copyto(x, np.asarray(values), where=np.asarray(where))
         return
-    x, values = _target("copyto", x), listed(values)
+    x = _target("copyto", x)
+    values = listed(_values(x, values))
     x[...] = values if where is True else choose(listed(where), broadcast_to(values, x.shape), x)
 
 
@@ -89,9 +95,9 @@ def put(x: Any, indices: Any, values: Any, /, mode: str = "raise") -> None:
     elif mode != "raise":
         raise ArgumentError(f"put knows the modes 'raise', 'wrap' and 'clip', got {mode!r}")
     if x.spec.ndim == 1:
-        x[at] = resize(listed(values), at.shape)
+        x[at] = resize(_values(x, values), at.shape)
     else:
-        x[unravel_index(choose(at < 0, at + n, at), x.shape)] = resize(listed(values), at.shape)
+        x[unravel_index(choose(at < 0, at + n, at), x.shape)] = resize(_values(x, values), at.shape)
 
 
 def place(x: Any, mask: Any, values: Any, /) -> None:
@@ -114,7 +120,8 @@ def place(x: Any, mask: Any, values: Any, /) -> None:
     >>> x
     Tensor([0, 1, 7, 8])
     """
-    x, mask, values = _target("place", x), listed(mask), ravel(listed(values))
+    x, mask = _target("place", x), listed(mask)
+    values = ravel(listed(_values(x, values)))
     if mask.spec.shape != x.spec.shape:
         raise ShapeError(f"place takes a mask of the shape of {x.spec!r}, got {mask.spec!r}", shape=mask.spec.shape)
     count = int(catalog.reduce_sum(catalog.convert(mask, dtype=np.dtype("int64")), axes=tuple(range(mask.spec.ndim))))
@@ -145,7 +152,7 @@ def putmask(x: Any, mask: Any, values: Any, /) -> None:
     x, mask = _target("putmask", x), listed(mask)
     if mask.spec.shape != x.spec.shape:
         raise ShapeError(f"putmask takes a mask of the shape of {x.spec!r}, got {mask.spec!r}", shape=mask.spec.shape)
-    x[...] = choose(mask, resize(listed(values), x.shape), x)
+    x[...] = choose(mask, resize(_values(x, values), x.shape), x)
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> None:
@@ -172,7 +179,7 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None) -> None:
     """
     x, indices = _target("put_along_axis", x), listed(indices)
     if axis is None:
-        values = listed(values)
+        values = listed(_values(x, values))
         put(x, indices, broadcast_to(values, indices.shape) if values.spec.ndim else values)
         return
     n = x.spec.ndim
@@ -201,7 +208,8 @@ def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> None:
     Tensor([[5., 0.],
             [0., 5.]])
     """
-    x, values = _target("fill_diagonal", x), listed(values)
+    x = _target("fill_diagonal", x)
+    values = listed(_values(x, values))
     shape = x.spec.shape
     if len(shape) < 2 or (len(shape) > 2 and not all(ask(n, "==", shape[0]) for n in shape)):
         raise ShapeError(f"fill_diagonal takes a matrix, or an array with equal extents, got {x.spec!r}", shape=shape)
