@@ -36,6 +36,7 @@ SMOKE = {
     "einsum": 50,
     "processes": 1,
     "plug-ins": 40,
+    "views": 60,
     "objects": 0,  # a crash would end the tests; theirs run in children
 }
 """Cases of a smoke run; a few seconds in all."""

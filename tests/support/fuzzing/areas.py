@@ -14,6 +14,7 @@ from fuzzing.programs import Programs
 from fuzzing.singles import Singles
 from fuzzing.sized import Sized
 from fuzzing.subscripts import Subscripts
+from fuzzing.views import Views
 
 _ALL = (
     Singles(),
@@ -27,6 +28,7 @@ _ALL = (
     Subscripts(),
     Processes(),
     Plugins(),
+    Views(),
     Objects(),
 )
 AREAS: dict[str, Area] = {area.name: area for area in _ALL}
