@@ -97,6 +97,14 @@ def test_programs_own_what_they_keep(part):
     assert (np.asarray(f(1.0)) == 5.0).all()
 
 
+def test_a_read_only_view_of_column_major_memory():
+    """NumPy's diagonals are read-only, and of memory that was handed out no flag says otherwise."""
+    x = tr.concat([tensor().T, tensor().T])
+    e, d = np.asarray(x), tr.diagonal(x)
+    d[...] += 0.5
+    assert d.tolist() == np.diagonal(e).tolist() == [0.5, 5.5, 10.5]
+
+
 def test_memory_outlives_the_tensor():
     x = tensor()
     e = np.asarray(x[1:])

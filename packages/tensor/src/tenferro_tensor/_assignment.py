@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor.calls import SCALARS, in_one, key_parts, kin, separate, sole, state
+from tenferro_tensor.calls import SCALARS, in_one, key_parts, kin, placed, separate, sole, state
 from tenferro_tensor.functions.creation import asarray
 from tenferro_tensor.operands import converted
 from tenferro_tensor.origins import noted
@@ -131,9 +131,11 @@ def _write(x: Any, key: Any, values: Any) -> bool:
         separate(x)
     raw = x._data
     if not raw.flags.writeable:
-        for part in (raw.base, raw):  # no read-only view is left
-            if part.__class__ is np.ndarray:
-                part.flags.writeable = True
+        owner = raw.base if raw.base.__class__ is np.ndarray else raw
+        if not owner.flags.writeable:
+            owner.flags.writeable = True
+        if raw is not owner:  # NumPy sets no flag of a view whose base asks a column-major buffer
+            raw = x._data = placed(raw, owner)
     try:
         raw[key] = values
     except (IndexError, ValueError, TypeError):
