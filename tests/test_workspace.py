@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import resolve_name
@@ -28,7 +29,22 @@ IMPORT_NAMES = {  # distribution -> what it lets a package import, where that is
     "jax": {"jax", "jaxlib"},
     "cupy-cuda12x": {"cupy", "cupyx", "cupy_backends"},
 }
+LOADERS = ("library", "import_module")
 OWNERS = {"jax": "xla", "jaxlib": "xla", "cupy": "gpu", "cupyx": "gpu", "cupy_backends": "gpu", "llvmlite": "cpu"}
+
+
+@cache
+def statements(path: Path) -> tuple[ast.AST, ...]:
+    """The imports of a file, its classes without their bodies, and its calls of `LOADERS`, in the order of a walk."""
+    found: list[ast.AST] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            node.body.clear()  # what is inside of it is walked all the same
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in LOADERS:
+                continue
+        found.append(node)
+    return tuple(found)
 
 
 def contract(name: str) -> dict[str, object]:
@@ -102,7 +118,7 @@ def test_a_class_name_has_one_meaning() -> None:
     """A reader who finds a class by its name finds the right one; names still shared are listed with their owners."""
     homes: dict[str, set[Path]] = {}
     for path in ROOT.glob("packages/*/src/**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(path):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, set()).add(path.relative_to(ROOT))
     shared = {name: sorted(map(str, paths)) for name, paths in homes.items() if len(paths) > 1}
@@ -154,7 +170,7 @@ def top_level_imports(folder: Path) -> set[str]:
     """Every top-level name that a package imports anywhere, lazily too."""
     found: set[str] = set()
     for path in source(folder).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(path):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -192,8 +208,8 @@ def test_libraries_with_an_owner_are_named_by_it_alone() -> None:
     """The import contracts cannot see what `library` and `import_module` import."""
     for folder in FOLDERS:
         for path in source(folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("library", "import_module"):
+            for node in statements(path):
+                if isinstance(node, ast.Call):
                     for argument in node.args:
                         name = str(getattr(argument, "value", "")).partition(".")[0]
                         assert OWNERS.get(name, folder.name) == folder.name, f"{path} imports {name}"
@@ -353,19 +369,21 @@ def test_contracts_catch_what_they_forbid(name: str, copied_sources: Path) -> No
     assert f"{contract(name)['name']} BROKEN" in result.stdout
 
 
+@cache
 def crossings() -> set[tuple[str, str, str]]:
     """Every import of a name across distributions: importing module, module, name."""
     found = set()
     for folder in FOLDERS:
         own = source(folder).name
         for path in source(folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in statements(path):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in MODULES - {own}:
                     importer = ".".join(path.relative_to(source(folder).parent).with_suffix("").parts)
                     found |= {(importer, node.module or "", a.name) for a in node.names if a.name != "*"}
     return found
 
 
+@cache
 def is_documented(module: str, name: str) -> bool:
     """Whether an object says what it is, or the text below its assignment does."""
     inside = import_module(module)
@@ -375,8 +393,7 @@ def is_documented(module: str, name: str) -> bool:
     path = Path(inside.__file__ or "")
     if path.suffix != ".py":  # an extension in C, whose twin in Python is asked instead
         return False
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
+    for node in statements(path):
         if not isinstance(node, ast.ImportFrom):
             continue
         for alias in node.names:
@@ -384,7 +401,7 @@ def is_documented(module: str, name: str) -> bool:
                 origin = resolve_name("." * node.level + (node.module or ""), inside.__package__)
                 if is_documented(origin, alias.name):
                     return True
-    for node, below in pairwise(tree.body):
+    for node, below in pairwise(ast.parse(path.read_text()).body):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if name in {getattr(target, "id", "") for target in targets}:
             return isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
