@@ -40,7 +40,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     machine_code.optimise(about_it)
 
 
-MOST_PROCESSES = 1500
+MOST_PROCESSES = 1000
 """How many processes a run of the whole suite may start: each costs the import of NumPy and of what it tests.
 
 Before raising it, let one process answer several questions.
