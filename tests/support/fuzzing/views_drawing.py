@@ -338,7 +338,11 @@ class Drawing:
         if x.ndim == 2 and kind in "ifc":
             ways += [f"np.fill_diagonal({v}, {number})"]
         if kind in "ifc":
-            ways += [f"np.negative({other if names else v}, out={v})", f"np.subtract({v}, {other}, out={v})"]
+            # No `np.negative`: NumPy 2.4 is wrong in place where the step is a multiple of 64 bytes.
+            ways += [
+                f"np.absolute({other if names else v}, out={v})" if kind != "c" else f"{v}.fill({number})",
+                f"np.subtract({v}, {other}, out={v})",
+            ]
             ways += [f"np.multiply({v}, {self.number(kind)}, out={v})"] * (kind != "i")
             if names:
                 ways += [f"np.add({other}, {rng.choice(names)}, out={v})"]

@@ -50,7 +50,7 @@ class _Extents(dict[str, int]):
         return d.evaluate({name: self[name] for name in sorted(d.variables)})
 
 
-class _Known(_Extents):
+class _ExampleExtents(_Extents):
     """The extents of the call that is traced, for which the program is made then."""
 
     def number(self, d: Dim) -> int:
@@ -72,7 +72,7 @@ def is_shown(x: Any, z: Any, contiguous: bool) -> bool:
         found = _is_shown(x, z, contiguous, _Extents())
     except ValueError:  # shapes fit for some sizes only
         try:
-            found = _is_shown(x, z, contiguous, _Known())
+            found = _is_shown(x, z, contiguous, _ExampleExtents())
         except (InconclusiveDimError, ValueError):
             return False
     return found
