@@ -187,13 +187,13 @@ def _unheld() -> int:
 _UNHELD: Final = _unheld()
 
 
-class _Holder:
+class _RawHolder:
     def __init__(self) -> None:
         self._inside = np.zeros(1)
 
 
 def _count() -> int:
-    v = _Holder()
+    v = _RawHolder()
     return getrefcount(v._inside)
 
 
