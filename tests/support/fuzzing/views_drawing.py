@@ -179,7 +179,7 @@ class Drawing:
             ways = [f"{v}.copy()", f"~{v}"]
         else:
             ways += [f"{v} * 1", f"{v} + {self.number(kind)}", f"-{v}" if kind != "u" else f"{v} * 2"]
-            ways += [f"xp.zeros({v}.shape)" if not self.recorded or kind == "f" else f"{v} * 1"]
+            ways += [f"xp.zeros({v}.shape, dtype={v}.dtype)" if not self.recorded or kind == "f" else f"{v} * 1"]
         if kind in "iuf":
             ways += [f"xp.where({v} > {self.number(kind)}, {v}, {self.number(kind)})"]
         if kind == "f" and self.small(v):
