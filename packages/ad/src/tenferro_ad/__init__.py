@@ -1,5 +1,8 @@
 """Automatic differentiation: eager tensors, transforms, and gradient checking."""
 
+import tenferro_runtime.extension  # noqa: F401 - the code of programs, before anything imports a part of it
+
+# isort: split
 from typing import TYPE_CHECKING
 
 from tenferro_ad import (  # noqa: F401 - imported to register recorders and rules

@@ -1,5 +1,8 @@
 """Differentiable einsum: sums of products over labeled axes, for any number of operands and labels."""
 
+import tenferro_runtime.extension  # noqa: F401 - the code of programs, before anything imports a part of it
+
+# isort: split
 from tenferro_einsum._einsum import contract_path, einsum, plan
 from tenferro_einsum._memory import MemoryBudgetError, Slicing
 from tenferro_einsum._notation import Contraction

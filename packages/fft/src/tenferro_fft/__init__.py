@@ -1,5 +1,8 @@
 """Differentiable Fourier, cosine, sine and Hankel transforms, and convolution by spectra."""
 
+import tenferro_runtime.extension  # noqa: F401 - the code of programs, before anything imports a part of it
+
+# isort: split
 from typing import TYPE_CHECKING
 
 from tenferro_fft._analytic import czt, hilbert, zoom_fft

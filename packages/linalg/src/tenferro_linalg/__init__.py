@@ -5,6 +5,9 @@ are converted to float64. A gradient that does not exist, or that depends on an 
 typed error that names the values responsible; it is never NaN.
 """
 
+import tenferro_runtime.extension  # noqa: F401 - the code of programs, before anything imports a part of it
+
+# isort: split
 from typing import TYPE_CHECKING
 
 from tenferro_linalg._cholesky import cholesky

@@ -593,6 +593,7 @@ _namespace.register(sys.modules[__name__])
 
 
 def _whole() -> _NativeForms:
+    from tenferro_runtime import _programs  # noqa: F401
     from tenferro_runtime.whole._form import FORMS
 
     return FORMS
@@ -600,6 +601,7 @@ def _whole() -> _NativeForms:
 
 def _make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:
     with importing():
+        from tenferro_runtime import _programs  # noqa: F401
         from tenferro_runtime.running import make_kernel  # takes the place of this function
     return make_kernel(expansion, ins, params)
 
@@ -611,32 +613,33 @@ if "einops" in sys.modules:
     from tenferro_runtime.adapters import einops as _einops  # noqa: F401 - registers
 
 
-_deferred = deferred(
-    __name__,
-    {
-        "batching._vmap": "vmap",
-        "callbacks": "debug_callback debug_print pure_callback",
-        "compiling._compile": "CompiledFunction compile",
-        "compiling._graph": "GraphCompiler GraphExecutor",
-        "compiling._trace": "trace",
-        "control_flow": "StructureError associative_scan cond fori_loop map scan switch while_loop",
-        "executing": "CostModel ExecutionPlan Placement",
-        "exporting": "LibraryFunction export_library load_library",
-        "files": "FileLimits ProgramFileError SavedFunction load",
-        "integers": "gcd lcm",
-        "inspection": "compare explain_dispatch find_nan show_config show_ir transfers",
-        "fitting": "poly polyfit roots",
-        "ir._program": "Program ProgramError",
-        "lanewise": "apply_along_axis apply_over_axes vectorize",
-        "nn": "gelu one_hot relu sigmoid silu softplus",
-        "progress": "show_progress",
-        "reports": "BadStep Comparison Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
-        "running._donation": "DonatedError",
-        "runtime": "Runtime current_runtime",
-        "tracing._traced": "TracedTensor",
-    },
-    _namespace.export,
-)
+_DEFERRED = {
+    "batching._vmap": "vmap",
+    "callbacks": "debug_callback debug_print pure_callback",
+    "compiling._compile": "CompiledFunction compile",
+    "compiling._graph": "GraphCompiler GraphExecutor",
+    "compiling._trace": "trace",
+    "control_flow": "StructureError associative_scan cond fori_loop map scan switch while_loop",
+    "executing": "CostModel ExecutionPlan Placement",
+    "exporting": "LibraryFunction export_library load_library",
+    "files": "FileLimits ProgramFileError SavedFunction load",
+    "integers": "gcd lcm",
+    "inspection": "compare explain_dispatch find_nan show_config show_ir transfers",
+    "fitting": "poly polyfit roots",
+    "ir._program": "Program ProgramError",
+    "lanewise": "apply_along_axis apply_over_axes vectorize",
+    "nn": "gelu one_hot relu sigmoid silu softplus",
+    "progress": "show_progress",
+    "reports": "BadStep Comparison Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
+    "running._donation": "DonatedError",
+    "runtime": "Runtime current_runtime",
+    "tracing._traced": "TracedTensor",
+}
+
+_deferred = deferred(__name__, _DEFERRED, _namespace.export)
+
+
+_OF_PROGRAMS = {name for line in _DEFERRED.values() for name in line.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -644,6 +647,9 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("tenferro-runtime")
+    if name in _OF_PROGRAMS:
+        with importing():
+            from tenferro_runtime import _programs  # noqa: F401
     return _deferred(name)
 
 

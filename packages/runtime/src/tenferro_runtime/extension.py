@@ -20,6 +20,7 @@ expansion, a composition of other operations that replaces all of them::
 
 from __future__ import annotations
 
+from tenferro_runtime import _programs  # noqa: F401 - before a part of it
 from tenferro_runtime._caches import BoundedCache, caches
 from tenferro_runtime._index_maps import IndexEntries, IndexForm, IndexMap, SparsityStep, index_map
 from tenferro_runtime._providers import ProviderRegistration, Providers

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_runtime.control_flow._bound import bound_steps
-from tenferro_runtime.extension import Program
+from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import occurring
 from tenferro_tensor import Spec, Tensor, get_backend
 from tenferro_tensor.functions import stack, zeros

@@ -15,7 +15,7 @@ from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
 from tenferro_runtime.control_flow._elsewhere import reader, scan_elsewhere
 from tenferro_runtime.control_flow._in_place import copying, overwritten_by_while, overwritten_carries
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
-from tenferro_runtime.extension import Program
+from tenferro_runtime.ir._program import Program
 from tenferro_tensor import REGISTRY, Spec
 from tenferro_tensor_core import Dim, DimLike
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_runtime.control_flow.primitives import ProgramHolding
-from tenferro_runtime.extension import Program, ProgramError
+from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_tensor import Spec
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from tenferro_runtime.batching import Shared, all_with_lanes, batched_body
 from tenferro_runtime.equations._primitives import linear_solve, parted, root
-from tenferro_runtime.extension import REGISTRY, Primitive, Program
+from tenferro_runtime.ir._program import Program
+from tenferro_tensor import REGISTRY, Primitive
 from tenferro_tensor_core import DimLike
 
 _LINEAR = ("matvec", "solve", "transpose_solve")

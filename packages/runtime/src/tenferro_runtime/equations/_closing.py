@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tenferro_runtime.extension import Builder, Program, UnsupportedError, optimise
 from tenferro_runtime.ir import definitions, here
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.passes import optimise
+from tenferro_runtime.tracing._builder import Builder
 from tenferro_tensor import Spec
+from tenferro_tensor_core import UnsupportedError
 
 
 class Closed(NamedTuple):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from tenferro_runtime.extension import REGISTRY, Primitive, Program, ProgramError
 from tenferro_runtime.ir import applied
+from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.running import call_kernel
-from tenferro_tensor import Op, Spec
+from tenferro_tensor import REGISTRY, Op, Primitive, Spec
 from tenferro_tensor_core import key_of
 
 
