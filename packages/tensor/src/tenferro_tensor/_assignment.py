@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor.calls import SCALARS, in_one, key_parts, kin, placed, separate, sole, state
+from tenferro_tensor.functions._composed_keys import composed
 from tenferro_tensor.functions.creation import asarray
 from tenferro_tensor.operands import converted
 from tenferro_tensor.origins import noted
@@ -70,7 +71,11 @@ def augment(x: Any, op: Any, other: Any) -> Any:
         z = converted(z, before.dtype)
     if x.__class__ is state.tensor is z.__class__ and (len(kin(x)) > 1 or _is_borrowed(x)) and _write(x, ..., z):
         return x
-    replace(x, z)
+    inner = _inner_key(x, ...)
+    if inner is None:
+        replace(x, z)
+    else:
+        replace_base(x, lambda base: base.at[inner].set(z))
     noted(x)
     return x
 
@@ -81,18 +86,18 @@ def _is_shown(x: Any, key: Any, values: Any) -> bool:
     if given is None or given[1][-1].asked is not key or key is None:
         return False
     base, steps = x._view or (x, ())
-    return given[0] is base and given[1][:-1] == steps
+    return given[0] is base and given[1][-1].above == steps
 
 
 def _inner_key(x: Any, key: Any) -> Any:
-    """The key of the base that addresses the elements `key` of a view; ``None`` if that is not known."""
-    if x._view is None or len(x._view[1]) > 1 or x._view[1][0].asked is None:
+    """The key of the base for the elements `key` of a view; ``None`` if it is not one of integers and slices.
+
+    Starts that are known only at run time are moved inside, so that they count only if they are known to lie there.
+    """
+    steps = () if x._view is None else x._view[1]
+    if not steps or any(step.asked is None for step in steps):
         return None
-    outer = x._view[1][0].args[0]
-    outer = outer if outer.__class__ is tuple else (outer,)
-    if any(part is None or part is Ellipsis or part.__class__ is slice for part in outer):
-        return None
-    return (*outer, *(key if key.__class__ is tuple else (key,)))
+    return composed(x._view[0].spec.shape, [*[step.args[0] for step in steps], key])
 
 
 def _is_borrowed(x: Any) -> bool:

@@ -23,11 +23,12 @@ class Step:
         named: keyword arguments.
         raw: the function on raw arrays. It copies no elements: if NumPy's function would, it raises a `ValueError`.
         asked: the key that the user wrote, if the step is an index.
+        above: the steps to the view that it was written for.
         moves: whether the function copies elements where their order in memory asks for it; then it gives no view.
         contiguous: whether it also copies elements that do not follow each other in memory.
     """
 
-    __slots__ = ("args", "asked", "contiguous", "function", "moves", "named", "put", "raw")
+    __slots__ = ("above", "args", "asked", "contiguous", "function", "moves", "named", "put", "raw")
 
     def __init__(
         self,
@@ -37,11 +38,12 @@ class Step:
         args: tuple[Any, ...] = (),
         named: dict[str, Any] | None = None,
         asked: Any = None,
+        above: tuple[Step, ...] = (),
         moves: bool = False,
         contiguous: bool = False,
     ) -> None:
         self.function, self.put, self.raw, self.args, self.named = function, put, raw, args, named or {}
-        self.asked, self.moves, self.contiguous = asked, moves, contiguous
+        self.asked, self.above, self.moves, self.contiguous = asked, above, moves, contiguous
 
     def of(self, base: Any) -> Any:
         """The view of a base."""
@@ -52,17 +54,22 @@ class Step:
         return self.put(base, part, *self.args, **self.named)
 
 
-def indexed(key: Any, asked: Any = None) -> Step:
+def indexed(key: Any, asked: Any = None, above: tuple[Step, ...] = ()) -> Step:
     """The step to the elements of a key.
 
     Args:
         key: the key; nobody changes the values in it.
         asked: the key that the user wrote.
+        above: the steps to the view that it was written for.
 
     Returns:
         The step.
     """
-    return Step(operator.getitem, lambda base, part, key: base.at[key].set(part), _item, (key,), asked=asked)
+    return Step(operator.getitem, _with_item, _item, (key,), asked=asked, above=above)
+
+
+def _with_item(base: Any, part: Any, key: Any) -> Any:
+    return base.at[key].set(part)
 
 
 def _item(raw: Any, key: Any) -> Any:

@@ -86,6 +86,13 @@ class Key(NamedTuple):
     entries: tuple[Entry, ...]
     shape: tuple[DimLike, ...]
 
+    @property
+    def lengths(self) -> tuple[DimLike, ...]:
+        """Extents of the axes that slices and runs keep."""
+        return tuple(
+            [e.length for e in self.entries if isinstance(e, Range) or (isinstance(e, Start) and not e.dropped)]
+        )
+
 
 def resolve(shape: tuple[DimLike, ...], key: Any) -> Key:
     """Resolve an index key against a shape.

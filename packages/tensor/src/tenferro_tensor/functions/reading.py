@@ -13,6 +13,7 @@ from tenferro_tensor._steps import indexed
 from tenferro_tensor.calls import ValueBase, key_parts
 from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor.functions import _forms
+from tenferro_tensor.functions._composed_keys import BASIC, composed, is_basic
 from tenferro_tensor.functions._key_plans import KeyPlan, form_of, planned, remember
 from tenferro_tensor.functions._keys import Choose, Entry, Gap, Key, New, Pick, Range, Start, resolve
 from tenferro_tensor.functions._starts import counted, is_counted, starts_of
@@ -89,30 +90,25 @@ def view_item(x: Any, key: Any) -> Any:
     Returns:
         The selected elements.
     """
+    if not is_basic(key):
+        return getitem(x, key)
+    kept, above = _kept(key), () if x._view is None else x._view[1]
+    if above and all(step.asked is not None for step in above):
+        base = x._view[0]
+        shape = base.spec.shape
+        whole = composed(shape, [*[step.args[0] for step in above], kept])
+        # Sizes of one formula, so that they are known to be equal to those of other views.
+        if whole is not None and resolve(shape, whole).lengths == resolve(x.spec.shape, kept).lengths:
+            z = getitem(base, whole)
+            return linked(base, z, indexed(whole, key, above)) if z.spec.ndim else z
     z = getitem(x, key)
-    return linked(x, z, indexed(_kept(key), key)) if z.spec.ndim and _is_basic(key) else z
-
-
-def _is_basic(key: Any) -> bool:
-    if key.__class__ is tuple:
-        return all(part.__class__ in _BASIC or _is_single(part) for part in key)
-    return key.__class__ in _BASIC or _is_single(key)
-
-
-def _is_single(part: Any) -> bool:
-    """Whether a part of a key is a single integer that is neither a mask nor one of several."""
-    if isinstance(part, (list, tuple, np.ndarray, bool, np.bool_)):
-        return False
-    return not hasattr(part, "spec") or (not part.spec.ndim and part.spec.dtype.kind != "b")
-
-
-_BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+    return linked(x, z, indexed(kept, key, above)) if z.spec.ndim else z
 
 
 def _kept(part: Any) -> Any:
     """A key or its part with values that later assignments do not change."""
     if part.__class__ is tuple:
-        return tuple([p if p.__class__ in _BASIC and p.__class__ is not slice else _kept(p) for p in part])
+        return tuple([p if p.__class__ in BASIC and p.__class__ is not slice else _kept(p) for p in part])
     if part.__class__ is slice:
         return slice(_kept(part.start), _kept(part.stop), part.step)
     return part._alias() if isinstance(part, ValueBase) else part
