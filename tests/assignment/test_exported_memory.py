@@ -138,3 +138,13 @@ def test_transforms_leave_memory_of_others_alone():
     wanted = e.copy()
     grad(f)(x), jvp(f, (x,), (x,)), tr.vmap(f)(x)
     np.testing.assert_array_equal(e, wanted)
+
+
+def test_memory_of_a_buffer_is_not_ours() -> None:
+    buffer = bytearray(np.arange(3.0).tobytes())
+    raw = np.frombuffer(buffer, np.float64)
+    x = tr.Tensor.wrap(raw, tr.Spec(raw.shape, raw.dtype))
+    a = np.asarray(x)
+    a[0] = 9.0
+    x[1] = 8.0
+    assert x.tolist() == [0.0, 8.0, 2.0] and np.frombuffer(buffer, np.float64).tolist() == [0.0, 1.0, 2.0]

@@ -94,7 +94,10 @@ def sole(x: Any, /) -> bool:
         True if they are.
     """
     owner = _owner(x._data)
-    if not owner.flags.owndata and (owner.base.__class__ is not memoryview or owner.base.readonly):
+    token = owner.base
+    if not owner.flags.owndata and (
+        token.__class__ is not memoryview or token.readonly or token.obj.__class__ is not np.ndarray
+    ):
         return False
     return _references(owner) == _held(kin(x), owner)
 

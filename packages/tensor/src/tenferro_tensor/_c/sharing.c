@@ -60,7 +60,8 @@ static int is_ours(PyArrayObject *owner)
 {
     PyObject *base = PyArray_BASE(owner);
     return PyArray_CHKFLAGS(owner, NPY_ARRAY_OWNDATA)
-        || (base != NULL && PyMemoryView_Check(base) && !PyMemoryView_GET_BUFFER(base)->readonly);
+        || (base != NULL && PyMemoryView_Check(base) && !PyMemoryView_GET_BUFFER(base)->readonly
+            && PyMemoryView_GET_BASE(base) != NULL && PyArray_CheckExact(PyMemoryView_GET_BASE(base)));
 }
 
 int tenferro_may_write(Value *x)
