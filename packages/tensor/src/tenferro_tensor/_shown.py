@@ -7,28 +7,37 @@ Symbolic extents are large numbers there, with little in common.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tenferro_tensor.calls import ValueBase
-from tenferro_tensor_core import Dim, InconclusiveDimError, learned, specialise
+from tenferro_tensor_core import Dim, decisions, learned
 
 __all__ = ["is_shown"]
 
-_COMMON: Final = 720
-"""A factor of all extents that stand for symbolic ones, so that parts of them are whole numbers."""
+_FACTORS: Final = (720, 12, 1)
+"""Factors of all extents that stand for symbolic ones, tried in turn.
+
+With a large one, parts of extents are whole numbers; with a small one, arrays of many axes are not too large.
+"""
 
 
 class _Extents(dict[str, int]):
-    """Extents by name, chosen when they are first asked for: `_COMMON` times different primes."""
+    """Extents by name, chosen when they are first asked for: a factor times different primes."""
+
+    def __init__(self, factor: int, known: Mapping[str, int] | None = None) -> None:
+        super().__init__(known or {})
+        self.factor = factor
 
     def __missing__(self, name: str) -> int:
-        n = max(self.values(), default=6 * _COMMON) // _COMMON + 1
+        n = max(self.values(), default=6 * self.factor) // self.factor + 1
         while any(n % k == 0 for k in range(2, int(n**0.5) + 1)):
             n += 1
-        self[name] = n * _COMMON
+        self[name] = n * self.factor
         return self[name]
 
     def of(self, x: Any) -> Any:
@@ -50,13 +59,6 @@ class _Extents(dict[str, int]):
         return d.evaluate({name: self[name] for name in sorted(d.variables)})
 
 
-class _ExampleExtents(_Extents):
-    """The extents of the call that is traced, for which the program is made then."""
-
-    def number(self, d: Dim) -> int:
-        return specialise(d, "the question whether a reshape copies")
-
-
 def is_shown(x: Any, z: Any, contiguous: bool) -> bool:
     """Whether `z` shows the elements of `x`, a value that is not in memory, in another shape.
 
@@ -68,18 +70,17 @@ def is_shown(x: Any, z: Any, contiguous: bool) -> bool:
     Returns:
         True if NumPy copies nothing.
     """
-    try:
-        found = _is_shown(x, z, contiguous, _Extents())
-    except ValueError:  # shapes fit for some sizes only
-        try:
-            found = _is_shown(x, z, contiguous, _ExampleExtents())
-        except (InconclusiveDimError, ValueError):
-            return False
-    return found
+    if x._view is None:
+        return True
+    given = decisions()
+    for extents in (*map(_Extents, _FACTORS), _Extents(1, {} if given is None else given.examples)):
+        with suppress(ValueError):  # an array is too large, or shapes fit for some sizes only, as those of the example
+            return _is_shown(x, z, contiguous, extents)
+    return False
 
 
 def _is_shown(x: Any, z: Any, contiguous: bool, extents: _Extents) -> bool:
-    base, steps = x._view or (x, ())
+    base, steps = x._view
     raw = _stand_in(extents.of(base.spec.shape), base.spec.cplx)
     for step in steps:
         raw = step.raw(raw, *extents.of(step.args), **{k: extents.of(v) for k, v in step.named.items()})
