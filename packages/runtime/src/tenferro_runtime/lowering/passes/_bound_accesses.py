@@ -30,7 +30,7 @@ from tenferro_tensor.loop_ir import (
     everything,
     unproved,
 )
-from tenferro_tensor_core import DimLike, UnsupportedError
+from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
 
 def bound_accesses(function: LoopFunction) -> LoopFunction:
@@ -43,7 +43,7 @@ def bound_accesses(function: LoopFunction) -> LoopFunction:
         The function; `unproved` finds nothing in it.
 
     Raises:
-        UnsupportedError: a view that a call takes depends on data.
+        UnsupportedError: a view that a call takes, or a bound, depends on data.
     """
     requires = dict.fromkeys(function.requires)
     unbounded: dict[int, Unproved] = {}
@@ -53,6 +53,10 @@ def bound_accesses(function: LoopFunction) -> LoopFunction:
                 raise UnsupportedError(f"the program is not lowered to loops: {u}")
             unbounded[id(u.touch.statement)] = u
         requires |= dict.fromkeys([Requirement(d, u.running) for d in u.needs])
+    for r in requires:
+        sizes = [d for d in (r.holds, *r.when) if isinstance(d, Dim)]
+        if not set(function.sizes).issuperset(*[d.variables for d in sizes]):
+            raise UnsupportedError(f"the program is not lowered to loops: a bound depends on data; the program {r}")
     function = replace(function, requires=tuple(requires))
     return _Clamping(function, unbounded).done() if unbounded else function
 
