@@ -39,9 +39,9 @@ def test_a_copy_is_a_copy():
     x = tr.asarray(aligned, copy=False).to_device(HOME)
     aligned[:] = 2.0
     assert x.tolist() == [1.0] * 16
-    y = x[...]
+    y, z = x[...], x.copy()
     y[0] = 7.0
-    assert (x.tolist()[0], y.tolist()[0], str(y.device)) == (1.0, 7.0, HOME)
+    assert (x.tolist()[0], y.tolist()[0], z.tolist()[0], str(y.device)) == (7.0, 7.0, 1.0, HOME)
 
 
 def test_what_leaves_the_library():
