@@ -96,7 +96,7 @@ def sole(x: Any, /) -> bool:
     owner = _owner(x._data)
     token = owner.base
     if not owner.flags.owndata and (
-        token.__class__ is not memoryview or token.readonly or token.obj.__class__ is not np.ndarray
+        token.__class__ is not memoryview or token.readonly or not isinstance(token.obj, np.ndarray)
     ):
         return False
     return _references(owner) == _held(kin(x), owner)

@@ -111,7 +111,7 @@ def taken_back(x: Any) -> bool:
     """
     raw = x._data
     owner = raw.base if raw.base.__class__ is np.ndarray else raw
-    if owner.base.__class__ is not memoryview or owner.base.readonly or owner.base.obj.__class__ is not np.ndarray:
+    if owner.base.__class__ is not memoryview or owner.base.readonly or not isinstance(owner.base.obj, np.ndarray):
         return False
     if getrefcount(owner.base.obj) != _VIEWED_ONLY:
         return False
