@@ -54,8 +54,8 @@ def bound_accesses(function: LoopFunction) -> LoopFunction:
             unbounded[id(u.touch.statement)] = u
         requires |= dict.fromkeys([Requirement(d, u.running) for d in u.needs])
     for r in requires:
-        sizes = [d for d in (r.holds, *r.when) if isinstance(d, Dim)]
-        if not set(function.sizes).issuperset(*[d.variables for d in sizes]):
+        named = frozenset[str]().union(*[d.variables for d in (r.holds, *r.when) if isinstance(d, Dim)])
+        if not named.issubset(function.sizes):
             raise UnsupportedError(f"the program is not lowered to loops: a bound depends on data; the program {r}")
     function = replace(function, requires=tuple(requires))
     return _Clamping(function, unbounded).done() if unbounded else function
