@@ -8,6 +8,7 @@ other values never change.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -29,12 +30,7 @@ def assign(x: Any, key: Any, values: Any) -> None:
     if x.__class__ is state.tensor and _write(x, key, values):
         return
     values = _narrowed(x, values)
-    inner = _inner_key(x, key)
-    if inner is None:
-        replace(x, x.at[key].set(values))
-    else:
-        replace_base(x, lambda base: base.at[inner].set(values))
-    noted(x)
+    _renew(x, key, values, lambda: x.at[key].set(values))
 
 
 def augment(x: Any, op: Any, other: Any) -> Any:
@@ -71,13 +67,18 @@ def augment(x: Any, op: Any, other: Any) -> Any:
         z = converted(z, before.dtype)
     if x.__class__ is state.tensor is z.__class__ and (len(kin(x)) > 1 or _is_borrowed(x)) and _write(x, ..., z):
         return x
-    inner = _inner_key(x, ...)
-    if inner is None:
-        replace(x, z)
-    else:
-        replace_base(x, lambda base: base.at[inner].set(z))
-    noted(x)
+    _renew(x, ..., z, lambda: z)
     return x
+
+
+def _renew(x: Any, key: Any, values: Any, updated: Callable[[], Any]) -> None:
+    """Write to the base where the elements have a key there; else `x` becomes `updated`, and its base with it."""
+    inner = _inner_key(x, key)
+    if inner is None:
+        replace(x, updated())
+    else:
+        replace_base(x, lambda base: base.at[inner].set(values))
+    noted(x)
 
 
 def _is_shown(x: Any, key: Any, values: Any) -> bool:
