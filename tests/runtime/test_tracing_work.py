@@ -10,6 +10,7 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import grad
+from tenferro_ad._vjp import Vjp
 from tenferro_einsum import einsum
 from tenferro_tensor import Spec
 from tenferro_tensor_core import DIM_MEMO
@@ -217,6 +218,7 @@ def work(symbolic, f, shapes):
 
     tr.Runtime().clear()
     DIM_MEMO.clear()
+    Vjp.traces.clear()  # rules that were traced often are traced later
     before = sys.getprofile()
     sys.setprofile(count)
     try:
