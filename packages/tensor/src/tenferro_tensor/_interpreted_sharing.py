@@ -14,21 +14,32 @@ from weakref import ref
 import numpy as np
 
 from tenferro_tensor._interpreted import ValueBase
+from tenferro_tensor_core.forks import new_lock
+
+_lock: Final = new_lock()
+"""While a view joins a ring nobody moves the ring to other memory."""
 
 
 def link(z: Any, x: Any, /) -> None:
     """Put `z` among the objects that show the memory or the base of `x`.
 
+    If another thread has moved `x` to other memory since its view `z` was made, `z` keeps the old memory for itself.
+
     Args:
         z: value.
         x: value.
     """
-    if z is not x:
+    if z is x:
+        return
+    with _lock:
         _leave(z)
+        both = z._inside.__class__ is x._inside.__class__ is np.ndarray
+        if both and not np.may_share_memory(z._inside, _owner(x._inside)):
+            return
         ring = getattr(x, "_ring", None)
         if ring is None:
-            ring = x._ring = [ref(x)]
-        ring.append(ref(z))
+            ring = x._ring = {id(x): ref(x)}
+        ring[id(z)] = ref(z)
         z._ring = ring
 
 
@@ -46,7 +57,7 @@ def unlink(x: Any, /) -> None:
 def _leave(x: Any) -> None:
     ring = getattr(x, "_ring", None)
     if ring is not None:
-        ring[:] = [r for r in ring if r() is not None and r() is not x]
+        ring.pop(id(x), None)
         x._ring = None
 
 
@@ -60,9 +71,13 @@ def kin(x: Any, /) -> list[Any]:
         The objects.
     """
     found = [x]
-    for r in getattr(x, "_ring", None) or ():
+    ring = getattr(x, "_ring", None)
+    for key, r in () if ring is None else ring.copy().items():
         v = r()
-        if v is not None and v is not x:
+        if v is None:
+            if ring.get(key) is r:  # else the place of the dead is taken
+                ring.pop(key, None)
+        elif v is not x:
             found.append(v)
     return found
 
@@ -155,18 +170,19 @@ def separate(x: Any, /) -> None:
     Args:
         x: tensor.
     """
-    members = kin(x)
-    owner = _owner(x._data)
-    if len(members) == 1 or not owner.size:
-        x._data = x._data.copy(order="K")
-        return
     from ctypes import string_at  # deferred: rarely needed
 
-    low, high = np.lib.array_utils.byte_bounds(owner)
-    block = np.frombuffer(bytearray(string_at(low, high - low)), np.uint8).copy()
-    for v in members:
-        if in_one(v._inside, owner):
-            v._data = _at(block, _address(v._data) - low, v._data)
+    with _lock:
+        members = kin(x)
+        owner = _owner(x._data)
+        if len(members) == 1 or not owner.size:
+            x._data = x._data.copy(order="K")
+            return
+        low, high = np.lib.array_utils.byte_bounds(owner)
+        block = np.frombuffer(bytearray(string_at(low, high - low)), np.uint8).copy()
+        for v in members:
+            if in_one(v._inside, owner):
+                v._data = _at(block, _address(v._data) - low, v._data)
 
 
 def updated(x: Any, key: Any, values: Any, /) -> None:

@@ -132,6 +132,9 @@ def _taken_back(base: Any, steps: tuple[Step, ...], updated: Any) -> Any:
 def _renew(base: Any, written: Any, updated: Any, new: Any) -> None:
     """Give a base its new value, and its views what they show of it; `written` shows `updated`."""
     views = [v for v in kin(base) if v is not base]
+    for v in views:
+        if v._view is None:  # of memory, and made by another thread since the others got their steps
+            v._view = base, steps_of(v._data, base._data)
     if base is not written:
         base._go_over(new)
     for v in views:

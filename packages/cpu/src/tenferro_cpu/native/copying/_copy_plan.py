@@ -5,7 +5,8 @@ run. The rest is a transposition: *columns* are the fastest axes of the source, 
 target, each many axes flattened into one by a table of offsets; the outer axes are a table, too, except the longest.
 
 Groups of rows are contiguous in the target, groups of columns in the source. A kernel moves blocks whose sides are
-powers of two, or of another size on one side if the other is as wide as a vector; other groups take two kernels a side.
+powers of two, or of another size below eight on one side if the other is as wide as a vector; other groups take two
+kernels a side.
 """
 
 from collections.abc import Iterable, Sequence
@@ -244,7 +245,8 @@ def _tiling(down: int, across: int, width: int) -> list[tuple[int, int, int, int
     >>> _tiling(3, 8, 8), _tiling(3, 4, 8)
     ([(3, 8, 0, 0)], [(2, 4, 0, 0), (1, 4, 2, 0)])
     """
-    if down == across or width in (down, across):
+    beyond_kernels = any(8 < side < width for side in (down, across))
+    if (down == across or width in (down, across)) and not beyond_kernels:
         return [(down, across, 0, 0)]
     return [(m, n, i, j) for i, m in _powers(down) for j, n in _powers(across)]
 

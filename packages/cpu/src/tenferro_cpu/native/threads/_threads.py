@@ -174,6 +174,8 @@ class Arbiter:
 
 _arbiter: Any = None
 _making = new_lock()
+_complete = False
+"""Whether the arbiter has searched again since SciPy loaded its own BLAS: once, as a search takes milliseconds."""
 
 
 def arbiter() -> Any:
@@ -211,12 +213,11 @@ def bounded_open(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def _bounded_by_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     chief, modules = arbiter(), sys.modules
     enter, leave, allowed = chief.enter, chief.leave, limit_variable.get
-    complete = False
 
     def run_bounded(most: int, *raws: Any) -> Any:
-        nonlocal complete
-        if not complete and "scipy.linalg" in modules:  # it has loaded its own BLAS
-            complete = True
+        global _complete
+        if not _complete and "scipy.linalg._fblas" in modules:
+            _complete = True
             chief.refresh()
         n = allowed()
         try:
