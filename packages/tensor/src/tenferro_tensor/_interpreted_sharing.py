@@ -71,8 +71,8 @@ def kin(x: Any, /) -> list[Any]:
         The objects.
     """
     found = [x]
-    ring = getattr(x, "_ring", None)
-    for key, r in () if ring is None else ring.copy().items():
+    ring: dict[int, Any] = getattr(x, "_ring", None) or {}
+    for key, r in ring.copy().items():
         v = r()
         if v is None:
             if ring.get(key) is r:  # else the place of the dead is taken

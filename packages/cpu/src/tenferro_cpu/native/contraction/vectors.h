@@ -6,6 +6,8 @@
 #ifndef TENFERRO_CONTRACTION_VECTORS_H
 #define TENFERRO_CONTRACTION_VECTORS_H
 
+#include "inline.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -37,7 +39,6 @@
 /* Columns of a full tile. */
 #define COLUMNS (REGISTERS >= 32 ? 8 : 4)
 
-#define INLINE static inline __attribute__((always_inline, unused))
 #if defined(__clang__)
 #define ALONE __attribute__((noinline))
 #define UNROLL _Pragma("clang loop unroll(full)")

@@ -1,5 +1,6 @@
 /* The copy kernels: blocks transposed in registers, narrow interleaves, and runs of bytes. */
 #include "copying/copy.h"
+#include "inline.h"
 
 #include <string.h>
 #if defined(__x86_64__)
@@ -18,7 +19,6 @@
 #define VECTOR_BYTES 16
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNROLLED _Pragma("GCC unroll 16")
 #define UNROLLED_SMALL(n) UNROLLED_SMALL_##n
 #define UNROLLED_SMALL_1 _Pragma("GCC unroll 8")

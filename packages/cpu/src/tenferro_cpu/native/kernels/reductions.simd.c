@@ -2,6 +2,7 @@
  *
  * A process that only reduces arrays compiles nothing. */
 #include "compiled.h"
+#include "inline.h"
 #include "kernels/reductions.h"
 #include "levels.h"
 
@@ -11,8 +12,6 @@
 #if defined(__AVX512BW__)
 #include <immintrin.h>
 #endif
-
-#define INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
@@ -88,8 +87,8 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define LARGER(x, y, z) CHOOSE(((x).part[0] > (y).part[0]) | ((x).part[0] != (x).part[0]), x, y, z)
 #define SMALLER(x, y, z) CHOOSE(((x).part[0] < (y).part[0]) | ((x).part[0] != (x).part[0]), x, y, z)
 
-/* Types of numbers: sums and products of all, extremes of those in order. Integers without a sign add like the
- * others. */
+/* Types of numbers: sums and products of all, extremes of those in order. Integers with a sign add and multiply like
+ * those without, whose overflow is defined. */
 
 #define TYPE f64
 #define T double
@@ -128,6 +127,7 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define INDEX int64_t
 #define PARTS 1
 #define ROUNDS 0
+#define EXTREMES
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX
 #include "kernels/rows_of_type.h"
@@ -137,6 +137,7 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define INDEX int32_t
 #define PARTS 1
 #define ROUNDS 0
+#define EXTREMES
 #define LOWEST INT32_MIN
 #define HIGHEST INT32_MAX
 #include "kernels/rows_of_type.h"
@@ -146,6 +147,7 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define INDEX int16_t
 #define PARTS 1
 #define ROUNDS 0
+#define EXTREMES
 #define LOWEST INT16_MIN
 #define HIGHEST INT16_MAX
 #include "kernels/rows_of_type.h"
@@ -155,6 +157,7 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define INDEX int8_t
 #define PARTS 1
 #define ROUNDS 0
+#define EXTREMES
 #define LOWEST INT8_MIN
 #define HIGHEST INT8_MAX
 #include "kernels/rows_of_type.h"
@@ -195,13 +198,14 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define HIGHEST UINT8_MAX
 #include "kernels/rows_of_type.h"
 
-#define ENTRY(kind, type) {#kind " " #type, kind##_##type##_trailing, kind##_##type##_leading}
-#define SUMS(type) ENTRY(sum, type), ENTRY(prod, type)
-#define ALL(type) SUMS(type), ENTRY(max, type), ENTRY(min, type)
+#define ENTRY(kind, type, as) {#kind " " #type, kind##_##as##_trailing, kind##_##as##_leading}
+#define SUMS(type, as) ENTRY(sum, type, as), ENTRY(prod, type, as)
+#define ALL(type, as) SUMS(type, as), ENTRY(max, type, type), ENTRY(min, type, type)
+#define INTEGERS(size) ALL(i##size, u##size), ALL(u##size, u##size)
 
 static const struct tenferro_reduction table[] = {
-    ALL(f64), ALL(f32), SUMS(c128), SUMS(c64), ALL(i64), ALL(i32), ALL(i16), ALL(i8),
-    ALL(u64), ALL(u32), ALL(u16), ALL(u8), {NULL, NULL, NULL},
+    ALL(f64, f64), ALL(f32, f32), SUMS(c128, c128), SUMS(c64, c64), INTEGERS(64), INTEGERS(32), INTEGERS(16), INTEGERS(8),
+    {NULL, NULL, NULL},
 };
 
 const struct tenferro_reduction *NAME(tenferro_reductions)(void)

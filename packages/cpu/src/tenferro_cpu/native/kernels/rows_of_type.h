@@ -1,7 +1,8 @@
 /* The reductions of one type of number; see `rows.h` for T, INDEX, PARTS and ROUNDS. Of types in order LOWEST and
- * HIGHEST are what the largest and the smallest of no numbers are. */
+ * HIGHEST are what the largest and the smallest of no numbers are. Types with EXTREMES have nothing else. */
 
 #define APART 0
+#ifndef EXTREMES
 #define KIND sum
 #define NEUTRAL(part) 0
 #define COMBINE ADD
@@ -12,7 +13,6 @@
 
 #undef APART
 #define APART (PARTS == 2)
-
 #define KIND prod
 #define NEUTRAL(part) ((part) == 0)
 #if PARTS == 2
@@ -24,6 +24,7 @@
 #undef KIND
 #undef NEUTRAL
 #undef COMBINE
+#endif
 #undef ROUNDS
 
 #ifdef LOWEST
@@ -47,6 +48,7 @@
 #undef ROUNDS
 #undef LOWEST
 #undef HIGHEST
+#undef EXTREMES
 #endif
 
 #undef APART

@@ -2,10 +2,10 @@
 #ifndef TENFERRO_FLOAT_KEYS_H
 #define TENFERRO_FLOAT_KEYS_H
 
+#include "inline.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* The bits of positive numbers have the order of the numbers, those of negative ones the reverse order. Adding 0.0 maps
  * -0.0 to 0.0. */

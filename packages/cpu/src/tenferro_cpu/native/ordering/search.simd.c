@@ -1,9 +1,8 @@
 /* Kernels of search.h for one vector level. Several searches run at once to hide the latency of their reads. */
 #include "ordering/search.h"
+#include "inline.h"
 
 enum { SIDE_BY_SIDE = 32 };
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* NaN comes last. `before`, an expression of x and y, tells whether y belongs after the sorted element x. */
 #define SEARCH(name, T, before)                                                                         \

@@ -1,5 +1,6 @@
 /* Products of stacks of small matrices. */
 #include "products/product.h"
+#include "inline.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,7 +14,6 @@
 #define VECTOR_BYTES 16
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNROLLED _Pragma("GCC unroll 8")
 #define GLUE_(a, b) a##_##b
 #define GLUE(a, b) GLUE_(a, b)

@@ -4,13 +4,12 @@
  * only exponents are extracted from the bits of a number, where programs scale it step by step. */
 #include "random/fill.h"
 #include "random/tables.h"
+#include "inline.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { BLOCK = 256, GROUP = 32 }; /* numbers at a time; numbers that share one test for tails */
-
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE uint32_t rotated(uint32_t x, int turn)
 {

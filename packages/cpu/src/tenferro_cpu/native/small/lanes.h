@@ -5,6 +5,8 @@
  * rows are flat, so that their constants unroll loops and matrices stay in registers; kernels for any number of rows
  * share what they call, which makes them shorter and no slower. */
 
+#include "inline.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -32,15 +34,12 @@
 #endif
 
 #if defined(__SANITIZE_ADDRESS__) /* a tenth of the time to compile */
-#define INLINE static inline __attribute__((unused))
 #define HELPER static __attribute__((unused))
 #define FLAT
 #elif defined(__clang__) /* which flattens calls of the function itself and none of those inside */
-#define INLINE static inline __attribute__((always_inline, unused))
 #define HELPER INLINE
 #define FLAT __attribute__((noinline))
 #else
-#define INLINE static inline __attribute__((always_inline, unused))
 #define HELPER static __attribute__((unused))
 #define FLAT __attribute__((noinline, flatten))
 #endif

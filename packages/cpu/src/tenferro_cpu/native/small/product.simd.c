@@ -1,10 +1,9 @@
 /* Products of stacks of small matrices for one vector level; the compiler vectorises the loops over columns. */
 #include "small/small.h"
+#include "inline.h"
 
 #include <stddef.h>
 #include <string.h>
-
-#define INLINE static inline __attribute__((always_inline, unused))
 
 /* Rows of `columns` elements of a matrix, copied unless they are contiguous. */
 #define IN_ROWS(T, name)                                                                                            \
