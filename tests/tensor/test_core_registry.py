@@ -1,6 +1,8 @@
 """Registry, entry points and backends: what is found, when it is loaded, and what is said when it cannot be."""
 
 import re
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -303,3 +305,24 @@ def test_a_backend_knows_its_devices() -> None:
     s = Spec((2,), tensor(1.0).dtype)
     with pytest.raises(PlacementError, match="cpu:9 was requested"):
         cpu.kernel(catalog.neg.op(), (s,), (s,), ComputeDevice("cpu:9"))
+
+
+ALONE = """
+from tenferro_tensor import REGISTRY, Spec, primitive, tensor
+from tenferro_tensor_core import UnsupportedError
+
+@primitive(family="somebody.twice.v1", extension="somebody")
+def twice(x: Spec) -> Spec:
+    return x
+
+REGISTRY.expansion(twice, lambda x: x + x)
+try:
+    twice(tensor([1.0, 2.0]))
+except UnsupportedError as error:
+    print(error)
+"""
+
+
+def test_operations_made_of_others_say_that_they_need_programs() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    assert "twice is computed by a program of other operations" in done.stdout, done.stderr

@@ -9,11 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tenferro_tensor_core import UnsupportedError
+
 if TYPE_CHECKING:
     from tenferro_tensor._primitive import Primitive
     from tenferro_tensor._spec import Spec
 
 __all__ = ["Expansion"]
+
+
+def _without_programs(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:
+    raise UnsupportedError(
+        f"{expansion.primitive.name} is computed by a program of other operations, and nothing here runs programs; "
+        "import tenferro_runtime (pip install tenferro-runtime)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,9 @@ class Expansion:
     function: Callable[..., Any]
     keep: bool = False
 
-    make_kernel: ClassVar[Callable[[Expansion, tuple[Spec, ...], dict[str, Any]], Callable[..., Any]]]
+    make_kernel: ClassVar[Callable[[Expansion, tuple[Spec, ...], dict[str, Any]], Callable[..., Any]]] = staticmethod(
+        _without_programs
+    )
     """Makes the kernel of an expansion for specs and metadata; set by ``tenferro_runtime``, since it needs programs."""
 
     def __call__(self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Callable[..., Any]:
