@@ -26,7 +26,7 @@ from covering import covering  # noqa: E402
 from workspace import ROOT  # noqa: E402
 
 settings.register_profile(
-    "tenferro", max_examples=tries(20, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
+    "tenferro", max_examples=tries(12, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
 )
 settings.load_profile("tenferro")
 
