@@ -2,6 +2,7 @@
 
 import operator
 import warnings
+import zlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.entries import evaluate
 from tenferro_tensor.tables import TABLES
 from tenferro_tensor_core import DTYPES, ArgumentError, DTypeError, ShapeError, dim
+from thorough import THOROUGH
 
 NUMPY: dict[Any, Any] = {
     catalog.add: np.add, catalog.sub: np.subtract, catalog.mul: np.multiply, catalog.div: np.true_divide,
@@ -70,8 +72,12 @@ def same(out: Any, want: Any) -> None:
 
 @pytest.mark.parametrize(("left", "right"), pairs())
 def test_promotion(left: str, right: str) -> None:
-    for p in NUMPY:
+    """Every primitive for every pair of kinds, each with two of six shapes in turn; all with thorough tests."""
+    turn = zlib.crc32(f"{left},{right}".encode())
+    for k, p in enumerate(NUMPY):
         for i, (first, second) in enumerate(SHAPES):
+            if not THOROUGH and (turn + k + i) % 3:
+                continue
             x, y = (
                 array(OPERANDS[k], s, low) if isinstance(OPERANDS[k], np.dtype) else OPERANDS[k]
                 for k, s, low in ((left, first, i), (right, second, 1))
