@@ -1,5 +1,6 @@
 """Work in the background: it goes on after failures and forks, and never holds up the end of the process."""
 
+import gc
 import logging
 import os
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tenferro_runtime.rendering._background import Background
+from tenferro_runtime.rendering._background import COMPILING, Background
 from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 
 WORK = """
@@ -20,9 +21,11 @@ import tenferro_runtime as tr
 from tenferro_runtime import fusion
 
 x = tr.asarray(np.linspace(0, 1, 50))
+used = []  # what nobody uses any more is not compiled
 def work(offset):
     for i in range(12):
         f = tr.compile(lambda x, c=float(i + offset): tr.tanh(x * c + 0.5) - tr.exp(x) * c)
+        used.append(f)
         for _ in range(3):
             assert np.allclose(f(x).data, np.tanh(x.data * (i + offset) + 0.5) - np.exp(x.data) * (i + offset))
 work(0)
@@ -102,3 +105,20 @@ def test_machine_code_switched_off_leaves_everything_op_by_op() -> None:
     text += "fusion.wait()\nprint(fusion.kernel_stats())\n"
     found = run(text)
     assert found.returncode == 0 and "'native': 0" in found.stdout, found.stderr
+
+
+def test_a_kernel_whose_program_is_gone_is_not_built() -> None:
+    made: list[str] = []
+
+    def tiered(name: str) -> Tiered:
+        kernel = Tiered(abs, lambda: made.append(name))
+        assert [kernel(-1), kernel(-2)] == [1, 2]
+        return kernel
+
+    COMPILING.drain()
+    with COMPILING._busy:  # the thread waits
+        kept = tiered("kept")
+        tiered("gone")
+        gc.collect()
+    COMPILING.drain()
+    assert made == ["kept"] and kept(-3) == 3

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor_core.forks import new_lock
@@ -24,6 +25,13 @@ def build_all() -> None:
         live = list(_LIVE)
     for tier in live:
         tier.build()
+
+
+def _build_if_used(tier: ref[Tiered]) -> None:
+    """Build the fast form of a kernel unless its program is gone by then."""
+    found = tier()
+    if found is not None:
+        found.build()
 
 
 class Tiered:
@@ -100,5 +108,5 @@ class Tiered:
                     self.state = "queued"
                     self._switch_to(self._first)
             if first:
-                COMPILING.submit(self.build)
+                COMPILING.submit(partial(_build_if_used, ref(self)))
         return self._first(*raws)
