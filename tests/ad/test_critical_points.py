@@ -34,26 +34,36 @@ WAYS: list[dict[str, Transform]] = [
 ]
 
 
-def orders(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda x: (jacrev(f)(x), hessian(f)(x), jacfwd(hessian(f))(x))
+ORDERS: list[Transform] = [jacrev, hessian, lambda f: jacfwd(hessian(f))]
 
 
-def everything(f: Callable[[Any], Any]) -> Callable[..., list[dict[str, Any]]]:
+def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THOROUGH) -> Callable[..., Any]:
     """The derivatives of three orders at a point, by the names of the ways to compute them.
 
-    Of several points each takes every other way to third derivatives by its number, and the first one alone those of
-    the compiled function: these take most of the time.
+    Every function meets every order, every composition of modes, and both ways to compile, and every order meets both
+    ways to compile; of all three together a part is taken by `turn`, the number of the function: one order of the
+    compiled function, and another one compiled. Points take every other composition of third derivatives by turns,
+    the first one of an only point all of them.
     """
     eager = [{name: way(f) for name, way in ways.items()} for ways in WAYS]
-    compiled, of_compiled = tr.compile(orders(f)), orders(tr.compile(f))
+    called = tr.compile(f)
+    compiled = [
+        {
+            name: g
+            for place, (name, g) in enumerate((("compiled", tr.compile(d(f))), ("of compiled", d(called))))
+            if all_ways or (turn + place) % 3 == order
+        }
+        for order, d in enumerate(ORDERS)
+    ]
 
     def at(x: Any, number: int | None = None) -> list[dict[str, Any]]:
-        thrice = [name for turn, name in enumerate(eager[2]) if number is None or (turn + number) % 2 == 0]
-        found = [{name: np.asarray(g(x)) for name, g in table.items()} for table in eager[:2]]
-        found.append({name: np.asarray(eager[2][name](x)) for name in thrice})
-        for name, several in (("compiled", compiled), ("of compiled", of_compiled))[: 1 if number else 2]:
-            for table, values in zip(found, several(x), strict=True):
-                table[name] = np.asarray(values)
+        found = []
+        for order, ways in enumerate(eager):
+            taken = [
+                way for at, way in enumerate(ways.items()) if order < 2 or number is None or (at + number) % 2 == 0
+            ]
+            taken += [way for way in compiled[order].items() if way[0] == "compiled" or not number]
+            found.append({name: np.asarray(g(x)) for name, g in taken})
         return found
 
     return at
@@ -69,7 +79,7 @@ def quiet() -> Any:
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_that_exist(name: str) -> None:
     case = SMOOTH[name]
-    at = everything(case.f)
+    at = everything(case.f, [*SMOOTH].index(name))
     for number, point in enumerate(case.points):
         turn = None if THOROUGH or len(case.points) == 1 else number
         for order, found in enumerate(at(tr.asarray(np.array(point)), turn), 1):
@@ -82,7 +92,7 @@ def test_derivatives_that_exist(name: str) -> None:
 def test_values_that_stand_in(name: str) -> None:
     case: Edge = EDGES[name]
     n = len(case.point)
-    for order, found in enumerate(everything(case.f)(tr.asarray(np.array(case.point))), 1):
+    for order, found in enumerate(everything(case.f, [*EDGES].index(name))(tr.asarray(np.array(case.point))), 1):
         if case[order + 1] is None:
             continue
         want = np.broadcast_to(np.asarray(case[order + 1], float), (n,) * order)

@@ -10,8 +10,9 @@ import tenferro_einsum
 import tenferro_fft
 import tenferro_linalg
 import tenferro_runtime
+from thorough import THOROUGH
 from vmap_calls import CALLS, NO_ARRAYS, OF_DATA
-from vmap_table import COLUMNS, HEAD, PAGE, row
+from vmap_table import COLUMNS, HEAD, PAGE, SHORT, row
 
 NAMESPACES = (tenferro_runtime, tenferro_linalg, tenferro_fft, tenferro_einsum)
 WRITTEN = PAGE.read_text(encoding="utf-8")
@@ -26,11 +27,24 @@ def sections() -> dict[str, list[str]]:
     return found
 
 
+def left_out(name: str, written: str) -> dict[str, list[str]]:
+    """By column, a dtype that is not tried where all of them are on the page: calls and columns take turns.
+
+    Every call meets every column and every dtype, and every column meets every dtype.
+    """
+    cells = zip(COLUMNS, written.split(" | ")[1:-1], strict=True)
+    turn = [*CALLS].index(name)
+    return {
+        column: [] if THOROUGH or cell.split(", ") != [*SHORT.values()] else [[*SHORT.values()][(turn + at) % 2]]
+        for at, (column, cell) in enumerate(cells)
+    }
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_it_agrees_with_the_loop_over_lanes_as_the_page_says(name: str) -> None:
     namespace, _, shown = name.partition(".")
     (written,) = [line for line in sections()[namespace] if line.startswith(f"| `{shown}` |")]
-    assert row(name) == written, "write the page anew: python3 dev run tests/support/vmap_table.py"
+    assert row(name, left_out(name, written)) == written, "write the page anew: python3 dev run tests/support/vmap_table.py"
 
 
 def another_spelling(namespace: ModuleType, name: str) -> bool:

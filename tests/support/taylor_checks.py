@@ -37,16 +37,20 @@ def nested(f: Callable[..., Any], xs: Sequence[Any], series: Sequence[Sequence[A
             ins.append(total)
         return f(*ins)
 
-    found: list[list[Any]] = []
-    g: Callable[[Any], Any] = along
-    for _ in range(order + 1):
-        found.append([leaf.numpy() for leaf in flatten(g(tensor(0.0)))[0] if leaf is not None])
+    g: Callable[[Any], list[Any]] = lambda t: [along(t)]
+    for _ in range(order):
         g = _pushed(g)
-    return found
+    return [[leaf.numpy() for leaf in flatten(out)[0] if leaf is not None] for out in g(tensor(0.0))]
 
 
-def _pushed(g: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda t: jvp(g, (t,), (1.0,))[1]
+def _pushed(g: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    """What a function returns, and the derivative of the last of it: all orders are found by one call."""
+
+    def values_and_slope(t: Any) -> list[Any]:
+        values, slopes = jvp(g, (t,), (1.0,))
+        return [*values, slopes[-1]]
+
+    return values_and_slope
 
 
 def check_taylor(

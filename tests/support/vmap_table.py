@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -217,10 +217,10 @@ def refused(name: str, column: str, dtype: np.dtype[Any]) -> bool:
     raise AssertionError("sizes that depend on data differ between lanes, but nothing says so")
 
 
-def cell(name: str, column: str) -> str:
-    """The dtypes for which a column holds, or how it is refused."""
+def cell(name: str, column: str, known: Collection[str] = ()) -> str:
+    """The dtypes for which a column holds, those that are `known` to among them, or how it is refused."""
     check = refused if name in OF_DATA else outcome
-    held = [SHORT[dtype] for dtype in DTYPES if check(name, column, dtype)]
+    held = [SHORT[dtype] for dtype in DTYPES if SHORT[dtype] in known or check(name, column, dtype)]
     return "–" if not held else "error" if name in OF_DATA else ", ".join(held)
 
 
@@ -242,10 +242,11 @@ def _programs(program: Any) -> Iterator[Any]:
             yield from _programs(inner)
 
 
-def row(name: str) -> str:
-    """A line of the table."""
+def row(name: str, known: Mapping[str, Collection[str]] | None = None) -> str:
+    """A line of the table, with the dtypes that each column is `known` to hold for."""
     shown = name.partition(".")[2]
-    return f"| {' | '.join([f'`{shown}`', *[cell(name, column) for column in COLUMNS], how(name)])} |"
+    cells = [cell(name, column, known[column] if known else ()) for column in COLUMNS]
+    return f"| {' | '.join([f'`{shown}`', *cells, how(name)])} |"
 
 
 HEAD: Final = """# What vmap does with every function
