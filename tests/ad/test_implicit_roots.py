@@ -32,14 +32,12 @@ def test_roots_have_the_derivative_of_the_implicit_function(dtype, rest):
     p, q = matrix(dtype), vector(dtype)
     how = tolerance(dtype)
     f = lambda p, q: root_of(p, q, recorded_newton, *rest)
+    ways: list[Any] = [
+        lambda f: f(p, q), lambda f: jvp(f, (p, q), (p, q)), lambda f: grad(size_of(f), (0, 1))(p, q)
+    ]  # fmt: skip
+    expected = [way(unrolled) for way in ways]
     for other in (f, tr.compile(f)):
-        close(other(p, q), unrolled(p, q), **how)
-        close(jvp(other, (p, q), (p, q)), jvp(unrolled, (p, q), (p, q)), **how)
-        close(
-            grad(size_of(other), (0, 1))(p, q),
-            grad(lambda p, q: size(unrolled(p, q)), (0, 1))(p, q),
-            **how,
-        )
+        close([way(other) for way in ways], expected, **how)
 
 
 @pytest.mark.parametrize("solve", [newton, recorded_newton, scipy_root])

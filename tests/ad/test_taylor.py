@@ -1,4 +1,4 @@
-"""Taylor mode: every primitive of the catalog against nested jvp to order 6, and what `taylor` promises besides."""
+"""Taylor mode: every primitive of the catalog against nested jvp to order 5, and what `taylor` promises besides."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -44,7 +44,9 @@ def left_out(name: str, written: str) -> dict[str, list[str]]:
 def test_it_agrees_with_the_loop_over_lanes_as_the_page_says(name: str) -> None:
     namespace, _, shown = name.partition(".")
     (written,) = [line for line in sections()[namespace] if line.startswith(f"| `{shown}` |")]
-    assert row(name, left_out(name, written)) == written, "write the page anew: python3 dev run tests/support/vmap_table.py"
+    assert row(name, left_out(name, written)) == written, (
+        "write the page anew: python3 dev run tests/support/vmap_table.py"
+    )
 
 
 def another_spelling(namespace: ModuleType, name: str) -> bool:

@@ -110,6 +110,7 @@ class _Certain:
         facts: sizes that are not negative.
         ranges: bounds of registers that hold there only, by number.
         answers: whether sizes are certain not to be negative.
+        shifted: the facts in terms of `sizes`, once they were asked for.
         inner: scopes where further extents are positive.
     """
 
@@ -119,6 +120,7 @@ class _Certain:
     facts: tuple[DimLike, ...]
     ranges: Mapping[int, Range]
     answers: dict[Dim, bool] = field(default_factory=dict, compare=False)
+    shifted: list[DimLike] = field(default_factory=list, compare=False)
     inner: dict[tuple[DimLike, ...], _Certain] = field(default_factory=dict, compare=False)
 
     @staticmethod
@@ -131,7 +133,8 @@ class _Certain:
                 return scope
             left = [r for r in left if r not in new]
             facts = (*scope.facts, *[r.holds for r in new])
-            scope = replace(scope, sizes=_above([*running, *[f + 1 for f in facts]]), facts=facts, answers={})
+            sizes = _above([*running, *[f + 1 for f in facts]])
+            scope = replace(scope, sizes=sizes, facts=facts, answers={}, shifted=[])
 
     def inside(self, *extents: DimLike) -> _Certain:
         """The scope where further extents are positive."""
@@ -160,8 +163,11 @@ class _Certain:
             return shifted >= 0
         if self.sizes and decide(shifted, ">=", 0):
             return True
-        facts = [within(f, self.sizes) for f in self.facts]
-        return any(isinstance(f, Dim) and f.variables & shifted.variables and decide(shifted, ">=", f) for f in facts)
+        if not self.shifted:
+            self.shifted.extend([within(f, self.sizes) for f in self.facts])
+        return any(
+            isinstance(f, Dim) and f.variables & shifted.variables and decide(shifted, ">=", f) for f in self.shifted
+        )
 
 
 def _above(extents: Iterable[DimLike]) -> dict[str, DimLike]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from tenferro_tensor_core import Dim, DimLike, decide, dim
@@ -101,6 +102,7 @@ def _lower(d: DimLike) -> int:
     return 0 if isinstance(d, int) else d.lower or 0
 
 
+@lru_cache(4096)  # every access asks again about the extents of the loops around it
 def _empty(extent: Dim, name: str, most: int) -> bool:
     """Whether an extent is never positive while a size is at most `most`."""
     return bool(decide(extent.substitute({name: dim(name, 0, most)}), "<=", 0))

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
-from tenferro_runtime.lowering.passes._footprint import Footprints, footprint
+from tenferro_runtime.lowering.passes._footprint import Footprint, Footprints, footprint
 from tenferro_tensor.loop_ir import Buffer, For, LoopFunction, Statement, everything
 
 
@@ -43,12 +43,19 @@ def reuse_memory(function: LoopFunction) -> LoopFunction:
         beginning.setdefault(first[b.number], []).append(b)
     taken: dict[int, Buffer] = {}
     busy: set[tuple[int, int]] = set()  # a loop reuses memory once, because the law concerns pairs
+    # The law can hold inside of plain loops alone. The others, as whole branches, have the most buffers to compare.
+    plain = {k for k in beginning if _is_plain(body[k], footprints[k])}
+    extents: dict[int, Extents] = {}
     for x in function.temporaries:
         k = last.get(x.number, -1)
-        for y in beginning.get(k, ()) if x.number not in moving else ():
+        for y in beginning[k] if k in plain and x.number not in moving else ():
             free = x != y and busy.isdisjoint({(k, x.number), (k, y.number)})
             alike = x.dtype == y.dtype and math.prod(x.shape) == math.prod(y.shape)
-            if free and alike and may_take_over(body[k : k + 1], x.number, y.number, known):
+            if not (free and alike):
+                continue
+            if k not in extents:
+                extents[k] = _extents(body[k : k + 1])
+            if _obeys(body[k : k + 1], x.number, y.number, extents[k], known):
                 busy |= {(k, x.number), (k, y.number)}
                 taken[x.number] = y
                 break
@@ -78,8 +85,15 @@ def may_take_over(body: Sequence[Statement], x: int, y: int, known: Footprints) 
     Returns:
         True if they do.
     """
-    extents = {s.index.number: s.extent for s in everything(body) if isinstance(s, For)}
-    return _obeys(body, x, y, extents, known)
+    return _obeys(body, x, y, _extents(body), known)
+
+
+def _extents(body: Sequence[Statement]) -> Extents:
+    return {s.index.number: s.extent for s in everything(body) if isinstance(s, For)}
+
+
+def _is_plain(s: Statement, f: Footprint) -> bool:
+    return isinstance(s, For) and f.regular and not f.branches
 
 
 def _obeys(body: Sequence[Statement], x: int, y: int, extents: Extents, known: Footprints) -> bool:
@@ -89,7 +103,7 @@ def _obeys(body: Sequence[Statement], x: int, y: int, extents: Extents, known: F
     if last != first:
         return last < first
     s, f = body[first], footprints[first]
-    if not isinstance(s, For) or not f.regular or f.branches:
+    if not (isinstance(s, For) and _is_plain(s, f)):
         return False
     inside = f.inside - {s.index.number}
     old, new = [*f.loads.get(x, ()), *f.stores.get(x, ())], [*f.loads.get(y, ()), *f.stores.get(y, ())]
