@@ -93,6 +93,7 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
 MEMOISED = {
     "_blas",
     "_coefficients",
+    "_empty",
     "_kept",
     "_lapack",
     "_positional",
