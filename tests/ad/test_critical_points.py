@@ -47,7 +47,7 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
     """
     eager = [{name: way(f) for name, way in ways.items()} for ways in WAYS]
     called = tr.compile(f)
-    compiled = [
+    compiled: list[dict[str, Callable[[Any], Any]]] = [
         {
             name: g
             for place, (name, g) in enumerate((("compiled", tr.compile(d(f))), ("of compiled", d(called))))
