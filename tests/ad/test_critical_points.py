@@ -37,6 +37,10 @@ WAYS: list[dict[str, Transform]] = [
 ORDERS: list[Transform] = [jacrev, hessian, lambda f: jacfwd(hessian(f))]
 
 
+def _compiled_ways(d: Any, f: Any, called: Any) -> list[tuple[str, Callable[[Any], Any]]]:
+    return [("compiled", tr.compile(d(f))), ("of compiled", d(called))]
+
+
 def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THOROUGH) -> Callable[..., Any]:
     """The derivatives of three orders at a point, by the names of the ways to compute them.
 
@@ -50,7 +54,7 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
     compiled: list[dict[str, Callable[[Any], Any]]] = [
         {
             name: g
-            for place, (name, g) in enumerate((("compiled", tr.compile(d(f))), ("of compiled", d(called))))
+            for place, (name, g) in enumerate(_compiled_ways(d, f, called))
             if all_ways or (turn + place) % 3 == order
         }
         for order, d in enumerate(ORDERS)
