@@ -60,20 +60,21 @@ ALONE static void TYPED(scatter)(const char *held, int64_t step, int64_t columns
     }
 }
 
-/* Whole vectors of a tile on the stack are added to the result, or written past the caches. */
-ALONE static void TYPED(store_held)(const char *held, int64_t step, int64_t vectors, int64_t columns,
-                                    const struct tile *t)
+INLINE void TYPED(store_tile)(const int vectors, const int columns, const int flags, vec sums[VECTORS][COLUMNS],
+                              const struct tile *t)
 {
-    const int64_t *const row_c = t->row_c, *const column_c = t->column_c, stream = t->flags == STREAM;
-    ROLLED for (int64_t j = 0; j < columns; j++, held += step) {
-        char *const column = t->c + column_c[j];
-        ROLLED for (int64_t r = 0; r < vectors; r++) {
-            char *c = column + row_c[r * WIDTH];
-            const vec x = load(held + r * BYTES);
-            if (stream)
-                stream_store(c, x);
+    const int64_t *const column_c = t->column_c;
+    char *row_at[VECTORS];
+    UNROLL for (int r = 0; r < vectors; r++)
+        row_at[r] = t->c + t->row_c[r * WIDTH];
+    UNROLL for (int j = 0; j < columns; j++) {
+        const int64_t column = column_c[j];
+        UNROLL for (int r = 0; r < vectors; r++) {
+            char *c = row_at[r] + column;
+            if (flags == STREAM)
+                stream_store(c, sums[r][j]);
             else
-                store(c, x + load(c));
+                store(c, flags == ACCUMULATE ? sums[r][j] + load(c) : sums[r][j]);
         }
     }
 }
@@ -138,23 +139,18 @@ INLINE void TYPED(tile)(const int vectors, const int columns, const int way, con
         a += vectors * BYTES;
         b += columns * ITEM;
     }
-    if (t->flags == 0) {
-        UNROLL for (int r = 0; r < vectors; r++)
-            row_at[r] = t->c + t->row_c[r * WIDTH];
-        UNROLL for (int j = 0; j < columns; j++) {
-            const int64_t column = t->column_c[j];
-            UNROLL for (int r = 0; r < vectors; r++)
-                store((char *)row_at[r] + column, sums[r][j]);
-        }
-    } else {
+    if (t->flags == 0)
+        TYPED(store_tile)(vectors, columns, 0, sums, t);
+    else if (t->flags == ACCUMULATE)
+        TYPED(store_tile)(vectors, columns, ACCUMULATE, sums, t);
+    else if (t->flags == STREAM)
+        TYPED(store_tile)(vectors, columns, STREAM, sums, t);
+    else {
         vec held[COLUMNS][VECTORS];
         UNROLL for (int j = 0; j < columns; j++)
             UNROLL for (int r = 0; r < vectors; r++)
                 held[j][r] = sums[r][j];
-        if (t->flags & SCATTER)
-            TYPED(scatter)((const char *)held, sizeof held[0], columns, t);
-        else
-            TYPED(store_held)((const char *)held, sizeof held[0], vectors, columns, t);
+        TYPED(scatter)((const char *)held, sizeof held[0], columns, t);
     }
 }
 

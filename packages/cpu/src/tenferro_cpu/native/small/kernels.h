@@ -65,7 +65,6 @@
 /* Numbers of the matrix `at`, of `n` elements, or of `n` real numbers. */
 #define AT(p, n) ((p) + at * (n) * PARTS)
 #define REAL_AT(p, n) ((p) + at * (n))
-#define OPTIONAL(p, n) ((p) == NULL ? NULL : AT(p, n))
 
 KERNEL(det, det(AT(x, N * N), AT(y, 1), left, N))
 KERNEL(slogdet, slogdet(AT(x, N * N), AT(y, 1), REAL_AT(z, 1), left, N))
@@ -75,36 +74,23 @@ KERNEL(solve, solve(AT(x, N * N), AT((const REAL *)y, N * M), AT(z, N * M), left
 KERNEL(triangular, triangular(AT(x, N * N), AT((const REAL *)y, N * M), AT(z, N * M), left, N, M, F))
 EXPONENTIAL(exp, exponential(AT(x, N * N), NULL, AT(y, N * N), left, N))
 EXPONENTIAL(exp_term, M != N || exponential(AT(x, N * N), AT((const REAL *)y, N * N), AT(z, N * N), left, N))
-KERNEL(eigh, eigh(AT(x, N * N), REAL_AT(y, N), OPTIONAL(z, N * N), left, N, F))
+KERNEL(eigh, eigh(AT(x, N * N), REAL_AT(y, N), AT(z, N * N), left, N, F))
+KERNEL(eigvalsh, eigh(AT(x, N * N), REAL_AT(y, N), NULL, left, N, 0))
 #define RANK(n, m) ((n) < (m) ? (n) : (m))
 #define LU(m)                                                                                           \
     factor(AT(x, N * (m)), AT(y, N * (m)), REAL_AT((int64_t *)p2, RANK(N, m)), REAL_AT((int64_t *)p3, N), left, \
                   N, m)
-#define QR(m) qr(AT(x, N * (m)), OPTIONAL(y, N * RANK(N, m)), AT(z, RANK(N, m) * (m)), left, N, m)
+#define QR(m) qr(AT(x, N * (m)), AT(y, N * RANK(N, m)), AT(z, RANK(N, m) * (m)), left, N, m, 1)
+#define QR_R(m) qr(AT(x, N * (m)), NULL, AT(y, RANK(N, m) * (m)), left, N, m, 0)
 #define SVD(m)                                                                                          \
-    svd(AT(x, N * (m)), OPTIONAL(y, N * RANK(N, m)), REAL_AT(z, RANK(N, m)), OPTIONAL(t, RANK(N, m) * (m)), left, N, m, \
-        F)
+    svd(AT(x, N * (m)), AT(y, N * RANK(N, m)), REAL_AT(z, RANK(N, m)), AT(t, RANK(N, m) * (m)), left, N, m, F)
+#define SVDVALS(m) svd(AT(x, N * (m)), NULL, REAL_AT(y, RANK(N, m)), NULL, left, N, m, 0)
 OBLONG(lu, LU)
 OBLONG(qr, QR)
+OBLONG(qr_r, QR_R)
 OBLONG(svd, SVD)
+OBLONG(svdvals, SVDVALS)
 
-/* The same functions without vectors: copies of their own would be a fifth of this file, and are no faster. */
-static void eigvalsh_kernel(ARGUMENTS)
-{
-    const int64_t none = 0;
-    eigh_kernel(count, rows, columns, &none, p0, p1, NULL, NULL, report);
-}
-
-static void qr_r_kernel(ARGUMENTS)
-{
-    qr_kernel(count, rows, columns, flags, p0, NULL, p1, NULL, report);
-}
-
-static void svdvals_kernel(ARGUMENTS)
-{
-    const int64_t none = 0;
-    svd_kernel(count, rows, columns, &none, p0, NULL, p1, NULL, report);
-}
 
 #define KERNELS                                                                                         \
     {                                                                                                   \

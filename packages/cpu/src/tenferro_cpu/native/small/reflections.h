@@ -38,7 +38,7 @@ HELPER elem reflection(elem *a, const int m, const int n, int k)
 }
 
 /* Columns are scaled by powers of 2, so that no square overflows or underflows. */
-HELPER int qr(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, const int m, const int n)
+HELPER int qr(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, const int m, const int n, int vectors)
 {
     const int k = m < n ? m : n;
     elem a[SQUARE(n)], r[SQUARE(n)], q[SQUARE(n)], scales[SMALL_MOST];
@@ -68,7 +68,7 @@ HELPER int qr(const REAL *x, REAL *out_q, REAL *out_r, int64_t left, const int m
         for (int j = 0; j < n; j++)
             r[i * n + j] = j < i ? number(0) : scaled(a[i * n + j], powers[j]);
     scatter(out_r, r, left, k * n);
-    if (out_q == NULL)
+    if (!vectors)
         return any_lane(bad);
     for (int i = 0; i < m * k; i++)
         q[i] = number(i / k == i % k);
