@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sys import getrefcount
 from typing import Any, Final
-from weakref import ref
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,8 +38,8 @@ def link(z: Any, x: Any, /) -> None:
             return
         ring = getattr(x, "_ring", None)
         if ring is None:
-            ring = x._ring = {id(x): ref(x)}
-        ring[id(z)] = ref(z)
+            ring = x._ring = WeakValueDictionary({id(x): x})
+        ring[id(z)] = z
         z._ring = ring
 
 
@@ -70,14 +70,11 @@ def kin(x: Any, /) -> list[Any]:
     Returns:
         The objects.
     """
-    found = [x]
-    ring: dict[int, Any] = getattr(x, "_ring", None) or {}
-    for key, r in ring.copy().items():
+    found, ring = [x], getattr(x, "_ring", None)
+    # Other threads may link views: `valuerefs` copies atomically, iteration over values does not.
+    for r in () if ring is None else ring.valuerefs():
         v = r()
-        if v is None:
-            if ring.get(key) is r:  # else the place of the dead is taken
-                ring.pop(key, None)
-        elif v is not x:
+        if v is not None and v is not x:
             found.append(v)
     return found
 
