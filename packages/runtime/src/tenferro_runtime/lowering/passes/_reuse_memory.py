@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
@@ -92,7 +93,7 @@ def _extents(body: Sequence[Statement]) -> Extents:
     return {s.index.number: s.extent for s in everything(body) if isinstance(s, For)}
 
 
-def _is_plain(s: Statement, f: Footprint) -> bool:
+def _is_plain(s: Statement, f: Footprint) -> TypeGuard[For]:
     return isinstance(s, For) and f.regular and not f.branches
 
 
@@ -103,7 +104,7 @@ def _obeys(body: Sequence[Statement], x: int, y: int, extents: Extents, known: F
     if last != first:
         return last < first
     s, f = body[first], footprints[first]
-    if not (isinstance(s, For) and _is_plain(s, f)):
+    if not _is_plain(s, f):
         return False
     inside = f.inside - {s.index.number}
     old, new = [*f.loads.get(x, ()), *f.stores.get(x, ())], [*f.loads.get(y, ()), *f.stores.get(y, ())]
