@@ -37,24 +37,20 @@ WAYS: list[dict[str, Transform]] = [
 ORDERS: list[Transform] = [jacrev, hessian, lambda f: jacfwd(hessian(f))]
 
 
-def _compiled_ways(d: Any, f: Any, called: Any) -> list[tuple[str, Callable[[Any], Any]]]:
-    return [("compiled", tr.compile(d(f))), ("of compiled", d(called))]
-
-
 def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THOROUGH) -> Callable[..., Any]:
     """The derivatives of three orders at a point, by the names of the ways to compute them.
 
     Every function meets every order, every composition of modes, and both ways to compile, and every order meets both
     ways to compile; of all three together a part is taken by `turn`, the number of the function: one order of the
-    compiled function, and another one compiled. Points take every other composition of third derivatives by turns,
-    the first one of an only point all of them.
+    compiled function, and another one compiled. Several points take every other composition of third derivatives by
+    turns, and the first one alone derivatives of the compiled function; an only point takes all.
     """
     eager = [{name: way(f) for name, way in ways.items()} for ways in WAYS]
     called = tr.compile(f)
-    compiled: list[dict[str, Callable[[Any], Any]]] = [
+    compiled: list[dict[str, Any]] = [
         {
             name: g
-            for place, (name, g) in enumerate(_compiled_ways(d, f, called))
+            for place, (name, g) in enumerate((("compiled", tr.compile(d(f))), ("of compiled", d(called))))
             if all_ways or (turn + place) % 3 == order
         }
         for order, d in enumerate(ORDERS)
