@@ -242,8 +242,8 @@ def _group(axes: list[Axis], strides: str, item: int, width: int) -> int:
 def _tiling(down: int, across: int, width: int) -> list[tuple[int, int, int, int]]:
     """Blocks that cover a group of rows and columns: one if there is a kernel of that size, otherwise powers of two.
 
-    >>> _tiling(3, 8, 8), _tiling(3, 4, 8)
-    ([(3, 8, 0, 0)], [(2, 4, 0, 0), (1, 4, 2, 0)])
+    >>> _tiling(3, 8, 8), _tiling(3, 4, 8), _tiling(9, 16, 16)
+    ([(3, 8, 0, 0)], [(2, 4, 0, 0), (1, 4, 2, 0)], [(8, 16, 0, 0), (1, 16, 8, 0)])
     """
     beyond_kernels = any(8 < side < width for side in (down, across))
     if (down == across or width in (down, across)) and not beyond_kernels:

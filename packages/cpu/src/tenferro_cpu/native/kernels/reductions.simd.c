@@ -126,7 +126,6 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define T int64_t
 #define INDEX int64_t
 #define PARTS 1
-#define ROUNDS 0
 #define EXTREMES
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX
@@ -136,7 +135,6 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define T int32_t
 #define INDEX int32_t
 #define PARTS 1
-#define ROUNDS 0
 #define EXTREMES
 #define LOWEST INT32_MIN
 #define HIGHEST INT32_MAX
@@ -146,7 +144,6 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define T int16_t
 #define INDEX int16_t
 #define PARTS 1
-#define ROUNDS 0
 #define EXTREMES
 #define LOWEST INT16_MIN
 #define HIGHEST INT16_MAX
@@ -156,7 +153,6 @@ enum { GROUP = 8, BLOCK = 64, LEVELS = 48, LINE = 64, COMBINED = 16, GROUPED = 6
 #define T int8_t
 #define INDEX int8_t
 #define PARTS 1
-#define ROUNDS 0
 #define EXTREMES
 #define LOWEST INT8_MIN
 #define HIGHEST INT8_MAX
