@@ -2,28 +2,77 @@
 
 LAPACK's choice among the bases of equal values is special: the unit vectors for a multiple of the identity. Tests of
 cotangents in a special basis miss losses that depend on it. Recorded and traced calls therefore rotate the basis by a
-fixed generic unitary; plain calls on concrete tensors return LAPACK's basis.
+fixed generic unitary, the product of a phase and two reflections, which costs little beside a decomposition and can be
+applied without a matrix (see `loops._turns`); plain calls on concrete tensors return LAPACK's basis.
 
 In forward mode the vectors of equal values move continuously only from the basis that diagonalises the
 perturbation inside each multiplet; `adapted_*` rotate the primal vectors to it.
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
 from tenferro_runtime.batching import inner_array
 
+PHASES: Final = (0.6 + 0.8j, (5 + 12j) / 13, (15 + 8j) / 17, (7 + 24j) / 25)
+"""Phases of generic unitary matrices of complex dtypes, by side."""
+
+FACTORS: Final = (7919, 104729)
+MODULUS: Final = 1000003
+"""Constants of `fraction`."""
+
+COMPLETION: Final = 64
+"""Number of the first sequence of the vectors that complete a null space."""
+
+
+def fraction(j: Any, k: Any) -> Any:
+    """An irregular integer in [0, `MODULUS`) for each position and each sequence.
+
+    Args:
+        j: positions, from 0.
+        k: number of the sequence.
+    """
+    return ((j + 1) * (j + k) * FACTORS[0] + k * FACTORS[1]) % MODULUS
+
+
+def mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
+    """The generic unitary matrices that mix the members of each run, and nothing else.
+
+    Args:
+        xp: the array namespace.
+        number: a number for each vector (..., n), equal for those of one run, which are neighbours.
+        dtype: dtype of the matrices.
+        sides: a number, or one for each vector (..., n): each side has independent matrices.
+
+    Returns:
+        Matrices (..., n, n).
+    """
+    n, cplx = number.shape[-1], dtype.kind == "c"
+    same = number[..., :, None] == number[..., None, :]
+    place = xp.tril(same, -1).sum(axis=-1)
+    alone = (same.sum(axis=-1) == 1)[..., None, :]
+    one = xp.eye(n, dtype=dtype)
+    turns = []
+    for k in (4 * sides, 4 * sides + 2):
+        u = 0.5 + fraction(place, k) / MODULUS
+        u = u + 1j * (0.5 + fraction(place, k + 1) / MODULUS) if cplx else u
+        size = xp.where(same, (u.conj() * u).real[..., None, :], 0).sum(axis=-1)
+        back = (2 / size * u.conj())[..., None, :]
+        turns.append(one - xp.where(same & ~alone, u[..., :, None] * back, 0).astype(dtype))
+    turn = turns[0] @ turns[1]
+    if not cplx:
+        return turn
+    sides = (sides + 0 * number)[..., None, :]
+    phase = xp.asarray(np.array(PHASES, dtype))[sides % len(PHASES)]
+    return turn * xp.where(alone & (sides == 0), 1, phase)
+
 
 @lru_cache(maxsize=32)
 def _unitary(n: int, kind: str, side: int) -> np.ndarray[Any, Any]:
-    rng = np.random.default_rng([7, n, side])
-    z = rng.standard_normal((n, n))
-    if kind == "c":
-        z = z + 1j * rng.standard_normal((n, n))
-    return np.linalg.qr(z)[0]
+    return mixed(np, np.zeros(n, np.int64), np.dtype(kind + ("16" if kind == "c" else "8")), side)  # type: ignore[no-any-return]
 
 
 def unitary(la: Any, n: int, dtype: Any, side: int = 0) -> Any:
@@ -59,10 +108,43 @@ def generic_eigh(la: Any, w: Any, v: Any) -> Any:
     """Eigenvectors with the basis of each multiplet rotated by a fixed generic unitary."""
     if multiplets.regular(la.xp, w, w.shape[-1], False):
         return v
-    number = multiplets.labels(la.xp, w, w.shape[-1])
-    for index in _degenerate(la, number[..., 1:] == number[..., :-1]):
-        for a, b in multiplets.runs(la.local(number[index]), w.shape[-1]):
-            v[(*index, slice(None), slice(a, b))] = v[(*index, slice(None), slice(a, b))] @ unitary(la, b - a, v.dtype)
+    return v @ mixed(la.xp, multiplets.labels(la.xp, w, w.shape[-1]), v.dtype, 0)
+
+
+def generic_svd(la: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
+    """Singular vectors in a generic basis of each multiplet and of the null spaces, which have one on each side."""
+    (m, p), (q, n), k = u.shape[-2:], vh.shape[-2:], s.shape[-1]
+    size = max(m, n)
+    if p == k == q and multiplets.regular(la.xp, s, size, True):
+        return u, s, vh
+    number, zero = multiplets.labels(la.xp, s, size), multiplets.null(la.xp, s, size)
+    u, v = (_completed(la, x, zero) for x in (u, _adjoint(vh)))
+    u, v = (x @ null_mixed(la.xp, number, zero, x, side) for x, side in ((u, 1), (v, 2)))
+    return u, s, _adjoint(v)
+
+
+def null_mixed(xp: Any, number: Any, zero: Any, vectors: Any, side: int) -> Any:
+    """`mixed` for singular vectors of one side: the null space, with vectors beyond the values, has its own matrix."""
+    extra = vectors.shape[-1] - number.shape[-1]
+    number = xp.where(zero, -1, number)
+    if extra:
+        beyond = xp.full((*number.shape[:-1], extra), -1)
+        number = xp.concatenate([number, beyond], axis=-1)
+    return mixed(xp, number, vectors.dtype, xp.where(number < 0, side, 0))
+
+
+def _completed(la: Any, v: Any, zero: Any) -> Any:
+    """Vectors with null vectors from all of the null space, of which only a part may be there."""
+    m, k = v.shape[-2:]
+    if m == k:
+        return v
+    j = COMPLETION + 2 * np.arange(k)
+    parts = [fraction(np.arange(m)[:, None], j + part) / MODULUS - 0.5 for part in (0, 1)]
+    others = la.xp.asarray((parts[0] + 1j * parts[1] if v.dtype.kind == "c" else parts[0]).astype(v.dtype))
+    for index in _degenerate(la, zero):
+        null = zero[index]
+        found = la.qr(la.xp.where(null, others, v[index]), "reduced")[0]
+        v[index] = la.xp.where(null, found, v[index])
     return v
 
 
@@ -79,11 +161,11 @@ def adapted_eigh(la: Any, w: Any, v: Any, dx: Any) -> Any:
     return v
 
 
-def rebased_svd(la: Any, x: Any, u: Any, s: Any, vh: Any, dx: Any | None) -> tuple[Any, Any, Any]:
+def adapted_svd(la: Any, x: Any, u: Any, s: Any, vh: Any, dx: Any) -> tuple[Any, Any, Any]:
     """Singular vectors in another basis of each multiplet and of the null spaces.
 
-    If `dx` is ``None`` the basis is generic. Otherwise ``u* dx v`` is diagonal inside multiplets (its Hermitian part,
-    for the pairs of a nonzero value) and inside the null spaces, which have independent bases on both sides.
+    There ``u* dx v`` is diagonal inside multiplets (its Hermitian part, for the pairs of a nonzero value) and inside
+    the null spaces, which have independent bases on both sides.
     """
     m, n = x.shape[-2:]
     k, size = s.shape[-1], max(m, n)
@@ -101,21 +183,12 @@ def rebased_svd(la: Any, x: Any, u: Any, s: Any, vh: Any, dx: Any | None) -> tup
         ui, vi = ui.copy(), vi.copy()
         for a, b in multiplets.runs(la.local(number[index]), rank):
             left, right = ui[:, a:b], vi[:, a:b]
-            if dx is None:
-                turn = unitary(la, b - a, ui.dtype)
-            else:
-                inner = _adjoint(left) @ dx[index] @ right
-                turn = la.eigh((inner + _adjoint(inner)) / 2)[1][:, ::-1]
+            inner = _adjoint(left) @ dx[index] @ right
+            turn = la.eigh((inner + _adjoint(inner)) / 2)[1][:, ::-1]
             ui[:, a:b], vi[:, a:b] = left @ turn, right @ turn
         p, q = ui.shape[-1] - rank, vi.shape[-1] - rank
-        if (rank < k or extra) and (p or q):
-            if dx is None:
-                left, right = unitary(la, p, ui.dtype, 1), unitary(la, q, ui.dtype, 2)
-            elif p and q:
-                left, _, righth = la.svd(_adjoint(ui[:, rank:]) @ dx[index] @ vi[:, rank:], True)
-                right = _adjoint(righth)
-            else:
-                left, right = la.xp.eye(p, dtype=ui.dtype), la.xp.eye(q, dtype=ui.dtype)
-            ui[:, rank:], vi[:, rank:] = ui[:, rank:] @ left, vi[:, rank:] @ right
+        if (rank < k or extra) and p and q:
+            left, _, righth = la.svd(_adjoint(ui[:, rank:]) @ dx[index] @ vi[:, rank:], True)
+            ui[:, rank:], vi[:, rank:] = ui[:, rank:] @ left, vi[:, rank:] @ _adjoint(righth)
         u[index], vh[index] = ui[:, : u.shape[-1]], _adjoint(vi[:, : vh.shape[-2]])
     return u, s, vh

@@ -16,7 +16,7 @@ from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitia
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, differentiated, flag, matrices, require_inexact, require_square
 from tenferro_linalg._pencils import hermitian_pencil
-from tenferro_linalg._small import GENERIC, small_first
+from tenferro_linalg._small import small_first
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.functions import tril, triu
@@ -134,20 +134,26 @@ def eigh_adapted_(x: Spec, dx: Spec) -> tuple[Spec, Spec]:
     return _specs("eigh", x)
 
 
-def _eigh_kernel(la: Any, ins: Any, outs: Any, *, basis: str) -> Any:
-    def run(x: Any) -> Any:
-        w, v = la.eigh(hermitian(la.finite("eigh", x)))
-        return (w, generic_eigh(la, w, v)) if basis == "generic" else (w, v)
+def _eigh_kernel(la: Any, ins: Any, outs: Any, *, basis: str = "plain") -> Any:
+    plain = small_first(la, "eigh", ins, lambda x: tuple(la.eigh(hermitian(la.finite("eigh", x)))))
+    if basis == "plain":
+        return plain
 
-    return small_first(la, "eigh", ins, run, GENERIC * (basis == "generic"))
+    def generic(x: Any) -> Any:
+        w, v = plain(x)
+        return w, generic_eigh(la, w, v)
+
+    return generic
 
 
 def _adapted_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    def run(x: Any, dx: Any) -> Any:
-        w, v = la.eigh(hermitian(la.finite("eigh", x)))
+    plain = _eigh_kernel(la, ins, outs)
+
+    def adapted(x: Any, dx: Any) -> Any:
+        w, v = plain(x)
         return w, adapted_eigh(la, w, v, dx)
 
-    return small_first(la, "eigh", ins, run, GENERIC, slice(1))
+    return adapted
 
 
 def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 """Machine code for matrices of at most eight rows and columns, tried before the ordinary kernels.
 
-Exceptional cases are left to those: singular matrices, entries that are not finite, equal values.
+Exceptional cases are left to those: singular matrices, entries that are not finite.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,6 @@ ADJOINT: Final = 1
 LOWER: Final = 2
 UNIT: Final = 4
 """Flags of routines that solve equations."""
-
-GENERIC: Final = 1
-"""Flag of `eigh` and `svd`: equal or zero values are exceptional cases."""
 
 SMALL_MAX_SIZE: Final = 8
 """Largest extent of the matrices that the routines accept."""

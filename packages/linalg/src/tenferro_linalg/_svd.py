@@ -30,14 +30,14 @@ from tenferro_linalg._algebra import (
     total,
 )
 from tenferro_linalg._apart import svd_apart_
-from tenferro_linalg._bases import follows, rebased_svd
+from tenferro_linalg._bases import adapted_svd, follows, generic_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
 from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact
-from tenferro_linalg._small import GENERIC, small_first
+from tenferro_linalg._small import small_first
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import concatenate
-from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
+from tenferro_tensor_core import DimLike, decide, dim_max, dim_min, real_of
 
 
 class SVDResult(NamedTuple):
@@ -139,27 +139,17 @@ def svd_adapted_(x: Spec, dx: Spec, *, full: bool) -> tuple[Spec, Spec, Spec]:
     return _vectors(x, full)
 
 
-def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str, cut: Any) -> Any:
-    def run(x: Any) -> Any:
-        x = la.finite("svd", x)
-        u, s, vh = la.svd(x, full)
-        return rebased_svd(la, x, u, s, vh, None) if basis == "generic" else (u, s, vh)
-
-    return _small(la, ins, full, run, GENERIC * (basis == "generic"))
-
-
-def _small(la: Any, ins: Any, full: bool, run: Any, flags: int) -> Any:
+def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str = "plain", cut: Any = None) -> Any:
     fits = (lambda x: x.shape[-2] == x.shape[-1]) if full else None
-    return small_first(la, "svd", ins, run, flags, slice(1), fits)
+    plain = small_first(la, "svd", ins, lambda x: tuple(la.svd(la.finite("svd", x), full)), fits=fits)
+    if basis == "plain":
+        return plain
+    return lambda x: generic_svd(la, *plain(x))
 
 
 def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
-    def run(x: Any, dx: Any) -> Any:
-        x = la.finite("svd", x)
-        u, s, vh = la.svd(x, full)
-        return rebased_svd(la, x, u, s, vh, dx)
-
-    return _small(la, ins, full, run, GENERIC)
+    plain = _svd_kernel(la, ins, outs, full=full)
+    return lambda x, dx: adapted_svd(la, x, *plain(x), dx)
 
 
 def _values_kernel(la: Any, ins: Any, outs: Any) -> Any:
@@ -245,7 +235,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic", cu
     gs = None if gs is None else to(from_diagonal(certified(gs, s, (gu, gv), "svd", size, cut)), u.dtype)
     gu, gu2 = _parts(gu, k)
     gv, gv2 = _parts(gv, k)
-    if gu is not None and gv is not None and not u.spec.cplx and u.spec.shape[-2] == v.spec.shape[-2]:
+    if gu is not None and gv is not None and not u.spec.cplx and _may_be_square(u, v):
         gu = unsigned(gu, gv, s, scale, size)
     a = None if gu is None else skew(mm(adjoint(u), gu))
     b = None if gv is None else skew(mm(adjoint(v), gv))
@@ -259,6 +249,11 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic", cu
     right = _outer(gv, gv2, v, v2, s, scale, size, cut)
     inner = total(None if q is None else mm(u, q), left)
     return (total(None if inner is None else mm(inner, adjoint(v)), None if right is None else mm(u, adjoint(right))),)
+
+
+def _may_be_square(u: Any, v: Any) -> bool:
+    """Whether matrices with these vectors may be square at some sizes."""
+    return decide(u.spec.shape[-2], "==", v.spec.shape[-2]) is not False
 
 
 def _values_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:

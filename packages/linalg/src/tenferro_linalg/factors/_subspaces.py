@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg._algebra import adjoint, block, mm
-from tenferro_linalg._bases import rebased_svd
+from tenferro_linalg._bases import generic_svd
 from tenferro_linalg._degeneracy import PASSING, cotangent_scale, unrotated
 from tenferro_linalg._errors import RankError
 from tenferro_linalg._operands import matrices, show
@@ -129,9 +129,7 @@ def frame_(x: Spec, *, full: bool, what: str) -> tuple[Spec, Spec, Spec]:
 
 def _frame_kernel(la: Any, ins: Any, outs: Any, *, full: bool, what: str) -> Any:
     def run(x: Any) -> Any:
-        x = la.finite(what, x)
-        u, s, vh = la.svd(x, full)
-        return rebased_svd(la, x, u, s, vh, None)
+        return generic_svd(la, *la.svd(la.finite(what, x), full))
 
     return run
 

@@ -1,11 +1,12 @@
 """The tests of derivatives of decompositions (see `_degeneracy`), decided by a loop over the values.
 
-If no two values are equal, a test passes its operand on and quotients need no masks. Otherwise the kernel decides.
+If no two values are equal, a test passes its operand on and quotients need no masks. Otherwise the entries of equal
+values are tested, and the kernel decides about those that do not pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,73 +14,12 @@ import numpy as np
 from tenferro_linalg._degeneracy import TOLERANCE
 from tenferro_linalg._multiplets import EPS
 from tenferro_linalg.loops._lapack import BOOL, Batch, counted, matrix, over, where_not_0
+from tenferro_linalg.loops._multiplets import folded, irregular, largest_of, multiplets_of, times_size
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored
-from tenferro_tensor import Op, catalog
+from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
-from tenferro_tensor_core import DimLike, dim_max
-
-
-def folded(w: LoopWriter, n: DimLike, first: Value, op: Op, term: Callable[[Affine], Value]) -> Value:
-    """Combine terms by an associative op."""
-    with w.loop(n, [first], Order.GROUPED) as loop:
-        loop.following = (w.let(op, first.dtype, loop.inside[0], term(Affine.of(loop.index))),)
-    return loop.results[0]
-
-
-def times_size(w: LoopWriter, x: Value, factor: float, size: DimLike) -> Value:
-    """``factor * size * x``."""
-    if isinstance(size, int):
-        return w.let(catalog.mul.op(), x.dtype, x, Literal(factor * size, x.dtype))
-    number = w.let(catalog.convert.op(dtype=x.dtype), x.dtype, w.position(Affine(size)))
-    scaled = w.let(catalog.mul.op(), x.dtype, number, Literal(factor, x.dtype))
-    return w.let(catalog.mul.op(), x.dtype, x, scaled)
-
-
-def not_above(w: LoopWriter, x: Value, limit: Value) -> Value:
-    """0 if a number is above a limit, otherwise 1; a NaN is not above."""
-    above = w.let(catalog.gt.op(), BOOL, x, limit)
-    return counted(w, w.let(catalog.bitwise_not.op(), BOOL, above))
-
-
-def largest_of(w: LoopWriter, values: Stored) -> Value:
-    """The largest absolute value of a vector; 0 if it is empty."""
-    zero = Literal(0.0, values.dtype)
-    size = catalog.abs.op()
-    return folded(
-        w, values.shape[0], zero, catalog.maximum.op(), lambda i: w.let(size, values.dtype, values.at(w, (i,)))
-    )
-
-
-def irregular(w: LoopWriter, values: Stored, size: DimLike, zeros: bool, strict: str | None = None) -> Value:
-    """0 if all sorted values differ and, with `zeros`, the last of descending ones is not zero.
-
-    Args:
-        w: the writer of statements.
-        values: a vector.
-        size: the larger extent of the matrix.
-        zeros: whether zero counts as a value to distinguish.
-        strict: kind of the gaps that must be far from zero, so that derivatives of their quotients have digits.
-    """
-    dtype, k = values.dtype, values.shape[0]
-    largest = largest_of(w, values)
-    limit = times_size(w, largest, 8 * EPS[dtype], size)
-    limits = {"difference": limit, "zero": limit}
-    if strict is not None:
-        root = float(np.sqrt(EPS[dtype])) / (2 if strict == "sum" else 1)
-        apart = w.let(catalog.mul.op(), dtype, largest, Literal(root, dtype))
-        limits["difference" if strict == "difference" else "zero"] = w.let(catalog.maximum.op(), dtype, limit, apart)
-
-    def equal(i: Affine) -> Value:
-        gap = w.let(catalog.sub.op(), dtype, values.at(w, (i + 1,)), values.at(w, (i,)))
-        return not_above(w, w.let(catalog.abs.op(), dtype, gap), limits["difference"])
-
-    either = catalog.bitwise_or.op()
-    bad = folded(w, dim_max(k - 1, 0), Literal(0, INDEX), either, equal)
-    if not zeros:
-        return bad
-    least = folded(w, k, Literal(np.inf, dtype), catalog.minimum.op(), lambda i: values.at(w, (i,)))
-    return w.let(either, INDEX, bad, not_above(w, least, limits["zero"]))
+from tenferro_tensor_core import DimLike
 
 
 def checked_by_kernel(step: Step, bad: Value) -> None:
@@ -106,12 +46,41 @@ def _irregular(step: Step, values: Stored, zeros: bool, strict: str | None = Non
 
 def checked(step: Step) -> Lowered:
     """A numerator; if all values differ, only phases have vanishing gaps."""
-    w, values, kind = step.w, _values(step, 1), step.params["kind"]
+    w, values, kind, size = step.w, _values(step, 1), step.params["kind"], step.params["size"]
+    cotangent = step.params["role"] == "cotangent"
     bad = _irregular(step, values, kind != "difference")
-    if kind == "difference" and step.params["role"] == "cotangent" and step.out.dtype.kind == "c":
+    if kind == "difference" and cotangent and step.out.dtype.kind == "c":
         bad = w.let(catalog.bitwise_or.op(), INDEX, bad, _turned(step, values))
-    checked_by_kernel(step, bad)
+    numerator, scale, real = _values(step, 0), step.operand(2), values.dtype
+
+    def one(batch: Batch) -> Value:
+        runs = multiplets_of(w, matrix(values, batch), size, kind != "difference")
+        limit = times_size(w, scale.at(w, batch), TOLERANCE * EPS[real], size)
+
+        def fails(i: Affine, j: Affine) -> Value:
+            here = runs.vanishing(w, kind, i, j)
+            if kind == "difference" and not cotangent:
+                here = w.both(here, w.let(catalog.ne.op(), BOOL, w.position(i), w.position(j)))
+            entry = w.let(catalog.abs.op(), real, numerator.at(w, (*batch, i, j)))
+            return w.both(here, w.let(catalog.gt.op(), BOOL, entry, limit))
+
+        return _any(w, numerator.shape[-2:], fails)
+
+    with w.block() as suspicious:
+        checked_by_kernel(step, over(w, values.shape[:-1], one))
+    where_not_0(w, bad, suspicious)
     return step.operand(0)
+
+
+def _any(w: LoopWriter, shape: Sequence[DimLike], condition: Callable[[Affine, Affine], Value]) -> Value:
+    """1 if a condition holds for some entry of a matrix, otherwise 0."""
+    either = catalog.bitwise_or.op()
+    m, n = shape
+
+    def row(i: Affine) -> Value:
+        return folded(w, n, Literal(0, INDEX), either, lambda j: counted(w, condition(i, j)))
+
+    return folded(w, m, Literal(0, INDEX), either, row)
 
 
 def _turned(step: Step, values: Stored) -> Value:
@@ -133,25 +102,69 @@ def _turned(step: Step, values: Stored) -> Value:
 
 
 def certified(step: Step) -> Lowered:
-    """A cotangent of values that all differ."""
-    checked_by_kernel(step, _irregular(step, _values(step, 1), step.params["what"] != "eigh"))
+    """A cotangent of values; those of equal values are equal, and those of zero singular values vanish."""
+    w, zeros, size = step.w, step.params["what"] != "eigh", step.params["size"]
+    cotangent, values = (_values(step, k) for k in (0, 1))
+    others = [_values(step, k) for k in range(2, len(step.eq.operands))]
+    real, mul, add = values.dtype, catalog.mul.op(), catalog.add.op()
+
+    def one(batch: Batch) -> Value:
+        given, found = matrix(cotangent, batch), matrix(values, batch)
+        runs, largest = multiplets_of(w, found, size, zeros), largest_of(w, found)
+        limit = frobenius(w, given, real)
+        for x in others:
+            norm = frobenius(w, matrix(x, batch), real)
+            if len(x.shape) > len(values.shape):
+                some = w.let(catalog.gt.op(), BOOL, largest, Literal(0.0, real))
+                norm = w.let(catalog.div.op(), real, norm, largest)
+                norm = w.let(catalog.select.op(), real, some, norm, Literal(0.0, real))
+            limit = w.let(add, real, limit, norm)
+        limit = times_size(w, limit, TOLERANCE * EPS[real], size)
+
+        def above(x: Value) -> Value:
+            return w.let(catalog.gt.op(), BOOL, w.let(catalog.abs.op(), real, x), limit)
+
+        def fails(i: Affine, j: Affine) -> Value:
+            other = given.at(w, (j,))
+            failing = w.both(runs.same(w, i, j), above(w.let(catalog.sub.op(), real, given.at(w, (i,)), other)))
+            if zeros:
+                lost = w.both(runs.null(w, j), above(other))
+                failing = w.let(catalog.bitwise_or.op(), BOOL, failing, lost)
+            return failing
+
+        return _any(w, (values.shape[-1],) * 2, fails)
+
+    with w.block() as suspicious:
+        checked_by_kernel(step, over(w, values.shape[:-1], one))
+    where_not_0(w, _irregular(step, values, zeros), suspicious)
     return step.operand(0)
 
 
 def unsigned(step: Step) -> Lowered:
-    """A cotangent of vectors of nonzero values."""
-    checked_by_kernel(step, _irregular(step, _values(step, 2), True))
+    """A cotangent of vectors of nonzero values, or of several zeros; the signs of single null vectors are tested."""
+    w, values, size = step.w, _values(step, 2), step.params["size"]
+    k = values.shape[-1]
+
+    def one(batch: Batch) -> Value:
+        runs = multiplets_of(w, matrix(values, batch), size, True)
+        alone = w.let(catalog.eq.op(), BOOL, runs.rank, w.position(Affine(k - 1)))
+        return counted(w, alone)
+
+    with w.block() as suspicious:
+        checked_by_kernel(step, over(w, values.shape[:-1], one))
+    where_not_0(w, _irregular(step, values, True), suspicious)
     return step.operand(0)
 
 
 def quotient(step: Step) -> Lowered:
-    """A numerator over gaps of values that all differ; otherwise with masks, by the kernel."""
-    w, values, kind = step.w, _values(step, 1), step.params["kind"]
-    numerator, dtype, real = step.operand(0), step.out.dtype, values.dtype
-    bad = _irregular(step, values, kind != "difference", kind if step.params["strict"] else None)
+    """A numerator over its gaps; where they vanish, 0, or the error of the kernel if that is strict."""
+    w, values, kind, size = step.w, _values(step, 1), step.params["kind"], step.params["size"]
+    numerator, dtype, real, strict = step.operand(0), step.out.dtype, values.dtype, step.params["strict"]
+    bad = _irregular(step, values, kind != "difference", kind if strict else None)
     out = Stored.whole_of(w.buffer(dtype, step.out.shape))
+    zero = Literal(dtype.type(0).item(), dtype)
 
-    def entry(i: Batch) -> None:
+    def divided(i: Batch, vanishing: Value) -> None:
         *batch, row, column = i
         gap = values.at(w, (*batch, column))
         if kind != "column":
@@ -160,17 +173,28 @@ def quotient(step: Step) -> Lowered:
         if dtype != real:
             gap = w.let(catalog.convert.op(dtype=dtype), dtype, gap)
         found = w.let(catalog.div.op(), dtype, numerator.at(w, i), gap)
+        w.store(out.buffer, out.place(i), w.let(catalog.select.op(), dtype, vanishing, zero, found))
+
+    def regular(i: Batch) -> None:
+        on: Value = Literal(False, BOOL)
         if kind == "difference":
-            on = w.let(catalog.eq.op(), BOOL, w.position(row), w.position(column))
-            found = w.let(catalog.select.op(), dtype, on, Literal(dtype.type(0).item(), dtype), found)
-        w.store(out.buffer, out.place(i), found)
+            on = w.let(catalog.eq.op(), BOOL, w.position(i[-2]), w.position(i[-1]))
+        divided(i, on)
+
+    def masked(batch: Batch) -> Value:
+        runs = multiplets_of(w, matrix(values, batch), size, kind != "difference")
+        w.nest(out.shape[-2:], lambda i: divided((*batch, *i), runs.vanishing(w, kind, *i)))
+        return Literal(0, INDEX)
 
     with w.block() as plain:
-        w.nest(out.shape, entry)
-    with w.block() as masked:
-        call_into(step, [stored(w, x) for x in step.operands], [out], recourse=True)
+        w.nest(out.shape, regular)
+    with w.block() as other:
+        if strict:
+            call_into(step, [stored(w, x) for x in step.operands], [out], recourse=True)
+        else:
+            over(w, out.shape[:-2], masked)
     odd = counted(w, w.let(catalog.ne.op(), BOOL, bad, Literal(0, INDEX)))
-    w.statements.append(Switch(odd, (Case(tuple(plain)), Case(tuple(masked)))))
+    w.statements.append(Switch(odd, (Case(tuple(plain)), Case(tuple(other)))))
     w.written(out.buffer)
     return out
 

@@ -22,6 +22,9 @@ from tenferro_tensor_core import DimLike, dim_max, real_of
 PREFIX: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 """LAPACK's prefixes of the dtypes, by NumPy's letters."""
 
+BLOCK: Final = 64
+"""Maximum number of columns that LAPACK's blocked algorithms process at once."""
+
 INT32: Final = np.dtype(np.int32)
 BOOL: Final = np.dtype(np.bool_)
 
@@ -76,7 +79,10 @@ class Lapack:
         return list[Lowered](self.results)
 
     def _lower_each(self, batch: Sequence[DimLike], body: Callable[[Batch], Value]) -> None:
-        bad = over(self.w, batch, body)
+        self.recourse(over(self.w, batch, body))
+
+    def recourse(self, bad: Value) -> None:
+        """Leave all results to the kernel if a status is not 0."""
         with self.w.block() as again:
             call_into(self.step, self.operands, self.results, recourse=True)
         where_not_0(self.w, bad, again)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_linalg.loops._lapack import BOOL, Batch, Lapack, matrix
-from tenferro_linalg.loops._spectra import BLOCK
+from tenferro_linalg.loops._lapack import BLOCK, BOOL, Batch, Lapack, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored, call
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
@@ -48,12 +47,7 @@ def triangle(step: Step) -> list[Lowered]:
 
 def reflected(la: Lapack, columns: Stored, r: Stored) -> Stored:
     """Replace a column-major matrix by its reflections, write R to another, and return the scales."""
-    w, (n, m) = la.w, columns.shape
-    scales, work = la.scratch(la.dtype, dim_min(m, n)), BLOCK * dim_max(m, n)
-    la.call(
-        "geqrf", la.number(m), la.number(n), columns.view(), la.extent(m), scales.view(),
-        la.scratch(la.dtype, work).view(), la.extent(work), written=(2, 4, 5),
-    )  # fmt: skip
+    w, scales = la.w, scales_of(la, columns)
     zero = Literal(la.dtype.type(0).item(), la.dtype)
 
     def entry(i: Batch) -> None:
@@ -61,6 +55,17 @@ def reflected(la: Lapack, columns: Stored, r: Stored) -> Stored:
         w.store(r.buffer, r.place(i), w.let(catalog.select.op(), la.dtype, kept, columns.at(w, (i[1], i[0])), zero))
 
     w.nest(r.shape, entry)
+    return scales
+
+
+def scales_of(la: Lapack, columns: Stored) -> Stored:
+    """Replace a column-major matrix by its reflections and packed R, and return the scales."""
+    n, m = columns.shape
+    scales, work = la.scratch(la.dtype, dim_min(m, n)), BLOCK * dim_max(m, n)
+    la.call(
+        "geqrf", la.number(m), la.number(n), columns.view(), la.extent(m), scales.view(),
+        la.scratch(la.dtype, work).view(), la.extent(work), written=(2, 4, 5),
+    )  # fmt: skip
     return scales
 
 

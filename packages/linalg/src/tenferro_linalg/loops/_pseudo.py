@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenferro_linalg.loops._gaps import checked_by_kernel, largest_of, not_above, times_size
-from tenferro_linalg.loops._lapack import BOOL, PREFIX, Batch, Lapack, counted, matrix, over
+from tenferro_linalg.loops._gaps import checked_by_kernel
+from tenferro_linalg.loops._lapack import BLOCK, BOOL, PREFIX, Batch, Lapack, counted, matrix, over
+from tenferro_linalg.loops._multiplets import largest_of, not_above, times_size
 from tenferro_linalg.loops._orthogonal import orthogonal_columns, reflected
-from tenferro_linalg.loops._spectra import BLOCK, svd
+from tenferro_linalg.loops._spectra import svd
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal

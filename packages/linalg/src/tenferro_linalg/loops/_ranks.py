@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tenferro_linalg.loops._gaps import checked_by_kernel, times_size
+from tenferro_linalg.loops._gaps import checked_by_kernel
 from tenferro_linalg.loops._lapack import BOOL, Batch, counted, matrix, over
+from tenferro_linalg.loops._multiplets import times_size
 from tenferro_runtime.lowering import Formula, LoopWriter, Lowered, Step, Stored, call_into, stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal

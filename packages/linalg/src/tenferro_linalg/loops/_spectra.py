@@ -5,41 +5,32 @@ LAPACK receives the minimal workspace that its documentation states, plus enough
 
 from __future__ import annotations
 
-from typing import Final
-
-from tenferro_linalg._small import GENERIC
-from tenferro_linalg.loops._gaps import irregular
-from tenferro_linalg.loops._lapack import INT32, Batch, Lapack, matrix
+from tenferro_linalg.loops._lapack import BLOCK, INT32, Batch, Lapack, matrix
+from tenferro_linalg.loops._turns import Side, rebase
 from tenferro_runtime.lowering import Lowered, Step, Stored, call
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Value
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
 
-BLOCK: Final = 64
-"""Maximum number of columns that LAPACK's blocked algorithms process at once."""
-
 
 def eigenpairs(step: Step) -> list[Lowered]:
-    """Eigenvalues and eigenvectors; a basis of equal values that is generic, or adapted to a perturbation, is left to
-    the kernel.
-    """
+    """Eigenvalues and eigenvectors."""
     la = Lapack(step)
     x, (values, vectors) = la.operands[0], la.results
-    generic = step.params.get("basis") != "plain"
 
     def one(batch: Batch) -> Value:
-        w = matrix(values, batch)
-
         def decomposed() -> Value:
             columns = _hermitian(la, x, batch)
-            info = _eigh(la, "V", columns, w)
+            info = _eigh(la, "V", columns, matrix(values, batch))
             la.from_columns(columns, vectors, batch)
-            return la.both(info, irregular(la.w, w, x.shape[-1], False)) if generic else info
+            return info
 
         return la.of_finite(x, batch, decomposed)
 
-    return la.lower(x.shape[:-2], one, "eigh", GENERIC * generic)
+    found = la.lower(x.shape[:-2], one, "eigh")
+    rebase(la, values, x.shape[-1], False, [Side(vectors, False, 0)])
+    return found
 
 
 def eigenvalues(step: Step) -> list[Lowered]:
@@ -88,26 +79,26 @@ def _eigh(la: Lapack, job: str, columns: Stored, values: Stored) -> Value:
 
 
 def singular_triplets(step: Step) -> list[Lowered]:
-    """U, S and Vh; generic and adapted bases of equal or zero values are left to the kernel."""
+    """U, S and Vh; generic extra columns are left to the kernel."""
     m, n = step.operand(0).shape[-2:]
-    full, generic = step.params["full"], step.params.get("basis") != "plain"
-    if full and generic and not decide(m, "==", n):
+    full = step.params["full"]
+    if full and step.params.get("basis") != "plain" and not decide(m, "==", n):
         return call(step)
     la = Lapack(step)
     x, (left, values, right) = la.operands[0], la.results
 
     def one(batch: Batch) -> Value:
-        s = matrix(values, batch)
-
         def decomposed() -> Value:
-            u, vh, info = svd(la, x, batch, "A" if full else "S", s)
+            u, vh, info = svd(la, x, batch, "A" if full else "S", matrix(values, batch))
             la.from_columns(u, left, batch)
             la.from_columns(vh, right, batch)
-            return la.both(info, irregular(la.w, s, dim_max(m, n), True)) if generic else info
+            return info
 
         return la.of_finite(x, batch, decomposed)
 
-    return la.lower(x.shape[:-2], one, None if full and not decide(m, "==", n) else "svd", GENERIC * generic)
+    found = la.lower(x.shape[:-2], one, None if full and not decide(m, "==", n) else "svd")
+    rebase(la, values, dim_max(m, n), True, [Side(left, False, 1), Side(right, True, 2)])
+    return found
 
 
 def singular_values(step: Step) -> list[Lowered]:

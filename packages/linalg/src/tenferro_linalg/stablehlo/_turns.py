@@ -1,34 +1,20 @@
 """Rotations of bases inside multiplets and null spaces, as matrix products, because the multiplets are data-dependent.
 
-A unitary matrix that mixes the members of each multiplet, and nothing else, is the Cayley transform of a skew-Hermitian
-matrix restricted to the pairs within multiplets. The vectors that diagonalise a matrix inside each multiplet are the
-eigenvectors of the same restriction, with the multiplets shifted far apart.
+The vectors that diagonalise a matrix inside each multiplet are the eigenvectors of its restriction to the pairs within
+multiplets, with the multiplets shifted far apart.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tenferro_linalg import _multiplets as multiplets
-from tenferro_linalg.stablehlo._factors import solve
+from tenferro_linalg._bases import mixed, null_mixed
 
 
 def adjoint(x: Any) -> Any:
     """Conjugate transpose of each matrix."""
     return x.conj().swapaxes(-1, -2)
-
-
-def mixing(library: Any, same: Any, dtype: Any, side: int) -> Any:
-    """Unitary matrices that mix generically where the equivalence `same` (..., n, n) holds."""
-    xp, n = library("numpy"), same.shape[-1]
-    rng = np.random.default_rng([17, n, side])
-    g = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if np.dtype(dtype).kind == "c" else 0.0)
-    skew = g - g.conj().T
-    np.fill_diagonal(skew, 0.0)
-    skew, one = xp.where(same, xp.asarray(skew.astype(dtype)), 0), xp.eye(n, dtype=dtype)
-    return solve(library, one + skew, one - skew)[0]
 
 
 def aligned(library: Any, inner: Any, number: Any) -> Any:
@@ -61,8 +47,7 @@ def generic_eigh(library: Any, w: Any, v: Any) -> Any:
     if n < 2:
         return v
     number = multiplets.labels(xp, w, n)
-    same = number[..., :, None] == number[..., None, :]
-    turned = lambda v: v @ mixing(library, same, v.dtype, 0)
+    turned = lambda v: v @ mixed(xp, number, v.dtype, 0)
     return library("lax").cond(any_equal(xp, number), turned, lambda v: v, v)
 
 
@@ -92,13 +77,7 @@ def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int
 
     def generic(vectors: tuple[Any, Any]) -> tuple[Any, Any]:
         u, v = vectors
-        same = number[..., :, None] == number[..., None, :]
-        both = mixing(library, same & ~zero[..., None], u.dtype, 0)
-        out = []
-        for x, free, side in ((u, null[0], 1), (v, null[1], 2)):
-            x = xp.concatenate([x[..., :k] @ both, x[..., k:]], axis=-1)
-            out.append(x @ mixing(library, free[..., :, None] & free[..., None, :], x.dtype, side))
-        return out[0], out[1]
+        return u @ null_mixed(xp, number, zero, u, 1), v @ null_mixed(xp, number, zero, v, 2)
 
     def adapted(vectors: tuple[Any, Any]) -> tuple[Any, Any]:
         u, v = vectors

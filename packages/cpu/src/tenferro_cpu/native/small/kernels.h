@@ -74,8 +74,8 @@ KERNEL(solve, solve(AT(x, N * N), AT((const REAL *)y, N * M), AT(z, N * M), left
 KERNEL(triangular, triangular(AT(x, N * N), AT((const REAL *)y, N * M), AT(z, N * M), left, N, M, F))
 EXPONENTIAL(exp, exponential(AT(x, N * N), NULL, AT(y, N * N), left, N))
 EXPONENTIAL(exp_term, M != N || exponential(AT(x, N * N), AT((const REAL *)y, N * N), AT(z, N * N), left, N))
-KERNEL(eigh, eigh(AT(x, N * N), REAL_AT(y, N), AT(z, N * N), left, N, F))
-KERNEL(eigvalsh, eigh(AT(x, N * N), REAL_AT(y, N), NULL, left, N, 0))
+KERNEL(eigh, eigh(AT(x, N * N), REAL_AT(y, N), AT(z, N * N), left, N))
+KERNEL(eigvalsh, eigh(AT(x, N * N), REAL_AT(y, N), NULL, left, N))
 #define RANK(n, m) ((n) < (m) ? (n) : (m))
 #define LU(m)                                                                                           \
     factor(AT(x, N * (m)), AT(y, N * (m)), REAL_AT((int64_t *)p2, RANK(N, m)), REAL_AT((int64_t *)p3, N), left, \
@@ -83,8 +83,8 @@ KERNEL(eigvalsh, eigh(AT(x, N * N), REAL_AT(y, N), NULL, left, N, 0))
 #define QR(m) qr(AT(x, N * (m)), AT(y, N * RANK(N, m)), AT(z, RANK(N, m) * (m)), left, N, m, 1)
 #define QR_R(m) qr(AT(x, N * (m)), NULL, AT(y, RANK(N, m) * (m)), left, N, m, 0)
 #define SVD(m)                                                                                          \
-    svd(AT(x, N * (m)), AT(y, N * RANK(N, m)), REAL_AT(z, RANK(N, m)), AT(t, RANK(N, m) * (m)), left, N, m, F)
-#define SVDVALS(m) svd(AT(x, N * (m)), NULL, REAL_AT(y, RANK(N, m)), NULL, left, N, m, 0)
+    svd(AT(x, N * (m)), AT(y, N * RANK(N, m)), REAL_AT(z, RANK(N, m)), AT(t, RANK(N, m) * (m)), left, N, m)
+#define SVDVALS(m) svd(AT(x, N * (m)), NULL, REAL_AT(y, RANK(N, m)), NULL, left, N, m)
 OBLONG(lu, LU)
 OBLONG(qr, QR)
 OBLONG(qr_r, QR_R)

@@ -105,19 +105,6 @@ HELPER void sorted(const vec *values, const int n, int lane, REAL sign, int *ord
     }
 }
 
-/* Whether two of n sorted values are equal or, with `zeros`, the last one is zero: see _multiplets.py. */
-HELPER int is_irregular(const REAL *values, const int n, int size, int zeros)
-{
-    const REAL first = values[0] < 0 ? -values[0] : values[0], last = values[n - 1] < 0 ? -values[n - 1] : values[n - 1];
-    const REAL limit = 8 * (REAL)size * EPSILON * (first > last ? first : last);
-    for (int i = 0; i + 1 < n; i++) {
-        const REAL gap = values[i + 1] - values[i];
-        if (!((gap < 0 ? -gap : gap) > limit))
-            return 1;
-    }
-    return zeros && !(values[n - 1] > limit);
-}
-
 /* Divide by a power of 2 near the largest entry, in place; `bad` receives the lanes with entries that are not
  * finite. */
 HELPER vec normalise(elem *a, const int n, mask *bad)
@@ -188,7 +175,7 @@ HELPER int rotate_all(elem *a, const int m, const int n, elem *v, int64_t left, 
     return any_lane(symmetric ? diagonalise(a, n, v) : orthogonalise(a, m, n, v));
 }
 
-HELPER int eigh(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n, int generic)
+HELPER int eigh(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int n)
 {
     elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
     vec values[SMALL_MOST];
@@ -207,7 +194,6 @@ HELPER int eigh(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int
     for (int i = 0; i < n; i++)
         values[i] = a[i * n + i].re * power;
     const int lanes = left < LANES ? (int)left : LANES;
-    int irregular = 0;
     for (int l = 0; l < lanes; l++) {
         int order[SMALL_MOST];
         sorted(values, n, l, 1, order);
@@ -216,15 +202,13 @@ HELPER int eigh(const REAL *x, REAL *out_w, REAL *out_v, int64_t left, const int
         for (int i = 0; i < n && out_v != NULL; i++)
             for (int j = 0; j < n; j++)
                 put(out_v + (l * n * n + i * n + j) * PARTS, &v[i * n + order[j]], l);
-        irregular |= generic && is_irregular(out_w + l * n, n, n, 0);
     }
-    return irregular;
+    return 0;
 }
 
 /* Singular values of m x n matrices; wide ones are replaced by their adjoints, which exchanges left and right
  * vectors. */
-HELPER int svd(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n,
-                      int generic)
+HELPER int svd(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t left, const int m, const int n)
 {
     const int wide = m < n, rows = wide ? n : m, k = wide ? m : n;
     elem given[SQUARE(n)], a[SQUARE(n)], v[SQUARE(n)];
@@ -254,14 +238,14 @@ HELPER int svd(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t le
         for (int i = 0; i < rows && vectors; i++)
             a[i * k + j] = scaled(a[i * k + j], inverse);
     }
+    if (vectors && any_lane(lost))
+        return 1;
     const int lanes = left < LANES ? (int)left : LANES;
-    int irregular = vectors && any_lane(lost);
-    for (int l = 0; l < lanes && !irregular; l++) {
+    for (int l = 0; l < lanes; l++) {
         int order[SMALL_MOST];
         sorted(values, k, l, -1, order);
         for (int i = 0; i < k; i++)
             out_s[l * k + i] = values[order[i]][l];
-        irregular |= generic && is_irregular(out_s + l * k, k, rows, 1);
         for (int j = 0; j < k && vectors; j++) {
             const elem *narrow = wide ? v : a, *other = wide ? a : v;
             for (int i = 0; i < m; i++)
@@ -272,5 +256,5 @@ HELPER int svd(const REAL *x, REAL *out_u, REAL *out_s, REAL *out_vh, int64_t le
             }
         }
     }
-    return irregular;
+    return 0;
 }

@@ -13,8 +13,8 @@
 
 enum { SMALL_MOST = 8, SMALL_KERNELS = 15, SMALL_TYPES = 4 };
 
-/* Flags: of `solve`, of `solve_triangular`, and of `eigh` and `svd`. */
-enum { SMALL_ADJOINT = 1, SMALL_LOWER = 2, SMALL_UNIT = 4, SMALL_GENERIC = 1 };
+/* Flags of `solve` and `solve_triangular`. */
+enum { SMALL_ADJOINT = 1, SMALL_LOWER = 2, SMALL_UNIT = 4 };
 
 /* In Fortran's convention, for generated code: numbers by their addresses.
  *
