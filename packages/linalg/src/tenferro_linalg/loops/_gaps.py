@@ -106,7 +106,7 @@ def certified(step: Step) -> Lowered:
     w, zeros, size = step.w, step.params["what"] != "eigh", step.params["size"]
     cotangent, values = (_values(step, k) for k in (0, 1))
     others = [_values(step, k) for k in range(2, len(step.eq.operands))]
-    real, mul, add = values.dtype, catalog.mul.op(), catalog.add.op()
+    real, add = values.dtype, catalog.add.op()
 
     def one(batch: Batch) -> Value:
         given, found = matrix(cotangent, batch), matrix(values, batch)
