@@ -177,10 +177,8 @@ def _reflector(la: Lapack, runs: Multiplets, side: Side, k: DimLike, zeros: bool
         alone = w.let(catalog.eq.op(), BOOL, end, runs.first.at(w, (j,)))
         factor, u = w.let(select, real, alone, none, factor), vector.at(w, (j,))
         if cplx:
-            factor, u = (
-                w.let(catalog.convert.op(dtype=la.dtype), la.dtype, factor),
-                w.let(catalog.conj.op(), la.dtype, u),
-            )
+            factor = w.let(catalog.convert.op(dtype=la.dtype), la.dtype, factor)
+            u = w.let(catalog.conj.op(), la.dtype, u)
         w.store(factors.buffer, factors.place((j,)), w.let(mul, la.dtype, u, factor))
     return vector, factors
 
