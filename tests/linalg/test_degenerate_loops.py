@@ -149,10 +149,11 @@ PROGRAMS: dict[Any, Native] = {}
 def bases(kind: str, dtype: str, x: Array) -> list[Array]:
     """The factors in a generic basis, by a native program of open sizes, which asks for no kernel."""
     if (kind, dtype) not in PROGRAMS:
-        names = [tr.dim(name) for name in ("b", "m", "n" if kind == "svd" else "m")]
+        names = [tr.dim(name) for name in ("b", "m", "m" if kind == "eigh" else "n")]
         factors = {
             "eigh": lambda x: eigh_(x, basis="generic"),
             "svd": lambda x: svd_(x, full=False, basis="generic", cut=None),
+            "full": lambda x: svd_(x, full=True, basis="generic", cut=None),
         }[kind]
         PROGRAMS[kind, dtype] = Native(lower(tr.trace(lambda x: tuple(factors(x)), Spec(names, np.dtype(dtype)))))
     sizes = dict(zip("bmn", x.shape, strict=True))
@@ -169,10 +170,13 @@ def orthonormal(v: Array, tolerance: float) -> None:
 
 
 @given(
-    st.sampled_from(sorted(TOLERANCES)), st.integers(0, 3), st.integers(1, 14), st.integers(1, 14), st.integers(1, 3),
-    st.integers(0, 99),
+    st.sampled_from(sorted(TOLERANCES)), st.sampled_from(["svd", "full"]),
+    st.tuples(st.integers(0, 3), st.integers(0, 14), st.integers(0, 14)), st.integers(1, 3), st.integers(0, 99),
 )  # fmt: skip
-def test_factors_in_a_generic_basis(dtype: str, batch: int, m: int, n: int, distinct: int, seed: int) -> None:
+def test_factors_in_a_generic_basis(
+    dtype: str, kind: str, shape: tuple[int, int, int], distinct: int, seed: int
+) -> None:
+    batch, m, n = shape
     rng, k, tolerance = np.random.default_rng(seed), min(m, n), TOLERANCES[dtype]
 
     def unitary(size: int) -> Array:
@@ -183,8 +187,8 @@ def test_factors_in_a_generic_basis(dtype: str, batch: int, m: int, n: int, dist
     x = np.zeros((batch, m, n), dtype)
     for at, s in zip(x, values, strict=True):
         at[...] = (unitary(m)[:, :k] * s) @ unitary(n)[:k]
-    u, s, vh = bases("svd", dtype, x)
-    np.testing.assert_allclose((u * s[:, None, :]) @ vh, x, atol=tolerance)
+    u, s, vh = bases(kind, dtype, x)
+    np.testing.assert_allclose((u[..., :k] * s[:, None, :]) @ vh[:, :k], x, atol=tolerance)
     np.testing.assert_allclose(s, np.array(values).reshape(batch, k), atol=tolerance)
     orthonormal(u, tolerance)
     orthonormal(vh.conj().swapaxes(-1, -2), tolerance)
@@ -202,8 +206,8 @@ def test_native_programs_and_kernels_choose_one_basis(dtype: str) -> None:
     """Of a multiple of the identity, whose vectors LAPACK knows without rounding."""
     for n in (2, 3, 9, tries(12, 40)):
         x = np.broadcast_to(np.eye(n, dtype=dtype), (2, n, n)).copy()
-        for kind, kernel in (("eigh", eigh_), ("svd", svd_)):
-            more = {} if kind == "eigh" else {"full": False, "cut": None}
+        for kind, kernel in (("eigh", eigh_), ("svd", svd_), ("full", svd_)):
+            more = {} if kind == "eigh" else {"full": kind == "full", "cut": None}
             want = kernel(tr.asarray(x), basis="generic", **more)
             for got, expected in zip(bases(kind, dtype, x), want, strict=True):
                 np.testing.assert_allclose(got, np.asarray(expected), atol=TOLERANCES[dtype])

@@ -50,6 +50,20 @@ def mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
     Returns:
         Matrices (..., n, n).
     """
+    if xp is np and number.size <= multiplets.CACHED_MAX_VALUES:
+        sides = np.broadcast_to(np.asarray(sides, np.int64), number.shape)
+        return _kept(number.tobytes(), sides.tobytes(), number.shape, dtype.char)
+    return _mixed(xp, number, dtype, sides)
+
+
+@lru_cache(maxsize=64)
+def _kept(number: bytes, sides: bytes, shape: tuple[int, ...], char: str) -> np.ndarray[Any, Any]:
+    """Cached form for a few vectors; calls in a loop often have the same runs."""
+    found = [np.frombuffer(x, np.int64).reshape(shape) for x in (number, sides)]
+    return _mixed(np, found[0], np.dtype(char), found[1])  # type: ignore[no-any-return]
+
+
+def _mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
     n, cplx = number.shape[-1], dtype.kind == "c"
     same = number[..., :, None] == number[..., None, :]
     place = xp.tril(same, -1).sum(axis=-1)
@@ -70,14 +84,9 @@ def mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
     return turn * xp.where(alone & (sides == 0), 1, phase)
 
 
-@lru_cache(maxsize=32)
-def _unitary(n: int, kind: str, side: int) -> np.ndarray[Any, Any]:
-    return mixed(np, np.zeros(n, np.int64), np.dtype(kind + ("16" if kind == "c" else "8")), side)  # type: ignore[no-any-return]
-
-
 def unitary(la: Any, n: int, dtype: Any, side: int = 0) -> Any:
     """The fixed generic unitary (orthogonal for real dtypes) of size `n`; each `side` has an independent one."""
-    return la.xp.asarray(_unitary(n, dtype.kind, side).astype(dtype))
+    return la.xp.asarray(mixed(np, np.zeros(n, np.int64), dtype, side))
 
 
 def follows(x: Any, dx: Any) -> bool:

@@ -1,12 +1,12 @@
 """Linear algebra in programs that run as one native function: LAPACK subroutines between loops.
 
-Every rule implements the fast path, which needs no second attempt. If LAPACK reports an error, an entry is not finite,
-or values that a derivative must distinguish are equal, the ordinary kernel runs instead: it raises the typed error, or
-handles the case.
+Every rule implements the path that needs no second attempt. If LAPACK reports an error, an entry is not finite, or a
+derivative does not exist, the ordinary kernel runs instead: it raises the typed error, or handles the case.
 
 `_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal`, `_spectra` and `_general`
-are decompositions, `_pseudo` is the inverse derived from them, `_gaps` and `_ranks` are the tests of their derivatives,
-`_norms` are norms of vectors, `_exponential` is that of matrices.
+are decompositions, `_multiplets` finds equal values and `_turns` turns their vectors, `_pseudo` is the inverse derived
+from them, `_gaps` and `_ranks` are the tests of their derivatives, `_norms` are norms of vectors, `_exponential` is
+that of matrices.
 """
 
 from collections.abc import Callable

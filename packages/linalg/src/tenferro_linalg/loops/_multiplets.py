@@ -34,6 +34,10 @@ class Multiplets:
         """Whether a run begins at a position."""
         return w.let(catalog.eq.op(), BOOL, self.first.at(w, (j,)), w.position(j))
 
+    def alone(self, w: LoopWriter, j: Affine) -> Value:
+        """Whether a value has no equal."""
+        return w.let(catalog.eq.op(), BOOL, self.first.at(w, (j,)), self.last.at(w, (j,)))
+
     def same(self, w: LoopWriter, i: Affine, j: Affine) -> Value:
         """Whether two values are equal."""
         return w.let(catalog.eq.op(), BOOL, self.first.at(w, (i,)), self.first.at(w, (j,)))
@@ -41,6 +45,18 @@ class Multiplets:
     def null(self, w: LoopWriter, j: Affine) -> Value:
         """Whether a value is zero."""
         return w.let(catalog.ge.op(), BOOL, w.position(j), self.rank)
+
+    def extended(self, w: LoopWriter, count: DimLike) -> Multiplets:
+        """The runs of at least k vectors: those beyond the values belong to the run of zeros."""
+        ends = (self.rank, w.position(Affine(count - 1)))
+        made = [Stored.whole_of(w.buffer(INDEX, (count,))) for _ in ends]
+        for to, old, end in zip(made, (self.first, self.last), ends, strict=True):
+            w.nest((count,), lambda i, to=to, end=end: w.store(to.buffer, to.place(i), end))  # type: ignore[misc]
+            with w.loop(old.shape[0]) as loop:
+                j = Affine.of(loop.index)
+                known = w.let(catalog.select.op(), INDEX, self.null(w, j), end, old.at(w, (j,)))
+                w.store(to.buffer, to.place((j,)), known)
+        return Multiplets(*made, self.rank)
 
     def vanishing(self, w: LoopWriter, kind: str, i: Affine, j: Affine) -> Value:
         """Whether the gap of two values vanishes, for the kinds of `_multiplets.gaps`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tenferro_linalg.loops._lapack import BLOCK, INT32, Batch, Lapack, matrix
 from tenferro_linalg.loops._turns import Side, rebase
-from tenferro_runtime.lowering import Lowered, Step, Stored, call
+from tenferro_runtime.lowering import Lowered, Step, Stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Value
@@ -79,12 +79,9 @@ def _eigh(la: Lapack, job: str, columns: Stored, values: Stored) -> Value:
 
 
 def singular_triplets(step: Step) -> list[Lowered]:
-    """U, S and Vh; generic extra columns are left to the kernel."""
-    m, n = step.operand(0).shape[-2:]
-    full = step.params["full"]
-    if full and step.params.get("basis") != "plain" and not decide(m, "==", n):
-        return call(step)
-    la = Lapack(step)
+    """U, S and Vh."""
+    la, full = Lapack(step), step.params["full"]
+    m, n = la.operands[0].shape[-2:]
     x, (left, values, right) = la.operands[0], la.results
 
     def one(batch: Batch) -> Value:

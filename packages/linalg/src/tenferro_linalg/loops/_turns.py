@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenferro_linalg._bases import COMPLETION, FACTORS, MODULUS, PHASES
-from tenferro_linalg.loops._lapack import BOOL, Batch, Lapack, matrix, over, where_not_0
+from tenferro_linalg.loops._lapack import BOOL, Batch, Lapack, counted, matrix, over, where_not_0
 from tenferro_linalg.loops._multiplets import Multiplets, irregular, multiplets_of
 from tenferro_linalg.loops._orthogonal import orthogonal_columns, scales_of
 from tenferro_runtime.lowering import Stored
@@ -30,18 +30,11 @@ class Side:
     rows: bool
     number: int
 
-    def of(self, batch: Batch) -> Side:
-        """Those of one matrix of a stack."""
-        return Side(matrix(self.vectors, batch), self.rows, self.number)
-
     @property
-    def length(self) -> DimLike:
-        """Length of a vector."""
-        return self.vectors.shape[-1 if self.rows else -2]
-
-    def place(self, i: Affine, j: Affine) -> Batch:
-        """Index of entry `i` of vector `j`."""
-        return (j, i) if self.rows else (i, j)
+    def shape(self) -> tuple[DimLike, DimLike]:
+        """How many vectors there are, and their length."""
+        *_, m, n = self.vectors.shape
+        return (m, n) if self.rows else (n, m)
 
 
 def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequence[Side]) -> None:
@@ -57,25 +50,53 @@ def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequen
         sides: the vectors.
     """
     w, basis = la.w, la.step.params.get("basis", "adapted")
+    extra: Value = Literal(0, INDEX)
+    for count, _ in (side.shape for side in sides):
+        more = w.let(catalog.gt.op(), BOOL, w.position(Affine(count)), w.position(Affine(values.shape[-1])))
+        extra = la.both(extra, counted(w, more))
+
+    def special(batch: Batch) -> Value:
+        return la.both(extra, irregular(w, matrix(values, batch), size, zeros))
+
+    def one(batch: Batch) -> Value:
+        with w.block() as turn:
+            runs = multiplets_of(w, matrix(values, batch), size, zeros)
+            for side in sides:
+                _turn(la, runs, side, matrix(side.vectors, batch), zeros)
+        where_not_0(w, special(batch), turn)
+        return Literal(0, INDEX)
+
     if basis == "adapted":
-        bad = over(w, values.shape[:-1], lambda batch: irregular(w, matrix(values, batch), size, zeros))
-        la.recourse(bad)
+        la.recourse(over(w, values.shape[:-1], special))
     elif basis == "generic":
-        over(w, values.shape[:-1], lambda batch: _turned(la, matrix(values, batch), size, zeros, batch, sides))
+        over(w, values.shape[:-1], one)
 
 
-def _turned(la: Lapack, values: Stored, size: DimLike, zeros: bool, batch: Batch, sides: Sequence[Side]) -> Value:
-    """Turn the vectors of one matrix, if some values are equal."""
-    w, k = la.w, values.shape[0]
-    with w.block() as turn:
-        runs = multiplets_of(w, values, size, zeros)
-        for side in (side.of(batch) for side in sides):
-            if zeros and not decide(side.length, "==", k):
-                _complete(la, runs, side, k)
-            for which in (0, 1):
-                _reflect(la, runs, side, k, zeros, which)
-    where_not_0(w, irregular(w, values, size, zeros), turn)
-    return Literal(0, INDEX)
+def _turn(la: Lapack, runs: Multiplets, side: Side, x: Stored, zeros: bool) -> None:
+    """Turn the vectors of one side of one matrix."""
+    x = x if side.rows else Stored(x.buffer, x.shape[::-1], x.offset, x.strides[::-1])
+    columns = la.scratch(la.dtype, *x.shape)
+    _copy(la, x, columns, side.rows)
+    if zeros and not decide(x.shape[0], "==", x.shape[1]):
+        _complete(la, runs, columns)
+    if not decide(x.shape[0], "==", runs.first.shape[0]):
+        runs = runs.extended(la.w, x.shape[0])
+    for which in (0, 1):
+        _reflect(la, runs, columns, side.number if zeros else 0, which)
+    _copy(la, columns, x, side.rows)
+
+
+def _copy(la: Lapack, x: Stored, to: Stored, conjugate: bool) -> None:
+    """Copy vectors, which are rows in memory."""
+    w = la.w
+
+    def entry(i: Batch) -> None:
+        value = x.at(w, i)
+        if conjugate and la.dtype.kind == "c":
+            value = w.let(catalog.conj.op(), la.dtype, value)
+        w.store(to.buffer, to.place(i), value)
+
+    w.nest(to.shape, entry)
 
 
 def _fraction(la: Lapack, j: Affine, k: Affine) -> Value:
@@ -97,85 +118,82 @@ def _number(la: Lapack, j: Affine, k: Affine, least: float) -> Value:
     return w.let(catalog.complex.op(), la.dtype, *parts) if count == 2 else parts[0]
 
 
-def _complete(la: Lapack, runs: Multiplets, side: Side, k: DimLike) -> None:
+def _complete(la: Lapack, runs: Multiplets, columns: Stored) -> None:
     """Replace null vectors, where not all of the null space is given, by others of it."""
-    w, m = la.w, side.length
-    columns = la.scratch(la.dtype, k, m)
+    w, (k, m) = la.w, columns.shape
+    others = la.scratch(la.dtype, k, m)
+
+    def chosen(i: Batch, null: Value, known: Value) -> Value:
+        return w.let(catalog.select.op(), la.dtype, runs.null(w, i[0]), null, known)
 
     def entry(i: Batch) -> None:
-        known = side.vectors.at(w, side.place(i[1], i[0]))
-        if side.rows and la.dtype.kind == "c":
-            known = w.let(catalog.conj.op(), la.dtype, known)
-        other = _number(la, i[1], i[0] * 2 + COMPLETION, -0.5)
-        chosen = w.let(catalog.select.op(), la.dtype, runs.null(w, i[0]), other, known)
-        w.store(columns.buffer, columns.place(i), chosen)
+        null = _number(la, i[1], i[0] * 2 + COMPLETION, -0.5)
+        w.store(others.buffer, others.place(i), chosen(i, null, columns.at(w, i)))
 
     def back(i: Batch) -> None:
-        found = columns.at(w, i)
-        if side.rows and la.dtype.kind == "c":
-            found = w.let(catalog.conj.op(), la.dtype, found)
-        place = side.place(i[1], i[0])
-        known = side.vectors.at(w, place)
-        chosen = w.let(catalog.select.op(), la.dtype, runs.null(w, i[0]), found, known)
-        w.store(side.vectors.buffer, side.vectors.place(place), chosen)
+        w.store(columns.buffer, columns.place(i), chosen(i, others.at(w, i), columns.at(w, i)))
 
     with w.block() as statements:
         w.nest((k, m), entry)
-        orthogonal_columns(la, columns, scales_of(la, columns), k, k)
+        orthogonal_columns(la, others, scales_of(la, others), k, k)
         w.nest((k, m), back)
-    above = w.let(catalog.lt.op(), BOOL, runs.rank, w.position(Affine(k)))
-    where_not_0(w, w.let(catalog.convert.op(dtype=INDEX), INDEX, above), statements)
+    some = w.let(catalog.lt.op(), BOOL, runs.rank, w.position(Affine(k)))
+    part = w.let(catalog.lt.op(), BOOL, w.position(Affine(k)), w.position(Affine(m)))
+    where_not_0(w, counted(w, w.both(some, part)), statements)
 
 
-def _reflect(la: Lapack, runs: Multiplets, side: Side, k: DimLike, zeros: bool, which: int) -> None:
+def _reflect(la: Lapack, runs: Multiplets, columns: Stored, side: int, which: int) -> None:
     """Apply one of the two reflections of `unitary` to all runs; the second also applies the phase."""
-    w, cplx = la.w, la.dtype.kind == "c"
+    w, (k, m) = la.w, columns.shape
     mul, add, sub, select = (op.op() for op in (catalog.mul, catalog.add, catalog.sub, catalog.select))
-    zero, (vector, factors) = Literal(la.dtype.type(0).item(), la.dtype), _reflector(la, runs, side, k, zeros, which)
-    totals = la.scratch(la.dtype, k)
-    with w.loop(side.length) as rows:
-        i = Affine.of(rows.index)
-        with w.loop(k, [zero]) as before:
-            j = Affine.of(before.index)
-            term = w.let(mul, la.dtype, side.vectors.at(w, side.place(i, j)), vector.at(w, (j,)))
-            total = w.let(add, la.dtype, w.let(select, la.dtype, runs.begins(w, j), zero, before.inside[0]), term)
-            w.store(totals.buffer, totals.place((j,)), total)
-            before.following = (total,)
-        with w.loop(k, order=Order.ANY) as after:
-            j, place = Affine.of(after.index), side.place(i, Affine.of(after.index))
-            total = totals.at(w, (w.index(runs.last.at(w, (j,))),))
-            change = w.let(mul, la.dtype, total, factors.at(w, (j,)))
-            x = w.let(sub, la.dtype, side.vectors.at(w, place), change)
-            if cplx and which:
-                x = w.let(mul, la.dtype, x, _phase(la, runs, side, j, zeros))
-            w.store(side.vectors.buffer, side.vectors.place(place), x)
+    zero, (vector, factors) = Literal(la.dtype.type(0).item(), la.dtype), _reflector(la, runs, k, side, which)
+    totals = la.scratch(la.dtype, k, m)
+    with w.loop(k) as before:
+        j = Affine.of(before.index)
+        begins, u = runs.begins(w, j), vector.at(w, (j,))
+
+        def summed(i: Batch) -> None:
+            earlier = w.let(select, la.dtype, begins, zero, totals.at(w, (w.clamped(j - 1, k - 1), *i)))
+            total = w.let(add, la.dtype, earlier, w.let(mul, la.dtype, columns.at(w, (j, *i)), u))
+            w.store(totals.buffer, totals.place((j, *i)), total)
+
+        w.nest((m,), summed)
+    with w.loop(k) as after:
+        j = Affine.of(after.index)
+        factor, last = factors.at(w, (j,)), w.index(runs.last.at(w, (j,)))
+        phase = _phase(la, runs, side, j) if which and la.dtype.kind == "c" else None
+
+        def turned(i: Batch) -> None:
+            change = w.let(mul, la.dtype, totals.at(w, (last, *i)), factor)
+            x = w.let(sub, la.dtype, columns.at(w, (j, *i)), change)
+            x = x if phase is None else w.let(mul, la.dtype, x, phase)
+            w.store(columns.buffer, columns.place((j, *i)), x)
+
+        w.nest((m,), turned)
 
 
-def _reflector(la: Lapack, runs: Multiplets, side: Side, k: DimLike, zeros: bool, which: int) -> tuple[Stored, Stored]:
-    """The generic vector u of each run, and ``2 u* / |u|**2``, or 0 for a single value; for rows, the conjugates."""
+def _reflector(la: Lapack, runs: Multiplets, k: DimLike, side: int, which: int) -> tuple[Stored, Stored]:
+    """The generic vector u of each run, and ``2 u* / |u|**2``, or 0 for a single value."""
     w, cplx, real = la.w, la.dtype.kind == "c", la.real
     mul, add, select = (op.op() for op in (catalog.mul, catalog.add, catalog.select))
     none = Literal(0.0, real)
     vector, factors, sums = la.scratch(la.dtype, k), la.scratch(la.dtype, k), la.scratch(real, k)
     with w.loop(k, [none]) as norms:
         j = Affine.of(norms.index)
-        number = Affine(0)
-        if zeros:
-            number = w.index(w.let(select, INDEX, runs.null(w, j), Literal(side.number, INDEX), Literal(0, INDEX)))
+        number = w.index(w.let(select, INDEX, runs.null(w, j), Literal(side, INDEX), Literal(0, INDEX)))
         u = _number(la, j - w.index(runs.first.at(w, (j,))), number * 4 + 2 * which, 0.5)
         parts = [w.let(part.op(), real, u) for part in (catalog.real, catalog.imag)] if cplx else [u]
         square = w.let(select, real, runs.begins(w, j), none, norms.inside[0])
         for part in parts:
             square = w.let(add, real, square, w.let(mul, real, part, part))
-        w.store(vector.buffer, vector.place((j,)), w.let(catalog.conj.op(), la.dtype, u) if cplx and side.rows else u)
+        w.store(vector.buffer, vector.place((j,)), u)
         w.store(sums.buffer, sums.place((j,)), square)
         norms.following = (square,)
     with w.loop(k, order=Order.ANY) as each:
         j = Affine.of(each.index)
-        end = runs.last.at(w, (j,))
+        end, u = runs.last.at(w, (j,)), vector.at(w, (j,))
         factor = w.let(catalog.div.op(), real, Literal(2.0, real), sums.at(w, (w.index(end),)))
-        alone = w.let(catalog.eq.op(), BOOL, end, runs.first.at(w, (j,)))
-        factor, u = w.let(select, real, alone, none, factor), vector.at(w, (j,))
+        factor = w.let(select, real, runs.alone(w, j), none, factor)
         if cplx:
             factor = w.let(catalog.convert.op(dtype=la.dtype), la.dtype, factor)
             u = w.let(catalog.conj.op(), la.dtype, u)
@@ -183,10 +201,9 @@ def _reflector(la: Lapack, runs: Multiplets, side: Side, k: DimLike, zeros: bool
     return vector, factors
 
 
-def _phase(la: Lapack, runs: Multiplets, side: Side, j: Affine, zeros: bool) -> Value:
+def _phase(la: Lapack, runs: Multiplets, side: int, j: Affine) -> Value:
     """The phase of a vector: that of its run."""
     w, select = la.w, catalog.select.op()
-    phases = [Literal(p.conjugate() if side.rows else p, la.dtype) for p in (1 + 0j, *PHASES)]
-    alone = w.let(catalog.eq.op(), BOOL, runs.first.at(w, (j,)), runs.last.at(w, (j,)))
-    found = w.let(select, la.dtype, alone, phases[0], phases[1])
-    return w.let(select, la.dtype, runs.null(w, j), phases[1 + side.number], found) if zeros else found
+    phases = [Literal(p, la.dtype) for p in (1 + 0j, *PHASES)]
+    found = w.let(select, la.dtype, runs.alone(w, j), phases[0], phases[1])
+    return w.let(select, la.dtype, runs.null(w, j), phases[1 + side], found) if side else found
