@@ -14,6 +14,7 @@ from linalg_checks import hermitian, numbers, with_values
 from tenferro_ad import grad, variable
 from tenferro_linalg._eigh import eigh_
 from tenferro_linalg._svd import svd_
+from tenferro_runtime import fusion
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
 from thorough import tries
@@ -149,7 +150,7 @@ PROGRAMS: dict[Any, Native] = {}
 def bases(kind: str, dtype: str, x: Array) -> list[Array]:
     """The factors in a generic basis, by a native program of open sizes, which asks for no kernel."""
     if (kind, dtype) not in PROGRAMS:
-        names = [tr.dim(name) for name in ("b", "m", "m" if kind == "eigh" else "n")]
+        names = tuple(tr.dim(name) for name in ("b", "m", "m" if kind == "eigh" else "n"))
         factors = {
             "eigh": lambda x: eigh_(x, basis="generic"),
             "svd": lambda x: svd_(x, full=False, basis="generic", cut=None),
@@ -171,7 +172,7 @@ def orthonormal(v: Array, tolerance: float) -> None:
 
 @given(
     st.sampled_from(sorted(TOLERANCES)), st.sampled_from(["svd", "full"]),
-    st.tuples(st.integers(0, 3), st.integers(0, 14), st.integers(0, 14)), st.integers(1, 3), st.integers(0, 99),
+    st.tuples(st.integers(0, 3), st.integers(1, 14), st.integers(1, 14)), st.integers(1, 3), st.integers(0, 99),
 )  # fmt: skip
 def test_factors_in_a_generic_basis(
     dtype: str, kind: str, shape: tuple[int, int, int], distinct: int, seed: int
@@ -214,3 +215,16 @@ def test_native_programs_and_kernels_choose_one_basis(dtype: str) -> None:
             v = np.asarray(want[-1])
             assert np.abs(v).min() > 1e-3 / n, "a vector of the basis is special"
             assert np.abs(v - v.swapaxes(-1, -2))[:, ~np.eye(n, dtype=bool)].min() > 1e-5 / n
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_vectors_of_empty_matrices(full: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    f = tr.compile(lambda x: tuple(la.svd(x, full_matrices=full)))
+    f(tr.asarray(np.ones((3, 2))))
+    fusion.wait()
+    for shape in ((0, 3), (3, 0), (0, 0), (1, 1)):
+        u, s, vh = (np.asarray(x) for x in f(tr.asarray(np.ones(shape))))
+        assert s.shape == (min(shape),)
+        for v in (u, vh.T):
+            np.testing.assert_allclose(v.T @ v, np.eye(v.shape[1]), atol=1e-14)
+    assert not "".join(capfd.readouterr())

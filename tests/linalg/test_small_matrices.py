@@ -231,7 +231,6 @@ def test_degenerate_spectra(name: str, dtype: str) -> None:
     small(norm(x @ v - v * w[..., None, :]), scale, x)
     small(norm(adjoint(v) @ v - eye(n)), 1, x)
     small(np.abs(w - np.sort(values)).max(axis=-1), scale, x)
-    assert routine("eigh", x, flags=1) is None  # the caller wants to choose the vectors of equal values
     u, s, vh = (p.numpy() for p in la.svd(tr.asarray(x)))
     small(norm(u * s[..., None, :] @ vh - x), scale, x)
     small(norm(adjoint(u) @ u - eye(n)), 1, x)

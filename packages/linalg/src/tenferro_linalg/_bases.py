@@ -60,7 +60,7 @@ def mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
 def _kept(number: bytes, sides: bytes, shape: tuple[int, ...], char: str) -> np.ndarray[Any, Any]:
     """Cached form for a few vectors; calls in a loop often have the same runs."""
     found = [np.frombuffer(x, np.int64).reshape(shape) for x in (number, sides)]
-    return _mixed(np, found[0], np.dtype(char), found[1])  # type: ignore[no-any-return]
+    return _mixed(np, found[0], np.dtype(char), found[1])
 
 
 def _mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:

@@ -149,7 +149,12 @@ def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str = "plain
 
 def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
     plain = _svd_kernel(la, ins, outs, full=full)
-    return lambda x, dx: adapted_svd(la, x, *plain(x), dx)
+
+    def adapted(x: Any, dx: Any) -> Any:
+        u, s, vh = plain(x)
+        return adapted_svd(la, x, u, s, vh, dx)
+
+    return adapted
 
 
 def _values_kernel(la: Any, ins: Any, outs: Any) -> Any:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenferro_linalg.loops._lapack import BOOL, Batch, Lapack, counted, matrix
-from tenferro_linalg.loops._spectra import BLOCK
+from tenferro_linalg.loops._lapack import BLOCK, BOOL, Batch, Lapack, counted, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored, call
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal

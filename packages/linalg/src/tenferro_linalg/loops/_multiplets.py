@@ -49,14 +49,14 @@ class Multiplets:
     def extended(self, w: LoopWriter, count: DimLike) -> Multiplets:
         """The runs of at least k vectors: those beyond the values belong to the run of zeros."""
         ends = (self.rank, w.position(Affine(count - 1)))
-        made = [Stored.whole_of(w.buffer(INDEX, (count,))) for _ in ends]
-        for to, old, end in zip(made, (self.first, self.last), ends, strict=True):
+        first, last = (Stored.whole_of(w.buffer(INDEX, (count,))) for _ in ends)
+        for to, old, end in zip((first, last), (self.first, self.last), ends, strict=True):
             w.nest((count,), lambda i, to=to, end=end: w.store(to.buffer, to.place(i), end))  # type: ignore[misc]
             with w.loop(old.shape[0]) as loop:
                 j = Affine.of(loop.index)
                 known = w.let(catalog.select.op(), INDEX, self.null(w, j), end, old.at(w, (j,)))
                 w.store(to.buffer, to.place((j,)), known)
-        return Multiplets(*made, self.rank)
+        return Multiplets(first, last, self.rank)
 
     def vanishing(self, w: LoopWriter, kind: str, i: Affine, j: Affine) -> Value:
         """Whether the gap of two values vanishes, for the kinds of `_multiplets.gaps`."""

@@ -5,12 +5,12 @@ LAPACK receives the minimal workspace that its documentation states, plus enough
 
 from __future__ import annotations
 
-from tenferro_linalg.loops._lapack import BLOCK, INT32, Batch, Lapack, matrix
+from tenferro_linalg.loops._lapack import BLOCK, BOOL, INT32, Batch, Lapack, counted, matrix
 from tenferro_linalg.loops._turns import Side, rebase
 from tenferro_runtime.lowering import Lowered, Step, Stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Value
+from tenferro_tensor.loop_ir import INDEX, Value
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
 
 
@@ -91,7 +91,11 @@ def singular_triplets(step: Step) -> list[Lowered]:
             la.from_columns(vh, right, batch)
             return info
 
-        return la.of_finite(x, batch, decomposed)
+        bad = la.finite(x, batch)
+        if full:  # LAPACK leaves the vectors of an empty matrix undefined
+            empty = la.w.let(catalog.eq.op(), BOOL, la.number(dim_min(m, n)), Literal(0, INDEX))
+            bad = la.both(bad, counted(la.w, empty))
+        return la.unless(bad, decomposed)
 
     found = la.lower(x.shape[:-2], one, None if full and not decide(m, "==", n) else "svd")
     rebase(la, values, dim_max(m, n), True, [Side(left, False, 1), Side(right, True, 2)])
@@ -118,7 +122,7 @@ def svd(la: Lapack, x: Stored, batch: Batch, job: str, values: Stored) -> tuple[
     left = la.scratch(la.dtype, p, m if job != "N" else one)
     right = la.scratch(la.dtype, n if job != "N" else one, q)
     square: DimLike = 0 if job == "N" else k * k
-    work = 4 * square + 7 * k + most + BLOCK * (m + n)
+    work = dim_max(4 * square + 7 * k + most + BLOCK * (m + n), 1)
     memory = [la.scratch(la.dtype, work).view(), la.number(work)]
     if la.dtype.kind == "c":
         memory.append(la.scratch(la.real, 7 * k + 7 * square + 2 * most * (0 if job == "N" else k)).view())

@@ -147,14 +147,16 @@ def _reflect(la: Lapack, runs: Multiplets, columns: Stored, side: int, which: in
     w, (k, m) = la.w, columns.shape
     mul, add, sub, select = (op.op() for op in (catalog.mul, catalog.add, catalog.sub, catalog.select))
     zero, (vector, factors) = Literal(la.dtype.type(0).item(), la.dtype), _reflector(la, runs, k, side, which)
-    totals = la.scratch(la.dtype, k, m)
+    totals, sums = la.scratch(la.dtype, k, m), la.scratch(la.dtype, m)
+    w.nest((m,), lambda i: w.store(sums.buffer, sums.place(i), zero))
     with w.loop(k) as before:
         j = Affine.of(before.index)
         begins, u = runs.begins(w, j), vector.at(w, (j,))
 
         def summed(i: Batch) -> None:
-            earlier = w.let(select, la.dtype, begins, zero, totals.at(w, (w.clamped(j - 1, k - 1), *i)))
+            earlier = w.let(select, la.dtype, begins, zero, sums.at(w, i))
             total = w.let(add, la.dtype, earlier, w.let(mul, la.dtype, columns.at(w, (j, *i)), u))
+            w.store(sums.buffer, sums.place(i), total)
             w.store(totals.buffer, totals.place((j, *i)), total)
 
         w.nest((m,), summed)
