@@ -5,6 +5,8 @@ LAPACK receives the minimal workspace that its documentation states, plus enough
 
 from __future__ import annotations
 
+from typing import Final
+
 from tenferro_linalg.loops._lapack import BLOCK, BOOL, INT32, Batch, Lapack, counted, matrix
 from tenferro_linalg.loops._turns import Side, rebase
 from tenferro_runtime.lowering import Lowered, Step, Stored
@@ -12,6 +14,12 @@ from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Value
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
+
+ONE_BY_ONE_MAX_SIZE: Final = 64
+"""Largest extent of complex matrices whose reflections LAPACK applies one by one, which skips rows of zeros.
+
+With more workspace it gathers them in blocks, which is faster for larger matrices only.
+"""
 
 
 def eigenpairs(step: Step) -> list[Lowered]:
@@ -125,6 +133,9 @@ def svd(la: Lapack, x: Stored, batch: Batch, job: str, values: Stored) -> tuple[
     work = dim_max(4 * square + 7 * k + most + BLOCK * (m + n), 1)
     memory = [la.scratch(la.dtype, work).view(), la.number(work)]
     if la.dtype.kind == "c":
+        least = la.number(dim_max(square + 3 * k + most, 1))
+        small = la.w.let(catalog.le.op(), BOOL, la.number(k), Literal(ONE_BY_ONE_MAX_SIZE, INDEX))
+        memory[1] = la.w.let(catalog.select.op(), INDEX, small, least, memory[1])  # type: ignore[arg-type]
         memory.append(la.scratch(la.real, 7 * k + 7 * square + 2 * most * (0 if job == "N" else k)).view())
     memory.append(la.scratch(INT32, 8 * k).view())
     written = (3, 5, 6, 8, 10, *range(12, 10 + len(memory)))
