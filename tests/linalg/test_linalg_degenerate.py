@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_linalg as la
+import tenferro_runtime as tr
 from linalg_checks import (
     adjoint,
     assert_gradient,
@@ -22,7 +23,7 @@ from linalg_checks import (
     real,
     with_values,
 )
-from tenferro_ad import grad, jvp, variable
+from tenferro_ad import checkpoint, grad, jvp, variable
 from tenferro_linalg import DegenerateError, GaugeError, RankError
 from tenferro_linalg import _multiplets as multiplets
 from tenferro_tensor import functions as fn
@@ -126,9 +127,27 @@ def test_a_stationary_gauge_dependent_loss_is_found_in_the_generic_basis(dtype):
         v = la.eigh(x).eigenvectors
         return fn.sum(real(v * fn.conj(v)) ** 2)
 
-    with pytest.raises(GaugeError):
-        grad(once)(tensor(2 * np.eye(3, dtype=dtype)))
+    def in_loop(x):
+        return tr.scan(lambda carry, _: (carry + once(x), None), fn.sum(real(x)), None, length=2)[0]
+
+    x = tensor(2 * np.eye(3, dtype=dtype))
+    for call in (once, tr.compile(once), in_loop, tr.compile(in_loop), checkpoint(once)):
+        with pytest.raises(GaugeError):
+            grad(call)(x)
+        with pytest.raises(GaugeError):
+            tr.compile(grad(call))(x)
     assert np.isfinite(float(loss(tensor(np.eye(3, dtype=dtype)))))
+
+
+@pytest.mark.parametrize("name", ["eigh", "svd"])
+def test_only_derivatives_ask_for_a_generic_basis(name):
+    """A program of values has LAPACK's vectors, as a concrete call has: unit vectors for the identity."""
+    f = lambda x: tuple(getattr(la, name)(x))
+    x = np.eye(4)
+    assert "generic" not in str(tr.trace(f, x)) and "generic" in str(tr.trace(grad(lambda x: fn.sum(f(x)[0])), x))
+    for compiled in (f, tr.compile(f)):
+        vectors = np.abs(compiled(tensor(x))[0 if name == "svd" else 1])
+        np.testing.assert_array_equal(vectors, x)
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-8, 1e-10, 1e-12, 1e-14, 1e-15, 0.0])

@@ -19,6 +19,7 @@ from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
 from tenferro_ad._vjp import Vjp
+from tenferro_runtime.extension import General
 from tenferro_tensor import REGISTRY, SCALARS, Op, Primitive, Tensor
 from tenferro_tensor.calls import Entry, Node, state
 from tenferro_tensor.entries import device_of
@@ -79,6 +80,8 @@ def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list
         rule = REGISTRY.find("rule", op.primitive)
         if rule.__class__ in RECORDERS_BY_RULE:
             return RECORDERS_BY_RULE[rule.__class__](rule, op, level, lower, need, tuple(parents))
+        if rule.__class__ is General and rule.recorded is not None:
+            op = rule.recorded(op)
     else:
         return recorder(op, level, lower, need, tuple(parents))
     parts = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower])

@@ -1,9 +1,9 @@
 """Bases of multiplets and null spaces: generic for recorded calls, adapted to the perturbation in forward mode.
 
 LAPACK's choice among the bases of equal values is special: the unit vectors for a multiple of the identity. Tests of
-cotangents in a special basis miss losses that depend on it. Recorded and traced calls therefore rotate the basis by a
-fixed generic unitary, the product of a phase and two reflections, which costs little beside a decomposition and can be
-applied without a matrix (see `loops._turns`); plain calls on concrete tensors return LAPACK's basis.
+cotangents in a special basis miss losses that depend on it. Calls whose derivative is recorded therefore rotate the
+basis by a fixed generic unitary, the product of a phase and two reflections, which costs little beside a decomposition
+and can be applied without a matrix (see `loops._turns`); others return LAPACK's basis.
 
 In forward mode the vectors of equal values move continuously only from the basis that diagonalises the
 perturbation inside each multiplet; `adapted_*` rotate the primal vectors to it.

@@ -14,7 +14,15 @@ from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part,
 from tenferro_linalg._apart import eigh_apart_
 from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitian
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
-from tenferro_linalg._operands import basis, differentiated, flag, matrices, require_inexact, require_square
+from tenferro_linalg._operands import (
+    basis,
+    differentiated,
+    flag,
+    in_generic_basis,
+    matrices,
+    require_inexact,
+    require_square,
+)
 from tenferro_linalg._pencils import hermitian_pencil
 from tenferro_linalg._small import small_first
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
@@ -232,7 +240,7 @@ def register(registry: Registry) -> None:
         ),
     )
     kernels(registry, eigh_adapted_, _adapted_kernel)
-    registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))
+    registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart, recorded=in_generic_basis))
     registry.rule(eigvalsh_, General(jvp=values_jvp, vjp=values_vjp, forward=_values_forward, apart=_apart))
     registry.rule(eigh_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp, apart=_apart))
     registry.pruning(eigh_, _prune)

@@ -4,7 +4,7 @@ import operator
 from typing import Any
 
 from tenferro_runtime.batching import inner_array
-from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError, TracedTensor
+from tenferro_runtime.extension import ArgumentError, Op, ShapeError, Spec, TenferroError, TracedTensor
 from tenferro_tensor import tensor
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
 from tenferro_tensor.promotion import stretched
@@ -86,8 +86,14 @@ def flag(what: str, name: str, given: Any, allowed: tuple[Any, ...]) -> Any:
 
 
 def basis(x: Any) -> str:
-    """The basis to request: plain for concrete tensors; generic for recorded and traced values, as the rules need."""
-    return "generic" if inner_array(x).level else "plain"
+    """The basis to request: a generic one for values whose derivative is recorded, as the rules need."""
+    return "generic" if differentiated(x) else "plain"
+
+
+def in_generic_basis(op: Op) -> Op:
+    """The op that is recorded for a derivative, such as that of a program."""
+    params = dict(op.params)
+    return op if params["basis"] == "generic" else op.primitive.op(**params | {"basis": "generic"})
 
 
 def differentiated(x: Any) -> bool:

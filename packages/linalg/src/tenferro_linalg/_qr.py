@@ -31,7 +31,7 @@ from tenferro_linalg._algebra import (
 )
 from tenferro_linalg._bases import unitary
 from tenferro_linalg._errors import GaugeError, RankError
-from tenferro_linalg._operands import basis, flag, leading, matrices, require_inexact
+from tenferro_linalg._operands import basis, flag, in_generic_basis, leading, matrices, require_inexact
 from tenferro_linalg._prefixes import beyond_, kept_, leading_, masked_
 from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import solve_triangular_
@@ -326,7 +326,7 @@ def register(registry: Registry) -> None:
     kernels(registry, qr_full_rank_, _full_rank_kernel, sizes=size_of, blas=False)
     kernels(registry, qr_rows_, _rows_kernel, sizes=size_of, blas=False)
     kernels(registry, qr_frame_, _frame_kernel, sizes=lambda ins, outs, *, size, k: (size, k))
-    registry.rule(qr_, General(jvp=_jvp, vjp=_vjp))
+    registry.rule(qr_, General(jvp=_jvp, vjp=_vjp, recorded=in_generic_basis))
     registry.rule(qr_r_, General(jvp=_r_jvp, vjp=_r_vjp))
     registry.pruning(qr_, _prune, keeps_bits=True)
     registry.rule(qr_prefix_, Inactive())

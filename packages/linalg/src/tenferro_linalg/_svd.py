@@ -32,7 +32,7 @@ from tenferro_linalg._algebra import (
 from tenferro_linalg._apart import svd_apart_
 from tenferro_linalg._bases import adapted_svd, follows, generic_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
-from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact
+from tenferro_linalg._operands import basis, differentiated, in_generic_basis, matrices, require_inexact
 from tenferro_linalg._small import small_first
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
@@ -301,7 +301,7 @@ def register(registry: Registry) -> None:
     kernels(registry, svd_, _svd_kernel)
     kernels(registry, svdvals_, _values_kernel)
     kernels(registry, svd_adapted_, _adapted_kernel)
-    registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))
+    registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart, recorded=in_generic_basis))
     registry.rule(svdvals_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward, apart=_apart))
     registry.rule(svd_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp, apart=_apart))
     registry.pruning(svd_, _prune)

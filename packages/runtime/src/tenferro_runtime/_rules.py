@@ -96,6 +96,8 @@ class General:
             limit where it is undetermined; `side`, 0 or 1, selects one of two different ones. Used when the derivative
             raises an error whose payload has ``beside=True``.
         square: for a length, as in `Slopes`.
+        recorded: ``recorded(op)``, the op of the same primitive that runs in place of `op` where its derivative in
+            reverse mode is recorded; it may choose what `vjp` needs and other calls do not.
 
     Tangents and cotangents are tuples in the order of the operands or outputs, ``None`` where they are zero.
     """
@@ -105,11 +107,12 @@ class General:
     forward: Function | None = None
     apart: Function | None = None
     square: Function | None = None
+    recorded: Function | None = None
 
     def __post_init__(self) -> None:
         if self.jvp is None and self.vjp is None:
             raise ArgumentError("General() needs a jvp or a vjp; use Inactive() if the derivative is zero everywhere")
-        for name in ("jvp", "vjp", "forward", "apart", "square"):
+        for name in ("jvp", "vjp", "forward", "apart", "square", "recorded"):
             function = getattr(self, name)
             if function is not None and not callable(function):
                 raise ArgumentError(f"General({name}=...) takes a function, got {function!r}")

@@ -12,7 +12,16 @@ import numpy as np
 from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, scaled, skew, sym, to, total
 from tenferro_linalg._bases import generic_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
-from tenferro_linalg._operands import basis, inexact, integer, matrices, require_inexact, show, stacked
+from tenferro_linalg._operands import (
+    basis,
+    in_generic_basis,
+    inexact,
+    integer,
+    matrices,
+    require_inexact,
+    show,
+    stacked,
+)
 from tenferro_linalg._svd import SVDResult
 from tenferro_linalg.truncation._coupling import coupled_
 from tenferro_runtime.extension import (
@@ -160,4 +169,4 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, svd_sketched_, _sketched_kernel)
-    registry.rule(svd_sketched_, General(jvp=_jvp, vjp=_vjp))
+    registry.rule(svd_sketched_, General(jvp=_jvp, vjp=_vjp, recorded=in_generic_basis))
