@@ -12,7 +12,7 @@ import pytest
 from machine_code import level_of
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.threads._team import team
-from tenferro_cpu.native.whole import NAME, arena_bytes, fortran_symbols, render
+from tenferro_cpu.native.whole import NAME, arena_bytes, arena_slots, fortran_symbols, render
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
@@ -237,7 +237,7 @@ class Native:
         arrays = [np.require(x, b.dtype, "C") for x, b in zip(inputs, f.inputs, strict=True)]
         arrays += [np.ascontiguousarray(c) for _, c in f.constants]
         outputs = [np.full(shape(b), 77, b.dtype) for b in f.outputs]
-        arena = np.full(arena_bytes(f, sizes) + 64, 0x5A, np.uint8)
+        arena = np.full(arena_bytes(arena_slots(f), sizes) + 64, 0x5A, np.uint8)
         base = arena.ctypes.data + -arena.ctypes.data % 64
         addresses = [x.ctypes.data for x in [*arrays, *outputs]] + [base]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)

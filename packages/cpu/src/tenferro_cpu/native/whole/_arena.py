@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,11 +15,23 @@ LINE: Final = 64
 """Alignment of temporaries in bytes, and the gap between them."""
 
 
-def arena_bytes(function: LoopFunction, sizes: Mapping[str, int]) -> int:
-    """Size of the arena for values of the symbolic sizes.
+def arena_slots(function: LoopFunction) -> dict[DimLike, int]:
+    """How many slots of each size in bytes the arena of a function has.
 
     Args:
         function: the function.
+
+    Returns:
+        The numbers by size.
+    """
+    return dict(Counter(plan_arena(function).slots))
+
+
+def arena_bytes(slots: Mapping[DimLike, int], sizes: Mapping[str, int]) -> int:
+    """Size of the arena for values of the symbolic sizes.
+
+    Args:
+        slots: the result of `arena_slots`, which takes longer.
         sizes: value of each symbolic size.
 
     Returns:
@@ -28,12 +41,12 @@ def arena_bytes(function: LoopFunction, sizes: Mapping[str, int]) -> int:
     >>> from tenferro_tensor.loop_ir import Buffer
     >>> from tenferro_tensor_core import dim
     >>> pair = [Buffer(k, np.dtype("float64"), (dim("n"), 3)) for k in (0, 1)]
-    >>> arena_bytes(LoopFunction(("n",), (), (), (), (pair[0],), ()), {"n": 10})
+    >>> arena_bytes(arena_slots(LoopFunction(("n",), (), (), (), (pair[0],), ())), {"n": 10})
     320
-    >>> arena_bytes(LoopFunction(("n",), (), (), (), tuple(pair), ()), {"n": 10})  # nobody uses them
+    >>> arena_bytes(arena_slots(LoopFunction(("n",), (), (), (), tuple(pair), ())), {"n": 10})  # nobody uses them
     320
     """
-    return sum([(evaluate(n, sizes) + 2 * LINE - 1) // LINE * LINE for n in plan_arena(function).slots])
+    return sum([(evaluate(n, sizes) + 2 * LINE - 1) // LINE * LINE * count for n, count in slots.items()])
 
 
 def arena_size(function: LoopFunction, sizes: Sizes) -> Int:

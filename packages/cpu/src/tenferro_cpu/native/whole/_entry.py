@@ -14,7 +14,7 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying._copy import contiguous
 from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.memory import _pool
-from tenferro_cpu.native.whole._arena import arena_bytes
+from tenferro_cpu.native.whole._arena import arena_bytes, arena_slots
 from tenferro_cpu.native.whole._checks import FIRST_FAULT, report
 from tenferro_cpu.native.whole._render import NAME, render
 from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, nested, team_works
@@ -105,6 +105,10 @@ class RunWords:
         self.function, self.otherwise = function, otherwise
 
     @cached_property
+    def _slots(self) -> dict[DimLike, int]:
+        return arena_slots(self.function)
+
+    @cached_property
     def _works(self) -> list[DimLike]:
         """Costs of nests that the team may share, unless they are certainly small."""
         return list(dict.fromkeys(team_works(self.function.body)))
@@ -114,7 +118,7 @@ class RunWords:
         if not f.accepts(sizes):
             return self.otherwise or f.refuse(sizes)
         team = any(evaluate(work, sizes) > TEAM_MIN_WORK for work in self._works)
-        blocks = [arena_bytes(f, sizes), *[_bytes(b, sizes) for b in f.outputs if b not in f.inputs]]
+        blocks = [arena_bytes(self._slots, sizes), *[_bytes(b, sizes) for b in f.outputs if b not in f.inputs]]
         extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]
         total = sum(blocks) + sum([_bytes(b, sizes) for b in f.inputs])
         return np.array([blocks[0], total, max(blocks), team, *extents], np.int64).tobytes()
