@@ -14,6 +14,7 @@ import numpy as np
 
 from tenferro_ad._nearby import quiet
 from tenferro_ad._node import SourcedNode, released
+from tenferro_ad._parts import Parts
 from tenferro_tensor.calls import Node, backward
 from tenferro_tensor.transfers import forbidding
 
@@ -52,6 +53,9 @@ def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -
             if failed:
                 _note_source(error, failed[0])
             raise
+        for node, g in cotangents.items():
+            if g.__class__ is Parts:
+                cotangents[node] = g.whole()
     return cotangents
 
 

@@ -18,6 +18,7 @@ from tenferro_ad._lengths import applied, nested
 from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
 from tenferro_ad._scopes import by_scope
+from tenferro_ad._slices import SliceVjp, is_small_slice
 from tenferro_ad._vjp import Vjp
 from tenferro_runtime.extension import General
 from tenferro_tensor import REGISTRY, SCALARS, Op, Primitive, Tensor
@@ -103,7 +104,9 @@ def make_entry(op: Op, mask: int, parts: tuple[Any, ...]) -> Entry:
     key = (mask, *parts)
     site = CallSite(op, rule_of(op), tuple([i for i in range(len(parts)) if mask >> i & 1]), parts)
     out = site.outs if site.many else site.outs[0]
-    return Entry(key, None, out, site.save, Vjp(site, key)) if site.active else Entry(key, None, out)
+    if not site.active:
+        return Entry(key, None, out)
+    return Entry(key, None, out, site.save, (SliceVjp if is_small_slice(site) else Vjp)(site, key))
 
 
 def _record_as(entry: Entry, level: int, op: Op, lower: list[Any], parents: tuple[Node, ...]) -> Any:

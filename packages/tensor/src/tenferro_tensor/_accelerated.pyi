@@ -118,6 +118,7 @@ class State:
     recorded: Any
     dual: Any
     record: Any
+    parts: Any
     spec: Any
     host: Any
 

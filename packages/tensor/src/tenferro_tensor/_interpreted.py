@@ -334,11 +334,12 @@ class State:
         dual: the class of values with tangents, which derives from `DualBase` and adds no fields.
         record: ``record(level, op, operands)`` runs and records an op; some operands are of that level and of class
             `recorded`, and none is of a higher level.
+        parts: the class of cotangents in parts; a node of the backward pass gets their ``whole()``.
         spec: the class of specs.
         host: the place main memory, without a compute device.
     """
 
-    __slots__ = ("dual", "host", "open_scopes", "record", "recorded", "recording_scopes", "spec", "tensor")
+    __slots__ = ("dual", "host", "open_scopes", "parts", "record", "recorded", "recording_scopes", "spec", "tensor")
 
     def __init__(self) -> None:
         self.open_scopes = 0
@@ -347,6 +348,7 @@ class State:
         self.recorded: Any = None
         self.dual: Any = None
         self.record: Any = None
+        self.parts: Any = None
         self.spec: Any = None
         self.host: Any = None
 

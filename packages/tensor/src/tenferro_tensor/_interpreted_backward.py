@@ -90,7 +90,8 @@ def backward(cotangents: dict[Any, Any], release: Callable[[Any, Any], Any] | No
     while todo:
         node = heappop(todo)[1]
         try:
-            found = node.vjp(cotangents.pop(node), node.saved)
+            g = cotangents.pop(node)
+            found = node.vjp(g.whole() if g.__class__ is state.parts else g, node.saved)
         except Exception:
             failed.append(node)
             raise

@@ -159,7 +159,10 @@ static int visit(Heap *h, PyObject *cotangents, Node *node, PyObject *failed)
     if (vjp == NULL || saved == NULL || parents == NULL || !PyTuple_Check(parents)) {
         refuse((PyObject *)node);
     } else if (PyDict_DelItem(cotangents, (PyObject *)node) == 0) {
-        found = parent_cotangents(vjp, g, saved);
+        if ((PyObject *)Py_TYPE(g) == tenferro_state.parts) {
+            Py_SETREF(g, PyObject_CallMethod(g, "whole", NULL));
+        }
+        found = g == NULL ? NULL : parent_cotangents(vjp, g, saved);
         if (found == NULL) {
             note_failure(failed, node);
         } else {

@@ -8,6 +8,7 @@ static PyMemberDef state_members[] = {
      "Number of scopes, in any thread, that affect recording."},
     {"host", T_OBJECT, offsetof(State, host), 0, "The place main memory, without a compute device."},
     {"record", T_OBJECT, offsetof(State, record), 0, "record(level, op, operands), the slow path in Python."},
+    {"parts", T_OBJECT, offsetof(State, parts), 0, "The class of cotangents in parts, with a method whole()."},
     {NULL},
 };
 

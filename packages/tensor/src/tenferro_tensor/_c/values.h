@@ -78,6 +78,7 @@ typedef struct {
     PyTypeObject *recorded;      /* the class of recorded values; NULL before it is defined */
     PyTypeObject *dual;          /* the class of values with tangents; NULL before it is defined */
     PyObject *record;            /* record(level, op, operands), the slow path in Python; NULL before it is set */
+    PyObject *parts;             /* the class of cotangents in parts; NULL before it is defined */
     PyTypeObject *spec;          /* the class of specs; NULL before it is defined */
     Py_ssize_t place_offset;     /* of the slot `place` in a spec */
     PyObject *host;              /* the place main memory, without a compute device; NULL before it is set */
