@@ -100,6 +100,19 @@ def counted(xp: Any, while_loop: Callable[..., Any]) -> Callable[..., Any]:
     return solve
 
 
+def sliced(xp: Any) -> Callable[..., Any]:
+    """Blocks of a vector, as networks with symmetries keep them, in products."""
+
+    def loss(x: Any) -> Any:
+        total = 0.0
+        for k in range(231):
+            block = xp.reshape(x[400 * k : 400 * k + 400], (20, 20))
+            total = total + xp.sum(block @ block)
+        return total
+
+    return loss
+
+
 def network(inputs: int, hidden: int) -> tuple[np.ndarray, ...]:
     shapes = ((inputs, hidden), (hidden,), (hidden, 1), (1,))
     return tuple(random.normal(size=s) / math.sqrt(s[0]) for s in shapes)
@@ -162,6 +175,13 @@ def rows() -> list[Row]:
             jax and jax.hessian(rosenbrock(jnp)),
             torch and torch.func.hessian(rosenbrock(torch)),
             (random.normal(size=30),),
+        ),
+        Row(
+            "gradient of 231 blocks of a vector",
+            ad.grad(sliced(tr)),
+            jax and jgrad(sliced(jnp)),
+            torch and tgrad(sliced(torch)),
+            (random.normal(size=231 * 400),),
         ),
         Row(
             "hvp of an MLP",
