@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenferro_linalg.loops._lapack import BLOCK, BOOL, INT32, Batch, Lapack, counted, matrix
-from tenferro_linalg.loops._turns import Side, rebase
+from tenferro_linalg.loops._turns import VectorSide, rebase
 from tenferro_runtime.lowering import Lowered, Step, Stored
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
@@ -37,7 +37,7 @@ def eigenpairs(step: Step) -> list[Lowered]:
         return la.of_finite(x, batch, decomposed)
 
     found = la.lower(x.shape[:-2], one, "eigh")
-    rebase(la, values, x.shape[-1], False, [Side(vectors, False, 0)])
+    rebase(la, values, x.shape[-1], False, [VectorSide(vectors, False, 0)])
     return found
 
 
@@ -106,7 +106,7 @@ def singular_triplets(step: Step) -> list[Lowered]:
         return la.unless(bad, decomposed)
 
     found = la.lower(x.shape[:-2], one, None if full and not decide(m, "==", n) else "svd")
-    rebase(la, values, dim_max(m, n), True, [Side(left, False, 1), Side(right, True, 2)])
+    rebase(la, values, dim_max(m, n), True, [VectorSide(left, False, 1), VectorSide(right, True, 2)])
     return found
 
 

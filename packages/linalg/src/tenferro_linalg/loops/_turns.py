@@ -17,7 +17,7 @@ from tenferro_tensor_core import DimLike, decide
 
 
 @dataclass(frozen=True)
-class Side:
+class VectorSide:
     """Vectors to turn.
 
     Attributes:
@@ -37,7 +37,7 @@ class Side:
         return (m, n) if self.rows else (n, m)
 
 
-def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequence[Side]) -> None:
+def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequence[VectorSide]) -> None:
     """Choose the basis of equal values, and of zeros if these count.
 
     A generic one is made here; one that is adapted to a perturbation is left to the kernel.
@@ -72,7 +72,7 @@ def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequen
         over(w, values.shape[:-1], one)
 
 
-def _turn(la: Lapack, runs: Multiplets, side: Side, x: Stored, zeros: bool) -> None:
+def _turn(la: Lapack, runs: Multiplets, side: VectorSide, x: Stored, zeros: bool) -> None:
     """Turn the vectors of one side of one matrix."""
     x = x if side.rows else Stored(x.buffer, x.shape[::-1], x.offset, x.strides[::-1])
     columns = la.scratch(la.dtype, *x.shape)
