@@ -50,7 +50,7 @@ def test_pattern_holds_every_nonzero(least_open: int, f: Random) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "columns", "rows", "both"])
-@settings(max_examples=tries(20, 60))
+@settings(max_examples=tries(12, 60))
 @given(f=random_functions())
 def test_values_are_those_of_a_dense_jacobian(mode: str, f: Random) -> None:
     argnums = tuple(_differentiable(f))
@@ -75,7 +75,7 @@ def test_values_are_those_of_a_dense_jacobian(mode: str, f: Random) -> None:
 
 
 @pytest.mark.parametrize("least_open", [2, 3, 16])
-@settings(max_examples=tries(40, 120))
+@settings(max_examples=tries(16, 120))
 @given(case=random_structures())
 def test_pattern_of_moved_elements(least_open: int, case: tuple[tuple[str, ...], np.ndarray[Any, Any]]) -> None:
     """Slices, positions, joins, loops and branches in any order, for numbers and for open sizes."""
