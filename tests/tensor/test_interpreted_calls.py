@@ -8,6 +8,7 @@ TESTS = Path(__file__).parents[1]
 AGAIN = (
     "tensor/test_core_tensor.py", "tensor/test_core_ops.py", "runtime/test_short_entry.py", "ad/test_ad_shortcuts.py",
     "agreement/test_direct_forms.py", "assignment/test_assignment.py", "assignment/test_views.py",
+    "ad/test_cotangents_of_slices.py",
 )  # fmt: skip
 
 CODE = """
