@@ -35,23 +35,27 @@ class Parts:
         self.spec, self.place, self.first, self.pad = spec, place, first, pad
         self.memory: np.ndarray[Any, Any] | None = None
 
+    def _add_to(self, memory: np.ndarray[Any, Any]) -> None:
+        if self.memory is None:
+            memory[self.place] += self.first._data
+        else:
+            memory += self.memory
+
     def _started(self) -> np.ndarray[Any, Any]:
         if self.memory is None:
-            self.memory = np.zeros(self.spec.shape, self.spec.dtype)
-            self.memory[self.place] += self.first._data
+            memory: np.ndarray[Any, Any] = np.zeros(self.spec.shape, self.spec.dtype)
+            self._add_to(memory)
+            self.memory = memory
         return self.memory
 
     def __add__(self, other: Any) -> Any:
         if other.__class__ is Parts and other.spec is self.spec:
-            if other.memory is not None:
-                self._started()[...] += other.memory
-            else:
-                self._started()[other.place] += other.first._data
+            other._add_to(self._started())
             return self
         if other.__class__ is Tensor and other.spec is self.spec:
             self._started()[...] += other._data
             return self
-        return self.whole() + (other.whole() if other.__class__ is Parts else other)
+        return self.whole() + other
 
     __radd__ = __add__
 
