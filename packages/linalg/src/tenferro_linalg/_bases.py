@@ -38,6 +38,12 @@ def fraction(j: Any, k: Any) -> Any:
     return ((j + 1) * (j + k) * FACTORS[0] + k * FACTORS[1]) % MODULUS
 
 
+def _numbers(j: Any, k: Any, least: float, cplx: bool) -> Any:
+    """Generic numbers whose parts are between `least` and ``least + 1``; `k` and ``k + 1`` are their sequences."""
+    re, im = (least + fraction(j, k + part) / MODULUS for part in (0, 1))
+    return re + 1j * im if cplx else re
+
+
 def mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
     """The generic unitary matrices that mix the members of each run, and nothing else.
 
@@ -71,8 +77,7 @@ def _mixed(xp: Any, number: Any, dtype: Any, sides: Any) -> Any:
     one = xp.eye(n, dtype=dtype)
     turns = []
     for k in (4 * sides, 4 * sides + 2):
-        u = 0.5 + fraction(place, k) / MODULUS
-        u = u + 1j * (0.5 + fraction(place, k + 1) / MODULUS) if cplx else u
+        u = _numbers(place, k, 0.5, cplx)
         size = xp.where(same, (u.conj() * u).real[..., None, :], 0).sum(axis=-1)
         back = (2 / size * u.conj())[..., None, :]
         turns.append(one - xp.where(same & ~alone, u[..., :, None] * back, 0).astype(dtype))
@@ -147,9 +152,8 @@ def _completed(la: Any, v: Any, zero: Any) -> Any:
     m, k = v.shape[-2:]
     if m == k:
         return v
-    j = COMPLETION + 2 * np.arange(k)
-    parts = [fraction(np.arange(m)[:, None], j + part) / MODULUS - 0.5 for part in (0, 1)]
-    others = la.xp.asarray((parts[0] + 1j * parts[1] if v.dtype.kind == "c" else parts[0]).astype(v.dtype))
+    others = _numbers(np.arange(m)[:, None], COMPLETION + 2 * np.arange(k), -0.5, v.dtype.kind == "c")
+    others = la.xp.asarray(others.astype(v.dtype))
     for index in _degenerate(la, zero):
         null = zero[index]
         found = la.qr(la.xp.where(null, others, v[index]), "reduced")[0]

@@ -92,8 +92,7 @@ def basis(x: Any) -> str:
 
 def in_generic_basis(op: Op) -> Op:
     """The op that is recorded for a derivative, such as that of a program."""
-    params = dict(op.params)
-    return op if params["basis"] == "generic" else op.primitive.op(**params | {"basis": "generic"})
+    return op.primitive.op(**{**op.params, "basis": "generic"})
 
 
 def differentiated(x: Any) -> bool:

@@ -57,30 +57,24 @@ def checked(step: Step) -> Lowered:
         runs = multiplets_of(w, matrix(values, batch), size, kind != "difference")
         limit = times_size(w, scale.at(w, batch), TOLERANCE * EPS[real], size)
 
-        def fails(i: Affine, j: Affine) -> Value:
-            here = runs.vanishing(w, kind, i, j)
+        def fails(i: Batch) -> Value:
+            here = runs.vanishing(w, kind, *i)
             if kind == "difference" and not cotangent:
-                here = w.both(here, w.let(catalog.ne.op(), BOOL, w.position(i), w.position(j)))
-            entry = w.let(catalog.abs.op(), real, numerator.at(w, (*batch, i, j)))
-            return w.both(here, w.let(catalog.gt.op(), BOOL, entry, limit))
+                here = w.both(here, w.let(catalog.ne.op(), BOOL, *map(w.position, i)))
+            entry = w.let(catalog.abs.op(), real, numerator.at(w, (*batch, *i)))
+            return counted(w, w.both(here, w.let(catalog.gt.op(), BOOL, entry, limit)))
 
-        return _any(w, numerator.shape[-2:], fails)
+        return over(w, numerator.shape[-2:], fails)
 
-    with w.block() as suspicious:
-        checked_by_kernel(step, over(w, values.shape[:-1], one))
-    where_not_0(w, bad, suspicious)
+    return _passed(step, bad, values.shape[:-1], one)
+
+
+def _passed(step: Step, bad: Value, batch: Sequence[DimLike], fails: Callable[[Batch], Value]) -> Lowered:
+    """The first operand; if the status `bad` is not 0, after a test of each matrix, which the kernel may repeat."""
+    with step.w.block() as suspicious:
+        checked_by_kernel(step, over(step.w, batch, fails))
+    where_not_0(step.w, bad, suspicious)
     return step.operand(0)
-
-
-def _any(w: LoopWriter, shape: Sequence[DimLike], condition: Callable[[Affine, Affine], Value]) -> Value:
-    """1 if a condition holds for some entry of a matrix, otherwise 0."""
-    either = catalog.bitwise_or.op()
-    m, n = shape
-
-    def row(i: Affine) -> Value:
-        return folded(w, n, Literal(0, INDEX), either, lambda j: counted(w, condition(i, j)))
-
-    return folded(w, m, Literal(0, INDEX), either, row)
 
 
 def _turned(step: Step, values: Stored) -> Value:
@@ -124,20 +118,17 @@ def certified(step: Step) -> Lowered:
         def above(x: Value) -> Value:
             return w.let(catalog.gt.op(), BOOL, w.let(catalog.abs.op(), real, x), limit)
 
-        def fails(i: Affine, j: Affine) -> Value:
-            other = given.at(w, (j,))
-            failing = w.both(runs.same(w, i, j), above(w.let(catalog.sub.op(), real, given.at(w, (i,)), other)))
+        def fails(at: Batch) -> Value:
+            (i, j), other = at, given.at(w, at[1:])
+            failing = w.both(runs.same(w, i, j), above(w.let(catalog.sub.op(), real, given.at(w, at[:1]), other)))
             if zeros:
                 lost = w.both(runs.null(w, j), above(other))
                 failing = w.let(catalog.bitwise_or.op(), BOOL, failing, lost)
-            return failing
+            return counted(w, failing)
 
-        return _any(w, (values.shape[-1],) * 2, fails)
+        return over(w, (values.shape[-1],) * 2, fails)
 
-    with w.block() as suspicious:
-        checked_by_kernel(step, over(w, values.shape[:-1], one))
-    where_not_0(w, _irregular(step, values, zeros), suspicious)
-    return step.operand(0)
+    return _passed(step, _irregular(step, values, zeros), values.shape[:-1], one)
 
 
 def unsigned(step: Step) -> Lowered:
@@ -147,13 +138,9 @@ def unsigned(step: Step) -> Lowered:
 
     def one(batch: Batch) -> Value:
         runs = multiplets_of(w, matrix(values, batch), size, True)
-        alone = w.let(catalog.eq.op(), BOOL, runs.rank, w.position(Affine(k - 1)))
-        return counted(w, alone)
+        return counted(w, w.let(catalog.eq.op(), BOOL, runs.rank, w.position(Affine(k - 1))))
 
-    with w.block() as suspicious:
-        checked_by_kernel(step, over(w, values.shape[:-1], one))
-    where_not_0(w, _irregular(step, values, True), suspicious)
-    return step.operand(0)
+    return _passed(step, _irregular(step, values, True), values.shape[:-1], one)
 
 
 def quotient(step: Step) -> Lowered:

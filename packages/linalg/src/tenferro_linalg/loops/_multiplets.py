@@ -68,7 +68,7 @@ class Multiplets:
 def multiplets_of(w: LoopWriter, values: Stored, size: DimLike, zeros: bool) -> Multiplets:
     """Find the runs; the arguments are those of `irregular`."""
     dtype, k = values.dtype, values.shape[0]
-    limit = times_size(w, largest_of(w, values), 8 * EPS[dtype], size)
+    limit = tau(w, largest_of(w, values), size)
     first, last = (Stored.whole_of(w.buffer(INDEX, (k,))) for _ in range(2))
     with w.loop(k, [Literal(0, INDEX)]) as up:
         j = Affine.of(up.index)
@@ -105,6 +105,11 @@ def times_size(w: LoopWriter, x: Value, factor: float, size: DimLike) -> Value:
     return w.let(catalog.mul.op(), x.dtype, x, scaled)
 
 
+def tau(w: LoopWriter, largest: Value, size: DimLike) -> Value:
+    """Largest gap that rounding can explain, given the largest absolute value; see `_multiplets.tau`."""
+    return times_size(w, largest, 8 * EPS[largest.dtype], size)
+
+
 def not_above(w: LoopWriter, x: Value, limit: Value) -> Value:
     """0 if a number is above a limit, otherwise 1; a NaN is not above."""
     above = w.let(catalog.gt.op(), BOOL, x, limit)
@@ -138,7 +143,7 @@ def irregular(w: LoopWriter, values: Stored, size: DimLike, zeros: bool, strict:
     """
     dtype, k = values.dtype, values.shape[0]
     largest = largest_of(w, values)
-    limit = times_size(w, largest, 8 * EPS[dtype], size)
+    limit = tau(w, largest, size)
     limits = {"difference": limit, "zero": limit}
     if strict is not None:
         root = float(np.sqrt(EPS[dtype])) / (2 if strict == "sum" else 1)

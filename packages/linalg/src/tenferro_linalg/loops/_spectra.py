@@ -131,11 +131,13 @@ def svd(la: Lapack, x: Stored, batch: Batch, job: str, values: Stored) -> tuple[
     right = la.scratch(la.dtype, n if job != "N" else one, q)
     square: DimLike = 0 if job == "N" else k * k
     work = dim_max(4 * square + 7 * k + most + BLOCK * (m + n), 1)
-    memory = [la.scratch(la.dtype, work).view(), la.number(work)]
+    length = la.number(work)
     if la.dtype.kind == "c":
         least = la.number(dim_max(square + 3 * k + most, 1))
         small = la.w.let(catalog.le.op(), BOOL, la.number(k), Literal(ONE_BY_ONE_MAX_SIZE, INDEX))
-        memory[1] = la.w.let(catalog.select.op(), INDEX, small, least, memory[1])  # type: ignore[arg-type]
+        length = la.w.let(catalog.select.op(), INDEX, small, least, length)
+    memory = [la.scratch(la.dtype, work).view(), length]
+    if la.dtype.kind == "c":
         memory.append(la.scratch(la.real, 7 * k + 7 * square + 2 * most * (0 if job == "N" else k)).view())
     memory.append(la.scratch(INT32, 8 * k).view())
     written = (3, 5, 6, 8, 10, *range(12, 10 + len(memory)))

@@ -50,6 +50,8 @@ def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequen
         sides: the vectors.
     """
     w, basis = la.w, la.step.params.get("basis", "adapted")
+    if basis == "plain":
+        return
     extra: Value = Literal(0, INDEX)
     for count, _ in (side.shape for side in sides):
         more = w.let(catalog.gt.op(), BOOL, w.position(Affine(count)), w.position(Affine(values.shape[-1])))
@@ -68,7 +70,7 @@ def rebase(la: Lapack, values: Stored, size: DimLike, zeros: bool, sides: Sequen
 
     if basis == "adapted":
         la.recourse(over(w, values.shape[:-1], special))
-    elif basis == "generic":
+    else:
         over(w, values.shape[:-1], one)
 
 

@@ -72,7 +72,6 @@ def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int
     if not k:
         return u, vh
     number, zero = multiplets.labels(xp, s, size), multiplets.null(xp, s, size)
-    null = [xp.concatenate([zero, xp.ones((*zero.shape[:-1], n - k), bool)], axis=-1) for n in (p, q)]
     degenerate = xp.asarray(p > k or q > k) | any_equal(xp, number) | zero.any()
 
     def generic(vectors: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -86,6 +85,7 @@ def rebased_svd(library: Any, u: Any, s: Any, vh: Any, dx: Any | None, size: int
         alone = xp.where(zero, number[..., -1:] + xp.arange(k), number)
         both = aligned(library, -(inner + adjoint(inner)) / 2, alone)
         u, v = (xp.concatenate([x[..., :k] @ both, x[..., k:]], axis=-1) for x in (u, v))
+        null = [xp.concatenate([zero, xp.ones((*zero.shape[:-1], n - k), bool)], axis=-1) for n in (p, q)]
         inner = xp.where(null[0][..., :, None] & null[1][..., None, :], adjoint(u) @ dx @ v, 0)
         largest = xp.linalg.norm(inner, axis=(-2, -1))
         steps = xp.where(largest > 0, largest, 1)[..., None] * (2.0 + xp.arange(k, 0, -1))
