@@ -126,14 +126,14 @@ def simulated() -> Iterator[Any]:
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
     from host_kernels import COMPILER, HostCompiler
     from installed_cupy import installed_cupy
-    from tenferro_gpu import _fusing
+    from tenferro_gpu import _machine_code
 
     def compiler(*given: Any) -> Any:
         if COMPILER is None:
             raise BackendUnavailableError("there is no g++ to compile rendered kernels with")
         return HostCompiler()
 
-    with installed_cupy() as cupy, mock.patch.object(_fusing, "compiler", compiler):
+    with installed_cupy() as cupy, mock.patch.object(_machine_code, "compiler", compiler):
         yield cupy
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 from array_programs import energy, thirty
 from contestants import limit
@@ -27,7 +26,6 @@ import numpy as np  # noqa: E402 - after the number of threads
 
 import tenferro_runtime as tr  # noqa: E402
 from tenferro_ad import value_and_grad  # noqa: E402
-from tenferro_cpu import CpuBackend  # noqa: E402
 from tenferro_einsum import einsum  # noqa: E402
 from tenferro_runtime import fusion  # noqa: E402
 
@@ -106,15 +104,6 @@ def program(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     return compiled
 
 
-def in_steps(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """Compiled, as it runs until its kernels are."""
-    with patch.multiple(CpuBackend, fused=lambda *_: None, fused_at_hand=lambda *_: False):
-        fusion.clear()
-        compiled = program(f, *args)
-    fusion.clear()
-    return compiled
-
-
 def theirs(bench: Bench, make: Callable[[Any], Callable[..., Any]], arrays: list[Any]) -> Calls:
     """The calls of the peers on the same data."""
     calls: Calls = {}
@@ -131,7 +120,7 @@ def theirs(bench: Bench, make: Callable[[Any], Callable[..., Any]], arrays: list
 
 @part
 def fused(bench: Bench) -> None:
-    """Fused programs beside the same programs op by op."""
+    """Fused programs beside the same functions called eagerly."""
     for name, make, shapes in (
         ("35 element-wise operations", thirty, lambda n: [(n,), (n,)]),
         ("sum of 8 with a row", energy, lambda n: [(max(1, n // 100), min(n, 100)), (min(n, 100),)]),
@@ -139,14 +128,10 @@ def fused(bench: Bench) -> None:
         for n in (8, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000):
             arrays = [bench.rng.standard_normal(s) for s in shapes(n)]
             args = [tr.asarray(x) for x in arrays]
-            with tr.Runtime(fusion=False):
-                single = program(make(tr), *args)
-            stepped = in_steps(make(tr), *args)
-            ours = program(make(tr), *args)
+            single, ours = make(tr), program(make(tr), *args)
             calls: Calls = {
                 "fused": lambda ours=ours, args=args: ours(*args),
-                "in steps": lambda stepped=stepped, args=args: stepped(*args),
-                "op by op": lambda single=single, args=args: single(*args),
+                "eager": lambda single=single, args=args: single(*args),
             }
             bench.row(f"{name}, {n} elements", calls | theirs(bench, make, arrays))
 

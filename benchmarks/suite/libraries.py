@@ -35,7 +35,6 @@ def tenferro() -> dict[str, Any]:
         tr.current_runtime().clear()
         for cache in caches():
             cache.clear()
-        fusion.clear()
 
     transforms = ("grad", "value_and_grad", "jvp", "vjp", "hvp", "hessian", "jacrev", "jacfwd", "taylor", "laplacian",
                   "sparse_jacobian", "sparse_hessian", "variable")  # fmt: skip

@@ -11,8 +11,6 @@ from kernel_check import sample, strided
 from open_cases import CASES, Case, elementwise, marked
 from tenferro_runtime.control_flow.primitives import uninitialized
 from tenferro_runtime.ir._sizes import filled, substituted
-from tenferro_runtime.rendering._background import COMPILING
-from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 from tenferro_tensor import HOST, REGISTRY, Spec, catalog, get_backend
 from tenferro_tensor_core import Decisions, TenferroError
 
@@ -59,7 +57,7 @@ def compare(case: Case, sizes: dict[str, int]) -> None:
     plain = BACKEND.kernel(now, ins_now, outs_now, DEVICE)
     raws = tuple(map(operand, ins_now))
     for given in (raws, tuple(map(strided, raws))):
-        assert same(settled(plain, *given), settled(kernel.run, *given, *told)), (case, sizes)
+        assert same(outcome(plain, *given), outcome(kernel.run, *given, *told)), (case, sizes)
 
 
 def several(out: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:
@@ -85,15 +83,6 @@ def outcome(kernel: Callable[..., Any], *raws: Any) -> Any:
         except Exception as error:
             return type(error), str(error)
     return [np.asarray(x) for x in (found if isinstance(found, tuple) else (found,))]
-
-
-def settled(kernel: Callable[..., Any], *raws: Any) -> Any:
-    """The outcome when the kernel has its final form for such operands, and no code of it is still being compiled."""
-    if isinstance(kernel, Tiered):
-        for _ in range(CALLS_BEFORE_COMPILING + 1):
-            outcome(kernel, *raws)
-            COMPILING.drain()
-    return outcome(kernel, *raws)
 
 
 def same(a: Any, b: Any) -> bool:

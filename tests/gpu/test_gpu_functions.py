@@ -9,7 +9,7 @@ import gpu_calls
 import tenferro_ad as ad
 import tenferro_runtime as tr
 from fake_cupy import DeviceArray, FakeCupy
-from tenferro_gpu import _fusing, download
+from tenferro_gpu import _machine_code, download
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, PlacementError, UnsupportedError
 from vmap_calls import CALLS
 
@@ -27,7 +27,7 @@ def one_by_one(with_cupy, monkeypatch):
     def absent(*given):
         raise BackendUnavailableError("no compiler")
 
-    monkeypatch.setattr(_fusing, "compiler", absent)
+    monkeypatch.setattr(_machine_code, "compiler", absent)
 
 
 def agree(name, f, xs, scope=nullcontext):

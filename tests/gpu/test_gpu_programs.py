@@ -6,7 +6,7 @@ import pytest
 import tenferro_runtime as tr
 from fake_cupy import FakeCupy
 from host_kernels import COMPILER, HostCompiler
-from tenferro_gpu import CudaContext, _fusing, upload
+from tenferro_gpu import CudaContext, _machine_code, upload
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import compute_context, device_runtime, get_backend
 from tenferro_tensor.loop_ir import Foreign, everything
@@ -27,7 +27,7 @@ def program(x):
 def compiler(with_cupy, monkeypatch):
     with_cupy()
     made = HostCompiler()
-    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: made)
+    monkeypatch.setattr(_machine_code, "compiler", lambda kind, architecture, major: made)
     return made
 
 
@@ -150,5 +150,5 @@ def test_without_a_compiler_there_is_no_form(with_cupy, monkeypatch):
     def absent(*args):
         raise BackendUnavailableError("no compiler")
 
-    monkeypatch.setattr(_fusing, "compiler", absent)
+    monkeypatch.setattr(_machine_code, "compiler", absent)
     assert whole() is None

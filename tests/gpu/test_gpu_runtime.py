@@ -12,7 +12,7 @@ import tenferro_gpu
 import tenferro_runtime as tr
 from fake_cupy import CUDARuntimeError, FakeCupy, OutOfMemoryError
 from host_kernels import COMPILER, HostCompiler
-from tenferro_gpu import CudaContext, PoolAllocator, _fusing, _kernels, download, upload
+from tenferro_gpu import CudaContext, PoolAllocator, _kernels, _machine_code, download, upload
 from tenferro_runtime.fusion import wait
 from tenferro_tensor import (
     AsynchronousError,
@@ -25,7 +25,7 @@ from tenferro_tensor import (
     no_transfers,
     synchronize,
 )
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.transfers import booking
 from tenferro_tensor_core import (
     ArgumentError,
@@ -413,7 +413,7 @@ class Counting(HostCompiler):
 def test_programs_fuse_on_a_device_and_stream(with_cupy, monkeypatch):
     with_cupy()
     made = Counting()
-    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: made)
+    monkeypatch.setattr(_machine_code, "compiler", lambda kind, architecture, major: made)
     backend = get_backend("cuda")
 
     @tr.compile
@@ -483,22 +483,11 @@ def test_contexts_have_an_allocator(with_cupy):
     assert own.stats() == {"live": 0, "peak": 0}
 
 
-def test_reductions_to_more_results_than_a_group_has_room_for_go_op_by_op(with_cupy, monkeypatch):
-    with_cupy()
-    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: Counting())
-    monkeypatch.setattr(_fusing, "RegionKernel", lambda region, *others: region)
-    f8 = Operand(np.dtype("float64"))
-    fused = get_backend("cuda").fused
-    for results, fits in ((24, True), (25, False)):
-        kernel = KernelIR((f8,), (), (0,) * results, reduction=Reduction("sum"))
-        assert (fused(Region(kernel, 1, ((0,),), (0,)), None, None) is not None) == fits
-
-
 @pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 def test_a_device_builds_kernels_that_are_written_by_hand(with_cupy, monkeypatch):
     with_cupy()
     made = Counting()
-    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: made)
+    monkeypatch.setattr(_machine_code, "compiler", lambda kind, architecture, major: made)
     model = tenferro_gpu.device("cuda:1")
     assert list(model.toolchains) == ["nvrtc"] and model.renderer.device == "cuda" and model.compiler is made
     with pytest.raises(ArgumentError, match="cuda has no toolchain 'llvm'; it has nvrtc"):

@@ -6,7 +6,7 @@ import pytest
 import tenferro_runtime as tr
 from host_kernels import COMPILER, HostCompiler
 from narrow_floats import NARROW, chain, require_alike, sums
-from tenferro_gpu import _fusing
+from tenferro_gpu import _machine_code
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import get_backend
 from tenferro_tensor_core import UnsupportedError
@@ -30,7 +30,7 @@ def test_steps_round_as_on_the_cpu(with_cupy, name, f):
 @pytest.mark.parametrize("name", NARROW)
 def test_programs_round_after_every_step(with_cupy, monkeypatch, name):
     with_cupy().__version__ = "14.0.1"
-    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: HostCompiler())
+    monkeypatch.setattr(_machine_code, "compiler", lambda kind, architecture, major: HostCompiler())
 
     def f(x, y):
         z, picked, joined, _, _ = chain(x, y)

@@ -1,17 +1,14 @@
 """Accesses of lowered programs are bounded: by proofs for all sizes, requirements on sizes, and clamps."""
 
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_cpu.native.regions import loops_of
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.lowering.passes import bound_accesses
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Region
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -133,14 +130,6 @@ def test_a_view_at_a_position_from_memory_is_refused() -> None:
     f = LoopFunction(("n", "m"), (X, KEYS), (result,), (), (), (Load(K, KEYS, Affine()), call))
     with pytest.raises(UnsupportedError, match="is not lowered to loops: .* may leave"):
         bound_accesses(f)
-
-
-def test_nests_of_regions_are_bounded() -> None:
-    axes = ((0, 1), (1,), (0, 1))
-    kernel = KernelIR((Operand(F8),) * 3, (Apply(catalog.mul.op(), (0, 1)), Apply(catalog.add.op(), (3, 2))), (4,))
-    for first in product([False, True], repeat=2):
-        for second in product([False, True], repeat=1):
-            verify(loops_of(Region(kernel, 2, axes), (first, second, (False, False))))
 
 
 def test_a_window_fits_the_slice_that_it_is_read_from() -> None:

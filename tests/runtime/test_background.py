@@ -97,10 +97,10 @@ def test_without_a_kernel_or_after_a_failure_the_first_form_stays() -> None:
             kernel.build()
         except ZeroDivisionError:
             pass
-        assert told == [first] and kernel.state == "op by op" and kernel.run is first
+        assert told == [first] and kernel.state == "step by step" and kernel.run is first
 
 
-def test_machine_code_switched_off_leaves_everything_op_by_op() -> None:
+def test_machine_code_switched_off_leaves_everything_in_steps() -> None:
     text = "import os\nos.environ['TENFERRO_CPU_JIT'] = '0'\n" + WORK
     text += "fusion.wait()\nprint(fusion.kernel_stats())\n"
     found = run(text)

@@ -1,4 +1,4 @@
-"""Fusion changes how programs run, never what they compute: regions, their kernels, the tiers, and the ways around."""
+"""How programs run: as one native function or in parts, step by step until those are compiled; always the same."""
 
 import threading
 
@@ -11,13 +11,13 @@ import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
 from tenferro_ad import value_and_grad
 from tenferro_cpu.native import available
-from tenferro_runtime.fusion import clear, fused, kernel_stats, wait
-from tenferro_runtime.ir._program import ProgramError
+from tenferro_runtime.fusion import kernel_stats, parts, wait
+from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.passes.fusion import MAX_HOIST_DISTANCE, fuse
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.tracing._interpret import interpret
+from tenferro_runtime.whole import how
 from tenferro_tensor import Tensor, catalog, tensor
 
 pytestmark = [
@@ -37,84 +37,97 @@ def names(program: tr.Program) -> list[str]:
 
 
 def inner(program: tr.Program) -> list[list[str]]:
-    return [names(eq.op.params["program"]) for eq in program.equations if eq.op.primitive.name == "fused"]
+    return [names(eq.op.params["program"]) for eq in program.equations if is_part(eq)]
 
 
-def fused_trace(f, *args) -> tr.Program:
-    return check_program(fuse(optimise(tr.trace(f, *args))))
+def split(f, *args, deterministic: bool = True) -> tr.Program:
+    """The program of a function with its parts as steps."""
+    with tr.Runtime(deterministic=deterministic):
+        program = optimise(tr.trace(f, *args))
+        return check_program(parts(program, lambda part: len(part.equations) > 1))
 
 
-def test_a_chain_becomes_one_step() -> None:
-    program = fused_trace(lambda x, y: tr.tanh(x * y + 1.0) * 2.0, normal(3, 4), normal(3, 4))
-    assert names(program) == ["fused"]
-    assert inner(program) == [["mul", "add", "tanh", "mul"]]
+def test_steps_that_round_alike_are_one_part() -> None:
+    program = split(lambda x, y: tr.abs(x * y + 1.0) * 2.0, normal(3, 4), normal(3, 4))
+    assert names(program) == ["call"]
+    assert inner(program) == [["mul", "add", "abs", "mul"]]
 
 
 def test_one_step_alone_stays_what_it_is() -> None:
-    program = optimise(tr.trace(lambda x, w: tr.tanh(x @ w), normal(3, 3), normal(3, 3)))
-    assert fuse(program) is program
+    with tr.Runtime(deterministic=True):
+        program = optimise(tr.trace(lambda x, w: tr.abs(x @ w), normal(3, 3), normal(3, 3)))
+        assert parts(program, lambda part: len(part.equations) > 1) is program
 
 
 def test_values_that_others_read_are_results() -> None:
-    program = fused_trace(lambda x, w: ((h := tr.tanh(x + 1.0)) @ w, h * 2.0 + x), normal(3, 3), normal(3, 3))
-    assert names(program) == ["fused", "dot_general", "fused"]
+    program = split(lambda x, w: ((h := tr.abs(x + 1.0)) @ w, h * 2.0 + x), normal(3, 3), normal(3, 3))
+    assert names(program) == ["call", "dot_general", "call"]
     assert [len(eq.results) for eq in program.equations] == [1, 1, 1]
 
 
-def test_a_reduction_stays_outside() -> None:
-    for axis in (None, 0, 1, (0, 1)):
-        program = fused_trace(lambda x, y, axis=axis: tr.sum(tr.exp(x) * y, axis=axis), normal(3, 4), normal(4))
-        assert inner(program) == [["exp", "broadcast_in_dim", "mul"]] and names(program)[-1] == "reduce_sum"
+def test_a_step_that_waits_for_a_product_joins_the_steps_before_it() -> None:
+    program = split(lambda x, w: tr.abs(x * 2.0 + x.T @ w), normal(3, 3), normal(3, 3))
+    assert names(program)[-1] == "call" and inner(program) == [["mul", "add", "abs"]]
 
 
-def test_a_reduction_of_what_is_read_elsewhere_stays_outside() -> None:
-    program = fused_trace(lambda x: (e := tr.exp(x) + 1.0) / tr.sum(e), normal(3, 4))
-    assert names(program) == ["fused", "reduce_sum", "broadcast_in_dim", "div"]
+def test_views_are_computed_in_a_part_and_outside() -> None:
+    """A sum of a view rounds by the memory of the view, and a part reads it through its index."""
 
-
-def test_a_step_that_waits_for_a_product_joins_all_the_same() -> None:
-    program = fused_trace(lambda x, w: tr.tanh(x * 2.0 + x.T @ w), normal(3, 3), normal(3, 3))
-    assert names(program)[-1] == "fused" and inner(program) == [["mul", "add", "tanh"]]
-
-
-@pytest.mark.parametrize("waits", [1, MAX_HOIST_DISTANCE - 1, MAX_HOIST_DISTANCE])
-def test_a_step_waits_for_few_steps_only(waits: int) -> None:
-    def f(x, w):
-        z, y = x * 2.0, w
-        for _ in range(waits):
-            y = y @ w
-        return tr.tanh(z + y)
-
-    program = check_program(fuse(tr.trace(f, normal(3, 3), normal(3, 3))))
-    joins = waits < MAX_HOIST_DISTANCE
-    assert inner(program) == [["mul", "add", "tanh"] if joins else ["add", "tanh"]]
-
-
-def test_spaces_are_told_apart_by_their_sizes_not_by_numbers() -> None:
     def f(x, y):
-        return tr.tanh(x * 2.0), tr.exp(y * 2.0)
+        rows = tr.broadcast_to(x + 1.0, (4, 3))
+        return rows * y - y, tr.sum(rows, axis=0)
 
-    n, m = tr.dim("n"), tr.dim("m")
-    f8 = np.dtype("float64")
-    square = tr.trace(f, tr.Spec((n, m), f8), tr.Spec((m, n), f8), examples={"n": 3, "m": 3})
-    assert names(check_program(fuse(square))) == ["fused", "fused"]
-
-
-def test_equal_regions_are_one_op_and_one_kernel() -> None:
-    program = fused_trace(
-        lambda xs: [tr.tanh(tr.tanh(x * 2.0 + 1.0) @ x) for x in xs], [normal(3, 3) for _ in range(4)]
-    )
-    ops = {eq.op for eq in program.equations if eq.op.primitive.name == "fused"}
-    assert len(ops) == 1
+    program = split(f, normal(3), normal(4, 3))
+    assert names(program) == ["call", "broadcast_in_dim", "reduce_sum"]
+    assert inner(program) == [["add", "broadcast_in_dim", "mul", "sub"]]
+    assert [len(eq.results) for eq in program.equations] == [2, 1, 1]
 
 
-def run_in_all_tiers(f, *args: Tensor) -> None:
+def test_a_view_that_two_parts_read_is_computed_in_both() -> None:
+    def f(x, w):
+        y = x.T
+        return tr.sin((y + 1.0) * 2.0) @ w, (y - 1.0) * 3.0
+
+    with tr.Runtime(deterministic=True):
+        program = optimise(tr.trace(lambda x, w: f(tr.exp(x), w), normal(3, 3), normal(3, 3)))
+    program.memo.clear()  # the views of a deterministic program stay outside of its parts
+
+    def has_native_form(part: tr.Program) -> bool:
+        assert "dot_general" not in names(part) or len(part.equations) > 1
+        return len(part.equations) > 1
+
+    assert inner(check_program(parts(program, has_native_form))) == [names(program)]
+
+
+def test_updates_of_memory_from_outside_stay_steps() -> None:
+    """A single step may write to the memory of its operand, of which a part would make a copy."""
+    x = normal(5)
+    program = optimise(tr.trace(lambda x: (x * 2.0 + 1.0, x.at[1].set(0.0) + 1.0, (x + 1.0).at[2].set(0.0) * 3.0), x))
+    found = check_program(parts(program, lambda part: len(part.equations) > 1))
+    outside = [eq.op.primitive for eq in found.equations if not is_part(eq)]
+    assert len(outside) == 1 and outside[0] in (catalog.scatter, catalog.dynamic_update_slice, catalog.update_slice)
+
+
+def test_equal_parts_are_one_program() -> None:
+    def f(x, w):
+        for _ in range(4):
+            x = tr.abs(x * 2.0 + 1.0) @ w
+        return x
+
+    program = split(f, normal(3, 3), normal(3, 3))
+    called = {id(eq.op.params["program"]) for eq in program.equations if is_part(eq)}
+    assert len(called) == 1 and len(inner(program)) == 4
+
+
+def run_in_all_tiers(f, *args: Tensor, **how: bool) -> None:
     expected = f(*args)
-    compiled = tr.compile(f)
+    compiled = tr.compile(f, **how)
     first, second = compiled(*args), compiled(*args)
     wait()
     for got in (first, second, compiled(*args), compiled(*args)):
         for a, b in zip(got, expected, strict=True):
+            if how:
+                assert a.spec == b.spec and a.data.tobytes() == b.data.tobytes()
             same(a, b)
 
 
@@ -124,12 +137,19 @@ def test_random_functions_give_the_same_in_all_tiers(f: Random) -> None:
     run_in_all_tiers(f, *f.inputs)
 
 
+@settings(max_examples=30)
 @given(random_functions(max_steps=20))
-def test_the_pass_keeps_the_law_and_the_values(f: Random) -> None:
-    program = optimise(tr.trace(f, *f.inputs))
-    fused = check_program(fuse(program))
-    for got, want in zip(interpret(fused, f.inputs), interpret(program, f.inputs), strict=True):
-        same(got, want)
+def test_deterministic_functions_have_the_bits_of_their_steps_in_all_tiers(f: Random) -> None:
+    run_in_all_tiers(f, *f.inputs, deterministic=True)
+
+
+@given(random_functions(max_steps=20), st.booleans())
+def test_a_program_in_parts_keeps_the_law_and_the_values(f: Random, deterministic: bool) -> None:
+    with tr.Runtime(deterministic=deterministic):
+        program = optimise(tr.trace(f, *f.inputs))
+        found = check_program(parts(program, lambda part: len(part.equations) > 1))
+        for got, want in zip(interpret(found, f.inputs), interpret(program, f.inputs), strict=True):
+            same(got, want)
 
 
 REAL = ("float64", "float32")
@@ -209,6 +229,14 @@ def test_random_regions_give_the_same_in_all_tiers(case) -> None:
         run_in_all_tiers(f, *inputs)
 
 
+@settings(max_examples=40)
+@given(regions())
+def test_random_deterministic_regions_have_the_bits_of_their_steps(case) -> None:
+    inputs, f = case
+    with np.errstate(all="ignore"):
+        run_in_all_tiers(f, *inputs, deterministic=True)
+
+
 def test_gradients_of_fused_programs() -> None:
     def loss(x, y):
         return tr.sum(tr.tanh(x * y + 1.0) * tr.exp(-x) + tr.where(x > 0, x * x, y))
@@ -268,30 +296,15 @@ def test_layouts_that_no_kernel_is_ready_for_run_op_by_op_first() -> None:
         wait()
 
 
-def test_exact_fusion_keeps_every_bit() -> None:
+def test_steps_that_round_in_several_ways_are_in_no_part_of_a_deterministic_program() -> None:
     def f(x, y):
         return (x * y + x) / 3.0 - tr.where(x > y, x, 2.0 * y), tr.tanh(x) * y + 1.0
 
-    x, y = normal(1000), normal(1000)
-    program = check_program(fuse(optimise(tr.trace(f, x, y)), exact=True))
-    assert "tanh" in names(program) and inner(program)[0].count("mul") == 2
-    wanted = interpret(optimise(tr.trace(f, x, y)), (x, y))
-    for eq in program.equations:
-        for step in eq.op.params["program"].equations if eq.op.primitive.name == "fused" else ():
-            assert step.op.primitive is not catalog.tanh
-    for _ in range(2):
-        got = program.run(x, y)
-        wait()
-        assert [g.data.tobytes() for g in got] == [w.data.tobytes() for w in wanted]
-
-
-def test_steps_of_complex_numbers_that_round_more_than_once_are_not_exact() -> None:
-    z = tensor(np.full(100, 0.6 + 0.8j))
-    for f in (lambda z: tr.sign(z) + z, lambda z: tr.abs(z) + tr.real(z), lambda z: z * z + z):
-        program = fuse(optimise(tr.trace(f, z)), exact=True)
-        for eq in program.equations:
-            steps = eq.op.params["program"].equations if eq.op.primitive.name == "fused" else ()
-            assert not {catalog.sign, catalog.abs, catalog.mul} & {step.op.primitive for step in steps}
+    x, z = normal(100), tensor(np.full(100, 0.6 + 0.8j))
+    program = split(f, x, x)
+    assert "tanh" in names(program) and inner(program)[0].count("mul") == 3
+    for g in (lambda z: tr.sign(z) + z, lambda z: tr.abs(z) + tr.real(z), lambda z: z * z + z):
+        assert not {"sign", "abs", "mul", "real"} & {name for part in inner(split(g, z)) for name in part}
 
 
 def test_numbers_that_do_not_fit_are_refused_as_without_fusion() -> None:
@@ -314,47 +327,49 @@ def test_a_runtime_may_leave_fusion_out_or_keep_every_bit() -> None:
             wait()
 
 
-def test_what_cannot_be_one_function_is_fused() -> None:
-    """Sums in an order of their own keep a deterministic program in steps; those that round alike are one kernel."""
+def test_what_cannot_be_one_function_is_in_parts() -> None:
+    """Sums in an order of their own keep a deterministic program in steps; those that round alike are one function."""
 
     def f(x):
         return tr.sum(tr.tanh(x * 2.5 + 0.125) * x)
 
-    x = normal(3000)
-    expected = f(x)
-    with tr.Runtime(deterministic=True):
-        compiled = tr.compile(f)
-    clear()
-    for _ in range(4):
-        assert compiled(x).data.tobytes() == expected.data.tobytes()
+    compiled = tr.compile(f, deterministic=True)
+    for n in (3000, 3000, 1, 0, 7):
+        x = normal(n)
+        assert compiled(x).data.tobytes() == f(x).data.tobytes()
         wait()
-    assert inner(lowered(compiled.program(x))) == [["mul", "add"]]
-    assert kernel_stats()["native"] == 1
+    (part,) = [eq for eq in lowered(compiled.program(x)).equations if is_part(eq)]
+    assert names(part.op.params["program"]) == ["mul", "add"] and kernel_stats()["native"]
+    assert how(part.op.params["program"]) == "runs as one native function"
 
 
-def test_a_fused_step_is_differentiated_and_traced_as_what_it_means() -> None:
+def test_a_part_keeps_the_layouts_on_which_later_steps_round() -> None:
+    """A sum of a column-major array adds in another order than that of the same numbers in rows."""
+
+    def f(x, y):
+        return tr.sum(x * y + x, axis=0)
+
+    compiled = tr.compile(f, deterministic=True)
+    for _ in range(2):
+        for a, b in [(40, 30), (1, 70), (300, 2), (0, 3)]:
+            x, y = rng.standard_normal((2, a, b))
+            for left in (x, np.asfortranarray(x), np.ascontiguousarray(x[::-1])[::-1]):
+                for right in (y, np.asfortranarray(y)):
+                    given = tensor(left), tensor(right)
+                    assert compiled(*given).data.tobytes() == f(*given).data.tobytes()
+        wait()
+
+
+def test_a_part_is_differentiated_and_traced_as_what_it_means() -> None:
     def f(x, y):
         return tr.sum(tr.tanh(x * y + 1.0) * tr.exp(-x))
 
     x, y = normal(3, 4), normal(4)
-    program = fused_trace(f, x, y)
+    program = split(f, x, y, deterministic=False)
     expected = value_and_grad(f, argnums=(0, 1))(x, y)
     value, grads = value_and_grad(lambda x, y: program.run(x, y)[0], argnums=(0, 1))(x, y)
     for got, want in zip((value, *grads), (expected[0], *expected[1]), strict=True):
         same(got, want)
-    again = tr.trace(lambda x, y: program.equations[0].op(x, y), x, y)
-    assert names(again) == inner(program)[0]
-
-
-def test_a_program_that_is_no_region_is_refused() -> None:
-    for f, why in ((lambda x: x @ x, "dot_general cannot be fused"), (lambda x: x, "no element-wise step")):
-        with pytest.raises(ProgramError, match=why):
-            fused.op(program=tr.trace(f, normal(2, 2)))
-    with pytest.raises(ProgramError, match="needs program="):
-        fused.op()
-    op = fused_trace(lambda x, y: x * y + 1.0, normal(2, 2), normal(2)).equations[0].op
-    with pytest.raises(ProgramError, match="operand 1 of a fused step"):
-        op.infer(normal(2, 2).spec, normal(2, 2).spec)
 
 
 def of(dtype: str, *values: complex) -> Tensor:

@@ -21,6 +21,7 @@ import tenferro_runtime as tr
 import xla_table
 from installed_cupy import installed_cupy
 from reference_groups import PAGES
+from tenferro_runtime.extension import call
 from tenferro_runtime.ir import inner_programs
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Primitive
@@ -139,7 +140,7 @@ def simulated_gpu() -> Iterator[None]:
 @cache
 def on_cuda(primitive: Primitive) -> bool:
     """Whether GPUs compute a primitive."""
-    return primitive in xla_table.INLINED or gpu_table.one_by_one(primitive) != "CPU"
+    return primitive is call or gpu_table.one_by_one(primitive) != "CPU"
 
 
 @cache

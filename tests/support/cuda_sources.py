@@ -18,12 +18,12 @@ import tenferro_runtime as tr
 from installed_cupy import installed_cupy
 from nest_kernels import HostTarget
 from rendered_functions import NAMES, kernels_of
-from tenferro_gpu.rendering import CudaRenderer, Sharing, _group_writer, kernel_function
+from tenferro_gpu.rendering import CudaRenderer, _group_writer
 from tenferro_gpu.source import library
-from tenferro_gpu.whole import KernelSequence, _native, _shape, planned
+from tenferro_gpu.whole import KernelSequence, _native, _shape
 from tenferro_runtime.lowering import lower
-from tenferro_tensor.device_model import KernelIR, Operand, Reduction
-from tenferro_tensor_core import TenferroError, dim, is_narrow
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
+from tenferro_tensor_core import TenferroError, is_narrow
 from vmap_calls import CALLS
 
 DTYPES: Final = ("float64", "complex128", "float32", "complex64")
@@ -68,25 +68,18 @@ def functions(dtypes: Iterable[str] = NAMES) -> Iterator[tuple[str, str]]:
         yield f"functions of {dtype}", spec.source
 
 
-def reductions(dtypes: Iterable[str] = NAMES) -> Iterator[Text]:
-    """Every kind of reduction, in every way of sharing it, of operands with and without gaps."""
+def reductions(dtypes: Iterable[str] = NAMES) -> Iterator[tuple[str, str]]:
+    """A source for each dtype, space and access with every kind of reduction; narrow floats are widened first."""
     for dtype in dtypes:
-        operand = Operand(np.dtype(dtype))
-        kinds = ("sum", "prod") if operand.dtype.kind == "c" else ("sum", "prod", "max", "min")
-        for kind in kinds:
-            if is_narrow(operand.dtype):
-                continue  # they are widened first
-            kernel = KernelIR((operand,), (), (0,), reduction=Reduction(kind))
-            for rank, reduced in ((0, 1), (1, 1), (1, 2), (2, 1)):
-                for unit in (True, False):
-                    strides = [[dim(f"s0_{a}") for a in range(rank + reduced)]]
-                    if unit:
-                        strides[0][-1] = 1  # type: ignore[call-overload]
-                    function = kernel_function(kernel, rank, reduced, strides)
-                    shared = (Sharing.ITEMS, Sharing.PARTS, None) if rank else (Sharing.ONE, Sharing.PARTS)
-                    for sharing in shared:
-                        name = f"{kind} of {dtype}, {reduced} of {rank + reduced} axes, {sharing}, unit {unit}"
-                        yield Text(name, _texts(planned(function, sharing)))
+        if is_narrow(np.dtype(dtype)):
+            continue
+        kinds = ("sum", "prod") if np.dtype(dtype).kind == "c" else ("sum", "prod", "max", "min")
+        for rank, reduced, over in ((0, 1, Over.TRAILING), (1, 2, Over.TRAILING), (2, 1, Over.LEADING)):
+            for access in (Access.UNIT, Access.STRIDED):
+                given = (Operand(np.dtype(dtype), access),)
+                kernels = {kind: KernelIR(given, (), (0,), reduction=Reduction(kind, over)) for kind in kinds}
+                (spec, *_) = CudaRenderer(rank, reduced).together(kernels)
+                yield f"reductions of {reduced} of {rank + reduced} {access.value} axes of {dtype}", spec.source
 
 
 def _texts(sequence: Any) -> dict[str, str]:

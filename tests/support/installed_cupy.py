@@ -10,7 +10,6 @@ from fake_cupy import FakeCupy, fake_cupyx
 from simulated.installed import no_accelerator
 from tenferro_gpu import _kernels, _stack
 from tenferro_linalg import _providers
-from tenferro_runtime import fusion
 from tenferro_tensor import REGISTRY, clear_plans
 from tenferro_tensor import backends as backends
 
@@ -19,7 +18,6 @@ def forget() -> None:
     """Drop what the process has kept of CuPy."""
     for cached in (_stack.cupy, _kernels.core_kernels, _providers.device):
         cached.cache_clear()
-    fusion.clear()
     for kind in ("cuda", "rocm"):
         backends._made.pop(kind, None)
         for key in [k for k in REGISTRY._tables["kernel"] if k[1] == kind and k[0].extension is None]:

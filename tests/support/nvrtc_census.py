@@ -83,12 +83,12 @@ def sources(part: str | None = None) -> Iterator[Source]:
     import cuda_sources
 
     if part != "programs":
-        for title, text in cuda_sources.functions():
+        for title, text in (*cuda_sources.functions(), *cuda_sources.reductions()):
             yield Source(title, text, {})
     if part != "functions":
         found = cuda_sources.programs()
         print(f"{len(found.texts)} programs rendered; {len(found.refused)} have no form as kernels", flush=True)
-        for title, text, owners in cuda_sources.joined([*cuda_sources.reductions(), *found.texts]):
+        for title, text, owners in cuda_sources.joined(found.texts):
             yield Source(title, text, owners)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tenferro_runtime as tr
+from tenferro_ad._checkpoint import checkpointed
 from tenferro_einsum import _diagonal as einsum
 from tenferro_fft import _primitives as fft
 from tenferro_fft._trigonometric import trigonometric
@@ -40,7 +41,7 @@ from tenferro_linalg.truncation import _eigh as _truncated_eigh
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.elementwise import recorded
-from tenferro_runtime.fusion._primitive import fused
+from tenferro_runtime.extension import call
 from tenferro_tensor import HOST, REGISTRY, Primitive, Spec
 from tenferro_tensor import catalog as c
 from tenferro_tensor.random_streams import (
@@ -103,7 +104,7 @@ def _bodies() -> dict[str, Any]:
             "length": M,
             "reverse": True,
         },
-        "fused": {"program": tr.trace(lambda x, y: tr.sin(x) * y, of(N, M), of(N, M))},
+        "call": {"program": tr.trace(lambda x, y: tr.sin(x) * y, of(N, M), of(N, M)), "sizes": (N, M)},
     }
 
 
@@ -137,7 +138,8 @@ def _table() -> list[Case]:
         Case(cond, (of(dtype=I8), vector), bodies["cond"]),
         Case(while_loop, (of(dtype=I8), vector), bodies["while"]),
         Case(scan, (vector, of(M, N)), bodies["scan"]),
-        Case(fused, (a, a), bodies["fused"]),
+        Case(call, (a, a), bodies["call"]),
+        Case(checkpointed, (a, a), bodies["call"]),
         Case(einsum.take_diagonal, (of(N, M, N),), {"axes": (0, 2)}),
         Case(einsum.embed_diagonal, (a,), {"axes": (1, 2)}),
         Case(fft.r2c, (of(N, M + 1),), {"axis": 1}),

@@ -13,13 +13,11 @@ from typing import Final
 
 from tenferro_runtime.expanding import has_expansion
 from tenferro_runtime.extension import REGISTRY, call
-from tenferro_runtime.fusion import fused
 from tenferro_tensor import Primitive
 from tenferro_xla.lowerings import CORE
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "xla-primitives.md"
 PACKAGES: Final = ("tensor", "runtime", "einsum", "linalg", "fft", "ad")
-INLINED: Final = (call, fused)
 
 LATE: Final = "its size depends on data; extents of StableHLO are fixed"
 HOST: Final = "calls Python; a module cannot hold a function of this process"
@@ -70,7 +68,7 @@ def primitives() -> dict[str, dict[str, Primitive]]:
 
 def how(name: str, p: Primitive) -> str:
     """How XLA runs a primitive; empty where it does not."""
-    if p in INLINED:
+    if p is call:
         return "in line"
     if p in CORE or REGISTRY.find("lowering", p) is not None:
         return "lowering"

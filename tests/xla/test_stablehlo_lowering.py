@@ -9,8 +9,8 @@ import tenferro_runtime as tr
 import tenferro_tensor.catalog as c
 from simulated.installed import simulated
 from tenferro_runtime import Program
-from tenferro_runtime.extension import Builder, ProgramError
-from tenferro_runtime.passes.fusion import fuse
+from tenferro_runtime.extension import Builder, ProgramError, call
+from tenferro_runtime.fusion import parts
 from tenferro_tensor import ComputeDevice, MemorySpace, Place, Primitive, Spec, tensor
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, PlacementError, UnsupportedError, dim
 from tenferro_xla import XlaExecutor, lower_to_stablehlo
@@ -299,9 +299,11 @@ def test_mistakes_are_named():
         lower_to_stablehlo(moved)
 
 
-def test_fused_steps_are_lowered_as_what_they_mean():
+def test_parts_are_lowered_as_what_they_mean():
     x, y = np.random.default_rng(0).standard_normal((2, 3, 4))
-    program = fuse(program_of(lambda x, y: c.reduce_sum(c.mul(c.tanh(c.mul(x, y)), x), axes=(0,)), x, y))
+    program = program_of(lambda x, y: c.reduce_sum(c.mul(c.tanh(c.mul(x, y)), x), axes=(0,)), x, y)
+    program = parts(program, lambda part: True)
+    assert [eq.op.primitive for eq in program.equations] == [call]
     (got,) = XLA.run(program, x, y)
     np.testing.assert_allclose(got._concrete(), (np.tanh(x * y) * x).sum(0), rtol=1e-12)
 

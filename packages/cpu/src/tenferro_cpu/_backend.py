@@ -29,7 +29,7 @@ from tenferro_tensor_core import BackendUnavailableError
 from tenferro_tensor_core.forks import importing
 
 if TYPE_CHECKING:
-    from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
+    from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel
     from tenferro_tensor.loop_ir import LoopFunction
 
 _VIEWS = frozenset(
@@ -132,18 +132,6 @@ class CpuBackend(Backend):
             return run if op.primitive in _VIEWS else _handed_over(device, run)
         # A kernel with a faster version allocates from the pool itself.
         return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
-
-    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """See `Backend.fuses`: element-wise ops."""
-        with importing():
-            from tenferro_cpu.native import regions
-        return regions.fuses(op, operands, result)
-
-    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """See `Backend.fused`: for programs that cannot be one function."""
-        with importing():
-            from tenferro_cpu.native import regions
-        return regions.NativeRegion(region, fallback, later, self.whole)
 
     def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """See `Backend.copied`: in memory of the pool."""

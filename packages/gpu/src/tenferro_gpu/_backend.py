@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from tenferro_gpu._contraction import CutensorContraction, taken
-from tenferro_gpu._fusing import Fusing
 from tenferro_gpu._kernels import core_kernels
+from tenferro_gpu._machine_code import MachineCode
 from tenferro_gpu._stack import checked_index, cupy
 from tenferro_gpu.devices import CupyRuntime, CupyStream, require_dtype
 from tenferro_tensor import (
@@ -35,9 +33,6 @@ from tenferro_tensor.device_model import (
     ContractionIR,
     ContractionKernel,
     Device,
-    Later,
-    Literal,
-    Region,
 )
 from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor_core import HostAdapterError, PlacementError
@@ -53,7 +48,7 @@ class _CupyBackend(AcceleratorBackend):
         self.name: str = self.kind
         self._cupy = cupy(self.kind)
         self._exhausted = self._cupy.cuda.memory.OutOfMemoryError
-        self.fusing: Fusing = Fusing(self)
+        self.machine_code: MachineCode = MachineCode(self)
 
     @property
     def runtime(self) -> CupyRuntime:
@@ -170,21 +165,13 @@ class _CupyBackend(AcceleratorBackend):
 
     def compiles_wholes(self) -> bool:
         """See `Backend.compiles_wholes`."""
-        return self.fusing.available
-
-    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """See `Backend.fuses`: everything that the renderer supports."""
-        return self.fusing.fuses(op, operands, result)
-
-    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """See `Backend.fused`: one kernel for each memory layout of the operands."""
-        return self.fusing.fused(region, fallback, later)
+        return self.machine_code.available
 
     def whole(
         self, function: LoopFunction, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
     ) -> NativeProgram | None:
         """See `Backend.whole`, on arrays of one of its devices: kernels, and host loops around them."""
-        return self.fusing.whole(function, bare, otherwise)
+        return self.machine_code.whole(function, bare, otherwise)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """See `Backend.contraction`: by cuTENSOR if it is installed."""
@@ -204,7 +191,7 @@ class _CupyBackend(AcceleratorBackend):
 
     def compiled(self) -> int:
         """See `Backend.compiled`: number of compiled sources, for all architectures."""
-        return self.fusing.compiled()
+        return self.machine_code.compiled()
 
 
 def device(name: str | ComputeDevice = "cuda:0") -> Device:
@@ -233,7 +220,7 @@ def device(name: str | ComputeDevice = "cuda:0") -> Device:
     backend = get_backend(wanted.kind)
     if not isinstance(backend, _CupyBackend):
         raise PlacementError(f"tenferro_gpu.device({name!r}): the kinds of this package are cuda and rocm")
-    return backend.fusing.model(wanted.index)
+    return backend.machine_code.model(wanted.index)
 
 
 class CudaBackend(_CupyBackend):

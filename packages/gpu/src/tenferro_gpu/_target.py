@@ -16,7 +16,7 @@ from tenferro_tensor_core import UnsupportedError
 from tenferro_tensor_core.forks import new_lock
 
 
-class FusionBackend(Protocol):
+class KernelBackend(Protocol):
     """The part of a backend that kernels of programs use."""
 
     kind: ClassVar[str]
@@ -42,7 +42,7 @@ class GpuTarget(KernelTarget):
         compiler: maps the number of a device to its compiler.
     """
 
-    def __init__(self, backend: FusionBackend, compiler: Callable[[int], RuntimeCompiler]) -> None:
+    def __init__(self, backend: KernelBackend, compiler: Callable[[int], RuntimeCompiler]) -> None:
         self._backend, self._compiler, self._lock = backend, compiler, new_lock()
         self._cupy = backend.runtime.cupy
 

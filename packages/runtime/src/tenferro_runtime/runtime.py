@@ -30,7 +30,7 @@ class How(NamedTuple):
     """How a program is run.
 
     Attributes:
-        fusion: whether its steps are fused.
+        fusion: whether its parts are native functions where the program as a whole is none.
         exact: whether its results are bitwise equal to those of single operations.
         overwriting: whether results may reuse the memory of dead operands.
         placement: the cost model that places steps on CPU pools, ``"auto"`` for the default one, or ``None``.
@@ -55,8 +55,8 @@ class Runtime:
             several devices when they are made.
         deterministic: omit the passes that may change rounding (`tenferro_runtime.passes.Rounding`): the results of a
             compiled function are then bitwise equal to those of its operations one by one, with any number of threads.
-        fusion: run several element-wise steps as one kernel where the backend supports it; a deterministic runtime
-            fuses only steps whose fused results are bitwise equal.
+        fusion: run the parts of a program that cannot become one native function as native functions; those of a
+            deterministic program have the bits of their steps.
         overwriting: let results reuse the memory of dead operands; changes no bits.
         programs_per_function: number of programs that a compiled function caches.
         kinds_per_function: number of argument kinds that take the fast path into a compiled function.

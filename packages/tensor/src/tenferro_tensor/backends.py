@@ -35,9 +35,6 @@ if TYPE_CHECKING:
         ContractionGraph,
         ContractionIR,
         ContractionKernel,
-        Later,
-        Literal,
-        Region,
     )
 
 __all__ = [
@@ -360,37 +357,6 @@ class Backend(ABC):
             primitive=op.primitive.name,
             device=str(device),
         )
-
-    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """Whether an element-wise op or a reduction may be part of a fused region.
-
-        Must be cheap; a region of such ops may still have no kernel.
-
-        Args:
-            op: the op.
-            operands: dtype of each operand, or a literal if the program knows its value.
-            result: dtype of the result.
-
-        Returns:
-            True if a region may contain the op.
-        """
-        return False
-
-    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """Compile a fused region; may take as long as a compiler does.
-
-        The kernel takes the arguments of `fallback` and returns the same: the raw result, or a tuple if the region has
-        several outputs.
-
-        Args:
-            region: the region; its extents are those of the operands of each call.
-            fallback: computes the same op by op, for calls before the kernel is ready.
-            later: runs further compilation in the background.
-
-        Returns:
-            A callable on raw arrays, or None if the region is not supported.
-        """
-        return None
 
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
         """Whether the kernel of an op accepts a destination array after its operands.

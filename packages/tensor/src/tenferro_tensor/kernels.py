@@ -15,10 +15,10 @@ from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import Backend, OpenKernel
 from tenferro_tensor.hooks import require_call
-from tenferro_tensor.results import ANY, Maker, Results
+from tenferro_tensor.results import Maker, Results
 from tenferro_tensor_core import RegistryError
 
-__all__ = ["followed", "kernel_of", "open_kernel_of", "shapeless_kernel_of", "trusted"]
+__all__ = ["followed", "kernel_of", "open_kernel_of", "trusted"]
 
 
 def kernel_of(
@@ -44,28 +44,6 @@ def kernel_of(
         return run
     _require_kernel(op, run, ins)
     return _results(backend, op, ins, outs).checked(run, [out.shape for out in outs])
-
-
-def shapeless_kernel_of(
-    backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
-) -> Callable[..., Any]:
-    """`kernel_of` for operands of any extents: the shapes of results are not checked.
-
-    Args:
-        backend: the backend.
-        op: the op.
-        ins: specs of the operands.
-        outs: specs of the results.
-        device: device that runs it.
-
-    Returns:
-        A callable on raw arrays.
-    """
-    run = backend.kernel(op, ins, outs, device)
-    if trusted(backend, op, outs):
-        return run
-    _require_kernel(op, run, ins)
-    return _results(backend, op, ins, outs).checked(run, [ANY for _ in outs])
 
 
 def open_kernel_of(

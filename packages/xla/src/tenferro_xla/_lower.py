@@ -9,7 +9,6 @@ import numpy as np
 
 from tenferro_runtime.expanding import expansion_of, has_expansion, widened
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
-from tenferro_runtime.fusion import fused
 from tenferro_runtime.ir import instance, sizes_for
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.promotion import targets
@@ -147,8 +146,6 @@ def _inlined(e: HloEmitter, program: Program, arguments: list[HloValue]) -> list
 def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, HloValue]) -> list[HloValue]:
     operands = _operands(e, program, eq, values)
     p = eq.op.primitive
-    if p is fused:
-        return e.inline(eq.op.params["program"], operands)
     if p is call:  # of a compiled function, which has its own symbolic sizes
         inner = eq.op.params["program"]
         sizes = sizes_for(inner, [v.spec for v in operands], eq.op.params["sizes"])

@@ -2,7 +2,6 @@
 
 from tenferro_gpu.rendering._functions import RESERVED, function_of, rendered
 from tenferro_gpu.rendering._group_writer import BLOCK
-from tenferro_gpu.rendering._kernel_function import kernel_function
 from tenferro_gpu.rendering._loops import Axes, chain, parallel_work, rows
 from tenferro_gpu.rendering._nest_kernels import NestKernel, Sharing
 from tenferro_gpu.rendering._parts_writer import MAX_PARTS, SLOT
@@ -19,7 +18,6 @@ __all__ = [
     "Sharing",
     "chain",
     "function_of",
-    "kernel_function",
     "parallel_work",
     "rendered",
     "rows",

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any, Final
 
 from tenferro_gpu.rendering import BLOCK
-from tenferro_gpu.running._layout import Ints, access_of
 from tenferro_tensor.device_model import Access, CompiledSpec, Program
 from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import new_lock
@@ -15,6 +14,7 @@ from tenferro_tensor_core.forks import new_lock
 MAX_WORK_GROUPS: Final = 1 << 16
 """Maximum work groups per launch; more elements take several passes."""
 
+Ints = tuple[int, ...]
 Function = Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]
 Load = Callable[[CompiledSpec, int], Function]
 
@@ -109,3 +109,17 @@ class GpuProgram(Program):
                 f"got shape {y.shape} with strides {y.strides}",
                 buffer=number,
             )
+
+
+def access_of(strides: Ints, space: Ints) -> Access:
+    """The access that strides over a space imply.
+
+    >>> access_of((3, 1), (5, 3)), access_of((0, 0), (5, 3)), access_of((0, 1), (5, 3))
+    (<Access.UNIT: 'unit'>, <Access.FIXED: 'fixed'>, <Access.STRIDED: 'strided'>)
+    """
+    count = 1
+    for own, n in zip(reversed(strides), reversed(space)):
+        if n != 1 and own != count:
+            return Access.STRIDED if any(s for s, d in zip(strides, space) if d != 1) else Access.FIXED
+        count *= n
+    return Access.UNIT

@@ -73,7 +73,6 @@ class KernelSequence:
         target: the devices.
         bare: return the only output itself instead of a tuple.
         otherwise: serves calls whose sizes do not meet the requirements of the function.
-        sharing: see `planned`.
 
     Raises:
         UnsupportedError: it has no form as kernels.
@@ -86,7 +85,6 @@ class KernelSequence:
         *,
         bare: bool = False,
         otherwise: Callable[..., Any] | None = None,
-        sharing: Sharing | None = None,
     ) -> None:
         if not function.inputs:
             raise UnsupportedError("a program without inputs does not say on which device it runs")
@@ -96,7 +94,7 @@ class KernelSequence:
         self.otherwise: Callable[..., Any] | None = otherwise
         for call in _calls(function.body):
             target.require_kernel(call.op)
-        self.sequence: LaunchSequence = planned(function, sharing)
+        self.sequence: LaunchSequence = planned(function)
         kernels = self.sequence.kernels
         self.functions: Callable[[int], Functions] = target.functions(
             source_of(function, self.sequence), [k.entry for k in kernels]

@@ -34,13 +34,11 @@ from tenferro_tensor.loop_ir import (
 from tenferro_tensor_core import DimLike
 
 
-def planned(function: LoopFunction, sharing: Sharing | None = None) -> LaunchSequence:
+def planned(function: LoopFunction) -> LaunchSequence:
     """The kernels of a function.
 
     Args:
         function: what to compute.
-        sharing: which work items run its nests, if the caller knows: ONE group all of it, PARTS of reductions because
-            they have few results, or ITEMS because they have few terms.
 
     Returns:
         The kernels, and the host code around them.
@@ -49,7 +47,7 @@ def planned(function: LoopFunction, sharing: Sharing | None = None) -> LaunchSeq
         UnsupportedError: it has no form; the text gives the reason.
     """
     require_kernels(function.body)
-    return _Planner(turned(function), sharing).sequence()
+    return _Planner(turned(function)).sequence()
 
 
 @dataclass
@@ -84,8 +82,8 @@ class _Draft:
 class _Planner:
     """Collects kernels, in program order."""
 
-    def __init__(self, function: LoopFunction, sharing: Sharing | None) -> None:
-        self.function, self.sharing = function, sharing
+    def __init__(self, function: LoopFunction) -> None:
+        self.function = function
         self.drafts: list[_Draft] = []
         self.counters: set[int] = set()
         self.read_by_host: list[Value] = []
@@ -144,7 +142,7 @@ class _Planner:
             split = None
 
         for s in statements:
-            if fits_group(s) or self.sharing is Sharing.ONE:
+            if fits_group(s):
                 waiting.append(s)
             elif isinstance(s, For) and s.order is not Order.GIVEN and not is_for_host(s):
                 before: tuple[Statement, ...] = ()
@@ -166,10 +164,9 @@ class _Planner:
     def _nest(self, before: tuple[Statement, ...], s: For) -> list[HostStep]:
         """A parallel nest: one kernel, or one for parts of rows and one that combines them."""
         rows = [n for _, n in chain(s)[0]]
-        split = None if self.sharing is Sharing.ITEMS else split_of(s, self.sharing is Sharing.PARTS)
+        split = split_of(s)
         if split is None:
-            sharing = Sharing.ITEMS if self.sharing is Sharing.ITEMS else sharing_of(s)
-            return [self._launch(_Draft(sharing, before, (s,)), rows)]
+            return [self._launch(_Draft(sharing_of(s), before, (s,)), rows)]
         return [self._launch(_Draft(sharing, before, (s,), split), rows) for sharing in (Sharing.PARTS, Sharing.GROUPS)]
 
     def _launch(self, draft: _Draft, rows: Sequence[DimLike]) -> KernelLaunch:

@@ -102,16 +102,15 @@ def sharing_of(nest: For) -> Sharing:
     return Sharing.GROUPS if item > group or item == group > 0 else Sharing.ITEMS
 
 
-def split_of(nest: For, wanted: bool = False) -> For | None:
+def split_of(nest: For) -> For | None:
     """The loop whose parts several groups run, if the surrounding loops have few iterations.
 
     Args:
         nest: a parallel nest.
-        wanted: whether they are known to be few.
     """
     axes, inner = chain(nest)
     count = rows(axes)
-    if not wanted and (count is None or count >= FEW_ROWS):
+    if count is None or count >= FEW_ROWS:
         return None
     for s in inner.body:
         if isinstance(s, For) and s.order is Order.GROUPED and s.carries and not fits_group(s):

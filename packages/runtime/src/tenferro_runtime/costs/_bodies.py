@@ -9,7 +9,7 @@ from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.costs._costs import MODELS, Specs, cost_of_steps
 from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.costs._storage import nbytes
-from tenferro_runtime.ir._call import call, instance
+from tenferro_runtime.ir._call import PART, call, instance
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Cost
@@ -29,7 +29,10 @@ def peak_of_steps(program: Program, donated: Sequence[int] = ()) -> DimLike:
 
 
 def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, ...] = ()) -> Cost:
+    is_part = PART in program.memo
     program = instance(program, sizes) if sizes else program
+    if is_part:  # intermediate results do not reach memory
+        return Cost(cost_of_steps(program).flops)
     return cost_of_steps(program)._replace(workspace=_beyond_results(peak_of_steps(program), outs))
 
 

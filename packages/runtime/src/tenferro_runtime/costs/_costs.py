@@ -12,7 +12,6 @@ from math import log2, prod
 from typing import Any, Final
 
 from tenferro_runtime.costs._storage import Storage, nbytes
-from tenferro_runtime.fusion import fused
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._reuse import UPDATES
 from tenferro_runtime.rendering._overwriting import overwriting
@@ -109,11 +108,6 @@ def cost_of_steps(program: Program, donated: Sequence[int] = ()) -> Cost:
     return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes for c in parts if c.bytes is not None]))
 
 
-def _fused(ins: Specs, outs: Specs, *, program: Program) -> Cost:
-    """Intermediate results of a fused region never reach memory."""
-    return Cost(cost_of_steps(program).flops)
-
-
 def _table() -> dict[Primitive, Callable[..., Cost]]:
     table: dict[Primitive, Callable[..., Cost]] = {
         p: _elementwise(p) for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise
@@ -126,7 +120,7 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table[catalog.dot_general], table[fused] = _dot_general, _fused
+    table[catalog.dot_general] = _dot_general
     table[catalog.gather] = table[catalog.dynamic_slice] = _gather
     return table
 

@@ -18,8 +18,7 @@ from tenferro_runtime.executing._step import Step, by_handle, kept_by_host
 from tenferro_runtime.executing._sync import Wait, wait_between
 from tenferro_runtime.executing._timeline import CancelledError
 from tenferro_runtime.ir._program import Equation, Literal, Operand
-from tenferro_runtime.rendering._render import CHUNK, replacing
-from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_runtime.rendering._render import CHUNK
 from tenferro_tensor import HOST, get_backend
 from tenferro_tensor.results import arrived
 from tenferro_tensor.transfers import book_raw
@@ -65,7 +64,6 @@ class _Part:
         self.plan, self.slots, self.numbers = plan, slots, numbers
         self.equations: dict[tuple[str, int], Equation] = {}
         self.names: dict[int, str] = {}
-        self.held: list[Any] = []
         self.globals: dict[str, Any] = {
             "__name__": "tenferro_runtime.rendered",
             "__equations__": self.equations,
@@ -73,9 +71,7 @@ class _Part:
             "begin": begin,
             "book": book_raw,
             "release": release,
-            "__held__": self.held,
         }
-        self.tiers: list[tuple[str, Tiered]] = []
         self.lines = ["def part(V, E, T, S, R, X):"]
 
     def function(self) -> Part:
@@ -84,8 +80,6 @@ class _Part:
         if len(self.lines) == 1:
             self.lines.append("    pass")
         function: Part = defined("part", self.lines, self.globals, "plan")
-        for name, kernel in self.tiers:
-            kernel.on_faster(replacing(function, name))
         return function
 
     def _step(self, i: int, step: Step) -> None:
@@ -176,19 +170,11 @@ class _Part:
 
     def _callee(self, step: Step) -> str:
         assert step.action.task is not None
-        kernel = step.action.task.run
-        known = self.names.get(id(kernel))
-        if known is None:
-            known = self._constant(kernel)
-            if isinstance(kernel, Tiered):
-                self.globals[known] = kernel.run
-                self.tiers.append((known, kernel))
-        return known
+        return self._constant(step.action.task.run)
 
     def _constant(self, value: Any) -> str:
         name = self.names.get(id(value))
         if name is None:
             name = f"k{len(self.names)}"
             self.names[id(value)], self.globals[name] = name, value
-            self.held.append(value)  # keeps the id unique even after a faster kernel has replaced it
         return name

@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 from typing import Any, Final
 
-from tenferro_runtime import callbacks, control_flow, effects, fusion  # noqa: F401 - for the primitives they define
+from tenferro_runtime import callbacks, control_flow, effects  # noqa: F401 - for the primitives they define
 from tenferro_runtime.files._errors import ProgramFileError
 from tenferro_tensor import REGISTRY, Primitive, primitives
 from tenferro_tensor.entry_points import EXTENSIONS, distribution_of, installed, version_of

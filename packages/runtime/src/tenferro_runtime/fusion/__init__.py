@@ -1,11 +1,10 @@
-"""Fusion for programs that cannot become one native function: several element-wise steps run as one kernel.
+"""Fusion for programs that cannot become one native function: each run of steps that can is one part.
 
-`_candidates` decides which steps may be fused, the pass `passes.fusion` finds regions, `_writer` makes one equation of
-each, `_region` reads its program as a kernel, and `_kernels` runs it: op by op at first, as machine code when that is
-ready.
+`_parts` splits a program at the steps that prevent a native function; each part between them is a program of its own,
+called by one step, with its own native function (`whole`). `_bits` decides which steps have the same bits there.
 """
 
-from tenferro_runtime.fusion._kernels import clear, kernel_stats, wait
-from tenferro_runtime.fusion._primitive import fused
+from tenferro_runtime.fusion._parts import parts
+from tenferro_runtime.rendering._tiers import kernel_stats, wait
 
-__all__ = ["clear", "fused", "kernel_stats", "wait"]
+__all__ = ["kernel_stats", "parts", "wait"]

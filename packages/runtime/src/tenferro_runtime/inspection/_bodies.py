@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tenferro_runtime.control_flow._in_place import overwritten_by_while, overwritten_carries
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.costs._storage import nbytes
-from tenferro_runtime.ir._call import call, instance
+from tenferro_runtime.ir._call import call, instance, is_part
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.rolling import is_rolled
 from tenferro_tensor import Spec
@@ -52,7 +52,7 @@ def programs_inside(eq: Equation) -> tuple[Inside, ...]:
         return asked, Inside("body", body, None, _bytes(body.outputs), which, most)
     if p is cond:
         return tuple([Inside(f"branch {k}", branch, None) for k, branch in enumerate(params["branches"])])
-    if p is call:
+    if p is call and not is_part(eq):
         program, sizes = params["program"], params["sizes"]
         return (Inside("program", instance(program, sizes) if sizes else program, 1),)
     return ()

@@ -10,9 +10,9 @@ from typing import Any, Final
 from tenferro_runtime import whole
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
-from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._bodies import Inside, programs_inside
 from tenferro_runtime.inspection._sizes import filled
+from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running import _executables as executables
@@ -22,13 +22,13 @@ from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
 
 MAX_NAMED_STEPS: Final = 4
-"""Largest number of steps in the name of a region."""
+"""Largest number of steps in the name of a part."""
 
 
 def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> Explanation:
     """The cost of each step of a program, and their sum; see `Explanation`.
 
-    The steps are those that run: regions of element-wise steps are one fused step, unless the runtime disables fusion.
+    The steps are those that run: a part that is one native function is one step, unless the runtime disables fusion.
     The steps of loop bodies, branches and called programs follow the step that runs them, with the cost of one run.
 
     Args:
@@ -97,7 +97,7 @@ def _inside(inside: Inside) -> BodyCost:
 
 
 def name_of(eq: Equation) -> str:
-    """Name of the primitive; for a region, with the names of its steps."""
+    """Name of the primitive; for a part, the names of its steps."""
     names = _parts(eq)
     if not names:
         return eq.op.primitive.name
@@ -106,8 +106,8 @@ def name_of(eq: Equation) -> str:
 
 
 def _parts(eq: Equation) -> tuple[str, ...]:
-    """Names of the primitives of a region."""
-    if eq.op.primitive is not fused:
+    """Names of the primitives of a part."""
+    if not is_part(eq):
         return ()
     return tuple([inner.op.primitive.name for inner in eq.op.params["program"].equations])
 

@@ -10,10 +10,10 @@ from pathlib import PurePath
 from typing import Final
 
 from tenferro_runtime.costs._memory import plan_memory
-from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._bodies import programs_inside
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._places import Box
+from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import StepCost, readable
 
@@ -56,7 +56,7 @@ def graph(program: Program) -> list[Box]:
 
 
 def _kind(eq: Equation, c: StepCost) -> str:
-    if eq.op.primitive is fused:
+    if is_part(eq):
         return "fused"
     if programs_inside(eq):
         return "program"
@@ -70,7 +70,7 @@ def _kind(eq: Equation, c: StepCost) -> str:
 def _title(eq: Equation) -> str:
     """Name of the primitive with its numbers; for a loop the number of iterations, for a fused step that of steps."""
     name = eq.op.primitive.name
-    if eq.op.primitive is fused:
+    if is_part(eq):
         return f"{len(eq.op.params['program'].equations)} fused steps"
     inside = programs_inside(eq)
     if inside and inside[0].times is not None and inside[0].times != 1:
@@ -80,7 +80,7 @@ def _title(eq: Equation) -> str:
 
 
 def _inside(eq: Equation) -> tuple[tuple[str, Program], ...]:
-    if eq.op.primitive is fused:
+    if is_part(eq):
         return (("", eq.op.params["program"]),)
     return tuple([(inside.title, inside.program) for inside in programs_inside(eq)])
 

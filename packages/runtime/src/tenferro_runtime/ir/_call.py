@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._program import Program, ProgramError
+from tenferro_runtime.ir._program import Equation, Program, ProgramError
 from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import filled, named, open_sizes, shown, sizes_of, substitute, variables
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import DimLike, ShapeError, ask
+
+PART: Final = "part"
+"""Key of the memo of a program that is part of another one: steps that run as one native function."""
 
 MAX_KEPT_OPS: Final = 256
 """Number of sizes for which a program caches its op."""
@@ -182,6 +185,18 @@ def _call(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple
 
 _call.__name__ = "call"
 call: Final[ProgramPrimitive] = ProgramPrimitive(_call)
+
+
+def is_part(eq: Equation) -> bool:
+    """Whether a step calls a part of its program.
+
+    Args:
+        eq: the step.
+
+    Returns:
+        True if it does.
+    """
+    return eq.op.primitive is call and PART in eq.op.params["program"].memo
 
 
 def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:

@@ -75,6 +75,8 @@ def decided(program: Program) -> Decisions:
 def inform(decisions: Decisions, program: Program) -> None:
     """Make a program's data-dependent sizes and their guards known to decisions.
 
+    Sizes without an example are data-dependent sizes of the program of which this one is a part.
+
     Args:
         decisions: the decisions.
         program: the program.
@@ -82,8 +84,9 @@ def inform(decisions: Decisions, program: Program) -> None:
     decisions.unknown.update(definitions(program))
     before = len(decisions.guards)
     with decisions:
-        for guard in conditions(program):
-            decisions.assume(guard.lhs, guard.op, guard.rhs)
+        for guard in program.guards:
+            if not names_in(guard.lhs) | names_in(guard.rhs) <= program.examples.keys():
+                decisions.assume(guard.lhs, guard.op, guard.rhs)
     del decisions.guards[before:]
 
 

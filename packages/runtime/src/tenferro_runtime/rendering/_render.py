@@ -10,7 +10,6 @@ the operands.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
@@ -26,7 +25,6 @@ from tenferro_runtime.rendering._checked import poisoning
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._steps import aliases, raw_steps, value_steps
-from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_tensor.checked import is_checked
 from tenferro_tensor_core import ArgumentError
 
@@ -66,13 +64,6 @@ def render(
     if victims and is_checked():
         steps, victims = poisoning(program, steps, victims), {}
     return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()
-
-
-def render_steps(
-    inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...], *, bare: bool
-) -> Callable[..., Any]:
-    """Render steps as a function of inputs that returns the tuple of outputs, or the only output with `bare`."""
-    return _Writer(inputs, constants, steps, outputs, bare).function()
 
 
 class Direct(NamedTuple):
@@ -220,7 +211,6 @@ class _Writer:
             **{f"c{v}": c for v, c in constants.items()},
         }
         self.callees: dict[int, str] = {}
-        self.tiers: list[tuple[str, Tiered]] = []
         self.last: dict[int, float] = dict.fromkeys(inputs, -1)
         for i, step in enumerate(steps):
             for v in step.results:
@@ -243,10 +233,7 @@ class _Writer:
                 body += self._part(start, min(start + CHUNK, len(self.steps)), registers)
         values = [self._operand(v, registers) for v in self.outputs]
         body.append(f"    return {values[0] if self.bare else _tuple(values)}")
-        function = self._define("program", [head, *body])
-        for name, kernel in self.tiers:
-            kernel.on_faster(replacing(function, name))
-        return function
+        return self._define("program", [head, *body])
 
     def _part(self, start: int, stop: int, outer: _Registers) -> list[str]:
         """Define the steps from `start` to `stop` as a function; return the lines that call it."""
@@ -316,22 +303,7 @@ class _Writer:
         if name is None:
             name = self.callees[id(function)] = f"k{len(self.callees)}"
             self.globals[name] = function
-            if isinstance(function, Tiered):
-                self.globals[name] = function.run
-                self.tiers.append((name, function))
         return name
-
-
-def replacing(function: Callable[..., Any], name: str) -> Callable[[Callable[..., Any]], None]:
-    """A callback that replaces a global of a rendered function, if the function still exists."""
-    held = weakref.ref(function)
-
-    def replace(kernel: Callable[..., Any]) -> None:
-        found = held()
-        if found is not None:
-            found.__globals__[name] = kernel
-
-    return replace
 
 
 def _tuple(names: list[str]) -> str:

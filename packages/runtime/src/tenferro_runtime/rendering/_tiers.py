@@ -19,12 +19,31 @@ _LIVE: Final[WeakSet[Tiered]] = WeakSet()
 _LIVE_LOCK: Final = new_lock()
 
 
-def build_all() -> None:
-    """Build the fast form of every live kernel."""
-    with _LIVE_LOCK:
-        live = list(_LIVE)
-    for tier in live:
+def wait() -> None:
+    """Compile all known programs, and wait for them.
+
+    For tests and measurements, after the first run of a program.
+    """
+    for tier in _live():
         tier.build()
+    COMPILING.drain()
+
+
+def kernel_stats() -> dict[str, int]:
+    """Number of programs by state.
+
+    Returns:
+        Counts of ``"waiting"``, ``"queued"``, ``"native"`` and ``"step by step"``; the last two are final.
+    """
+    counts = dict.fromkeys(("waiting", "queued", "native", "step by step"), 0)
+    for tier in _live():
+        counts[tier.state] += 1
+    return counts
+
+
+def _live() -> list[Tiered]:
+    with _LIVE_LOCK:
+        return list(_LIVE)
 
 
 def _build_if_used(tier: ref[Tiered]) -> None:
@@ -51,7 +70,7 @@ class Tiered:
         self._callbacks: list[Callable[[Kernel], object]] = []
         self._lock = new_lock()
         self.state = "waiting"
-        """``"waiting"``, ``"queued"``, and finally ``"native"`` or ``"op by op"``."""
+        """``"waiting"``, ``"queued"``, and finally ``"native"`` or ``"step by step"``."""
         self.run: Kernel = self._counted
         with _LIVE_LOCK:
             _LIVE.add(self)
@@ -73,7 +92,7 @@ class Tiered:
     def build(self) -> None:
         """Build the final form now unless it is already built."""
         with self._lock:
-            if self.state in ("native", "op by op"):
+            if self.state in ("native", "step by step"):
                 return
             self.state = "queued"
         try:
@@ -90,7 +109,7 @@ class Tiered:
 
     def _finish(self, made: Kernel | None) -> None:
         with self._lock:
-            self.state = "op by op" if made is None else "native"
+            self.state = "step by step" if made is None else "native"
             self._switch_to(self._first if made is None else made)
             self._callbacks.clear()
 

@@ -25,7 +25,7 @@ from tenferro_runtime.rendering._render import Rendered, explain_failure, render
 from tenferro_runtime.rendering._updates_last import updates_last
 from tenferro_runtime.running._executables import compiled_form
 from tenferro_runtime.running._ready import Prepare, Ready
-from tenferro_runtime.runtime import how_of, optimised_like
+from tenferro_runtime.runtime import how_of, optimised_like, promised_like
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
 from tenferro_tensor import (
@@ -44,7 +44,7 @@ from tenferro_tensor import (
 from tenferro_tensor.calls import state
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.entries import device_of
-from tenferro_tensor_core import InconclusiveDimError
+from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError
 from tenferro_tensor_core.forks import importing
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
@@ -54,19 +54,23 @@ MAX_PREPARED_SIZES: Final = 256
 
 
 def lowered(program: Program) -> Program:
-    """The program as its steps run, after fusion; whole-program compilers receive it unfused."""
+    """The program as its steps run, with its parts as steps; compilers of whole programs receive it unsplit."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
         how = how_of(program)
         found = remove_identities(expanded(program))
-        if how.fusion and not any(forms.serves(program) for forms in native_forms()):
+        if how.fusion and not _has_native_form(program):
             with importing():
-                from tenferro_runtime.passes.fusion import fuse
-            found = fuse(found, exact=how.exact)
+                from tenferro_runtime.fusion import parts
+            found = parts(promised_like(found, program), _has_native_form)
         found = updates_last(found) if how.overwriting else found
         found.memo[OVERWRITING] = how.overwriting
         program.memo["lowered"] = found
     return found
+
+
+def _has_native_form(program: Program) -> bool:
+    return any(forms.serves(program) for forms in native_forms())
 
 
 def expanded(program: Program) -> Program:
@@ -258,7 +262,7 @@ def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple
 
 
 def call_kernel(
-    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[int, ...]
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[DimLike, ...]
 ) -> Callable[..., Any]:
     """The kernel of `call`, and of other primitives that run a program.
 
@@ -269,15 +273,44 @@ def call_kernel(
         sizes: values of its symbolic sizes.
 
     Returns:
-        A function of raw arrays.
+        A function of raw arrays; for symbolic specs, of raw arrays and the values of the sizes.
     """
     if not program.symbolic:
         return executable(program)
+    if any(isinstance(n, Dim) for n in sizes):
+        return _OfSizes(program)
     known: Any = sizes or sizes_of(program, ins)
     if WATCH.get() is not None:
         return executable(instance(program, known))
     found = ready(program, known)
     return partial(found.run, found.values)
 
+
+class _OfSizes:
+    """A program as a function of raw arrays and the values of its sizes."""
+
+    def __init__(self, program: Program) -> None:
+        self.prepare = preparing(program)
+        self.known: dict[tuple[int, ...], Callable[..., Any]] = {}
+
+    def __call__(self, *raws_and_sizes: Any) -> Any:
+        sizes = raws_and_sizes[-1]
+        run = self.known.get(sizes)
+        if run is None:
+            if len(self.known) >= MAX_PREPARED_SIZES:
+                self.known.clear()
+            found = self.prepare(sizes)
+            run = self.known[sizes] = partial(found.run, found.values)
+        return run(*raws_and_sizes[:-1])
+
+
+def _sizes_of_call(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[DimLike, ...]
+) -> tuple[tuple[DimLike, ...]] | None:
+    """The sizes that a call of a program takes as trailing argument; see `KernelMaker`."""
+    return (sizes,) if any(isinstance(n, Dim) for n in sizes) else None
+
+
+call_kernel.sizes = _sizes_of_call  # type: ignore[attr-defined]
 
 REGISTRY.kernel(call, "*", call_kernel)

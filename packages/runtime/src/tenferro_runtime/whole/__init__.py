@@ -1,7 +1,6 @@
 """Programs with loops and branches as one native function, compiled while they run step by step.
 
-`_cost` estimates the time of the steps, `_bits` decides which programs preserve the bits of single steps, and `_form`
-is the native form of a program.
+`_cost` estimates the time of the steps, and `_form` is the native form of a program.
 """
 
 from tenferro_runtime.whole._form import how, memory

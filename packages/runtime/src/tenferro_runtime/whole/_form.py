@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_runtime._native_forms import NativeForms
+from tenferro_runtime.fusion._bits import keeps_bits
+from tenferro_runtime.ir._call import PART
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
@@ -18,7 +21,6 @@ from tenferro_runtime.running._execute import (
 )
 from tenferro_runtime.running._ready import Prepare, Ready
 from tenferro_runtime.runtime import how_of
-from tenferro_runtime.whole._bits import keeps_bits
 from tenferro_runtime.whole._cost import gains, is_worth_waiting
 from tenferro_tensor import Spec, get_backend
 from tenferro_tensor.backends import Backend, NativeProgram, is_available
@@ -104,7 +106,7 @@ class Whole(Tiered):
             backend = get_backend(_kind(self.program))
             self.native = backend.whole(function, bare=self.bare, otherwise=self._stepwise)
             if self.native is not None:
-                return self._checked(backend, self.native.run)
+                return self._in_rows(self._checked(backend, self.native.run))
             self.why = "there is no machine code of programs here"
         except TenferroError as error:
             self.why = str(error)
@@ -129,6 +131,23 @@ class Whole(Tiered):
         results = Results(maker, self.program.inputs, self.program.outputs, not self.bare)
         run = reading(run, [i + 1 for i in self.donated])
         return lambda sizes, *raws: results.held(run(sizes, *raws), raws, [s.shape for s in self._outputs(sizes)])
+
+    def _in_rows(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """For a part of a deterministic program: the native function for operands whose steps have row-major results.
+
+        Other steps of the program may round by the layout of what they read.
+        """
+        if PART not in self.program.memo or not how_of(self.program).exact:
+            return run
+        return lambda sizes, *raws: (run if all(map(_is_in_rows, raws)) else self._stepwise)(sizes, *raws)
+
+
+def _is_in_rows(raw: Any) -> bool:
+    """Whether an array is laid out in axis order, with neighbours of the last axis closest."""
+    if raw.flags.c_contiguous:
+        return True
+    steps = [s for n, s in zip(raw.shape, raw.strides) if n > 1]
+    return steps[-1] > 0 and all(a >= b for a, b in pairwise(steps))
 
 
 def _serves(program: Program) -> bool:

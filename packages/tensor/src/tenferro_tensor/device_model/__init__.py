@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
     from tenferro_tensor.device_model._object_cache import ObjectCache
     from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
-    from tenferro_tensor.device_model._region import Later, Region, in_rows
     from tenferro_tensor.device_model._user_cache import user_cache
 else:
     __getattr__ = deferred(
@@ -34,7 +33,6 @@ else:
             "_kernel_ir": "Access Apply KernelIR Literal Operand Over Reduction",
             "_object_cache": "ObjectCache",
             "_program_spec": "CompiledSpec Launch ProgramSpec Variable",
-            "_region": "Later Region in_rows",
             "_user_cache": "user_cache",
         },
     )
@@ -52,7 +50,6 @@ __all__ = [
     "Device",
     "GraphStep",
     "KernelIR",
-    "Later",
     "Labels",
     "Launch",
     "Literal",
@@ -62,13 +59,11 @@ __all__ = [
     "Program",
     "ProgramSpec",
     "Reduction",
-    "Region",
     "Renderer",
     "StepReport",
     "Toolchain",
     "Variable",
     "expanded",
     "expansion",
-    "in_rows",
     "user_cache",
 ]

@@ -1,52 +1,30 @@
-"""Fused regions and whole programs on the devices of a kind: which ops are fused, and where kernels are compiled."""
+"""Machine code for the devices of a kind: of programs, and of kernels written by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
-from tenferro_gpu._target import FusionBackend, GpuTarget
+from tenferro_gpu._target import GpuTarget, KernelBackend
 from tenferro_gpu.compiling import RuntimeCompiler, compiler
 from tenferro_gpu.devices import PoolAllocator
-from tenferro_gpu.rendering import BLOCK, CudaRenderer, rendered
-from tenferro_gpu.running import GpuProgram, RegionKernel
+from tenferro_gpu.rendering import CudaRenderer
+from tenferro_gpu.running import GpuProgram
 from tenferro_gpu.whole import KernelSequence
-from tenferro_tensor import Op, catalog
 from tenferro_tensor.backends import NativeProgram
-from tenferro_tensor.device_model import (
-    CompiledSpec,
-    Device,
-    Later,
-    Literal,
-    Region,
-    Toolchain,
-    expansion,
-)
+from tenferro_tensor.device_model import CompiledSpec, Device, Toolchain
 from tenferro_tensor.loop_ir import LoopFunction
-from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow
+from tenferro_tensor_core import BackendUnavailableError
 from tenferro_tensor_core.forks import cached_property
-
-_REDUCED: Final = frozenset({
-    catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
-    catalog.reduce_any,
-})  # fmt: skip
 
 TOOLCHAINS: Final = {"cuda": "nvrtc", "rocm": "hiprtc"}
 """Name of the toolchain by kind of device."""
 
-_MAX_ARRAY_AXES: Final = 60
-"""Maximum arrays times axes of a region; with all strides its arguments stay below 4 KiB, the limit of old drivers."""
 
-_MAX_SHARED_BYTES: Final = 48 << 10
-"""Shared memory of one group in bytes, which must hold its part of every reduction result."""
+class MachineCode:
+    """Machine code for a backend, by one compiler for each architecture."""
 
-
-class Fusing:
-    """Fusion for a backend: which programs are fused, and how they run."""
-
-    def __init__(self, backend: FusionBackend) -> None:
+    def __init__(self, backend: KernelBackend) -> None:
         self._backend = backend
         self._compilers: dict[str, RuntimeCompiler] = {}
 
@@ -85,30 +63,6 @@ class Fusing:
             return None
         made = KernelSequence(function, self._target, bare=bare, otherwise=otherwise)
         return NativeProgram(made)
-
-    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """Whether an op may be part of a region."""
-        dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
-        if op.primitive.widens and any(map(is_narrow, dtypes)):
-            return False  # operands are widened first
-        if op.primitive in _REDUCED:
-            return self.available
-        if op.primitive is catalog.convert and is_inexact(dtypes[0]) and result.kind in "iu":
-            return False  # out of range, CuPy's own conversion defines the result
-        if not op.primitive.elementwise:
-            return False
-        return (rendered(op.primitive, dtypes) or expansion(op, *operands) is not None) and self.available
-
-    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """The region as a function of raw arrays, or None if it has no kernel."""
-        if not self.available or len(region.axes) + len(region.kernel.outputs) > _MAX_ARRAY_AXES // max(region.rank, 1):
-            return None
-        if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _MAX_SHARED_BYTES:
-            return None
-        try:
-            return RegionKernel(region, self._target, fallback, later)
-        except UnsupportedError:
-            return None
 
     def compiled(self) -> int:
         """Number of compiled sources."""
