@@ -26,6 +26,7 @@ class Made(Builder):
         self,
     ) -> str:
         # Builder() in a comment is no call.
+        f"{self.size} is computed"
         text = """
 # a line of the string
 

@@ -56,6 +56,10 @@ def tolerance(section: str, ceiling: int) -> int:
 # -- lines --------------------------------------------------------------------------------------------------------
 
 
+PLAIN = re.compile(r"[rRuU]?['\"]")
+"""The beginning of a string that may be documentation; one with values in it, or of bytes, may not."""
+
+
 def python_code(text: str) -> tuple[int, Counter[str]]:
     """Count the lines of code of a Python file, and its calls of `CALLS`. A string that is a statement is no code."""
     code: set[int] = set()
@@ -66,13 +70,13 @@ def python_code(text: str) -> tuple[int, Counter[str]]:
     ]
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], tokens[-1]]):
         alone = (before is None or before.type in silent) and after.type in silent
-        if token.type in silent or (token.type == tokenize.STRING and alone):
+        if token.type in silent or (alone and PLAIN.match(token.string)):
             continue
         code.update(range(token.start[0], token.end[0] + 1))
         made = before is not None and before.string in ("def", "class")
         if token.string in CALLS and after.string == "(" and not made:
             calls[token.string] += 1
-    rows = text.splitlines()
+    rows = text.split("\n")
     return sum(bool(rows[number - 1].strip()) for number in code), calls
 
 
