@@ -1,13 +1,16 @@
 """What a reader walks through: files and functions of the library that run for one line of the user.
 
-``tr.sum(x * y)`` of a dtype that was not used before, after the same of another one, and its gradient. Names the files,
-and with ``--functions`` the functions too.
+``tr.sum(x * y)``, its gradient and its compiled form: the first call of a dtype after the same of another one, and a
+warm call. Names the files, with ``--functions`` the functions too, and with ``--counts`` prints only how many of both
+there are, as JSON for ``python3 dev budget``, which holds ceilings.
 
     python benchmarks/walk.py
 """
 
 from __future__ import annotations
 
+import gc
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +22,7 @@ import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_ad import grad
+from tenferro_runtime.fusion import wait
 
 
 def walked(f: Callable[..., Any], *args: Any) -> set[CodeType]:
@@ -42,6 +46,28 @@ def total(x: Any, y: Any) -> Any:
     return tr.sum(x * y)
 
 
+FORMS = {"eager call": total, "gradient": grad(total), "compiled call": tr.compile(total)}
+
+
+def warm(x: Any) -> None:
+    """Call each form until nothing is left to be made, neither here nor in the background."""
+    for _ in range(2):
+        for f in FORMS.values():
+            for _ in range(3):
+                f(x, x)
+        wait()
+
+
+def walks() -> dict[str, set[CodeType]]:
+    """The code of each walk. The same in every fresh process: no background job runs, and no garbage is collected."""
+    first, second = (tr.asarray(np.arange(1.0, 11.0).astype(name)) for name in ("float64", "float32"))
+    gc.disable()
+    warm(first)
+    found = {f"first {name}": walked(f, second, second) for name, f in FORMS.items()}
+    warm(second)
+    return found | {f"warm {name}": walked(f, second, second) for name, f in FORMS.items()}
+
+
 def report(what: str, codes: set[CodeType], functions: bool) -> None:
     files = Counter(code.co_filename for code in codes)
     print(f"{what}: {len(files)} files, {len(codes)} functions")
@@ -55,18 +81,14 @@ def report(what: str, codes: set[CodeType], functions: bool) -> None:
 
 
 def main() -> None:
-    first, second = (tr.asarray(np.arange(1.0, 11.0).astype(name)) for name in ("float64", "float32"))
-    gradient = grad(total)
-    for f in (total, gradient):
-        for _ in range(3):
-            f(first, first)
-    functions = "--functions" in sys.argv[1:]
-    report("tr.sum(x * y)", walked(total, second, second), functions)
-    tr.asarray(np.arange(10, dtype="complex64"))
-    third = tr.asarray(np.arange(1.0, 11.0).astype("complex64"))
-    report("again", walked(total, second, second), functions)
-    report("under grad", walked(gradient, second, second), functions)
-    del third
+    found = walks()
+    if "--counts" in sys.argv[1:]:
+        print(
+            json.dumps({what: (len({code.co_filename for code in codes}), len(codes)) for what, codes in found.items()})
+        )
+        return
+    for what, codes in found.items():
+        report(what, codes, "--functions" in sys.argv[1:])
 
 
 if __name__ == "__main__":
