@@ -9,7 +9,7 @@ import tenferro_ad
 import tenferro_runtime as tr
 from names_table import PAGE, page
 from tenferro_ad import variable
-from tenferro_runtime import _absent
+from tenferro_runtime import _absent, _namespace
 from tenferro_tensor import Array, _absent_attributes
 from tenferro_tensor_core.absent import AbsentNameError, nearest
 
@@ -21,7 +21,7 @@ from tenferro_tensor_core.absent import AbsentNameError, nearest
         ("argSort", "; did you mean 'argsort'?"),
         ("nanmedain", "; did you mean 'nanmedian'?"),
         ("jit", "; write tr.compile"),
-        ("grad", "; write tenferro_ad.grad"),
+        ("jacobian", "; write tr.jacrev, or tr.jacfwd for few inputs"),
         ("clamp", "; write tr.clip"),
         ("svd", "; write tr.linalg.svd"),
         ("rfft", "; write tr.fft.rfft"),
@@ -82,6 +82,21 @@ def test_the_advice_is_found_when_it_is_shown():
 
 def test_the_page_about_names_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python3 dev run tests/support/names_table.py"
+
+
+def test_derivatives_are_functions_of_the_namespace():
+    for name in (name for name, home in _namespace.FORWARDED.items() if home == "ad"):
+        assert getattr(tr, name) is getattr(tenferro_ad, name)
+        assert name in dir(tr) and name in vars(tr)  # found once
+    assert tr.value_and_grad(lambda x: tr.sum(x * x))(tr.asarray([1.0, 2.0]))[1].tolist() == [2.0, 4.0]
+
+
+def test_derivatives_that_are_not_installed(monkeypatch):
+    monkeypatch.setattr(_namespace, "_module_of", lambda name: None)
+    monkeypatch.delattr(tr, "grad", raising=False)
+    with pytest.raises(tr.MissingFamilyError, match="a distribution of their own.*; pip install tenferro-ad"):
+        tr.grad
+    assert not hasattr(tr, "grad") and "grad" not in dir(tr) and "sum" in dir(tr)
 
 
 def test_functions_of_families_that_numpy_has_beside_the_others():

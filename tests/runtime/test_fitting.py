@@ -87,7 +87,8 @@ def test_fits_that_points_do_not_determine():
 
 
 def test_without_the_linalg_family(monkeypatch):
-    monkeypatch.setattr(_namespace, "installed", lambda group: {})
+    monkeypatch.setattr(_namespace, "_module_of", lambda name: None)
+    monkeypatch.setattr(_namespace, "_families", {})
     for f in (lambda: tr.roots(tr.asarray([1.0, 2.0])), lambda: tr.polyfit(tr.asarray(X), tr.asarray(Y), 1)):
         with pytest.raises(tr.MissingFamilyError, match="pip install tenferro-linalg"):
             f()

@@ -654,4 +654,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__", "bfloat16"})
+    return sorted({*__all__, "__version__", "bfloat16", *_namespace.reachable()})

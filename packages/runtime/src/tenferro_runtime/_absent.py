@@ -7,24 +7,19 @@ from typing import Any, Final
 
 from tenferro_tensor_core.absent import AbsentNameError, nearest
 
-_DERIVATIVES: Final = {
-    "checkpoint": "checkpoint", "custom_jvp": "custom_rule", "custom_vjp": "custom_rule", "grad": "grad",
-    "hessian": "hessian", "jacfwd": "jacfwd", "jacobian": "jacrev", "jacrev": "jacrev", "jvp": "jvp",
-    "linear_transpose": "linear_transpose", "linearize": "linearize", "no_grad": "no_grad", "remat": "checkpoint",
-    "value_and_grad": "value_and_grad", "vjp": "vjp",
-}  # fmt: skip
-"""Functions of other libraries whose counterpart is in `tenferro_ad`."""
-
 _PRINT: Final = "NumPy's function: np.set_printoptions also applies to tensors"
 _LOAD: Final = "tr.asarray(np.{name}(...))"
 _SAVE: Final = "np.{name}(file, np.asarray(x))"
 
 INSTEAD: Final = {
-    **{name: f"tenferro_ad.{own}" for name, own in _DERIVATIVES.items()},
     # Names in other libraries.
     "bmm": "tr.matmul",
     "block_until_ready": "tr.synchronize()",
     "cat": "tr.concat",
+    "custom_jvp": "tr.custom_rule",
+    "custom_vjp": "tr.custom_rule",
+    "jacobian": "tr.jacrev, or tr.jacfwd for few inputs",
+    "remat": "tr.checkpoint",
     "clamp": "tr.clip",
     "einsum_path": "tenferro_einsum.contract_path",
     "device_get": "x.numpy()",
@@ -37,7 +32,7 @@ INSTEAD: Final = {
     "numpy": "tr itself, which is the array namespace",
     "permute": "tr.permute_dims",
     "pmap": "tr.vmap for batches, or tenferro_xla for several devices",
-    "tensor": "tr.asarray, or tenferro_ad.variable for a value that records gradients",
+    "tensor": "tr.asarray, or tr.variable for a value that records gradients",
     "unsqueeze": "tr.expand_dims",
     "frompyfunc": "tr.vmap, or tr.pure_callback for a function that tenferro cannot trace",
     # NumPy's former names.

@@ -1,7 +1,8 @@
 """The Array API namespace: functions, dtypes, constants and inspection.
 
-`tenferro_runtime` re-exports everything here. The linear algebra and Fourier families are separate distributions;
-``linalg`` and ``fft`` are imported on first use if they are installed.
+`tenferro_runtime` re-exports everything here. Derivatives and the linear algebra, Fourier and einsum families are
+separate distributions; ``grad``, ``linalg``, ``fft``, ``einsum`` and others are imported on first use if they are
+installed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tenferro_runtime._absent import absent
 from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, functions, get_backend
 from tenferro_tensor.backends import made
 from tenferro_tensor.dispatch import scoped_device
-from tenferro_tensor.entry_points import EXTENSIONS, installed, own_module, usurped
+from tenferro_tensor.entry_points import EXTENSIONS, NAMESPACES, installed, own_module, usurped
 from tenferro_tensor_core import (
     DTYPES,
     BackendUnavailableError,
@@ -57,8 +58,17 @@ MODULES: Final = frozenset(
 )
 """Modules of this distribution that are attributes without an import statement of their own, imported on first use."""
 
-FORWARDED: Final = {"cross": "linalg", "einsum": "einsum"}
-"""Functions of NumPy's main namespace, and the families that provide them."""
+FORWARDED: Final = {
+    "cross": "linalg",
+    "einsum": "einsum",
+    **dict.fromkeys(
+        "check_grads checkpoint checkpoint_name checkpoint_policies custom_linear_solve custom_root custom_rule "
+        "fixed_point grad hessian hvp jacfwd jacrev jvp laplacian linear_transpose linearize no_grad sparse_hessian "
+        "sparse_jacobian sparsity taylor value_and_grad variable vjp".split(),
+        "ad",
+    ),
+}
+"""Functions that other distributions provide, and the entry points that name their modules."""
 
 
 class ArrayNamespaceInfo:
@@ -107,6 +117,10 @@ def __array_namespace_info__() -> ArrayNamespaceInfo:
     return ArrayNamespaceInfo()
 
 
+_families: Final[dict[str, Any]] = {}
+"""The families that were found."""
+
+
 class MissingFamilyError(TenferroError, AttributeError):
     """The distribution of a sub-namespace is not installed; the message names it.
 
@@ -115,16 +129,14 @@ class MissingFamilyError(TenferroError, AttributeError):
 
 
 def family(name: str) -> Any:
-    """The module of an operation family, found by its entry point.
+    """The module of an operation family or of derivatives, found by its entry point.
 
     Raises:
         MissingFamilyError: no installed distribution provides it; the text names the one that does.
     """
-    module = own_module(EXTENSIONS, name)
-    if module is None and name in installed(EXTENSIONS):
-        module = installed(EXTENSIONS)[name].module
+    module = _module_of(name)
     if module is None:
-        instead = usurped(EXTENSIONS, name)
+        instead = usurped(_group_of(name), name)
         raise MissingFamilyError(
             f"the {name} functions are a distribution of their own, which is not installed here; "
             f"pip install tenferro-{name}"
@@ -133,6 +145,21 @@ def family(name: str) -> Any:
         )
     with importing():
         return import_module(module.partition(".")[0])
+
+
+def _group_of(name: str) -> str:
+    return NAMESPACES if name == "ad" else EXTENSIONS
+
+
+def _module_of(name: str) -> str | None:
+    group = _group_of(name)
+    return own_module(group, name) or (installed(group)[name].module if name in installed(group) else None)
+
+
+def reachable() -> list[str]:
+    """The families and functions of other distributions that are installed; imports none of them."""
+    homes = {name: _module_of(name) for name in {*FAMILIES, *FORWARDED.values()}}
+    return [name for name in (*FAMILIES, *FORWARDED) if homes[FORWARDED.get(name, name)] is not None]
 
 
 def export(name: str) -> Any:
@@ -149,11 +176,16 @@ def export(name: str) -> Any:
         return found
     if name == "bfloat16":
         return load_bfloat16()
-    if name in FAMILIES or name in FORWARDED:
-        if "autoray" in sys.modules:  # autoray may be the caller: it looks up functions here first
+    if name in FORWARDED:
+        found = getattr(family(FORWARDED[name]), name)
+        setattr(Array.namespace, name, found)
+        return found
+    if name in FAMILIES:
+        found = _families[name] = _families.get(name) or family(name)
+        if "autoray" in sys.modules:  # it looks up functions here before it calls them
             import_module("tenferro_runtime.adapters.autoray")
-        module = family(FORWARDED.get(name, name))
-        return getattr(module, name) if name in FORWARDED else module
+            setattr(Array.namespace, name, found)
+        return found
     if name in PARTS or name in MODULES:
         with importing():
             return import_module(f"tenferro_runtime.{name}")

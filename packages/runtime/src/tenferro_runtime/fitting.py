@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._namespace import family
+from tenferro_runtime._namespace import export
 from tenferro_tensor import Array, catalog, functions
 from tenferro_tensor.functions import (
     asarray,
@@ -79,7 +79,7 @@ def roots(p: Any, /, *, strip_zeros: bool | None = None) -> Array:
         return none
     row = catalog.div(catalog.neg(p[1:]), p[0])
     companion = concat([row[None, :], asarray(np.eye(n - 2, n - 1, dtype=p.spec.dtype), device=place.device)])
-    found = family("linalg").eigvals(companion)
+    found = export("linalg").eigvals(companion)
     return concat([found, none]) if at_zero else found
 
 
@@ -102,7 +102,7 @@ def poly(x: Any, /) -> Array:
     x = _inexact(x)
     real = x.spec.ndim == 2 and not x.spec.cplx
     if x.spec.ndim == 2 and ask(x.spec.shape[0], "==", x.spec.shape[1]):
-        x = family("linalg").eigvals(x)
+        x = export("linalg").eigvals(x)
     elif x.spec.ndim == 0:
         x = catalog.reshape(x, shape=(1,))
     if x.spec.ndim != 1:
@@ -162,7 +162,7 @@ def polyfit(
         raise ShapeError(f"polyfit needs a vector x, and as many values y, got {x.spec!r} and {y.spec!r}")
     if ask(x.spec.shape[0], "==", 0):
         raise ShapeError("polyfit needs at least one point, got none")
-    linalg = family("linalg")
+    linalg = export("linalg")
     left, right = functions.vander(x, order), y
     if w is not None:
         w, left, right = alike(_inexact(w), left, right)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "BACKENDS", "COMPILERS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "made_by", "owner",
-    "own", "own_module", "rescan", "usurped", "version_of",
+    "BACKENDS", "COMPILERS", "EXTENSIONS", "NAMESPACES", "RESERVED", "distribution_of", "installed", "load", "made_by",
+    "owner", "own", "own_module", "rescan", "usurped", "version_of",
 ]  # fmt: skip
 
 EXTENSIONS: Final = "tenferro.extensions"
@@ -33,11 +33,15 @@ BACKENDS: Final = "tenferro.backends"
 COMPILERS: Final = "tenferro.compilers"
 """Entry point group of functions that create compilers of whole programs."""
 
+NAMESPACES: Final = "tenferro.namespaces"
+"""Entry point group of modules whose functions the namespace answers for."""
+
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",
     ("tenferro.extensions", "fft"): "tenferro-fft",
     ("tenferro.extensions", "linalg"): "tenferro-linalg",
     ("tenferro.extensions", "xla"): "tenferro-xla",
+    ("tenferro.namespaces", "ad"): "tenferro-ad",
     ("tenferro.backends", "cpu"): "tenferro-cpu",
     ("tenferro.backends", "xla"): "tenferro-xla",
     ("tenferro.compilers", "xla"): "tenferro-xla",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._namespace import family
+from tenferro_runtime._namespace import export
 from tenferro_tensor import Array, Size, functions
 from tenferro_tensor_core import isdtype
 
@@ -54,7 +54,7 @@ class _EinopsBackend(_abstract):  # type: ignore[misc]  # einops is not at hand 
         return isdtype(x.dtype, ("real floating", "complex floating"))
 
     def einsum(self, pattern: str, *x: Any) -> Any:
-        return family("einsum").einsum(pattern, *x)
+        return export("einsum").einsum(pattern, *x)
 
     def arange(self, start: int, stop: int) -> Any:
         return functions.arange(start, stop)

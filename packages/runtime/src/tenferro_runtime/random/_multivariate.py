@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tenferro_runtime._namespace import family
+from tenferro_runtime._namespace import export
 from tenferro_runtime.random._basic import bits, exponential, normal
 from tenferro_runtime.random._continuous import gumbel
 from tenferro_runtime.random._discrete import chosen, randint
@@ -60,7 +60,7 @@ def multivariate_normal(
         raise ShapeError(
             f"multivariate_normal takes means (..., n) and covariances (..., n, n), got {mean.spec!r} and {cov.spec!r}"
         )
-    linalg, n = family("linalg"), mean.spec.shape[-1]
+    linalg, n = export("linalg"), mean.spec.shape[-1]
     if method == "cholesky":
         root = linalg.cholesky(cov)
     elif method == "eigh":
@@ -101,8 +101,8 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     >>> bool(tr.max(tr.abs(q @ q.mT - tr.eye(3))) < 1e-14)
     True
     """
-    q, r = family("linalg").qr(normal(key, (*shape_of(shape), n, n), dtype))
-    diagonal = family("linalg").diagonal(r)
+    q, r = export("linalg").qr(normal(key, (*shape_of(shape), n, n), dtype))
+    diagonal = export("linalg").diagonal(r)
     return q * catalog.sign(diagonal)[..., None, :]
 
 
