@@ -82,3 +82,4 @@ __all__ = [
     "variable",
     "vjp",
 ]
+__dir__ = __all__.copy

@@ -22,6 +22,7 @@ __all__ = [
     "save_names",
     "save_nothing",
 ]
+__dir__ = __all__.copy
 
 CONTRACTIONS: Final = frozenset({"contract", "contractions", "contract_slices"})
 """Names of the families' primitives that are contractions, like `dot_general`."""

@@ -42,3 +42,4 @@ __all__ = [
     "threads",
     "use_blas",
 ]
+__dir__ = __all__.copy

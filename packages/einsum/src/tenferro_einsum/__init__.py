@@ -31,3 +31,4 @@ __all__ = [
     "save_paths",
     "tensordot",
 ]
+__dir__ = __all__.copy

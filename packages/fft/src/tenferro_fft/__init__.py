@@ -60,6 +60,7 @@ __all__ = [
     "set_workers",
     "zoom_fft",
 ]
+__dir__ = __all__.copy
 
 if not TYPE_CHECKING:
     __getattr__ = absent_from(__name__)

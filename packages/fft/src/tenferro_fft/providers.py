@@ -7,6 +7,7 @@ from tenferro_fft._primitives import PROVIDERS
 from tenferro_runtime.extension import ProviderRegistration
 
 __all__ = ["register"]
+__dir__ = __all__.copy
 
 
 def register(backend: str, make: Callable[[], Any]) -> ProviderRegistration:

@@ -22,3 +22,4 @@ __all__ = [
     "register_rocm",
     "upload",
 ]
+__dir__ = __all__.copy

@@ -240,6 +240,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+__dir__ = __all__.copy
 
 _DEFERRED = {
     "_condition": "cond",

@@ -38,6 +38,7 @@ from tenferro_runtime.trees._functions import (
 )
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import (
+    Array,
     ComputeDevice,
     MemorySpace,
     Spec,
@@ -72,9 +73,33 @@ from tenferro_tensor_core.deferred import deferred
 from tenferro_tensor_core.forks import importing
 
 if TYPE_CHECKING:
-    from tenferro_runtime import nn, random, special
+    from tenferro_runtime import (
+        batching,
+        callbacks,
+        compilers,
+        compiling,
+        control_flow,
+        derived,
+        effects,
+        expanding,
+        extension,
+        fusion,
+        ir,
+        nn,
+        passes,
+        progress,
+        random,
+        rendering,
+        running,
+        runtime,
+        special,
+        tracing,
+        whole,
+    )
+    from tenferro_runtime._elsewhere import *  # noqa: F403
     from tenferro_tensor_core import DType
 
+    __version__: str
     bfloat16: DType
     from tenferro_runtime.batching._vmap import vmap
     from tenferro_runtime.callbacks import debug_callback, debug_print, pure_callback
@@ -116,6 +141,7 @@ if TYPE_CHECKING:
     from tenferro_runtime.tracing._traced import TracedTensor
 
 __all__ = [
+    "Array",
     "BadStep",
     "Comparison",
     "CompiledFunction",
@@ -638,19 +664,20 @@ _DEFERRED = {
 
 _deferred = deferred(__name__, _DEFERRED, _namespace.export)
 
-
 _OF_PROGRAMS = {name for line in _DEFERRED.values() for name in line.split()}
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:
 
-        return version("tenferro-runtime")
-    if name in _OF_PROGRAMS:
-        with importing():
-            from tenferro_runtime import _programs  # noqa: F401
-    return _deferred(name)
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("tenferro-runtime")
+        if name in _OF_PROGRAMS:
+            with importing():
+                from tenferro_runtime import _programs  # noqa: F401
+        return _deferred(name)
 
 
 def __dir__() -> list[str]:

@@ -159,6 +159,7 @@ __all__ = [
     "tensor",
     "unflatten",
 ]
+__dir__ = __all__.copy
 
 
 def family_id(distribution: str, op: str, major: int) -> str:

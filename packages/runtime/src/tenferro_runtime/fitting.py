@@ -33,6 +33,7 @@ from tenferro_tensor_core import (
 )
 
 __all__ = ["poly", "polyfit", "roots"]
+__dir__ = __all__.copy
 
 
 def _inexact(x: Any) -> Any:

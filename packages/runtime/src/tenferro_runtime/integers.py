@@ -11,6 +11,7 @@ from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor_core import DTypeError
 
 __all__ = ["gcd", "lcm"]
+__dir__ = __all__.copy
 
 
 def _form(function: Any) -> Callable[..., Any]:

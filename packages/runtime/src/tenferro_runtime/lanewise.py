@@ -19,6 +19,7 @@ from tenferro_tensor.operands import axes_of, axis_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+__dir__ = __all__.copy
 
 
 def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: Any, **kwargs: Any) -> Array:

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Final
 
 __all__ = ["PARTS", "Bar", "counting", "interactive", "is_shown", "show_progress"]
+__dir__ = __all__.copy
 
 PARTS: Final = 100
 """Number of times that a bar moves on, at most."""

@@ -189,11 +189,14 @@ __all__ = [
     "uint64",
     "weak",
 ]
+__dir__ = __all__.copy
 
 
-def __getattr__(name: str) -> Any:
-    if name == "exported_bfloat16":  # deferred: it loads ctypes
-        from ._dlpack import exported_bfloat16
+if not TYPE_CHECKING:
 
-        return exported_bfloat16
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "exported_bfloat16":  # deferred: it loads ctypes
+            from ._dlpack import exported_bfloat16
+
+            return exported_bfloat16
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,7 @@ from typing import Any
 from tenferro_tensor_core._errors import TenferroError
 
 __all__ = ["AbsentNameError", "absent_from", "nearest"]
+__dir__ = __all__.copy
 
 
 class AbsentNameError(TenferroError, AttributeError):

@@ -13,6 +13,7 @@ from typing import Any
 from tenferro_tensor_core.forks import importing
 
 __all__ = ["deferred"]
+__dir__ = __all__.copy
 
 
 def deferred(

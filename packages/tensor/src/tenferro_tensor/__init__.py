@@ -106,3 +106,4 @@ __all__ = [
     "synchronize_all",
     "tensor",
 ]
+__dir__ = __all__.copy

@@ -129,3 +129,4 @@ __all__ = [
     "unlink",
     "updated",
 ]
+__dir__ = __all__.copy

@@ -14,6 +14,7 @@ from typing import Any
 from tenferro_tensor._array import Array
 
 __all__ = ["class_home"]
+__dir__ = __all__.copy
 
 
 def class_home(package: str) -> Callable[[str], Any]:

@@ -15,6 +15,7 @@ from tenferro_tensor_core import ShapeError, UnsupportedError
 __all__ = [
     "Contractible", "Labels", "contract", "has_contractible", "is_contractible", "matmul", "operands", "tensordot",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Labels = tuple[Hashable, ...]
 """A name for each axis; axes with the same name are multiplied element by element, or summed."""

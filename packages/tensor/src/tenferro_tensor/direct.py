@@ -29,6 +29,7 @@ from tenferro_tensor.calls import DIRECT_MAX_BYTES, DirectFunction, forget_specs
 from tenferro_tensor.tables import TABLES
 
 __all__ = ["ANY_SIZE", "DIRECT", "direct"]
+__dir__ = __all__.copy
 
 ANY_SIZE: Final = 1 << 62
 """`most` for forms that return views, or in which NumPy is as fast as any kernel."""

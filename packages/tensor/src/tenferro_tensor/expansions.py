@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._spec import Spec
 
 __all__ = ["Expansion"]
+__dir__ = __all__.copy
 
 
 def _without_programs(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from tenferro_tensor.calls import ValueBase, unlink
 from tenferro_tensor.origins import aliased
 
 __all__ = ["Identity", "aliased", "apart", "handed", "identity"]
+__dir__ = __all__.copy
 
 Identity = tuple[Any, ...]
 

@@ -19,6 +19,7 @@ from tenferro_tensor.results import Maker, Results
 from tenferro_tensor_core import RegistryError
 
 __all__ = ["followed", "kernel_of", "open_kernel_of", "trusted"]
+__dir__ = __all__.copy
 
 
 def kernel_of(

@@ -20,6 +20,7 @@ from tenferro_tensor.calls import SCALARS
 from tenferro_tensor_core import ArgumentError, DType, float32, is_narrow
 
 __all__ = ["rounded", "wide", "widened_kernel", "widens"]
+__dir__ = __all__.copy
 
 Kernel = Callable[..., Any]
 Makes = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Kernel]

@@ -17,6 +17,7 @@ import numpy as np
 from tenferro_tensor.origins import user_frame
 
 __all__ = ["at_user_line"]
+__dir__ = __all__.copy
 
 _KINDS: Final = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
 """NumPy's names for a kind in `numpy.geterr`, and in messages."""

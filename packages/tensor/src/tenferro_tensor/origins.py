@@ -14,6 +14,7 @@ from typing import Any, Final
 from weakref import ref
 
 __all__ = ["EVERYWHERE", "OURS", "line_of", "made_at", "noted", "user_frame", "user_line"]
+__dir__ = __all__.copy
 
 VARIABLE: Final = "TENFERRO_TRACE"
 

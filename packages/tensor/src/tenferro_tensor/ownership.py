@@ -20,6 +20,7 @@ from tenferro_tensor.calls import kin, placed, separate, sole
 from tenferro_tensor_core import BackendUnavailableError
 
 __all__ = ["borrowed", "copied", "handed_out", "is_owned", "owned", "read_only", "taken_back"]
+__dir__ = __all__.copy
 
 PASSING_MAX_BYTES: Final = 4096
 """Largest array, in bytes, that an operation copies instead of sharing it: sharing would take longer."""

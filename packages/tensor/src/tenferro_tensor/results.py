@@ -21,6 +21,7 @@ from tenferro_tensor.ownership import read_only
 from tenferro_tensor_core import RegistryError
 
 __all__ = ["ANY", "Maker", "Results", "arrived", "foreign", "owner_of", "reading"]
+__dir__ = __all__.copy
 
 ANY: Final = None
 """Stands for an unknown shape."""

@@ -5,6 +5,7 @@ from typing import Any, Final
 from tenferro_tensor.calls import OpBase
 
 __all__ = ["TABLES", "EntryTable", "Table"]
+__dir__ = __all__.copy
 
 TABLES: Final[list["Table | EntryTable"]] = []
 """Every table of this package, for inspection and clearing."""

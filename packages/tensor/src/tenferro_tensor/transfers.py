@@ -22,6 +22,7 @@ __all__ = [
     "Booked", "Move", "blaming", "book", "book_raw", "booking", "forbidding", "no_transfers", "require_allowed",
     "watching",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Move(NamedTuple):

@@ -20,6 +20,7 @@ from tenferro_tensor.calls import ValueBase, in_one, kin, link, state, unlink
 from tenferro_tensor.direct import ANY_SIZE, direct
 
 __all__ = ["linked", "replace", "replace_base", "view"]
+__dir__ = __all__.copy
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

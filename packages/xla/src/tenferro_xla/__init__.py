@@ -1,6 +1,6 @@
 """XLA as a backend: devices, compiled programs, and StableHLO, which is lowered to, exported and imported."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor_core.absent import AbsentNameError, nearest
 from tenferro_xla._backend import XlaBackend, make_backend
@@ -33,9 +33,12 @@ __all__ = [
     "make_backend",
     "make_compiler",
 ]
+__dir__ = __all__.copy
 
 
-def __getattr__(name: str) -> Any:
-    elsewhere = name in ("as_jax", "from_jax")
-    advice = (lambda: f"use tenferro_ad.adapters.jax.{name}") if elsewhere else (lambda: nearest(name, __all__))
-    raise AbsentNameError(f"module 'tenferro_xla' has no attribute {name!r}", advice, name=name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        elsewhere = name in ("as_jax", "from_jax")
+        advice = (lambda: f"use tenferro_ad.adapters.jax.{name}") if elsewhere else (lambda: nearest(name, __all__))
+        raise AbsentNameError(f"module 'tenferro_xla' has no attribute {name!r}", advice, name=name)

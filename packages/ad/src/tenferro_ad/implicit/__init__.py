@@ -25,3 +25,4 @@ else:
     )
 
 __all__ = ["FixedPointStatus", "custom_linear_solve", "custom_root", "fixed_point"]
+__dir__ = __all__.copy

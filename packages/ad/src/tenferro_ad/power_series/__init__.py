@@ -18,3 +18,4 @@ from tenferro_ad.power_series._laplacian import laplacian
 from tenferro_ad.power_series._taylor import taylor
 
 __all__ = ["laplacian", "taylor", "taylor_kind"]
+__dir__ = __all__.copy

@@ -20,6 +20,7 @@ from tenferro_tensor import Op, Primitive
 from tenferro_tensor_core import ArgumentError, TenferroError
 
 __all__ = ["Finding", "PrimitiveError", "PrimitiveReport", "check_primitive"]
+__dir__ = __all__.copy
 
 
 def check_primitive(

@@ -18,3 +18,4 @@ __all__ = [
     "sparse_jacobian",
     "sparsity",
 ]
+__dir__ = __all__.copy

@@ -8,3 +8,4 @@ rules. Kernels handle all other lengths, and very long ones.
 from tenferro_fft.loops._transforms import complex_to_complex, half_to_real, real_to_half
 
 __all__ = ["complex_to_complex", "half_to_real", "real_to_half"]
+__dir__ = __all__.copy

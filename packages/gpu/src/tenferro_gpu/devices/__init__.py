@@ -17,3 +17,4 @@ __all__ = [
     "register_rocm",
     "require_dtype",
 ]
+__dir__ = __all__.copy

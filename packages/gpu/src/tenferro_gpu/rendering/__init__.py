@@ -22,3 +22,4 @@ __all__ = [
     "rendered",
     "rows",
 ]
+__dir__ = __all__.copy

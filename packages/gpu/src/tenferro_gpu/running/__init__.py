@@ -3,3 +3,4 @@
 from tenferro_gpu.running._program import GpuProgram
 
 __all__ = ["GpuProgram"]
+__dir__ = __all__.copy

@@ -56,3 +56,4 @@ __all__ = [
     "minres",
     "svds",
 ]
+__dir__ = __all__.copy

@@ -36,3 +36,4 @@ __all__ = [
     "vmap",
     "with_lanes",
 ]
+__dir__ = __all__.copy

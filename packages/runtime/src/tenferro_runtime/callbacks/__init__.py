@@ -4,3 +4,4 @@ from tenferro_runtime.callbacks._debug import debug_callback, debug_print
 from tenferro_runtime.callbacks._pure import pure_callback
 
 __all__ = ["debug_callback", "debug_print", "pure_callback"]
+__dir__ = __all__.copy

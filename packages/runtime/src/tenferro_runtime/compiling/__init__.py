@@ -5,3 +5,4 @@ from tenferro_runtime.compiling._environment import outer_values
 from tenferro_runtime.compiling._recourses import RECOURSES, Recourse
 
 __all__ = ["RECOURSES", "Compiled", "Recourse", "in_open_trace", "outer_values"]
+__dir__ = __all__.copy

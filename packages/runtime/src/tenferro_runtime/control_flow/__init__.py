@@ -30,3 +30,4 @@ __all__ = [
     "while_loop",
     "within_budget",
 ]
+__dir__ = __all__.copy

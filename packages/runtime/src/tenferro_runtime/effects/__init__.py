@@ -4,3 +4,4 @@ from tenferro_runtime.effects._callback import call_back
 from tenferro_runtime.effects._recording import Attempt, ambient, apply_here
 
 __all__ = ["Attempt", "ambient", "apply_here", "call_back"]
+__dir__ = __all__.copy

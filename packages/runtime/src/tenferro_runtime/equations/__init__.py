@@ -10,3 +10,4 @@ from tenferro_runtime.equations._closing import Closed, closed
 from tenferro_runtime.equations._primitives import linear_solve, parted, root
 
 __all__ = ["Closed", "adjoint", "closed", "linear_solve", "parted", "root"]
+__dir__ = __all__.copy

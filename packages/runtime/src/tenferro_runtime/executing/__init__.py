@@ -27,3 +27,4 @@ __all__ = [
     "sync_strategy",
     "verify",
 ]
+__dir__ = __all__.copy

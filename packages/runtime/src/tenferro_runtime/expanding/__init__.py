@@ -15,3 +15,4 @@ __all__ = [
     "widened",
     "with_conditions",
 ]
+__dir__ = __all__.copy

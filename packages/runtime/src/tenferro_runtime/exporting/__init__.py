@@ -5,3 +5,4 @@ from tenferro_runtime.exporting._export import export_library
 from tenferro_runtime.exporting._library import LibraryFunction, load_library
 
 __all__ = ["LibraryFunction", "export_library", "load_library"]
+__dir__ = __all__.copy

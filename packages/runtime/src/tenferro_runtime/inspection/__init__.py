@@ -27,3 +27,4 @@ __all__ = [
     "show_ir",
     "transfers",
 ]
+__dir__ = __all__.copy

@@ -32,3 +32,4 @@ __all__ = [
     "replayed", "sizes_for", "sizes_of", "substitute", "substituted", "user_line", "variables", "where",
     "without_effects",
 ]  # fmt: skip
+__dir__ = __all__.copy

@@ -40,3 +40,4 @@ __all__ = [
     "stored",
     "write",
 ]
+__dir__ = __all__.copy

@@ -65,3 +65,4 @@ __all__ = [
     "swish",
     "tanh",
 ]
+__dir__ = __all__.copy

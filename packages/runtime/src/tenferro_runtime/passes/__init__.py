@@ -44,6 +44,7 @@ __all__ = [
     "simplify_rounding",
     "use_literals",
 ]
+__dir__ = __all__.copy
 
 PASSES: tuple[Pass, ...] = (
     inline_calls,

@@ -103,3 +103,4 @@ __all__ = [
     "wrap_key_data",
     "zipf",
 ]
+__dir__ = __all__.copy

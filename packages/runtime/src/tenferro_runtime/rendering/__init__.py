@@ -5,3 +5,4 @@ from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._steps import aliases, raw_steps, value_steps
 
 __all__ = ["Step", "aliases", "raw_steps", "render", "value_steps"]
+__dir__ = __all__.copy

@@ -35,3 +35,4 @@ __all__ = [
     "readable",
     "text_card",
 ]
+__dir__ = __all__.copy

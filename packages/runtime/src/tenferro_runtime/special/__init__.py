@@ -306,6 +306,7 @@ __all__ = [
     "yvp",
     "zeta",
 ]
+__dir__ = __all__.copy
 
 if not TYPE_CHECKING:
     __getattr__ = deferred(

@@ -17,3 +17,4 @@ __all__ = [
     "stage",
     "stage_above",
 ]
+__dir__ = __all__.copy

@@ -3,3 +3,4 @@
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, flatten_like, map_tree, parts_like, unflatten
 
 __all__ = ["LEAF", "TreeDef", "flatten", "flatten_like", "map_tree", "parts_like", "unflatten"]
+__dir__ = __all__.copy

@@ -6,3 +6,4 @@
 from tenferro_runtime.whole._form import how, memory
 
 __all__ = ["how", "memory"]
+__dir__ = __all__.copy

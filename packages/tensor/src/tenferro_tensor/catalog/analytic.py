@@ -37,6 +37,7 @@ __all__ = [
     "tan",
     "tanh",
 ]
+__dir__ = __all__.copy
 
 
 @primitive(elementwise=True, domain="inexact")

@@ -27,6 +27,7 @@ __all__ = [
     "sub",
     "trunc",
 ]
+__dir__ = __all__.copy
 
 
 @primitive(elementwise=True)

@@ -13,6 +13,7 @@ __all__ = [
     "shift_left",
     "shift_right",
 ]
+__dir__ = __all__.copy
 
 
 @primitive(elementwise=True, domain="bits")

@@ -17,6 +17,7 @@ __all__ = [
     "select",
     "signbit",
 ]
+__dir__ = __all__.copy
 
 
 @primitive(elementwise=True)

@@ -6,6 +6,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import ArgumentError
 
 __all__ = ["transfer"]
+__dir__ = __all__.copy
 
 
 @primitive

@@ -15,6 +15,7 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
 ]
+__dir__ = __all__.copy
 
 _ORDERED = "booleans, integers or real floating point, but not complex numbers"
 

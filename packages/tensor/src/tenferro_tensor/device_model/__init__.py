@@ -67,3 +67,4 @@ __all__ = [
     "expansion",
     "user_cache",
 ]
+__dir__ = __all__.copy

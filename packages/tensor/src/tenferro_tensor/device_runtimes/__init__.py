@@ -35,3 +35,4 @@ __all__ = [
     "register_device_runtime",
     "require_destination",
 ]
+__dir__ = __all__.copy

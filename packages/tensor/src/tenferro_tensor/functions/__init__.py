@@ -109,3 +109,6 @@ if not typing.TYPE_CHECKING:  # for type checkers, which follow star imports
         for name, found in globals().items()
         if not name.startswith("_") and name not in ("DEFERRED", "LATER") and not isinstance(found, types.ModuleType)
     )
+
+    def __dir__() -> list[str]:
+        return [*__all__, *DEFERRED]

@@ -43,6 +43,7 @@ __all__ = [
     "tan",
     "tanh",
 ]
+__dir__ = __all__.copy
 
 _ACOS: Final = catalog.acos.op()
 _ACOSH: Final = catalog.acosh.op()

@@ -40,6 +40,7 @@ __all__ = [
     "subtract",
     "trunc",
 ]
+__dir__ = __all__.copy
 
 _ABS: Final = catalog.abs.op()
 _ADD: Final = catalog.add.op()

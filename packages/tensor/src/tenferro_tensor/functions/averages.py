@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
+__dir__ = __all__.copy
 
 
 def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
+__dir__ = __all__.copy
 
 
 def _real(name: str, x: Any) -> Any:

@@ -28,6 +28,7 @@ __all__ = [
     "signbit",
     "where",
 ]
+__dir__ = __all__.copy
 
 _EQ: Final = catalog.eq.op()
 _SELECT: Final = catalog.select.op()

@@ -84,6 +84,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+__dir__ = __all__.copy
 
 
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Array:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["diag", "diagflat", "tri"]
+__dir__ = __all__.copy
 
 
 @direct(_numpy_forms.diag)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["cumulative_trapezoid", "ediff1d", "gradient", "trapezoid", "unwrap"]
+__dir__ = __all__.copy
 
 
 @direct(_numpy_forms.gradient)

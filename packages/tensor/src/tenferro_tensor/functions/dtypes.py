@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["astype", "can_cast", "cast", "convert", "finfo", "iinfo", "isdtype", "result_type"]
+__dir__ = __all__.copy
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:

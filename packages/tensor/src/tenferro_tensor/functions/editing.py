@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
+__dir__ = __all__.copy
 
 
 def append(x: Any, values: Any, /, axis: int | None = None) -> Array:

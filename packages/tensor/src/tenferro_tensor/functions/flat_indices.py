@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["argwhere", "flatnonzero", "ravel_multi_index", "unravel_index"]
+__dir__ = __all__.copy
 
 
 @direct(_numpy_forms.unravel_index)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["interp"]
+__dir__ = __all__.copy
 
 
 @direct(_numpy_forms.interp, ANY_SIZE)

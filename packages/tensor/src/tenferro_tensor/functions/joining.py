@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
+__dir__ = __all__.copy
 
 
 @direct(joined)

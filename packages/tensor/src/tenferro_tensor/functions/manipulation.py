@@ -52,6 +52,7 @@ __all__ = [
     "squeeze",
     "swapaxes",
 ]
+__dir__ = __all__.copy
 
 _RESHAPES: Final = Table("reshapes of known sizes")
 _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")

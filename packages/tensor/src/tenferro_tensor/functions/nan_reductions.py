@@ -33,6 +33,7 @@ __all__ = [
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
     "nanvar",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def _filled(x: Any, fill: float) -> tuple[Any, Any]:

@@ -32,6 +32,7 @@ __all__ = [
     "vdot",
     "vecmat",
 ]
+__dir__ = __all__.copy
 
 
 def array(obj: Any, /, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Array:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["argpartition", "lexsort", "partition", "top_k"]
+__dir__ = __all__.copy
 
 
 class TopK(NamedTuple):

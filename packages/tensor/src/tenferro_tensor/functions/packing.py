@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["packbits", "unpackbits"]
+__dir__ = __all__.copy
 
 
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Array:

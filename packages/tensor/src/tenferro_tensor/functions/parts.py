@@ -19,6 +19,7 @@ __all__ = [
     "real",
     "stop_gradient",
 ]
+__dir__ = __all__.copy
 
 _COMPLEX: Final = catalog.complex.op()
 _CONJ: Final = catalog.conj.op()

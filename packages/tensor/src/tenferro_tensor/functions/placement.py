@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["to_device"]
+__dir__ = __all__.copy
 
 
 def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> Array:

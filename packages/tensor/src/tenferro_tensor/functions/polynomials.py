@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "vander"]
+__dir__ = __all__.copy
 
 
 def coefficients(name: str, p: Any) -> Any:

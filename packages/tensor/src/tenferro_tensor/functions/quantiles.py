@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+__dir__ = __all__.copy
 
 
 @direct(_statistic_forms.median)

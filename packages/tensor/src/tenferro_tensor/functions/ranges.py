@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["copy", "frombuffer", "fromfunction", "fromiter", "geomspace", "logspace"]
+__dir__ = __all__.copy
 
 
 def copy(x: Any, /) -> Array:

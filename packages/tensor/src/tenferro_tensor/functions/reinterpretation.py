@@ -10,6 +10,7 @@ from tenferro_tensor.operands import host_elements, own
 from tenferro_tensor_core import DTYPES, UnsupportedError, complex_of, real_of
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 
 def view(x: Any, dtype: Any) -> Any:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["convolve", "correlate"]
+__dir__ = __all__.copy
 
 SYMBOLIC_BLOCK_SIZE: Final = 32
 """Extent of a block if extents are symbolic."""

@@ -29,3 +29,4 @@ __all__ = [
     "bitwise_not", "concatenate", "conjugate", "degrees", "fix", "invert", "left_shift", "mod", "power", "radians",
     "right_shift", "true_divide",
 ]  # fmt: skip
+__dir__ = __all__.copy

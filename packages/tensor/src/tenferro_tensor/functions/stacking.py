@@ -30,6 +30,7 @@ __all__ = [
     "vsplit",
     "vstack",
 ]
+__dir__ = __all__.copy
 
 
 @direct(_numpy_forms.vstack)

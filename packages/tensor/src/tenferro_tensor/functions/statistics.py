@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
+__dir__ = __all__.copy
 
 
 def _floating(x: Any) -> Any:

@@ -21,6 +21,7 @@ from tenferro_tensor.tables import Table
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, ask, bool_, can_convert, int64
 
 __all__ = ["At", "IndexUpdate"]
+__dir__ = __all__.copy
 
 
 _COMBINED: Final = {"add": catalog.add, "mul": catalog.mul, "min": catalog.minimum, "max": catalog.maximum}

@@ -85,3 +85,4 @@ __all__ = [
     "unproved",
     "verify",
 ]
+__dir__ = __all__.copy

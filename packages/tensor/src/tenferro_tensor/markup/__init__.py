@@ -27,3 +27,4 @@ __all__ = [
     "standalone",
     "table",
 ]
+__dir__ = __all__.copy

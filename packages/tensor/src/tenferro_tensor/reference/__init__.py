@@ -24,6 +24,7 @@ from tenferro_tensor.reference import (
 from tenferro_tensor.reference._table import Special, Table
 
 __all__ = ["kernels"]
+__dir__ = __all__.copy
 
 _MODULES = (
     arithmetic, analytic, bits, comparison, numbers, structure, indexing, reduction, scan, sorting, contraction,

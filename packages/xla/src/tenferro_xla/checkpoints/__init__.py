@@ -6,3 +6,4 @@ from tenferro_xla.checkpoints._load import load_sharded
 from tenferro_xla.checkpoints._save import save_sharded
 
 __all__ = ["Checkpoint", "CheckpointError", "load_sharded", "save_sharded"]
+__dir__ = __all__.copy

@@ -15,3 +15,4 @@ __all__ = [
     "shutdown",
     "workers",
 ]
+__dir__ = __all__.copy

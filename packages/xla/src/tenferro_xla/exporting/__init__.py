@@ -3,3 +3,4 @@
 from tenferro_xla.exporting._export import ExportedProgram, export
 
 __all__ = ["ExportedProgram", "export"]
+__dir__ = __all__.copy

@@ -3,3 +3,4 @@
 from tenferro_xla.importing._import import OPERATIONS, ImportedFunction, import_stablehlo
 
 __all__ = ["OPERATIONS", "ImportedFunction", "import_stablehlo"]
+__dir__ = __all__.copy

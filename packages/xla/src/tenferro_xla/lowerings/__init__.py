@@ -21,3 +21,4 @@ CORE: dict[Primitive, Lowering] = {**ELEMENTWISE, **STRUCTURE, **REDUCTIONS, **I
 """Lowerings of the core primitives."""
 
 __all__ = ["CORE", "Lowering"]
+__dir__ = __all__.copy

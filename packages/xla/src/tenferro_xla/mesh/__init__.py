@@ -43,3 +43,4 @@ __all__ = [
     "shard_map",
     "with_sharding",
 ]
+__dir__ = __all__.copy

@@ -25,6 +25,7 @@ __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum",
     "reduce_scatter",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Names = str | tuple[str, ...]
 

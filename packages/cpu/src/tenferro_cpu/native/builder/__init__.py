@@ -32,3 +32,4 @@ __all__ = [
     "Vec",
     "number",
 ]
+__dir__ = __all__.copy

@@ -18,3 +18,4 @@ of records. In the order of the work:
 from tenferro_cpu.native.contraction._kernel import contraction
 
 __all__ = ["contraction"]
+__dir__ = __all__.copy

@@ -41,6 +41,7 @@ __all__ = [
     "reuse_memory",
     "swap_copies",
 ]
+__dir__ = __all__.copy
 
 
 def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
