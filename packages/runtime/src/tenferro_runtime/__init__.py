@@ -73,29 +73,25 @@ from tenferro_tensor_core.deferred import deferred
 from tenferro_tensor_core.forks import importing
 
 if TYPE_CHECKING:
-    from tenferro_runtime import (
-        batching,
-        callbacks,
-        compilers,
-        compiling,
-        control_flow,
-        derived,
-        effects,
-        expanding,
-        extension,
-        fusion,
-        ir,
-        nn,
-        passes,
-        progress,
-        random,
-        rendering,
-        running,
-        runtime,
-        special,
-        tracing,
-        whole,
-    )
+    from tenferro_runtime import _elsewhere, nn, random, special
+    from tenferro_runtime import batching as batching
+    from tenferro_runtime import callbacks as callbacks
+    from tenferro_runtime import compilers as compilers
+    from tenferro_runtime import compiling as compiling
+    from tenferro_runtime import control_flow as control_flow
+    from tenferro_runtime import derived as derived
+    from tenferro_runtime import effects as effects
+    from tenferro_runtime import expanding as expanding
+    from tenferro_runtime import extension as extension
+    from tenferro_runtime import fusion as fusion
+    from tenferro_runtime import ir as ir
+    from tenferro_runtime import passes as passes
+    from tenferro_runtime import progress as progress
+    from tenferro_runtime import rendering as rendering
+    from tenferro_runtime import running as running
+    from tenferro_runtime import runtime as runtime
+    from tenferro_runtime import tracing as tracing
+    from tenferro_runtime import whole as whole
     from tenferro_runtime._elsewhere import *  # noqa: F403
     from tenferro_tensor_core import DType
 
@@ -614,6 +610,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+if TYPE_CHECKING:
+    __all__ += _elsewhere.__all__
 
 _namespace.register(sys.modules[__name__])
 
