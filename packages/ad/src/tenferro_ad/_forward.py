@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
@@ -17,7 +17,24 @@ from tenferro_tensor import next_level
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, GradientError
 
+if TYPE_CHECKING:
+    from typing import Literal
 
+    from tenferro_ad._signatures import Aux, R
+
+
+@overload
+def jvp(
+    f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: Literal[False] = ...
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    f: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool
+) -> tuple[Any, ...]: ...
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:

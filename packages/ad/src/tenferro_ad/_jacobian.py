@@ -4,17 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tenferro_ad._basis import on_basis
 from tenferro_ad._forward import jvp, pushed_through
 from tenferro_ad._reverse import Recorded, conjugated, grad
 from tenferro_ad._trees import Picked, require_convention
 from tenferro_runtime.trees import flatten, unflatten
-from tenferro_tensor import Spec, catalog
+from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
 
+if TYPE_CHECKING:
+    from typing import Literal
 
+    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, T
+
+
+@overload
+def jacfwd(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Derived[P, Array]: ...  # fmt: skip
+@overload
+def jacfwd(
+    f: Callable[P, Array], argnums: int, *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Callable[P, Array]: ...  # fmt: skip
+@overload
+def jacfwd(
+    f: Callable[P, Array], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
+@overload
+def jacfwd(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+@overload
+def jacfwd(
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Callable[P, Any]: ...  # fmt: skip
 def jacfwd(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -110,6 +140,31 @@ class _Pushed:
         return push
 
 
+@overload
+def jacrev(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Derived[P, Array]: ...  # fmt: skip
+@overload
+def jacrev(
+    f: Callable[P, Array], argnums: int, *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Callable[P, Array]: ...  # fmt: skip
+@overload
+def jacrev(
+    f: Callable[P, Array], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
+@overload
+def jacrev(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+@overload
+def jacrev(
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Callable[P, Any]: ...  # fmt: skip
 def jacrev(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -179,6 +234,27 @@ def jacrev(
     return jacobian
 
 
+@overload
+def hessian(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
+) -> Derived[P, Array]: ...  # fmt: skip
+@overload
+def hessian(
+    f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
+) -> Callable[P, Array]: ...  # fmt: skip
+@overload
+def hessian(
+    f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
+) -> Callable[P, tuple[tuple[Array, ...], ...]]: ...  # fmt: skip
+@overload
+def hessian(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    memory_budget: int | None = ...,
+) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+@overload
+def hessian(
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ..., memory_budget: int | None = ...,
+) -> Callable[P, Any]: ...  # fmt: skip
 def hessian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -219,6 +295,16 @@ def hessian(
     return jacfwd(gradient, argnums, has_aux=has_aux, memory_budget=memory_budget)
 
 
+@overload
+def hvp(f: Callable[..., Any], primals: tuple[Leaf], tangents: Sequence[Any]) -> Array: ...
+@overload
+def hvp(f: Callable[..., Any], primals: tuple[T], tangents: Sequence[Any]) -> T: ...
+@overload
+def hvp(
+    f: Callable[..., Any], primals: tuple[Leaf, Leaf, *tuple[Leaf, ...]], tangents: Sequence[Any]
+) -> tuple[Array, ...]: ...
+@overload
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any: ...
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Multiply the Hessian of a real function by tangents, without forming the Hessian: the jvp of the gradient.
 

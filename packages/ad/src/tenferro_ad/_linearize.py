@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_ad._forward import pushed_through
 from tenferro_ad._reverse import Recorded, conjugated
@@ -16,8 +16,11 @@ from tenferro_runtime.trees import flatten, flatten_like, unflatten
 from tenferro_tensor import Spec
 from tenferro_tensor_core import GradientError
 
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import R
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+
+def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """Compute the value of a function, and its derivative at that point as a function of tangents.
 
     The function runs once, on concrete values, so it may branch on them. Only the operations on tangents are recorded,

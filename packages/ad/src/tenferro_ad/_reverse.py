@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._differentiated import running
@@ -16,6 +16,11 @@ from tenferro_ad._zeros import ones_like, zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import Array, catalog, next_level
 from tenferro_tensor_core import GradientError
+
+if TYPE_CHECKING:
+    from typing import Concatenate, Literal
+
+    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, R, T
 
 
 class Recorded:
@@ -67,6 +72,20 @@ def conjugated(x: Any) -> Any:
     return catalog.conj(x) if isinstance(x, Array) and x.spec.cplx else x
 
 
+@overload
+def vjp(
+    f: Callable[..., R], *primals: Leaf, has_aux: Literal[False] = ..., convention: str = ...
+) -> tuple[R, Callable[[Any], tuple[Array, ...]]]: ...
+@overload
+def vjp(
+    f: Callable[..., R], *primals: Any, has_aux: Literal[False] = ..., convention: str = ...
+) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    f: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], convention: str = ...
+) -> tuple[R, Callable[[Any], tuple[Any, ...]], Aux]: ...
+@overload
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool, convention: str = ...) -> tuple[Any, ...]: ...
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention: str = "tenferro") -> tuple[Any, ...]:
     """Compute the value of a function, and its pullback: the map from cotangents of the value to those of arguments.
 
@@ -114,6 +133,40 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention:
     return (value, pullback, run.aux) if has_aux else (value, pullback)
 
 
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Derived[P, tuple[Array, Array]]: ...  # fmt: skip
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[T, P], Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[Concatenate[T, P], tuple[Array, T]]: ...  # fmt: skip
+@overload
+def value_and_grad(
+    f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., holomorphic: bool = ..., convention: str = ...,
+) -> Callable[P, tuple[Array, Array]]: ...  # fmt: skip
+@overload
+def value_and_grad(
+    f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[P, tuple[Array, tuple[Array, ...]]]: ...  # fmt: skip
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    holomorphic: bool = ..., convention: str = ...,
+) -> Derived[P, tuple[tuple[Array, Aux], Array]]: ...  # fmt: skip
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[T, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[Concatenate[T, P], tuple[tuple[Array, Aux], T]]: ...  # fmt: skip
+@overload
+def value_and_grad(
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[P, Any]: ...  # fmt: skip
 def value_and_grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -121,7 +174,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     convention: str = "tenferro",
-) -> Callable[..., tuple[Any, Any]]:
+) -> Callable[..., Any]:
     """Make a function that returns the value of `f` and its gradient.
 
     Args:
@@ -166,6 +219,40 @@ def value_and_grad(
     return evaluate
 
 
+@overload
+def grad(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Derived[P, Array]: ...  # fmt: skip
+@overload
+def grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[T, P], Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[Concatenate[T, P], T]: ...  # fmt: skip
+@overload
+def grad(
+    f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., holomorphic: bool = ..., convention: str = ...,
+) -> Callable[P, Array]: ...  # fmt: skip
+@overload
+def grad(
+    f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
+@overload
+def grad(  # type: ignore[overload-overlap]
+    f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    holomorphic: bool = ..., convention: str = ...,
+) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+@overload
+def grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[T, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[Concatenate[T, P], tuple[T, Aux]]: ...  # fmt: skip
+@overload
+def grad(
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool,
+    holomorphic: bool = ..., convention: str = ...,
+) -> Callable[P, Any]: ...  # fmt: skip
 def grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

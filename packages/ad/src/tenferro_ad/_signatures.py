@@ -1,0 +1,28 @@
+"""What type checkers know of the functions that transforms take and return. Imported under TYPE_CHECKING only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from tenferro_tensor import Array
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+
+Leaf = Array | complex | np.ndarray[Any, Any] | np.number[Any]
+"""An argument that is no container: its derivative is an `Array`."""
+
+OfLeaf = (
+    Callable[Concatenate[Array, P], R]
+    | Callable[Concatenate[float, P], R]
+    | Callable[Concatenate[np.ndarray[Any, Any], P], R]
+)
+"""A function whose first argument is no container, or has no annotation."""
+
+Derived = Callable[Concatenate[object, P], R]
+"""A function with the arguments of an `OfLeaf`, whose first argument may be any of them."""
