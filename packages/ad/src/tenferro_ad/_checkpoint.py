@@ -256,7 +256,20 @@ class _Function(Compiled):
         return result.handed_over(leaves) if form.writes else result
 
 
-def checkpoint(f: Callable[..., Any], *, policy: Policy | None = None) -> Callable[..., Any]:
+class Checkpointed(Protocol[P, R_co]):
+    """A function that `checkpoint` returned."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Run the function."""
+
+    def cache_info(self) -> CacheInfo:
+        """The number of traces and cached programs, and the reason of each trace."""
+
+    def clear(self) -> None:
+        """Drop all programs."""
+
+
+def checkpoint(f: Callable[P, R], *, policy: Policy | None = None) -> Checkpointed[P, R]:
     """Wrap a function so that the backward pass recomputes its intermediate values instead of saving them.
 
     Trades the memory of the intermediate values for a second run. The function is traced as by `compile`, once for

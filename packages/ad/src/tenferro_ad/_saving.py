@@ -11,7 +11,7 @@ from typing import Any
 
 from tenferro_ad._trees import as_value
 from tenferro_runtime.extension import REGISTRY, Equation, Linear, Program
-from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor import Array, Op, Primitive, Spec
 from tenferro_tensor_core import ArgumentError
 
 Policy = Callable[[Op], bool]
@@ -40,7 +40,7 @@ REGISTRY.batching(named, lambda size, values, batched, name: named(values[0], na
 REGISTRY.batching(saved, lambda size, values, batched: saved(values[0]))
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: Any, name: str) -> Array:
     """Name an array for the checkpoint policies `save_names` and `save_all_names_but`.
 
     Args:

@@ -26,6 +26,7 @@ from tenferro_einsum._workers import active
 from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import (
     ArgumentError,
+    Array,
     DimLike,
     Op,
     ShapeError,
@@ -261,7 +262,7 @@ class ContractionPlan:
         params: dict[str, Any] = {"inputs": self._labels, "output": self._output, "steps": self.steps}
         return contract_slices.op(**params, sliced=(), branches=True)
 
-    def __call__(self, *operands: Any, out: Any = None) -> Any:
+    def __call__(self, *operands: Any, out: Any = None) -> Array:
         """Contract operands with the specs of the plan.
 
         Args:
@@ -307,7 +308,7 @@ class ContractionPlan:
             found.append(x)
         return found
 
-    def run(self, *values: Any) -> Any:
+    def run(self, *values: Any) -> Array:
         """Contract values without checking their specs.
 
         Args:
@@ -334,7 +335,7 @@ class ContractionPlan:
             result = result[0]
         return result if self._finish is None else self._finish(result)
 
-    def run_steps(self, operands: Sequence[Any], einsum: Callable[..., Any]) -> Any:
+    def run_steps(self, operands: Sequence[Any], einsum: Callable[..., Any]) -> Array:
         """Contract operands some of which are no arrays, such as sparse matrices.
 
         Args:

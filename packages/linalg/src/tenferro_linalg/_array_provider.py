@@ -4,12 +4,15 @@ A test that may raise an exception synchronizes with the device.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tenferro_runtime.extension import NumericalError, UnsupportedError
 from tenferro_tensor_core import complex_of
+
+Raw = TypeVar("Raw", bound=Any)
+"""An array of the library."""
 
 
 class LinalgProvider:
@@ -49,11 +52,11 @@ class LinalgProvider:
         self.xp: Any = library("numpy")
         self._library = library
 
-    def local(self, x: Any) -> Any:
+    def local(self, x: Raw) -> np.ndarray[Any, Any]:
         """Copy an array to main memory, for tests of single numbers and for messages."""
         return np.asarray(x)
 
-    def finite(self, what: str, x: Any) -> Any:
+    def finite(self, what: str, x: Raw) -> Raw:
         """Return `x` after checking that all entries are finite."""
         if not bool(self.xp.isfinite(x).all()):
             index = tuple(self.xp.argwhere(~self.xp.isfinite(x))[0].tolist())
@@ -67,39 +70,39 @@ class LinalgProvider:
     def routine(self, name: str) -> None:
         """Routines for small matrices; none here."""
 
-    def full_rank_inverse(self, x: Any, cut: Any) -> Any:
+    def full_rank_inverse(self, x: Raw, cut: Any) -> Raw | None:
         """Pseudo-inverse of matrices whose singular values provably exceed `cut` times the largest; none here."""
 
-    def full_rank_solution(self, x: Any, b: Any, cut: Any) -> Any:
+    def full_rank_solution(self, x: Raw, b: Any, cut: Any) -> Raw | None:
         """That pseudo-inverse, applied to right-hand sides; none here."""
 
-    def svd(self, x: Any, full: bool) -> Any:
+    def svd(self, x: Raw, full: bool) -> tuple[Raw, Raw, Raw]:
         """U, S and Vh; square U and Vh if `full`."""
         return self._checked("svd", tuple(self._function("svd")(x, full_matrices=full)))
 
-    def svdvals(self, x: Any) -> Any:
+    def svdvals(self, x: Raw) -> Raw:
         """Singular values, descending."""
         return self._checked("svdvals", (self._function("svd")(x, compute_uv=False),))[0]
 
-    def eigh(self, x: Any) -> Any:
+    def eigh(self, x: Raw) -> tuple[Raw, Raw]:
         """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
         return self._checked("eigh", tuple(self._function("eigh")(x)))
 
-    def eigvalsh(self, x: Any) -> Any:
+    def eigvalsh(self, x: Raw) -> Raw:
         """Eigenvalues of Hermitian matrices, ascending."""
         return self._checked("eigvalsh", (self._function("eigvalsh")(x),))[0]
 
-    def eig(self, x: Any) -> Any:
+    def eig(self, x: Raw) -> tuple[Raw, Raw]:
         """Eigenvalues and eigenvectors of general matrices, both complex."""
         found = tuple(self._function("eig")(x))
         return self._checked("eig", tuple(part.astype(complex_of(x.dtype), copy=False) for part in found))
 
-    def eigvals(self, x: Any) -> Any:
+    def eigvals(self, x: Raw) -> Raw:
         """Eigenvalues of general matrices, complex."""
         found = self._function("eigvals")(x).astype(complex_of(x.dtype), copy=False)
         return self._checked("eigvals", (found,))[0]
 
-    def schur(self, x: Any, what: str) -> Any:
+    def schur(self, x: Raw, what: str) -> tuple[Raw, Raw]:
         """Not available from the array library."""
         raise UnsupportedError(f"{what} needs Schur factors, which this device has no library for; use the CPU")
 
@@ -115,15 +118,15 @@ class LinalgProvider:
         """The library with the interface of ``scipy.linalg``."""
         return self._library("scipy.linalg")
 
-    def qr(self, x: Any, mode: str) -> Any:
+    def qr(self, x: Raw, mode: str) -> tuple[Raw, Raw]:
         """Q and R in ``"reduced"`` or ``"complete"`` form."""
         return tuple(self._function("qr")(x, mode=mode))
 
-    def qr_r(self, x: Any) -> Any:
+    def qr_r(self, x: Raw) -> Raw:
         """Only R, in reduced form."""
         return self._function("qr")(x, mode="r")
 
-    def lu(self, x: Any) -> tuple[Any, Any]:
+    def lu(self, x: Raw) -> tuple[Raw, Raw]:
         """L without its diagonal and U packed in one matrix, and the row exchanges."""
         packed, pivots = self.xp.empty_like(x), self.xp.empty((*x.shape[:-2], min(x.shape[-2:])), np.int64)
         if 0 not in x.shape:
@@ -131,7 +134,7 @@ class LinalgProvider:
                 packed[index], pivots[index] = self._extra.lu_factor(x[index], check_finite=False)
         return packed, pivots
 
-    def column_order(self, x: Any) -> Any:
+    def column_order(self, x: Raw) -> Raw:
         """Column order of pivoted QR, found by projecting out the column with the largest remainder."""
         xp, (*batch, _, n) = self.xp, x.shape
         rest, order = x.copy(), xp.empty((*batch, n), np.int64)
@@ -147,24 +150,24 @@ class LinalgProvider:
             rest = rest - column @ (column.conj().swapaxes(-1, -2) @ rest)
         return order
 
-    def ldl(self, x: Any, lower: bool, hermitian: bool) -> Any:
+    def ldl(self, x: Raw, lower: bool, hermitian: bool) -> tuple[Raw, Raw, Raw]:
         """Not available from the array library."""
         raise UnsupportedError("ldl has no kernel on this device; compute it on the CPU, or use lu or cholesky")
 
-    def cholesky(self, x: Any) -> Any:
+    def cholesky(self, x: Raw) -> Raw:
         """Lower Cholesky factor."""
         problem = "is not positive definite; add a multiple of the identity"
         return self._checked("cholesky", (self._function("cholesky")(x),), problem)[0]
 
-    def solve(self, x: Any, b: Any, what: str = "solve") -> Any:
+    def solve(self, x: Raw, b: Any, what: str = "solve") -> Raw:
         """Solution of ``x y = b`` for a matrix of right-hand sides."""
         return self._checked(what, (self._function("solve")(x, b),), "is singular; use pinv, or regularise it")[0]
 
-    def inv(self, x: Any, what: str) -> Any:
+    def inv(self, x: Raw, what: str) -> Raw:
         """Inverse."""
         return self._checked(what, (self._function("inv")(x),), "is singular; use pinv, or regularise it")[0]
 
-    def lu_factor(self, x: Any) -> Any:
+    def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
         """Packed LU factors and pivots; stacks are returned unfactored, since `lu_solve` receives the matrices too."""
         if x.ndim > 2:
             return x, self.xp.zeros(x.shape[:-1], np.int64)
@@ -172,13 +175,13 @@ class LinalgProvider:
         self._checked("solve", (1.0 / self.xp.diagonal(lu),), "is singular; use pinv, or regularise it")
         return lu, pivots.astype(np.int64)
 
-    def lu_solve(self, x: Any, lu: Any, pivots: Any, b: Any, adjoint: bool) -> Any:
+    def lu_solve(self, x: Raw, lu: Any, pivots: Any, b: Any, adjoint: bool) -> Raw:
         """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
         if x.ndim > 2:
             return self.solve(x.conj().swapaxes(-1, -2) if adjoint else x, b)
         return self._extra.lu_solve((lu, pivots.astype(np.int32)), b, trans=2 if adjoint else 0, check_finite=False)
 
-    def solve_triangular(self, x: Any, b: Any, lower: bool, unit: bool, adjoint: bool) -> Any:
+    def solve_triangular(self, x: Raw, b: Any, lower: bool, unit: bool, adjoint: bool) -> Raw:
         """Solution of ``x y = b`` or ``x* y = b`` for triangular `x`."""
         out = self.xp.empty_like(b)
         for index in np.ndindex(x.shape[:-2]):
@@ -187,23 +190,23 @@ class LinalgProvider:
             )
         return self._checked("solve_triangular", (out,), "is singular; use pinv, or regularise it")[0]
 
-    def banded_solve(self, ab: Any, b: Any, lower: int, upper: int, positive: bool) -> Any:
+    def banded_solve(self, ab: Raw, b: Any, lower: int, upper: int, positive: bool) -> Raw:
         """Not available from the array library."""
         raise UnsupportedError(
             "banded equations have no kernel on this device; solve them on the CPU, or use solve with the whole matrix"
         )
 
-    def toeplitz_solve(self, v: Any, b: Any) -> Any:
+    def toeplitz_solve(self, v: Raw, b: Any) -> Raw:
         """Solution of Toeplitz equations, by LU of the dense matrix."""
         n = b.shape[-2]
         places = self.xp.arange(n)
         return self.solve(v[..., places - places[:, None] + n - 1], b, "solve_toeplitz")
 
-    def det(self, x: Any) -> Any:
+    def det(self, x: Raw) -> Raw:
         """Determinants."""
         return self._function("det")(x)
 
-    def slogdet(self, x: Any) -> Any:
+    def slogdet(self, x: Raw) -> tuple[Raw, Raw]:
         """Signs (or phases) and logarithms of absolute values of determinants."""
         return tuple(self._function("slogdet")(x))
 

@@ -38,8 +38,8 @@ class SlogdetResult(NamedTuple):
         logabsdet: logarithm of the absolute value.
     """
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 def det(x: Any, /) -> Array:

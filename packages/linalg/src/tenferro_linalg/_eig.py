@@ -31,8 +31,8 @@ class EigResult(NamedTuple):
         eigenvectors: in the columns of a matrix, with norm 1.
     """
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 def eig(x: Any, b: Any = None, /) -> EigResult:

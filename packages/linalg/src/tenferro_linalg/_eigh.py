@@ -39,8 +39,8 @@ class EighResult(NamedTuple):
         eigenvectors: in the columns of a matrix.
     """
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) -> EighResult:

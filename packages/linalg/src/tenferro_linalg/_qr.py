@@ -35,7 +35,7 @@ from tenferro_linalg._operands import basis, flag, in_generic_basis, leading, ma
 from tenferro_linalg._prefixes import beyond_, kept_, leading_, masked_
 from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import solve_triangular_
-from tenferro_runtime.extension import General, Inactive, Op, Registry, Spec, primitive
+from tenferro_runtime.extension import Array, General, Inactive, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
 from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
 
@@ -51,8 +51,8 @@ class QRResult(NamedTuple):
         R: upper triangular (or trapezoidal) factor.
     """
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:

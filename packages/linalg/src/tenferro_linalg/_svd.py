@@ -49,9 +49,9 @@ class SVDResult(NamedTuple):
         Vh: right singular vectors in rows, conjugated.
     """
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:

@@ -85,8 +85,8 @@ def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Seq
 
 
 def vectorize(
-    function: Callable[..., Any], *, excluded: Collection[int | str] = (), signature: str | None = None
-) -> Callable[..., Any]:
+    function: Callable[P, R], *, excluded: Collection[int | str] = (), signature: str | None = None
+) -> Callable[P, R]:
     """Make a function of scalars or small arrays a function of arrays whose leading axes broadcast.
 
     Args:

@@ -14,7 +14,7 @@ from tenferro_linalg._errors import RankError
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._solve import solve_, solve_triangular_
 from tenferro_linalg.factors._lu import taken
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor.catalog import argsort, bitwise_or, ne, select, stop_gradient
 from tenferro_tensor_core import int64
 
@@ -28,9 +28,9 @@ class LDLResult(NamedTuple):
         perm: the order of rows that makes the first factor triangular.
     """
 
-    lu: Any
-    d: Any
-    perm: Any
+    lu: Array
+    d: Array
+    perm: Array
 
 
 def ldl(x: Any, /, lower: bool = True, hermitian: bool = True) -> LDLResult:

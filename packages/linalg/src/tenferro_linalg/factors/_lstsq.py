@@ -17,7 +17,7 @@ from tenferro_linalg._pinv import cut_of, limit, pinv_, pinv_ranked_
 from tenferro_linalg._pinv import pseudo_inverse as raw_inverse
 from tenferro_linalg._small import SMALL_MAX_SIZE
 from tenferro_linalg._svd import svd_, svdvals_
-from tenferro_runtime.extension import General, Registry, ShapeError, Spec, primitive
+from tenferro_runtime.extension import Array, General, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import convert, gt, reduce_max, reduce_sum, reshape, select, stop_gradient
 from tenferro_tensor.functions import abs2
@@ -35,10 +35,10 @@ class LstsqResult(NamedTuple):
         s: all singular values, descending.
     """
 
-    x: Any
-    residuals: Any
-    rank: Any
-    s: Any
+    x: Array
+    residuals: Array
+    rank: Array
+    s: Array
 
 
 def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:

@@ -9,7 +9,7 @@ and for the rows below k ``dL_2 = (dA_2 - L_2 dU_1) U_1^-1``. The last column of
 unless there are rows below it.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -45,9 +45,9 @@ class LUResult(NamedTuple):
         U: upper triangular (or trapezoidal) factor.
     """
 
-    P: Any
-    L: Any
-    U: Any
+    P: Array
+    L: Array
+    U: Array
 
 
 class LUFactors(NamedTuple):
@@ -58,11 +58,15 @@ class LUFactors(NamedTuple):
         piv: the row that each row was exchanged with, in turn.
     """
 
-    lu: Any
-    piv: Any
+    lu: Array
+    piv: Array
 
 
-def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> Any:
+@overload
+def lu(x: Any, /, *, permute_l: Literal[False] = ..., p_indices: bool = ...) -> LUResult: ...
+@overload
+def lu(x: Any, /, *, permute_l: Literal[True], p_indices: bool = ...) -> tuple[Array, Array]: ...
+def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> LUResult | tuple[Array, Array]:
     """LU decomposition ``A = P @ L @ U``.
 
     Derivatives are taken at a fixed order of the rows, which changes where two candidates for a pivot tie.

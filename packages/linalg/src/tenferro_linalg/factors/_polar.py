@@ -16,7 +16,7 @@ from tenferro_linalg._bases import hermitian
 from tenferro_linalg._errors import RankError
 from tenferro_linalg._operands import flag, matrices, require_inexact, require_square
 from tenferro_linalg._solve import solve_
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor_core import ask
 
 
@@ -28,8 +28,8 @@ class PolarResult(NamedTuple):
         p: the positive semidefinite factor.
     """
 
-    u: Any
-    p: Any
+    u: Array
+    p: Array
 
 
 def polar(x: Any, /, side: str = "right") -> PolarResult:

@@ -17,7 +17,7 @@ class CholeskyFactor(NamedTuple):
         lower: whether it is the lower one.
     """
 
-    c: Any
+    c: Array
     lower: bool
 
 

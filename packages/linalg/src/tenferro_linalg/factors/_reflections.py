@@ -22,9 +22,9 @@ class PivotedQRResult(NamedTuple):
         P: the order of the columns.
     """
 
-    Q: Any
-    R: Any
-    P: Any
+    Q: Array
+    R: Array
+    P: Array
 
 
 def rank_revealing_qr(x: Any, /, *, mode: str = "reduced") -> PivotedQRResult:

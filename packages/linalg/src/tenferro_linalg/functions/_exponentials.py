@@ -20,8 +20,8 @@ class ExpmFrechetResult(NamedTuple):
         derivative: its derivative along the direction.
     """
 
-    exponential: Any
-    derivative: Any
+    exponential: Array
+    derivative: Array
 
 
 def expm(x: Any, /) -> Array:

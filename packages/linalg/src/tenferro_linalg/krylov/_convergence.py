@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_linalg._errors import ConvergenceError, DegenerateError
 from tenferro_runtime.batching import on_stacks
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 
 
 class KrylovInfo(NamedTuple):
@@ -21,9 +21,9 @@ class KrylovInfo(NamedTuple):
         residual: Euclidean norm of the residual.
     """
 
-    converged: Any
-    iterations: Any
-    residual: Any
+    converged: Array
+    iterations: Array
+    residual: Array
 
 
 @primitive(family="tenferro-linalg.converged.v1", extension="linalg")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 import tenferro_runtime as tr
 from tenferro_linalg._cholesky import cholesky
@@ -19,7 +19,7 @@ from tenferro_linalg.krylov._hermitian_pairs import default_tolerance
 from tenferro_linalg.krylov._invariant import Rows, inner_products, moved, outside
 from tenferro_linalg.krylov._operators import RecordedOperator, is_matrix, known
 from tenferro_linalg.krylov._spaces import FlatSpace
-from tenferro_runtime.extension import ArgumentError, DimLike
+from tenferro_runtime.extension import ArgumentError, Array, DimLike
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import unflatten
 from tenferro_tensor_core import ask, finfo, isdtype, real_of
@@ -157,6 +157,21 @@ def _columns(x: Any, space: FlatSpace, k: int) -> Any:
 _compiled: Final = tr.compile(_eigs, static_argnames=("k", "which", "ncv", "vectors"))
 
 
+@overload
+def eigs(
+    A: Any, k: int = ..., *, which: str = ..., v0: None = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_eigenvectors: Literal[True] = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
+@overload
+def eigs(
+    A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_eigenvectors: Literal[True] = ...,
+) -> tuple[Array, Any]: ...  # fmt: skip
+@overload
+def eigs(
+    A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_eigenvectors: Literal[False],
+) -> Array: ...  # fmt: skip
 def eigs(
     A: Any,
     k: int = 6,
@@ -167,7 +182,7 @@ def eigs(
     maxiter: int | None = None,
     tol: float = 0.0,
     return_eigenvectors: bool = True,
-) -> Any:
+) -> Array | tuple[Array, Any]:
     """Some eigenvalues and right eigenvectors of a general operator, by restarted Arnoldi (Stewart 2001).
 
     The derivative is that of the subspace spanned by the vectors, and of the small eigenvalue problem within it, in

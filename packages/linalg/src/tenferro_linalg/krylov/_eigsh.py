@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 import tenferro_runtime as tr
 from tenferro_linalg._cholesky import cholesky
@@ -18,7 +18,7 @@ from tenferro_linalg.krylov._minimal_residuals import minimal_residuals
 from tenferro_linalg.krylov._operators import RecordedOperator, as_operator, is_matrix, known
 from tenferro_linalg.krylov._spaces import FlatSpace, space_of
 from tenferro_linalg.sparse import SparseArray
-from tenferro_runtime.extension import ArgumentError, DimLike, ShapeError, Spec
+from tenferro_runtime.extension import ArgumentError, Array, DimLike, ShapeError, Spec
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import LEAF, unflatten
 from tenferro_tensor_core import ask, finfo, real_of
@@ -125,6 +125,21 @@ def columns(x: Any, space: FlatSpace, k: int) -> Any:
 _compiled: Final = tr.compile(_eigsh, static_argnames=("k", "which", "ncv", "vectors"))
 
 
+@overload
+def eigsh(
+    A: Any, k: int = ..., *, which: str = ..., v0: None = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_eigenvectors: Literal[True] = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
+@overload
+def eigsh(
+    A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_eigenvectors: Literal[True] = ...,
+) -> tuple[Array, Any]: ...  # fmt: skip
+@overload
+def eigsh(
+    A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_eigenvectors: Literal[False],
+) -> Array: ...  # fmt: skip
 def eigsh(
     A: Any,
     k: int = 6,
@@ -135,7 +150,7 @@ def eigsh(
     maxiter: int | None = None,
     tol: float = 0.0,
     return_eigenvectors: bool = True,
-) -> Any:
+) -> Array | tuple[Array, Any]:
     """Some eigenvalues and eigenvectors of a Hermitian operator, by thick-restart Lanczos (Wu and Simon 2000).
 
     Equal eigenvalues are found with their multiplicity, or as often as `k` allows. The derivative is that of the

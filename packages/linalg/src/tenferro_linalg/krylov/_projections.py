@@ -9,7 +9,7 @@ from tenferro_linalg._operands import inexact
 from tenferro_linalg.krylov._conjugate_gradients import length
 from tenferro_linalg.krylov._operators import as_operator, known
 from tenferro_linalg.krylov._spaces import space_of
-from tenferro_runtime.extension import ArgumentError
+from tenferro_runtime.extension import ArgumentError, Array
 from tenferro_runtime.ir import here
 from tenferro_tensor_core import finfo
 
@@ -23,8 +23,8 @@ class ArnoldiResult(NamedTuple):
             both as columns.
     """
 
-    basis: Any
-    matrix: Any
+    basis: Array
+    matrix: Array
 
 
 class LanczosResult(NamedTuple):
@@ -36,9 +36,9 @@ class LanczosResult(NamedTuple):
         beside: m real off-diagonal numbers; the last couples the space to the last vector.
     """
 
-    basis: Any
-    diagonal: Any
-    beside: Any
+    basis: Array
+    diagonal: Array
+    beside: Array
 
 
 def arnoldi(A: Any, v0: Any, m: int) -> ArnoldiResult:

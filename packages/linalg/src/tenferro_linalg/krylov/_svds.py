@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 import tenferro_runtime as tr
 from tenferro_linalg._cholesky import cholesky
@@ -13,7 +13,7 @@ from tenferro_linalg.krylov._eigsh import eigen_rows
 from tenferro_linalg.krylov._invariant import inner_products
 from tenferro_linalg.krylov._krylov_bases import noise
 from tenferro_linalg.krylov._operators import as_operator, is_matrix, known
-from tenferro_runtime.extension import ArgumentError
+from tenferro_runtime.extension import ArgumentError, Array
 from tenferro_runtime.ir import here
 
 
@@ -41,6 +41,16 @@ def _svds(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, ncv: int | None, v
 _compiled: Final = tr.compile(_svds, static_argnames=("k", "ncv", "vectors"))
 
 
+@overload
+def svds(
+    A: Any, k: int = ..., *, v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_singular_vectors: Literal[True] = ...,
+) -> tuple[Array, Array, Array]: ...  # fmt: skip
+@overload
+def svds(
+    A: Any, k: int = ..., *, v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
+    tol: float = ..., return_singular_vectors: Literal[False],
+) -> Array: ...  # fmt: skip
 def svds(
     A: Any,
     k: int = 6,
@@ -50,7 +60,7 @@ def svds(
     maxiter: int | None = None,
     tol: float = 0.0,
     return_singular_vectors: bool = True,
-) -> Any:
+) -> Array | tuple[Array, Array, Array]:
     """The largest singular values of an operator and their vectors, by Lanczos on ``A^H A``.
 
     The values are those of A on the subspace that Lanczos finds, so they are as accurate as those of `svd` unless they

@@ -18,7 +18,7 @@ import numpy as np
 from tenferro_linalg._algebra import adjoint, mm, total
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg.similarity._rotations import hessenberg_rotation_
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor.catalog import iota, le, select
 from tenferro_tensor_core import int64
 
@@ -31,8 +31,8 @@ class HessenbergResult(NamedTuple):
         Q: unitary matrix with ``A = Q @ H @ Q*``.
     """
 
-    H: Any
-    Q: Any
+    H: Array
+    Q: Array
 
 
 def hessenberg(x: Any, /) -> HessenbergResult:

@@ -21,7 +21,7 @@ from tenferro_linalg._errors import GaugeError
 from tenferro_linalg._nonnormal import norm
 from tenferro_linalg._operands import common, flag, matrices, require_inexact, require_square, stacked
 from tenferro_linalg.similarity._rotations import schur_rotation_, strict_lower
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor_core import complex_of
 
@@ -34,8 +34,8 @@ class SchurResult(NamedTuple):
         Z: unitary matrix with ``A = Z @ T @ Z*``.
     """
 
-    T: Any
-    Z: Any
+    T: Array
+    Z: Array
 
 
 def schur(x: Any, /, output: str = "real") -> SchurResult:

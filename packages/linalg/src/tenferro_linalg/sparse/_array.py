@@ -47,7 +47,7 @@ class SparseArray:
         return 2
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """Dtype of the entries."""
         return self.data.dtype
 
@@ -57,7 +57,7 @@ class SparseArray:
         return self.structure.count
 
     @property
-    def coords(self) -> tuple[Any, Any]:
+    def coords(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Row and column indices of the entries, as NumPy arrays."""
         return self.structure.rows, self.structure.columns
 
@@ -73,7 +73,7 @@ class SparseArray:
         turned = self.T
         return SparseArray(tr.conj(turned.data), turned.structure)
 
-    def todense(self) -> Any:
+    def todense(self) -> Array:
         """Convert to a dense matrix.
 
         Returns:
@@ -107,7 +107,7 @@ class SparseArray:
         require_equal(data.shape[-1], self.nnz, f"the structure has {self.nnz} entries, got {show(data.spec.shape)}")
         return SparseArray(data, self.structure)
 
-    def sum(self, axis: int | None = None) -> Any:
+    def sum(self, axis: int | None = None) -> Array:
         """Sum all entries, or along an axis.
 
         Args:
@@ -122,7 +122,7 @@ class SparseArray:
             return self @ tr.ones((self.shape[1],), dtype=self.dtype)
         return self.T.sum(1)
 
-    def diagonal(self) -> Any:
+    def diagonal(self) -> Array:
         """Extract the main diagonal; positions without an entry are zero.
 
         Returns:

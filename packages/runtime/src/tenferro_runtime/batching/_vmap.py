@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from tenferro_runtime.batching._batched import Batched, batched
 from tenferro_runtime.batching._records import with_lanes
@@ -18,12 +18,11 @@ from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
 
 P = ParamSpec("P")
+R = TypeVar("R")
 Axis = int | None
 
 
-def vmap(
-    f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None
-) -> Callable[P, Any]:
+def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None) -> Callable[P, R]:
     """Vectorize a function: apply it to all lanes of a batch at once.
 
     Inside `f`, an array has the shape of one lane. The result equals that of a loop over the lanes, even if they branch
@@ -56,7 +55,7 @@ def vmap(
         in_axes = tuple(in_axes)
 
     @wraps(f)
-    def mapped(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, tree = flatten(args)
         axes = _axes_of(args, tree, in_axes)
         named: list[Any] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 from tenferro_runtime.compilers import ProgramCompiler, find_compiler
 from tenferro_runtime.compiling._compiled import Compiled
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from tenferro_runtime.reports import BadStep, Explanation, Profile
 
 
-class CompiledFunction(Protocol):
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class CompiledFunction(Protocol[P, R_co]):
     """A function that `compile` returned.
 
     Methods take:
@@ -34,8 +40,17 @@ class CompiledFunction(Protocol):
     __name__: str
     __wrapped__: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Run the program for these arguments; trace it first if there is none."""
+
+    if TYPE_CHECKING:  # as a method of a class
+
+        @overload
+        def __get__(self, instance: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(
+            self: CompiledFunction[Concatenate[Any, Q], R], instance: object, owner: type, /
+        ) -> CompiledFunction[Q, R]: ...
 
     def cache_info(self) -> CacheInfo:
         """The number of traces and cached programs, and the reason of each trace."""
@@ -102,8 +117,15 @@ class CompiledFunction(Protocol):
         """
 
 
+class Decorator(Protocol):
+    """`compile` with options and without a function."""
+
+    def __call__(self, f: Callable[P, R], /) -> CompiledFunction[P, R]:
+        """Compile a function."""
+
+
 @overload
-def compile(f: Callable[..., Any], /) -> CompiledFunction: ...
+def compile(f: Callable[P, R], /) -> CompiledFunction[P, R]: ...
 @overload
 def compile(
     f: None = None,
@@ -116,10 +138,10 @@ def compile(
     placement: str | CostModel | None = ...,
     unroll: bool | int | None = ...,
     backend: str | ProgramCompiler | None = ...,
-) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+) -> Decorator: ...
 @overload
 def compile(
-    f: Callable[..., Any],
+    f: Callable[P, R],
     /,
     *,
     static_argnums: int | Iterable[int] = ...,
@@ -129,7 +151,7 @@ def compile(
     placement: str | CostModel | None = ...,
     unroll: bool | int | None = ...,
     backend: str | ProgramCompiler | None = ...,
-) -> CompiledFunction: ...
+) -> CompiledFunction[P, R]: ...
 def compile(
     f: Callable[..., Any] | None = None,
     /,

@@ -108,8 +108,8 @@ def trace(
     f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any
 ) -> Program: ...
 @overload
-def trace(f: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Any: ...
-def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
+def trace(f: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Array: ...
+def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Program | Array:
     """Record `f` as a `Program`, without running it on any data.
 
     An array in place of a function has NumPy's meaning: ``trace(x, offset, axis1, axis2)`` is the sum of a diagonal.
@@ -178,7 +178,7 @@ def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kw
     return recorded.program
 
 
-def _diagonal_sum(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Any:
+def _diagonal_sum(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Array:
     return matrix_trace(x, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype)
 
 

@@ -7,7 +7,7 @@ from them: G. E. Blelloch, Prefix sums and their applications, CMU-CS-90-190 (19
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tenferro_runtime.control_flow._agreement import require_tree
 from tenferro_runtime.control_flow._scan import length_of
@@ -15,10 +15,22 @@ from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, flip, moveaxis, reshape, stack
 
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import Leaf, T
+    from tenferro_tensor import Array
+
 Leaves = list[Any]
 Combine = Callable[[Leaves, Leaves], Leaves]
 
 
+@overload
+def associative_scan(
+    f: Callable[[Any, Any], Any], xs: Leaf, *, reverse: bool = ..., axis: int = ...
+) -> Array: ...  # fmt: skip
+@overload
+def associative_scan(
+    f: Callable[[Any, Any], Any], xs: T, *, reverse: bool = ..., axis: int = ...
+) -> T: ...  # fmt: skip
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = False, axis: int = 0) -> Any:
     """Prefix results ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, computed in parallel.
 

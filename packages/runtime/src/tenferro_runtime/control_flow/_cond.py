@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, joined_kinds, require_tree
@@ -17,8 +17,11 @@ from tenferro_tensor.functions import asarray
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, conditional
 
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import R
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+
+def cond(pred: Any, true_fun: Callable[..., R], false_fun: Callable[..., R], *operands: Any) -> R:
     """Return ``true_fun(*operands)`` if `pred` holds, else ``false_fun(*operands)``.
 
     With a concrete predicate, only the chosen function is called, as with ``if``. With a traced predicate, both
@@ -51,7 +54,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return _recorded("cond", p, (false_fun, true_fun), operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., R]], *operands: Any) -> R:
     """Return ``branches[index](*operands)``; an index out of range chooses the nearest branch.
 
     The extension of `cond` to any number of functions.

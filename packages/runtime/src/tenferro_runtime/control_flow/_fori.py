@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 
@@ -32,12 +32,26 @@ from tenferro_tensor_core import (
     int64,
 )
 
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import Leaf, T
+    from tenferro_tensor import Array
+
 LISTED_STEPS_MAX: Final = 1 << 20
 """Most steps of a loop with known bounds whose indices are listed in one array."""
 BLOCK_STEPS: Final = 1 << 16
 """Steps of a block of a longer loop."""
 
 
+@overload
+def fori_loop(
+    lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Leaf, *, unroll: bool | int = ...,
+    max_steps: Any = ..., memory_budget: int | None = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def fori_loop(
+    lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: T, *, unroll: bool | int = ...,
+    max_steps: Any = ..., memory_budget: int | None = ...,
+) -> T: ...  # fmt: skip
 def fori_loop(
     lo: Any,
     hi: Any,

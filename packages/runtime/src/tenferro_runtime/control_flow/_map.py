@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._scan import length_of, recorded, slice_kinds
@@ -11,8 +11,11 @@ from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor.functions import asarray
 
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import R
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
+
+def map(f: Callable[[Any], R], xs: Any) -> R:
     """Apply a function to each slice of arrays along their leading axis, one after the other, and stack the results.
 
     The function is traced once, for concrete and traced arrays alike. Slices are processed one at a time, so that the

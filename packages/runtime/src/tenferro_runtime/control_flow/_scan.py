@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
@@ -24,9 +24,23 @@ from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import Leaf, Row, T
+    from tenferro_tensor import Array
+
 _SURE: Final = nullcontext()
 
 
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Row]], init: Leaf, xs: Any = ..., length: Any = ..., *, reverse: bool = ...,
+    unroll: bool | int = ..., progress: bool | str = ..., memory_budget: int | None = ...,
+) -> tuple[Array, Row]: ...  # fmt: skip
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Row]], init: T, xs: Any = ..., length: Any = ..., *, reverse: bool = ...,
+    unroll: bool | int = ..., progress: bool | str = ..., memory_budget: int | None = ...,
+) -> tuple[T, Row]: ...  # fmt: skip
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

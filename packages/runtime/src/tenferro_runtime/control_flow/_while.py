@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same_carry
@@ -20,9 +20,23 @@ from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, conditional
 
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import Leaf, T
+    from tenferro_tensor import Array
+
 _SURE: Final = nullcontext()
 
 
+@overload
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Leaf, *, max_steps: Any = ...,
+    memory_budget: int | None = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: T, *, max_steps: Any = ...,
+    memory_budget: int | None = ...,
+) -> T: ...  # fmt: skip
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],

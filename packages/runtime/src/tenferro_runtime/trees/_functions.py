@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from tenferro_runtime.trees._containers import container_of
 from tenferro_runtime.trees._tree import TreeDef, flatten, flatten_like, flatten_until, unflatten
 from tenferro_tensor_core import ArgumentError
+
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import Leaf, R, T
+    from tenferro_tensor import Array
 
 IsLeaf = Callable[[Any], Any]
 _MISSING: Final[Any] = object()
@@ -141,6 +145,12 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeDef:
     return _flatten(tree, is_leaf)[1]
 
 
+@overload
+def tree_map(f: Callable[..., R], tree: Leaf, *rest: Any, is_leaf: IsLeaf | None = ...) -> R: ...
+@overload
+def tree_map(f: Callable[..., Array], tree: T, *rest: Any, is_leaf: IsLeaf | None = ...) -> T: ...
+@overload
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = ...) -> Any: ...
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Apply a function to each leaf.
 
@@ -185,6 +195,12 @@ def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[li
     return list(zip(_paths(treedef), leaves, strict=True)), treedef
 
 
+@overload
+def tree_map_with_path(f: Callable[..., R], tree: Leaf, *rest: Any, is_leaf: IsLeaf | None = ...) -> R: ...
+@overload
+def tree_map_with_path(f: Callable[..., Array], tree: T, *rest: Any, is_leaf: IsLeaf | None = ...) -> T: ...
+@overload
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = ...) -> Any: ...
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Apply a function to each leaf and its path; see `tree_map`.
 
@@ -206,7 +222,7 @@ def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Is
     return unflatten(treedef, [f(*row) for row in rows])
 
 
-def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, initial: Any = _MISSING, is_leaf: IsLeaf | None = None) -> Any:
+def tree_reduce(f: Callable[[Any, Any], R], tree: Any, initial: Any = _MISSING, is_leaf: IsLeaf | None = None) -> R:
     """Combine the leaves from left to right: ``f(f(initial, leaf 0), leaf 1)`` and so on.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._floating import floating, in_float32
@@ -24,7 +24,21 @@ __all__ = ["average", "corrcoef", "cov", "ptp"]
 __dir__ = __all__.copy
 
 
-def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+@overload
+def average(
+    x: Any, /, axis: Any = ..., weights: Any = ..., returned: Literal[False] = ..., *, keepdims: bool = ...
+) -> Array: ...
+@overload
+def average(
+    x: Any, /, axis: Any = ..., weights: Any = ..., *, returned: Literal[True], keepdims: bool = ...
+) -> tuple[Array, Array]: ...
+@overload
+def average(
+    x: Any, /, axis: Any, weights: Any, returned: Literal[True], *, keepdims: bool = ...
+) -> tuple[Array, Array]: ...
+def average(
+    x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Array | tuple[Array, Array]:
     """Weighted mean over axes: ``sum(x * weights) / sum(weights)``; without weights, `mean`.
 
     Weights whose sum is 0 yield NaN or infinity.

@@ -25,7 +25,7 @@ def _real(name: str, x: Any) -> Any:
     return x
 
 
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: Any, /) -> tuple[Array, Array]:
     """Decompose numbers into mantissas in [0.5, 1) with their sign, and exponents of 2.
 
     ``x == mantissa * 2**exponent``. The mantissa is differentiated as `x` times a constant power of 2. For 0,
@@ -107,7 +107,7 @@ def scaled(x: Any, exponent: Any) -> Any:
     return x
 
 
-def modf(x: Any, /) -> tuple[Any, Any]:
+def modf(x: Any, /) -> tuple[Array, Array]:
     """Fractional and integer parts, both with the sign of `x`.
 
     Args:

@@ -51,7 +51,7 @@ def isclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: 
     return catalog.bitwise_or(near, catalog.bitwise_and(catalog.is_nan(x1), catalog.is_nan(x2)))
 
 
-def allclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def allclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements are close in the sense of `isclose`.
 
     Args:
@@ -73,7 +73,7 @@ def allclose(x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan:
     return _every(isclose(x1, x2, rtol, atol, equal_nan))
 
 
-def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> Any:
+def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and equal elements.
 
     Args:
@@ -96,7 +96,7 @@ def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> Any:
     return _every(same)
 
 
-def array_equiv(x1: Any, x2: Any, /) -> Any:
+def array_equiv(x1: Any, x2: Any, /) -> Array:
     """Whether two arrays have equal elements after broadcasting; false if they do not broadcast.
 
     Args:

@@ -607,7 +607,7 @@ def triu(x: Any, /, k: int = 0) -> Array:
     return _triangle(x, k, False, "triu")
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays of the grid spanned by vectors.
 
     Args:

@@ -72,7 +72,7 @@ def rad2deg(x: Any, /) -> Array:
     return catalog.mul(floating(x), 180 / math.pi)
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     """Quotient rounded towards minus infinity, and remainder.
 
     Args:

@@ -29,7 +29,7 @@ __dir__ = __all__.copy
 
 
 @direct(_numpy_forms.unravel_index)
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Convert flat indices into indices along each axis.
 
     Args:

@@ -64,7 +64,7 @@ def histogram(
     range: tuple[Any, Any] | None = None,
     density: bool | None = None,
     weights: Any = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """Number of elements, or sum of weights, in each bin.
 
     Args:
@@ -103,7 +103,7 @@ def histogram2d(
     range: Any = None,
     density: bool | None = None,
     weights: Any = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """Number of points, or sum of weights, in each cell of a grid.
 
     Args:
@@ -135,7 +135,7 @@ def histogram2d(
 
 def histogramdd(
     sample: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
-) -> tuple[Any, list[Any]]:
+) -> tuple[Array, list[Array]]:
     """Number of points, or sum of weights, in each cell of a grid with any number of axes.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tenferro_tensor_core import ArgumentError, Dim, ShapeError, ask, int64, spe
 from tenferro_tensor_core import dtype as known_dtype
 
 if TYPE_CHECKING:
-    pass
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "diag_indices",
@@ -35,7 +35,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-def diag_indices(n: Any, ndim: int = 2) -> tuple[Any, ...]:
+def diag_indices(n: Any, ndim: int = 2) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array with equal extents.
 
     Args:
@@ -55,7 +55,7 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Any, ...]:
     return tuple([noted(own(np.arange(n), place)) for _ in range(ndim)])
 
 
-def diag_indices_from(x: Any, /) -> tuple[Any, ...]:
+def diag_indices_from(x: Any, /) -> tuple[Array, ...]:
     """Indices of the main diagonal of `x`, whose axes have equal extents.
 
     Args:
@@ -77,7 +77,7 @@ def diag_indices_from(x: Any, /) -> tuple[Any, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Any, Any]:
+def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Array, Array]:
     """Row and column indices of the lower triangle of a matrix: on and below diagonal `k`.
 
     Their number depends on the extents, so that symbolic extents are specialised.
@@ -96,7 +96,7 @@ def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Any, Any]:
     return _triangle("tril_indices", np.tril_indices, n, k, m)
 
 
-def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Any, Any]:
+def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Array, Array]:
     """Row and column indices of the upper triangle of a matrix: on and above diagonal `k`.
 
     Their number depends on the extents, so that symbolic extents are specialised.
@@ -123,7 +123,7 @@ def _triangle(name: str, make: Callable[..., Any], n: Any, k: int, m: Any) -> tu
     return noted(own(down, place)), noted(own(across, place))
 
 
-def tril_indices_from(x: Any, /, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(x: Any, /, k: int = 0) -> tuple[Array, Array]:
     """Row and column indices of the lower triangle of `x`; see `tril_indices`.
 
     Args:
@@ -143,7 +143,7 @@ def tril_indices_from(x: Any, /, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k, cols)
 
 
-def triu_indices_from(x: Any, /, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(x: Any, /, k: int = 0) -> tuple[Array, Array]:
     """Row and column indices of the upper triangle of `x`; see `triu_indices`.
 
     Args:
@@ -171,7 +171,7 @@ def _matrix_shape(name: str, x: Any) -> tuple[Any, Any]:
     return rows, cols
 
 
-def mask_indices(n: Any, mask_func: Callable[[Any, Any], Any], k: Any = 0) -> tuple[Any, ...]:
+def mask_indices(n: Any, mask_func: Callable[[Any, Any], Any], k: Any = 0) -> tuple[Array, ...]:
     """Indices of the elements of an n by n matrix that a function such as `triu` keeps.
 
     Args:
@@ -189,7 +189,13 @@ def mask_indices(n: Any, mask_func: Callable[[Any, Any], Any], k: Any = 0) -> tu
     return nonzero(mask_func(full((n, n), 1, dtype=int64), k))
 
 
-def indices(dimensions: Any, /, *, dtype: Any = None, sparse: bool = False, device: Any = None) -> Any:
+@overload
+def indices(dimensions: Any, /, *, dtype: Any = ..., sparse: Literal[False] = ..., device: Any = ...) -> Array: ...
+@overload
+def indices(dimensions: Any, /, *, dtype: Any = ..., sparse: Literal[True], device: Any = ...) -> tuple[Array, ...]: ...
+def indices(
+    dimensions: Any, /, *, dtype: Any = None, sparse: bool = False, device: Any = None
+) -> Array | tuple[Array, ...]:
     """Index of every element along each axis of a shape.
 
     Args:
@@ -223,7 +229,7 @@ def indices(dimensions: Any, /, *, dtype: Any = None, sparse: bool = False, devi
     return tuple(grids) if sparse else stack(grids)
 
 
-def ix_(*vectors: Any) -> tuple[Any, ...]:
+def ix_(*vectors: Any) -> tuple[Array, ...]:
     """Open grid of index vectors, such that ``x[tr.ix_(rows, columns)]`` contains every pair.
 
     Args:

@@ -120,7 +120,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
 
 
 @direct(_forms.unstack, ANY_SIZE, views=True)
-def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Array, ...]:
     """Split an array into its slices along an axis.
 
     Args:
@@ -146,7 +146,7 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 
 
 @direct(_forms.split, ANY_SIZE, views=True)
-def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
+def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
     """Split an array along an axis into equal parts, or at given indices.
 
     Args:

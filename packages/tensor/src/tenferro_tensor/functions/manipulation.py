@@ -407,7 +407,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Array:
 
 
 @direct(_forms.broadcast_arrays, ANY_SIZE)
-def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
+def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     """Broadcast arrays to their common shape.
 
     Args:

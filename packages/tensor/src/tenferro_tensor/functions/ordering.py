@@ -28,8 +28,8 @@ __dir__ = __all__.copy
 class TopK(NamedTuple):
     """The result of `top_k`."""
 
-    values: Any
-    indices: Any
+    values: Array
+    indices: Array
 
 
 @direct(_numpy_forms.lexsort, ANY_SIZE)

@@ -132,7 +132,7 @@ def polymul(p: Any, q: Any, /, *, trim_leading_zeros: bool | None = None) -> Arr
     return convolve(p, q)
 
 
-def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tuple[Any, Any]:
+def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials.
 
     Args:

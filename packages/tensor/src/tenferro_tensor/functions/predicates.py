@@ -174,7 +174,7 @@ def ndim(x: Any, /) -> int:
     return int(x.ndim) if hasattr(x, "ndim") else int(np.ndim(x))
 
 
-def shape(x: Any, /) -> tuple[Any, ...]:
+def shape(x: Any, /) -> tuple[int, ...]:
     """Extents of the axes.
 
     Args:
@@ -189,7 +189,7 @@ def shape(x: Any, /) -> tuple[Any, ...]:
     return tuple(x.shape) if hasattr(x, "shape") else tuple(np.shape(x))
 
 
-def size(x: Any, /, axis: Any = None) -> Any:
+def size(x: Any, /, axis: Any = None) -> int:
     """Number of elements, or product of the extents of some axes.
 
     Args:

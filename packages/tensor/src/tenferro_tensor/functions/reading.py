@@ -33,7 +33,7 @@ __dir__ = __all__.copy
 _basic_ops: Final = Table("ops behind keys of integers and slices")
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Any, key: Any) -> Array:
     """``x[key]``, with the semantics of NumPy.
 
     Known indices are checked, also while tracing. Unknown ones (traced, or on an accelerator) are clamped to the axis,
@@ -81,7 +81,7 @@ def getitem(x: Any, key: Any) -> Any:
     return gather_axes(x, axes, arrays, place)
 
 
-def view_item(x: Any, key: Any) -> Any:
+def view_item(x: Any, key: Any) -> Array:
     """``x[key]`` as users write it: a key of integers, slices, new axes and an ellipsis gives a view of `x`.
 
     Args:

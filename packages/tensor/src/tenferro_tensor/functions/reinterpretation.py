@@ -1,6 +1,8 @@
 """``x.view(dtype)``: the same bits under another dtype."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,11 +11,14 @@ from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.operands import host_elements, own
 from tenferro_tensor_core import DTYPES, UnsupportedError, complex_of, real_of
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 __all__: list[str] = []
 __dir__ = __all__.copy
 
 
-def view(x: Any, dtype: Any) -> Any:
+def view(x: Any, dtype: Any) -> Array:
     """Reinterpret the bits as another dtype; the last axis absorbs the difference in size, as in NumPy.
 
     Between a complex dtype and the real dtype of its parts, derivatives pass, and traced values have such views as

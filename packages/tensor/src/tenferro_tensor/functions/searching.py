@@ -89,7 +89,7 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 @direct(np.ndarray.nonzero, ANY_SIZE)
-def nonzero(x: Any, /) -> tuple[Any, ...]:
+def nonzero(x: Any, /) -> tuple[Array, ...]:
     """Indices of the nonzero elements, in row-major order.
 
     Args:

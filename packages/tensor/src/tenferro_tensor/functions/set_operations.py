@@ -6,7 +6,7 @@ pass to the elements in the result; among equal elements, to the first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -157,8 +157,16 @@ def _both(name: str, x: Any, y: Any) -> tuple[Any, Any, np.ndarray[Any, Any], np
     return x, y, x._concrete(), y._concrete()
 
 
+@overload
+def intersect1d(x: Any, y: Any, /, assume_unique: bool = ..., return_indices: Literal[False] = ...) -> Array: ...
+@overload
+def intersect1d(
+    x: Any, y: Any, /, assume_unique: bool = ..., *, return_indices: Literal[True]
+) -> tuple[Array, Array, Array]: ...
 @direct(_numpy_forms.intersect1d, ANY_SIZE)
-def intersect1d(x: Any, y: Any, /, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def intersect1d(
+    x: Any, y: Any, /, assume_unique: bool = False, return_indices: bool = False
+) -> Array | tuple[Array, Array, Array]:
     """Distinct elements that both arrays contain, in ascending order.
 
     Args:

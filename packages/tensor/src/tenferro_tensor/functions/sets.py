@@ -43,24 +43,24 @@ _ARGSORT: Final = AlongOps("argsort", catalog.argsort, descending=False)
 class UniqueAll(NamedTuple):
     """The result of `unique_all`."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class UniqueCounts(NamedTuple):
     """The result of `unique_counts`."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class UniqueInverse(NamedTuple):
     """The result of `unique_inverse`."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
 
 
 def _of_host(x: Any, host: np.ndarray[Any, Any]) -> UniqueAll:

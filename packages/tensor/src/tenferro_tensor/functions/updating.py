@@ -5,7 +5,9 @@ of neighbours are axes of a window; integers, arrays and strided slices are star
 the update.
 """
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from tenferro_tensor.operands import converted, host_elements, number, own, valu
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, common_dtype
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, ask, bool_, can_convert, int64
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 __all__ = ["At", "IndexUpdate"]
 __dir__ = __all__.copy
@@ -37,7 +42,7 @@ class At:
     def __init__(self, x: Any) -> None:
         self._x = x
 
-    def __getitem__(self, key: Any) -> "IndexUpdate":
+    def __getitem__(self, key: Any) -> IndexUpdate:
         return IndexUpdate(self._x, key)
 
     def __repr__(self) -> str:
@@ -57,7 +62,7 @@ class IndexUpdate:
     def __init__(self, x: Any, key: Any) -> None:
         self._x, self._key = x, key
 
-    def get(self) -> Any:
+    def get(self) -> Array:
         """Return the part itself, ``x[key]``.
 
         Returns:
@@ -65,7 +70,7 @@ class IndexUpdate:
         """
         return getitem(self._x, self._key)
 
-    def set(self, values: Any, /) -> Any:
+    def set(self, values: Any, /) -> Array:
         """Return the array with the part replaced.
 
         Args:
@@ -84,7 +89,7 @@ class IndexUpdate:
         found = updated(self._x, self._key, values)
         return _updated(self._x, self._key, values, "set") if found is None else found
 
-    def add(self, values: Any, /) -> Any:
+    def add(self, values: Any, /) -> Array:
         """Return the array with values added to the part.
 
         Args:
@@ -102,7 +107,7 @@ class IndexUpdate:
         """
         return _updated(self._x, self._key, values, "add")
 
-    def subtract(self, values: Any, /) -> Any:
+    def subtract(self, values: Any, /) -> Array:
         """Return the array with values subtracted from the part.
 
         Args:
@@ -120,7 +125,7 @@ class IndexUpdate:
         """
         return _updated(self._x, self._key, catalog.neg(admitted(self._x, values)), "add")
 
-    def multiply(self, values: Any, /) -> Any:
+    def multiply(self, values: Any, /) -> Array:
         """Return the array with the part multiplied by values.
 
         Args:
@@ -138,7 +143,7 @@ class IndexUpdate:
         """
         return _updated(self._x, self._key, values, "mul")
 
-    def min(self, values: Any, /) -> Any:
+    def min(self, values: Any, /) -> Array:
         """Return the array with the elementwise minimum of the part and values.
 
         Args:
@@ -156,7 +161,7 @@ class IndexUpdate:
         """
         return _updated(self._x, self._key, values, "min")
 
-    def max(self, values: Any, /) -> Any:
+    def max(self, values: Any, /) -> Array:
         """Return the array with the elementwise maximum of the part and values.
 
         Args:

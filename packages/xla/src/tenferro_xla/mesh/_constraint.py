@@ -6,6 +6,7 @@ from typing import Any
 
 from tenferro_runtime.extension import ArgumentError, AxisError, Linear, Registry, Spec, primitive
 from tenferro_runtime.ir import here
+from tenferro_tensor import Array
 from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
 from tenferro_xla.mesh._spec import PartitionSpec, Split, names_of, require_spec
@@ -22,7 +23,7 @@ def split_as(x: Spec, *, split: Split) -> Spec:
     return x
 
 
-def with_sharding(x: Any, spec: PartitionSpec) -> Any:
+def with_sharding(x: Any, spec: PartitionSpec) -> Array:
     """Constrain how an intermediate value is split when the program runs on a mesh; elsewhere return it unchanged.
 
     XLA chooses the splits of intermediate values from those of the arguments and results; a constraint overrides its

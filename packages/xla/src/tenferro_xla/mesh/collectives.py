@@ -17,6 +17,7 @@ from typing import Any
 from tenferro_runtime.extension import ArgumentError, AxisError, DTypeError, ShapeError, Spec, primitive
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import map_tree
+from tenferro_tensor import Array
 from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
 from tenferro_xla.mesh._spec import MeshAxes, shown
@@ -105,7 +106,7 @@ def _axis_of(name: str, x: Any, axis: int) -> int:
     return axis % n
 
 
-def psum(x: Any, axes: Names) -> Any:
+def psum(x: T, axes: Names) -> T:
     """Sum over the devices along mesh axes.
 
     Args:
@@ -133,7 +134,7 @@ def psum(x: Any, axes: Names) -> Any:
     return map_tree(lambda leaf: sum_devices(asarray(leaf), _place(), axes=along), x)
 
 
-def pmean(x: Any, axes: Names) -> Any:
+def pmean(x: T, axes: Names) -> T:
     """Average over the devices along mesh axes.
 
     Args:
@@ -156,7 +157,7 @@ def pmean(x: Any, axes: Names) -> Any:
     return map_tree(lambda leaf: sum_devices(asarray(leaf), _place(), axes=along) / size_of(along), x)
 
 
-def pmax(x: Any, axes: Names) -> Any:
+def pmax(x: T, axes: Names) -> T:
     """Element-wise maximum over the devices along mesh axes; equal maxima share the derivative.
 
     Args:
@@ -178,7 +179,7 @@ def pmax(x: Any, axes: Names) -> Any:
     return map_tree(lambda leaf: extreme_device(asarray(leaf), _place(), axes=along, kind="maximum"), x)
 
 
-def pmin(x: Any, axes: Names) -> Any:
+def pmin(x: T, axes: Names) -> T:
     """Element-wise minimum over the devices along mesh axes; equal minima share the derivative.
 
     Args:
@@ -200,7 +201,7 @@ def pmin(x: Any, axes: Names) -> Any:
     return map_tree(lambda leaf: extreme_device(asarray(leaf), _place(), axes=along, kind="minimum"), x)
 
 
-def all_gather(x: Any, axes: Names, axis: int = 0) -> Any:
+def all_gather(x: T, axes: Names, axis: int = 0) -> T:
     """Concatenate the parts of all devices along mesh axes.
 
     Args:
@@ -230,7 +231,7 @@ def all_gather(x: Any, axes: Names, axis: int = 0) -> Any:
     return gather_parts(value, _place(), axes=along, axis=_axis_of("all_gather", value, axis))
 
 
-def reduce_scatter(x: Any, axes: Names, axis: int = 0) -> Any:
+def reduce_scatter(x: T, axes: Names, axis: int = 0) -> T:
     """Sum over the devices along mesh axes and split the sum between them.
 
     Args:
@@ -254,7 +255,7 @@ def reduce_scatter(x: Any, axes: Names, axis: int = 0) -> Any:
     return sum_parts(value, _place(), axes=along, axis=_axis_of("reduce_scatter", value, axis))
 
 
-def ppermute(x: Any, axes: Names, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: T, axes: Names, perm: Sequence[tuple[int, int]]) -> T:
     """Send arrays between the devices along mesh axes.
 
     Args:
@@ -281,7 +282,7 @@ def ppermute(x: Any, axes: Names, perm: Sequence[tuple[int, int]]) -> Any:
     return permute_devices(value, _place(), axes=along, pairs=pairs)
 
 
-def all_to_all(x: Any, axes: Names, split_axis: int, concat_axis: int) -> Any:
+def all_to_all(x: T, axes: Names, split_axis: int, concat_axis: int) -> T:
     """Send a part of the array to each device along mesh axes, and concatenate the received parts.
 
     Args:
@@ -310,7 +311,7 @@ def _place() -> Any:
     return region.coordinates[0]
 
 
-def axis_index(axes: Names) -> Any:
+def axis_index(axes: Names) -> Array:
     """Return the index of this device along mesh axes.
 
     Args:
