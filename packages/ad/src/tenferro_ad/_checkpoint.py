@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
@@ -17,7 +17,7 @@ from tenferro_ad._record import RECORDERS
 from tenferro_ad._saving import Policy, kept_values, marked, named, saved
 from tenferro_ad._zeros import full
 from tenferro_runtime.batching import calling
-from tenferro_runtime.compiling import Compiled, in_open_trace
+from tenferro_runtime.compiling import CacheInfo, Compiled, in_open_trace
 from tenferro_runtime.derived import derived
 from tenferro_runtime.expanding import specs_of
 from tenferro_runtime.extension import (
@@ -254,6 +254,11 @@ class _Function(Compiled):
         program = form.program if self.policy is None else marked(form.program, self.policy)
         result = form.result(checkpointed(*found.leaves, *found.captured, program=program, sizes=found.sizes))
         return result.handed_over(leaves) if form.writes else result
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Checkpointed(Protocol[P, R_co]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -22,18 +22,27 @@ from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import ArgumentError, GradientError, TracingError
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Decorator(Protocol):
+    """`custom_rule` without a function."""
+
+    def __call__(self, f: Callable[P, R], /) -> CustomFunction[P, R]:
+        """Make a function with the rule."""
 
 
 @overload
 def custom_rule(
-    f: Function, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
+    f: Callable[P, R], /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
     infer: Function | None = ..., static_argnames: str | Iterable[str] = ..., family: str | None = ...,
-) -> CustomFunction: ...  # fmt: skip
+) -> CustomFunction[P, R]: ...  # fmt: skip
 @overload
 def custom_rule(
     f: None = None, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
     infer: Function | None = ..., static_argnames: str | Iterable[str] = ..., family: str | None = ...,
-) -> Callable[[Function], CustomFunction]: ...  # fmt: skip
+) -> Decorator: ...  # fmt: skip
 def custom_rule(
     f: Function | None = None,
     /,
@@ -103,7 +112,7 @@ class _NotFlat(Exception):
     """Raised when a function of arrays returns its result in containers."""
 
 
-class CustomFunction(Primitive):
+class CustomFunction(Primitive, Generic[P, R]):
     """A function with its own derivative rule. Calls with nested containers go to a primitive of their leaves.
 
     Args:
@@ -146,8 +155,12 @@ class CustomFunction(Primitive):
             if self._trees is not None:
                 self._trees.map_over_lanes(family and f"{stem}_of_trees_of_lanes.v{version}")
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, *args: P.args, **params: P.kwargs) -> R:
         """Apply the function to arrays, or to pytrees of arrays."""
+        result: R = self._applied(args, params)
+        return result
+
+    def _applied(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if self._signature is not None:
             args, params = _sorted(self._signature, self._static, args, params)
         if self._flat and _flat(flatten(args)[1]):

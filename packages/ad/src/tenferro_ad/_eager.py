@@ -14,7 +14,7 @@ from tenferro_ad._backward import backward_pass
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._node import Leaf, PickOutput
 from tenferro_ad._seed import seed_of
-from tenferro_tensor import Op, Spec, Tensor
+from tenferro_tensor import Array, Op, Spec, Tensor
 from tenferro_tensor.calls import Node, RecordedBase, state
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
@@ -58,7 +58,7 @@ class EagerTensor(Differentiated, RecordedBase):
         return isinstance(self.node, Leaf)
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Array | Any:
         """The gradient accumulated by `backward`, or ``None``.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tenferro_ad._forward import pushed_through
 from tenferro_ad._reverse import Recorded, conjugated
@@ -17,7 +17,8 @@ from tenferro_tensor import Spec
 from tenferro_tensor_core import GradientError
 
 if TYPE_CHECKING:
-    from tenferro_ad._signatures import R
+    from tenferro_ad._signatures import Leaf, R
+    from tenferro_tensor import Array
 
 
 def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
@@ -71,7 +72,15 @@ def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     return out, push
 
 
-def linear_transpose(f: Callable[..., Any], *like: Any, convention: str = "tenferro") -> Callable[..., Any]:
+@overload
+def linear_transpose(
+    f: Callable[..., Any], *like: Leaf | Spec, convention: str = ...
+) -> Callable[[Any], tuple[Array, ...]]: ...
+@overload
+def linear_transpose(f: Callable[..., Any], *like: Any, convention: str = ...) -> Callable[[Any], tuple[Any, ...]]: ...
+def linear_transpose(
+    f: Callable[..., Any], *like: Any, convention: str = "tenferro"
+) -> Callable[[Any], tuple[Any, ...]]:
     """Make the transpose of a linear function: its adjoint under the pairing Re(conj(a) b).
 
     Args:

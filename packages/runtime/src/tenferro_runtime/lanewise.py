@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from tenferro_runtime.batching._vmap import vmap
 from tenferro_runtime.control_flow._values import require_functions
@@ -17,6 +17,9 @@ from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import asarray, broadcast_shapes, broadcast_to, expand_dims, moveaxis, reshape
 from tenferro_tensor.operands import axes_of, axis_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 __dir__ = __all__.copy

@@ -92,7 +92,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return index(self)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> tuple[int, ...]:
         """Extents of the axes: integers, and `Size`s where they are symbolic."""
         spec = self.spec
         return sized_shape(spec.shape) if spec.symbolic else spec.shape
@@ -108,7 +108,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return self.spec.ndim
 
     @property
-    def size(self) -> Any:
+    def size(self) -> int:
         """Number of elements: an integer or a `Size`."""
         return sized(self.spec.size)
 
@@ -127,9 +127,12 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """The memory space of the value, fixed when it is created."""
         return self.spec.place.memory_space
 
-    if TYPE_CHECKING:  # attributes of some kinds only, such as ``backward()`` and ``grad``
+    if TYPE_CHECKING:  # of values that are being differentiated
+        grad: Array | Any
+        is_leaf: bool
 
-        def __getattr__(self, name: str) -> Any: ...
+        def backward(self, gradient: Any = None, retain_graph: bool = False) -> None: ...
+        def zero_grad(self) -> None: ...
 
     sum: Final = functions.sum
     prod: Final = functions.prod

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor import functions
 from tenferro_tensor._absent_attributes import INSTEAD, Absent
 from tenferro_tensor._spec import Spec
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 
 class NumpyMethods:
@@ -21,7 +24,7 @@ class NumpyMethods:
         return self.spec.dtype.itemsize
 
     @property
-    def nbytes(self) -> Any:
+    def nbytes(self) -> int:
         """Bytes of all elements: an integer, or a `Size`."""
         return functions.size(self) * self.spec.dtype.itemsize
 
@@ -29,15 +32,15 @@ class NumpyMethods:
     compress: Final = functions.compress
     searchsorted: Final = functions.searchsorted
 
-    def argpartition(self, kth: Any, /, axis: int | None = -1) -> Any:
+    def argpartition(self, kth: Any, /, axis: int | None = -1) -> Array:
         """Indices that partition the elements along an axis; see the function `argpartition`."""
         return functions.argpartition(self, kth, axis)
 
-    def choose(self, choices: Any, /, mode: str = "raise") -> Any:
+    def choose(self, choices: Any, /, mode: str = "raise") -> Array:
         """Select each element from the array of `choices` with that number; see the function `choose`."""
         return functions.choose(self, choices, mode)
 
-    def cumprod(self, axis: int | None = None, *, dtype: Any = None) -> Any:
+    def cumprod(self, axis: int | None = None, *, dtype: Any = None) -> Array:
         """Cumulative product along an axis; by default of the flattened array.
 
         >>> tr.asarray([[1, 2], [3, 4]]).cumprod(axis=1)
@@ -46,7 +49,7 @@ class NumpyMethods:
         """
         return functions.cumprod(self, axis, dtype=dtype)
 
-    def cumsum(self, axis: int | None = None, *, dtype: Any = None) -> Any:
+    def cumsum(self, axis: int | None = None, *, dtype: Any = None) -> Array:
         """Cumulative sum along an axis; by default of the flattened array.
 
         >>> tr.asarray([[1, 2], [3, 4]]).cumsum()
@@ -82,7 +85,7 @@ class NumpyMethods:
         """Partition the elements along an axis in place; the function `partition` returns the result."""
         self[...] = functions.partition(self, kth, axis)  # type: ignore[index]
 
-    def dot(self, other: Any, /) -> Any:
+    def dot(self, other: Any, /) -> Array:
         """Sum of products over the last axis and the second-to-last (or only) axis of `other`; see the function `dot`.
 
         >>> tr.asarray([1, 2]).dot(tr.asarray([3, 4]))
@@ -90,22 +93,22 @@ class NumpyMethods:
         """
         return functions.dot(self, other)
 
-    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+    def __divmod__(self, other: Any) -> tuple[Array, Array]:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+    def __rdivmod__(self, other: Any) -> tuple[Array, Array]:
         return other // self, other % self
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: int | None = None) -> Array:
         return functions.round(self, decimals=digits or 0)
 
-    def __trunc__(self) -> Any:
+    def __trunc__(self) -> Array:
         return functions.trunc(self)
 
-    def __floor__(self) -> Any:
+    def __floor__(self) -> Array:
         return functions.floor(self)
 
-    def __ceil__(self) -> Any:
+    def __ceil__(self) -> Array:
         return functions.ceil(self)
 
     def __dir__(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tenferro_ad._trees import require_convention
 from tenferro_ad.implicit._closing import Applied
@@ -13,9 +13,33 @@ from tenferro_ad.implicit._values import constant, matched, require_functions, u
 from tenferro_runtime.equations import closed, linear_solve
 from tenferro_runtime.trees import unflatten
 
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import Leaf, T
+    from tenferro_tensor import Array
+
 Function = Callable[..., Any]
 
 
+@overload
+def custom_linear_solve(
+    matvec: Function, b: Leaf, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
+    has_aux: Literal[False] = ..., convention: str = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def custom_linear_solve(
+    matvec: Function, b: T, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
+    has_aux: Literal[False] = ..., convention: str = ...,
+) -> T: ...  # fmt: skip
+@overload
+def custom_linear_solve(
+    matvec: Function, b: Leaf, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
+    has_aux: Literal[True], convention: str = ...,
+) -> tuple[Array, Any]: ...  # fmt: skip
+@overload
+def custom_linear_solve(
+    matvec: Function, b: T, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
+    has_aux: Literal[True], convention: str = ...,
+) -> tuple[T, Any]: ...  # fmt: skip
 def custom_linear_solve(
     matvec: Function,
     b: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from tenferro_ad._linearize import linear_transpose
 from tenferro_ad.implicit._closing import Applied
@@ -15,12 +15,36 @@ from tenferro_runtime.equations import Closed, closed, root
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor_core import GradientError
 
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import Leaf, T
+    from tenferro_tensor import Array
+
 Function = Callable[..., Any]
 
 SOLVER_NAME: Final = "tangent_solve of custom_root"
 """Name of the linear solver in error messages."""
 
 
+@overload
+def custom_root(
+    f: Function, initial_guess: Leaf, solve: Function, tangent_solve: Function | None = ..., *,
+    has_aux: Literal[False] = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def custom_root(
+    f: Function, initial_guess: T, solve: Function, tangent_solve: Function | None = ..., *,
+    has_aux: Literal[False] = ...,
+) -> T: ...  # fmt: skip
+@overload
+def custom_root(
+    f: Function, initial_guess: Leaf, solve: Function, tangent_solve: Function | None = ..., *,
+    has_aux: Literal[True],
+) -> tuple[Array, Any]: ...  # fmt: skip
+@overload
+def custom_root(
+    f: Function, initial_guess: T, solve: Function, tangent_solve: Function | None = ..., *,
+    has_aux: Literal[True],
+) -> tuple[T, Any]: ...  # fmt: skip
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function | None = None, has_aux: bool = False
 ) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import tenferro_runtime as tr
 from tenferro_ad.implicit._custom_root import custom_root
@@ -14,6 +14,10 @@ from tenferro_runtime.ir import here
 from tenferro_runtime.trees import map_tree, unflatten
 from tenferro_tensor import Tensor
 from tenferro_tensor_core import ArgumentError, NumericalError, finfo
+
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import Leaf, T
+    from tenferro_tensor import Array
 
 
 class FixedPointStatus(NamedTuple):
@@ -30,6 +34,26 @@ class FixedPointStatus(NamedTuple):
     residual: Any
 
 
+@overload
+def fixed_point(
+    f: Callable[..., Any], init: Leaf, *args: Any, tol: float | None = ..., max_steps: int = ...,
+    tangent_solve: Callable[..., Any] | None = ..., has_status: Literal[False] = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def fixed_point(
+    f: Callable[..., Any], init: T, *args: Any, tol: float | None = ..., max_steps: int = ...,
+    tangent_solve: Callable[..., Any] | None = ..., has_status: Literal[False] = ...,
+) -> T: ...  # fmt: skip
+@overload
+def fixed_point(
+    f: Callable[..., Any], init: Leaf, *args: Any, tol: float | None = ..., max_steps: int = ...,
+    tangent_solve: Callable[..., Any] | None = ..., has_status: Literal[True],
+) -> tuple[Array, FixedPointStatus]: ...  # fmt: skip
+@overload
+def fixed_point(
+    f: Callable[..., Any], init: T, *args: Any, tol: float | None = ..., max_steps: int = ...,
+    tangent_solve: Callable[..., Any] | None = ..., has_status: Literal[True],
+) -> tuple[T, FixedPointStatus]: ...  # fmt: skip
 def fixed_point(
     f: Callable[..., Any],
     init: Any,

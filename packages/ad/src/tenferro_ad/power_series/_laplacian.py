@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -25,7 +25,25 @@ from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
 
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import P, R
 
+
+@overload
+def laplacian(
+    f: Callable[P, R], argnums: int | Sequence[int] = ..., *, has_aux: Literal[False] = ...,
+    with_jacobian: Literal[False] = ..., sparse: bool = ..., memory_budget: int | None = ...,
+) -> Callable[P, R]: ...  # fmt: skip
+@overload
+def laplacian(
+    f: Callable[P, R], argnums: int | Sequence[int] = ..., *, has_aux: Literal[False] = ...,
+    with_jacobian: Literal[True], sparse: bool = ..., memory_budget: int | None = ...,
+) -> Callable[P, tuple[R, Any, R]]: ...  # fmt: skip
+@overload
+def laplacian(
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
+    with_jacobian: bool = ..., sparse: bool = ..., memory_budget: int | None = ...,
+) -> Callable[P, Any]: ...  # fmt: skip
 def laplacian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import factorial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, watched
@@ -21,7 +21,22 @@ from tenferro_tensor import next_level
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, GradientError
 
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import Aux, R
 
+
+@overload
+def taylor(
+    f: Callable[..., R], primals: Sequence[Any], series: Sequence[Sequence[Any]], *, has_aux: Literal[False] = ...
+) -> tuple[R, list[R]]: ...
+@overload
+def taylor(
+    f: Callable[..., tuple[R, Aux]], primals: Sequence[Any], series: Sequence[Sequence[Any]], *, has_aux: Literal[True]
+) -> tuple[R, list[R], Aux]: ...
+@overload
+def taylor(
+    f: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], *, has_aux: bool
+) -> tuple[Any, ...]: ...
 def taylor(
     f: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], *, has_aux: bool = False
 ) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from tenferro_runtime.ir import filled
 from tenferro_runtime.trees import unflatten
 from tenferro_tensor import library
 from tenferro_tensor_core import ArgumentError, evaluate
+
+if TYPE_CHECKING:
+    from tenferro_ad._signatures import Leaf
+    from tenferro_tensor import Array, Spec
 
 
 class Sparsity:
@@ -151,6 +155,10 @@ def program_sparsity(
     return {v: tuple([Sparsity(program, v, wanted, j, sizes) for j in range(len(wanted))]) for v in found}
 
 
+@overload
+def sparsity(f: Callable[..., Array], *args: Leaf | Spec, argnums: int = ..., **kwargs: Any) -> Sparsity: ...
+@overload
+def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = ..., **kwargs: Any) -> Any: ...
 def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0, **kwargs: Any) -> Any:
     """Find which elements of the arguments each element of a function's value depends on.
 

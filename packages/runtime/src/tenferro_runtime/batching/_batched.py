@@ -78,7 +78,7 @@ class Batched(LanesBase, Array):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._refuse("a NumPy array was requested", "compute with tenferro functions instead of NumPy's")
 
-    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+    def numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Not available: a lane has no array of its own.
 
         Args:
@@ -114,11 +114,11 @@ class Batched(LanesBase, Array):
     def __index__(self) -> int:
         self._refuse("an integer was requested (by range(), indexing a list, or a shape)", "index an array of tenferro")
 
-    def item(self) -> Any:
+    def item(self) -> NoReturn:
         """Not available: the lanes may differ."""
         self._refuse("item() was requested", "return the value and look at it outside")
 
-    def tolist(self) -> Any:
+    def tolist(self) -> NoReturn:
         """Not available: the lanes may differ."""
         self._refuse("tolist() was requested", "return the value and look at it outside")
 

@@ -3,6 +3,7 @@
 from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
 from tenferro_runtime.compiling._environment import outer_values
 from tenferro_runtime.compiling._recourses import RECOURSES, Recourse
+from tenferro_runtime.compiling._retraces import CacheInfo
 
-__all__ = ["RECOURSES", "Compiled", "Recourse", "in_open_trace", "outer_values"]
+__all__ = ["RECOURSES", "CacheInfo", "Compiled", "Recourse", "in_open_trace", "outer_values"]
 __dir__ = __all__.copy

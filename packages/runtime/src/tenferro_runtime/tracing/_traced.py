@@ -131,11 +131,11 @@ class TracedTensor(TracedBase, Array):
             "number as a static argument (static_argnames=)",
         )
 
-    def item(self) -> Any:
+    def item(self) -> NoReturn:
         """Not available: a traced value has no elements."""
         self._no_value("item() was requested", "return the value and look at it outside")
 
-    def tolist(self) -> Any:
+    def tolist(self) -> NoReturn:
         """Not available: a traced value has no elements."""
         self._no_value("tolist() was requested", "return the value and look at it outside")
 

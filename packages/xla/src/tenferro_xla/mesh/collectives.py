@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tenferro_runtime.extension import ArgumentError, AxisError, DTypeError, ShapeError, Spec, primitive
 from tenferro_runtime.ir import here
@@ -21,6 +21,8 @@ from tenferro_tensor import Array
 from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
 from tenferro_xla.mesh._spec import MeshAxes, shown
+
+T = TypeVar("T")
 
 __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum",
