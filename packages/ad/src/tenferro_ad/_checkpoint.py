@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
@@ -261,15 +262,18 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Checkpointed(Protocol[P, R_co]):
+class Checkpointed(ABC, Generic[P, R_co]):
     """A function that `checkpoint` returned."""
 
+    @abstractmethod
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Run the function."""
 
+    @abstractmethod
     def cache_info(self) -> CacheInfo:
         """The number of traces and cached programs, and the reason of each trace."""
 
+    @abstractmethod
     def clear(self) -> None:
         """Drop all programs."""
 

@@ -36,7 +36,7 @@ def jacfwd(
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
 ) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
-def jacfwd(  # type: ignore[overload-overlap]
+def jacfwd(
     f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
 ) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
@@ -156,7 +156,7 @@ def jacrev(
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
 ) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
-def jacrev(  # type: ignore[overload-overlap]
+def jacrev(
     f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
 ) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
@@ -245,9 +245,9 @@ def hessian(
 @overload
 def hessian(
     f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
-) -> Callable[P, tuple[tuple[Array, ...], ...]]: ...  # fmt: skip
+) -> Callable[P, tuple[Any, ...]]: ...  # fmt: skip
 @overload
-def hessian(  # type: ignore[overload-overlap]
+def hessian(
     f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     memory_budget: int | None = ...,
 ) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip

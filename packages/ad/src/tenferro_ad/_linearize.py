@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from tenferro_ad._forward import pushed_through
 from tenferro_ad._reverse import Recorded, conjugated
@@ -17,8 +17,7 @@ from tenferro_tensor import Spec
 from tenferro_tensor_core import GradientError
 
 if TYPE_CHECKING:
-    from tenferro_ad._signatures import Leaf, R
-    from tenferro_tensor import Array
+    from tenferro_ad._signatures import R
 
 
 def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
@@ -72,12 +71,6 @@ def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     return out, push
 
 
-@overload
-def linear_transpose(
-    f: Callable[..., Any], *like: Leaf | Spec, convention: str = ...
-) -> Callable[[Any], tuple[Array, ...]]: ...
-@overload
-def linear_transpose(f: Callable[..., Any], *like: Any, convention: str = ...) -> Callable[[Any], tuple[Any, ...]]: ...
 def linear_transpose(
     f: Callable[..., Any], *like: Any, convention: str = "tenferro"
 ) -> Callable[[Any], tuple[Any, ...]]:

@@ -153,18 +153,18 @@ def value_and_grad(
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[P, tuple[Array, tuple[Array, ...]]]: ...  # fmt: skip
 @overload
-def value_and_grad(  # type: ignore[overload-overlap]
+def value_and_grad(
     f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ...,
 ) -> Derived[P, tuple[tuple[Array, Aux], Array]]: ...  # fmt: skip
 @overload
-def value_and_grad(  # type: ignore[overload-overlap]
+def value_and_grad(
     f: Callable[Concatenate[T, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[Concatenate[T, P], tuple[tuple[Array, Aux], T]]: ...  # fmt: skip
 @overload
 def value_and_grad(
-    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool,
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
 def value_and_grad(
@@ -239,18 +239,18 @@ def grad(
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
-def grad(  # type: ignore[overload-overlap]
+def grad(
     f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ...,
 ) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
 @overload
-def grad(  # type: ignore[overload-overlap]
+def grad(
     f: Callable[Concatenate[T, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[Concatenate[T, P], tuple[T, Aux]]: ...  # fmt: skip
 @overload
 def grad(
-    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool,
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
 def grad(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from tenferro_tensor import Array
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 Aux = TypeVar("Aux")
+F = TypeVar("F", bound=Callable[..., Any])
 
 Leaf = Array | complex | np.ndarray[Any, Any] | np.number[Any]
 """An argument that is no container: its derivative is an `Array`."""
@@ -24,5 +26,8 @@ OfLeaf = (
 )
 """A function whose first argument is no container, or has no annotation."""
 
-Derived = Callable[Concatenate[object, P], R]
-"""A function with the arguments of an `OfLeaf`, whose first argument may be any of them."""
+
+class Derived(Protocol[P, R_co]):
+    """A function with the arguments of an `OfLeaf`, whose first argument may be any of them."""
+
+    def __call__(self, x: object, /, *args: P.args, **kwargs: P.kwargs) -> R_co: ...

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
 from tenferro_runtime.batching._vmap import vmap
 from tenferro_runtime.control_flow._values import require_functions
@@ -18,8 +18,7 @@ from tenferro_tensor.functions import asarray, broadcast_shapes, broadcast_to, e
 from tenferro_tensor.operands import axes_of, axis_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 __dir__ = __all__.copy
@@ -87,9 +86,7 @@ def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Seq
     return x
 
 
-def vectorize(
-    function: Callable[P, R], *, excluded: Collection[int | str] = (), signature: str | None = None
-) -> Callable[P, R]:
+def vectorize(function: F, *, excluded: Collection[int | str] = (), signature: str | None = None) -> F:
     """Make a function of scalars or small arrays a function of arrays whose leading axes broadcast.
 
     Args:
@@ -146,7 +143,7 @@ def vectorize(
                 _require(o.spec.shape[len(shape) :], names, extents, f"result {i}")
         return tuple(restored) if isinstance(out, (tuple, list)) else restored[0]
 
-    return vectorized
+    return vectorized  # type: ignore[return-value]
 
 
 def _several(out: Any) -> Sequence[Any]:

@@ -95,7 +95,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     def shape(self) -> tuple[int, ...]:
         """Extents of the axes: integers, and `Size`s where they are symbolic."""
         spec = self.spec
-        return sized_shape(spec.shape) if spec.symbolic else spec.shape
+        return sized_shape(spec.shape) if spec.symbolic else spec.shape  # type: ignore[return-value]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -127,10 +127,17 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         """The memory space of the value, fixed when it is created."""
         return self.spec.place.memory_space
 
-    if TYPE_CHECKING:  # of values that are being differentiated
-        grad: Array | Any
-        is_leaf: bool
+    if TYPE_CHECKING:  # of some kinds only: concrete values, and those that are being differentiated
+        _data: Any
 
+        @property
+        def data(self) -> Any: ...
+        @property
+        def grad(self) -> Array | Any: ...
+        @grad.setter
+        def grad(self, value: Any) -> None: ...
+        @property
+        def is_leaf(self) -> bool: ...
         def backward(self, gradient: Any = None, retain_graph: bool = False) -> None: ...
         def zero_grad(self) -> None: ...
 

@@ -69,7 +69,7 @@ class NumpyMethods:
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """Assign values at indices into the flattened array; see the function `put`."""
-        functions.put(self, indices, values, mode)  # type: ignore[attr-defined]
+        functions.put(self, indices, values, mode)
 
     def sort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> None:
         """Sort the elements along an axis in place; the function `sort` returns the sorted array.
@@ -102,13 +102,13 @@ class NumpyMethods:
     def __round__(self, digits: int | None = None) -> Array:
         return functions.round(self, decimals=digits or 0)
 
-    def __trunc__(self) -> Array:
+    def __trunc__(self) -> Any:
         return functions.trunc(self)
 
-    def __floor__(self) -> Array:
+    def __floor__(self) -> Any:
         return functions.floor(self)
 
-    def __ceil__(self) -> Array:
+    def __ceil__(self) -> Any:
         return functions.ceil(self)
 
     def __dir__(self) -> list[str]:

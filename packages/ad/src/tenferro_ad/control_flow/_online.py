@@ -49,9 +49,9 @@ def with_room(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, An
 
     def used(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
         spread = lambda ranks, horizon: spread_out(ranks, k, slots, horizon)
-        return cond(slots > SINGLE_EVICTION_MAX_SLOTS, spread, few, ranks, horizon)  # type: ignore[no-any-return]
+        return cond(slots > SINGLE_EVICTION_MAX_SLOTS, spread, few, ranks, horizon)
 
-    return cond(k < slots, fresh, used, ranks, horizon)  # type: ignore[no-any-return]
+    return cond(k < slots, fresh, used, ranks, horizon)
 
 
 def spacing(k: Any, count: Any, slots: Any, horizon: Any) -> Any:
@@ -114,7 +114,7 @@ def spread_out(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, A
         horizon = horizon + maximum(horizon // HORIZON_GROWTH, 1)
         return _with_gaps(ranks, slots, horizon), horizon
 
-    return while_loop(lambda state: state[0].count == slots, wider, (ranks, horizon))  # type: ignore[no-any-return]
+    return while_loop(lambda state: state[0].count == slots, wider, (ranks, horizon))
 
 
 def _with_gaps(ranks: Ranks, slots: Any, horizon: Any) -> Ranks:
@@ -139,4 +139,4 @@ def _with_gaps(ranks: Ranks, slots: Any, horizon: Any) -> Ranks:
         return rank_after, last, goal_after, Ranks(*rest)
 
     first = (number(1), number(0), gap(slots, slots, horizon), ranks._replace(count=number(1)))
-    return while_loop(lambda state: state[0] < slots, look, first)[3]  # type: ignore[no-any-return]
+    return while_loop(lambda state: state[0] < slots, look, first)[3]

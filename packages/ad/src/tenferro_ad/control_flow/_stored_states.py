@@ -136,7 +136,7 @@ class LoopSteps(NamedTuple):
             k, now = state
             return k + 1, self.run(k, now)[: self.carry]
 
-        return while_loop(lambda state: state[0] < last, step, (first, carry))[1]  # type: ignore[no-any-return]
+        return while_loop(lambda state: state[0] < last, step, (first, carry))[1]
 
     def advanced_with_rows(
         self, carry: tuple[Any, ...], rows: tuple[Any, ...], first: Any, last: Any

@@ -40,6 +40,11 @@ def custom_linear_solve(
     matvec: Function, b: T, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
     has_aux: Literal[True], convention: str = ...,
 ) -> tuple[T, Any]: ...  # fmt: skip
+@overload
+def custom_linear_solve(
+    matvec: Function, b: Any, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ...,
+    has_aux: bool = ..., *, convention: str = ...,
+) -> Any: ...  # fmt: skip
 def custom_linear_solve(
     matvec: Function,
     b: Any,

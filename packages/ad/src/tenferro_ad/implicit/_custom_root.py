@@ -45,6 +45,10 @@ def custom_root(
     f: Function, initial_guess: T, solve: Function, tangent_solve: Function | None = ..., *,
     has_aux: Literal[True],
 ) -> tuple[T, Any]: ...  # fmt: skip
+@overload
+def custom_root(
+    f: Function, initial_guess: Any, solve: Function, tangent_solve: Function | None = ..., has_aux: bool = ...
+) -> Any: ...
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function | None = None, has_aux: bool = False
 ) -> Any:

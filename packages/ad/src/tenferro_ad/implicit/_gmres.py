@@ -115,7 +115,7 @@ def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, ste
     def step(c: _Cycle) -> _Cycle:
         return _on_elements(_extended, _compiled_extended, c, apply(c.vector))  # type: ignore[no-any-return]
 
-    return tr.while_loop(lambda c: (c.k < steps) & (c.residual > enough), step, first)  # type: ignore[no-any-return]
+    return tr.while_loop(lambda c: (c.k < steps) & (c.residual > enough), step, first)
 
 
 def _on_elements(f: Callable[..., Any], compiled: Callable[..., Any], *args: Any) -> Any:

@@ -26,14 +26,14 @@ from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
 
 if TYPE_CHECKING:
-    from tenferro_ad._signatures import P, R
+    from tenferro_ad._signatures import F, P, R
 
 
 @overload
 def laplacian(
-    f: Callable[P, R], argnums: int | Sequence[int] = ..., *, has_aux: Literal[False] = ...,
-    with_jacobian: Literal[False] = ..., sparse: bool = ..., memory_budget: int | None = ...,
-) -> Callable[P, R]: ...  # fmt: skip
+    f: F, argnums: int | Sequence[int] = ..., *, has_aux: Literal[False] = ..., with_jacobian: Literal[False] = ...,
+    sparse: bool = ..., memory_budget: int | None = ...,
+) -> F: ...  # fmt: skip
 @overload
 def laplacian(
     f: Callable[P, R], argnums: int | Sequence[int] = ..., *, has_aux: Literal[False] = ...,
@@ -41,8 +41,8 @@ def laplacian(
 ) -> Callable[P, tuple[R, Any, R]]: ...  # fmt: skip
 @overload
 def laplacian(
-    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
-    with_jacobian: bool = ..., sparse: bool = ..., memory_budget: int | None = ...,
+    f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool, with_jacobian: bool = ...,
+    sparse: bool = ..., memory_budget: int | None = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
 def laplacian(
     f: Callable[..., Any],

@@ -159,14 +159,9 @@ _compiled: Final = tr.compile(_eigs, static_argnames=("k", "which", "ncv", "vect
 
 @overload
 def eigs(
-    A: Any, k: int = ..., *, which: str = ..., v0: None = ..., ncv: int | None = ..., maxiter: int | None = ...,
-    tol: float = ..., return_eigenvectors: Literal[True] = ...,
-) -> tuple[Array, Array]: ...  # fmt: skip
-@overload
-def eigs(
     A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
     tol: float = ..., return_eigenvectors: Literal[True] = ...,
-) -> tuple[Array, Any]: ...  # fmt: skip
+) -> EigResult: ...  # fmt: skip
 @overload
 def eigs(
     A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
@@ -182,7 +177,7 @@ def eigs(
     maxiter: int | None = None,
     tol: float = 0.0,
     return_eigenvectors: bool = True,
-) -> Array | tuple[Array, Any]:
+) -> Array | EigResult:
     """Some eigenvalues and right eigenvectors of a general operator, by restarted Arnoldi (Stewart 2001).
 
     The derivative is that of the subspace spanned by the vectors, and of the small eigenvalue problem within it, in

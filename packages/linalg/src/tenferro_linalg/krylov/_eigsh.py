@@ -127,14 +127,9 @@ _compiled: Final = tr.compile(_eigsh, static_argnames=("k", "which", "ncv", "vec
 
 @overload
 def eigsh(
-    A: Any, k: int = ..., *, which: str = ..., v0: None = ..., ncv: int | None = ..., maxiter: int | None = ...,
-    tol: float = ..., return_eigenvectors: Literal[True] = ...,
-) -> tuple[Array, Array]: ...  # fmt: skip
-@overload
-def eigsh(
     A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
     tol: float = ..., return_eigenvectors: Literal[True] = ...,
-) -> tuple[Array, Any]: ...  # fmt: skip
+) -> EighResult: ...  # fmt: skip
 @overload
 def eigsh(
     A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
@@ -150,7 +145,7 @@ def eigsh(
     maxiter: int | None = None,
     tol: float = 0.0,
     return_eigenvectors: bool = True,
-) -> Array | tuple[Array, Any]:
+) -> Array | EighResult:
     """Some eigenvalues and eigenvectors of a Hermitian operator, by thick-restart Lanczos (Wu and Simon 2000).
 
     Equal eigenvalues are found with their multiplicity, or as often as `k` allows. The derivative is that of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from tenferro_runtime.batching._batched import Batched, batched
 from tenferro_runtime.batching._records import with_lanes
@@ -17,12 +17,11 @@ from tenferro_tensor.functions import asarray, moveaxis
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 Axis = int | None
 
 
-def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None) -> Callable[P, R]:
+def vmap(f: F, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None) -> F:
     """Vectorize a function: apply it to all lanes of a batch at once.
 
     Inside `f`, an array has the shape of one lane. The result equals that of a loop over the lanes, even if they branch
@@ -55,7 +54,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: D
         in_axes = tuple(in_axes)
 
     @wraps(f)
-    def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
+    def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten(args)
         axes = _axes_of(args, tree, in_axes)
         named: list[Any] = []
@@ -77,12 +76,12 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: D
         if kwargs:
             result = f(*unflatten(tree, inside[: tree.size]), **unflatten(named_tree, inside[tree.size :]))
         else:
-            result = f(*unflatten(tree, inside))  # type: ignore[call-arg]
+            result = f(*unflatten(tree, inside))
         outs, out_tree = flatten(result)
         placed = spread(out_axes, out_tree, "out_axes", "the result")
         return unflatten(out_tree, [_result(x, axis, level, size) for x, axis in zip(outs, placed, strict=True)])
 
-    return mapped
+    return mapped  # type: ignore[return-value]
 
 
 def spread(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Axis]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from tenferro_runtime.compilers import ProgramCompiler, find_compiler
 from tenferro_runtime.compiling._compiled import Compiled
@@ -25,7 +26,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class CompiledFunction(Protocol[P, R_co]):
+class CompiledFunction(ABC, Generic[P, R_co]):
     """A function that `compile` returned.
 
     Methods take:
@@ -40,24 +41,30 @@ class CompiledFunction(Protocol[P, R_co]):
     __name__: str
     __wrapped__: Callable[..., Any]
 
+    @abstractmethod
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Run the program for these arguments; trace it first if there is none."""
 
     if TYPE_CHECKING:  # as a method of a class
 
         @overload
+        @abstractmethod
         def __get__(self, instance: None, owner: type, /) -> Self: ...
         @overload
+        @abstractmethod
         def __get__(
             self: CompiledFunction[Concatenate[Any, Q], R], instance: object, owner: type, /
         ) -> CompiledFunction[Q, R]: ...
 
+    @abstractmethod
     def cache_info(self) -> CacheInfo:
         """The number of traces and cached programs, and the reason of each trace."""
 
+    @abstractmethod
     def clear(self) -> None:
         """Drop all programs."""
 
+    @abstractmethod
     def program(self, *args: Any, **kwargs: Any) -> Program:
         """The program for these arguments; traced if there is none, but not run.
 
@@ -65,6 +72,7 @@ class CompiledFunction(Protocol[P, R_co]):
             The program.
         """
 
+    @abstractmethod
     def plan(self, *args: Any, **kwargs: Any) -> ExecutionPlan:
         """The plan for these arguments: the thread and device of each step, and what it waits for.
 
@@ -75,6 +83,7 @@ class CompiledFunction(Protocol[P, R_co]):
             ProgramError: sizes depend on data, so that there is no plan; or a compiler runs the program as a whole.
         """
 
+    @abstractmethod
     def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         """Write the program for these arguments to a file, which `load` reads.
 
@@ -85,6 +94,7 @@ class CompiledFunction(Protocol[P, R_co]):
             TracingError: the function uses values of an outer transformation.
         """
 
+    @abstractmethod
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Estimate the cost of each step for these arguments.
 
@@ -92,6 +102,7 @@ class CompiledFunction(Protocol[P, R_co]):
             The estimate, which prints as a table.
         """
 
+    @abstractmethod
     def profile(self, *args: Any, **kwargs: Any) -> Profile:
         """Measure the time of each step for these arguments.
 
@@ -102,6 +113,7 @@ class CompiledFunction(Protocol[P, R_co]):
             ProgramError: a compiler runs the program as a whole.
         """
 
+    @abstractmethod
     def draw(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         """Draw the program for these arguments as a graph, into a file ``.dot``, ``.svg`` or ``.html``.
 
@@ -109,6 +121,7 @@ class CompiledFunction(Protocol[P, R_co]):
             The text of the file.
         """
 
+    @abstractmethod
     def find_nan(self, *args: Any, **kwargs: Any) -> BadStep | None:
         """Find the first step that produces a NaN or an infinity for these arguments.
 

@@ -81,7 +81,7 @@ def _inverse_form(x: np.ndarray[Any, Any], /) -> UniqueInverse:
     order = flat.argsort(kind="stable")
     s = flat[order]
     first = firsts(s)
-    return UniqueInverse(s[first], inverse_of(x, order, first))
+    return UniqueInverse(s[first], inverse_of(x, order, first))  # type: ignore[arg-type]
 
 
 @direct(_all_form, SORT_MAX_BYTES)

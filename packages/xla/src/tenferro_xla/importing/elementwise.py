@@ -189,7 +189,7 @@ def elementwise(function: Callable[..., Any]) -> Handler:
     def handler(reader: ModuleReader, op: Any, xs: list[Value], scope: ValueScope) -> Value:
         if all(isinstance(x, Splat) for x in xs):
             with np.errstate(all="ignore"):
-                found = function(op, *[tensor(x.element) for x in xs])
+                found = function(op, *[tensor(x.element) for x in xs])  # type: ignore[union-attr]
             return Splat(np.asarray(found), xs[0].spec.with_(dtype=found.spec.dtype))
         return function(op, *[x.number if isinstance(x, Splat) else x for x in xs])  # type: ignore[no-any-return]
 
