@@ -26,7 +26,7 @@ def on_basis(f: Callable[[Any], list[Any]], spec: Spec, unit: complex, memory_bu
         ArgumentError: there is a budget, but a size is symbolic.
     """
     if memory_budget is None:
-        return vmap(f)(_unit_vectors(spec, unit, 0, spec.size))  # type: ignore[no-any-return]
+        return vmap(f)(_unit_vectors(spec, unit, 0, spec.size))
     if spec.symbolic:
         raise ArgumentError(
             f"a memory_budget needs sizes that are numbers{here()}, but the basis is that of {spec!r}; leave the "

@@ -17,7 +17,7 @@ from tenferro_tensor_core import ArgumentError, GradientError
 if TYPE_CHECKING:
     from typing import Literal
 
-    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, T
+    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, Same, T
 
 
 @overload
@@ -29,12 +29,12 @@ def jacfwd(  # type: ignore[overload-overlap]
 def jacfwd(
     f: Callable[P, Array], argnums: int, *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Callable[P, Array]: ...  # fmt: skip
+) -> Same[P, Array]: ...  # fmt: skip
 @overload
 def jacfwd(
     f: Callable[P, Array], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
+) -> Same[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
 def jacfwd(
     f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
@@ -149,12 +149,12 @@ def jacrev(  # type: ignore[overload-overlap]
 def jacrev(
     f: Callable[P, Array], argnums: int, *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Callable[P, Array]: ...  # fmt: skip
+) -> Same[P, Array]: ...  # fmt: skip
 @overload
 def jacrev(
     f: Callable[P, Array], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
+) -> Same[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
 def jacrev(
     f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
@@ -241,11 +241,11 @@ def hessian(  # type: ignore[overload-overlap]
 @overload
 def hessian(
     f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
-) -> Callable[P, Array]: ...  # fmt: skip
+) -> Same[P, Array]: ...  # fmt: skip
 @overload
 def hessian(
     f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
-) -> Callable[P, tuple[Any, ...]]: ...  # fmt: skip
+) -> Same[P, tuple[Any, ...]]: ...  # fmt: skip
 @overload
 def hessian(
     f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],

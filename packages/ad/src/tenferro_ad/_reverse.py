@@ -20,7 +20,7 @@ from tenferro_tensor_core import GradientError
 if TYPE_CHECKING:
     from typing import Concatenate, Literal
 
-    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, R, T
+    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, R, Same, T
 
 
 class Recorded:
@@ -146,12 +146,12 @@ def value_and_grad(  # type: ignore[overload-overlap]
 @overload
 def value_and_grad(
     f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., holomorphic: bool = ..., convention: str = ...,
-) -> Callable[P, tuple[Array, Array]]: ...  # fmt: skip
+) -> Same[P, tuple[Array, Array]]: ...  # fmt: skip
 @overload
 def value_and_grad(
     f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ...,
-) -> Callable[P, tuple[Array, tuple[Array, ...]]]: ...  # fmt: skip
+) -> Same[P, tuple[Array, tuple[Array, ...]]]: ...  # fmt: skip
 @overload
 def value_and_grad(
     f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
@@ -232,12 +232,12 @@ def grad(  # type: ignore[overload-overlap]
 @overload
 def grad(
     f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., holomorphic: bool = ..., convention: str = ...,
-) -> Callable[P, Array]: ...  # fmt: skip
+) -> Same[P, Array]: ...  # fmt: skip
 @overload
 def grad(
     f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ...,
-) -> Callable[P, tuple[Array, ...]]: ...  # fmt: skip
+) -> Same[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
 def grad(
     f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],

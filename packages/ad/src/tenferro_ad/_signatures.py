@@ -27,6 +27,14 @@ OfLeaf = (
 """A function whose first argument is no container, or has no annotation."""
 
 
+class Same(Protocol[P, R_co]):
+    """A function with the arguments of another one. Its result differs from that of other overloads in its class, too:
+    for a function without annotations mypy then infers Any instead of an untyped function.
+    """
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
 class Derived(Protocol[P, R_co]):
     """A function with the arguments of an `OfLeaf`, whose first argument may be any of them."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class CpuBackend(Backend):
             from tenferro_cpu._info import info
         return info()
 
-    def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
+    def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> np.ndarray[Any, Any]:
         """Return the array itself, which is already in main memory."""
         return array
 
@@ -91,7 +92,7 @@ class CpuBackend(Backend):
         for pool in open_pools():
             pool.synchronize()
 
-    def library(self, name: str) -> Any:
+    def library(self, name: str) -> ModuleType:
         """See `Backend.library`: NumPy and SciPy themselves."""
         return library(name)
 

@@ -65,7 +65,7 @@ class PendingTransfer:
 
 
 @overload
-def upload(x: Any, device: str | ComputeDevice = ..., *, out: Any = ..., pending: Literal[False] = ...) -> Any: ...
+def upload(x: Any, device: str | ComputeDevice = ..., *, out: Any = ..., pending: Literal[False] = ...) -> Array: ...
 
 
 @overload
@@ -121,7 +121,7 @@ def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, out: Any = None, p
 
 
 @overload
-def download(x: Array, *, out: Any = ..., pending: Literal[False] = ...) -> Any: ...
+def download(x: Array, *, out: Any = ..., pending: Literal[False] = ...) -> Array: ...
 
 
 @overload

@@ -136,7 +136,8 @@ def compiled_by(backend: str | ProgramCompiler) -> Iterator[ProgramCompiler]:
     Returns:
         The context manager.
     """
-    with selecting(_scoped, find_compiler(backend)) as compiler:
+    compiler = find_compiler(backend)
+    with selecting(_scoped, compiler):
         _count(1)
         try:
             yield compiler

@@ -15,7 +15,7 @@ from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.tracing._builder import Builder
-from tenferro_tensor import Spec
+from tenferro_tensor import Array, Spec
 from tenferro_tensor_core import Decisions, GradientError, ShapeError, dim
 
 __all__ = ["DERIVATIVES", "along_captured", "applied", "derivative", "recorded"]
@@ -66,7 +66,7 @@ def recorded(f: Callable[[Any], Any], like: Spec, what: str) -> tuple[Program, t
     return _programs.setdefault(program.structure, program), captured
 
 
-def applied(program: Program, x: Any, *captured: Any) -> Any:
+def applied(program: Program, x: Any, *captured: Any) -> Array:
     """Apply the function to a vector.
 
     Args:
@@ -79,7 +79,7 @@ def applied(program: Program, x: Any, *captured: Any) -> Any:
     """
     values = (x, *captured)
     sizes = named(program, sizes_for(program, [v.spec for v in values]))
-    return replayed(program, values, sizes)[0]
+    return replayed(program, values, sizes)[0]  # type: ignore[no-any-return]
 
 
 def derivative(program: Program, order: int = 1) -> Program:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -120,6 +120,14 @@ def poly(x: Any, /) -> Array:
     return catalog.real(out) if real else out
 
 
+@overload
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: Any = ..., full: Literal[False] = ..., w: Any = ..., cov: Literal[False] = ...
+) -> Array: ...
+@overload
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: Any = ..., full: bool = ..., w: Any = ..., cov: bool | str = ...
+) -> Any: ...
 def polyfit(
     x: Any,
     y: Any,

@@ -37,7 +37,7 @@ def _type_field(capsule: Any) -> Any:
     return (ctypes.c_uint8 * 4).from_address(pointer_of(capsule, name) + offset)
 
 
-def exported_bfloat16(x: HostArray, **options: Any) -> Any:
+def exported_bfloat16(x: HostArray, **options: Any) -> object:
     """Return the DLPack capsule of a bfloat16 array.
 
     Args:

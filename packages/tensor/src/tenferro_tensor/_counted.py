@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from tenferro_tensor_core.forks import new_lock
 
+F = TypeVar("F", bound=Callable[..., Any])
+T_co = TypeVar("T_co", covariant=True)
+
 _lock = new_lock()
+
+
+class Scope(Protocol[T_co]):
+    """A context manager that is also a decorator."""
+
+    def __enter__(self) -> T_co: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any, /) -> bool | None: ...
+    def __call__(self, f: F, /) -> F: ...
 
 
 class Counted:

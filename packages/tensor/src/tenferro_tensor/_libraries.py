@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from tenferro_tensor_core.forks import importing, new_lock
@@ -11,7 +12,7 @@ _imported: dict[str, Any] = {}
 _lock = new_lock()
 
 
-def library(name: str) -> Any:
+def library(name: str) -> ModuleType:
     """Import a module on first use, as ``import name`` does, by one thread at a time.
 
     Python locks each module separately while it is imported. If the modules of a library import each other circularly,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -100,7 +100,11 @@ class Tensor(TensorBase, Array):
         if transfers.watching and not spec.place.on_host:
             transfers.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
         backend = get_backend(spec.place.device.kind)
-        return arrived(backend.download(self._data), spec.with_(place=HOST), backend)  # type: ignore[no-any-return]
+        return arrived(backend.download(self._data), spec.with_(place=HOST), backend)
+
+    if TYPE_CHECKING:  # in the base class, where that is in C
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.spec.place is not HOST or self._data.__class__ is not np.ndarray:
@@ -196,7 +200,7 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
     (2, 2)
     """
     z = adopted(x, dtype=dtype, device=device, copy=copy, share=True)
-    return z if z is x else noted(z)  # type: ignore[no-any-return]
+    return z if z is x else noted(z)
 
 
 def adopted(

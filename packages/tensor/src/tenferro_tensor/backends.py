@@ -6,6 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -214,7 +215,7 @@ class Backend(ABC):
         """Versions, libraries, threads and caches, as plain data for display; empty by default."""
         return {}
 
-    def exported(self, raw: Any, **options: Any) -> Any:
+    def exported(self, raw: Any, **options: Any) -> object:
         """Export a raw array through DLPack.
 
         Work of the consumer's stream is ordered after the work that computes the array.
@@ -255,7 +256,7 @@ class Backend(ABC):
             backend=self.name,
         )
 
-    def library(self, name: str) -> Any:
+    def library(self, name: str) -> ModuleType:
         """A library with the interface of NumPy, or of a part of SciPy, on raw arrays of this backend.
 
         Families use it to write one kernel for all backends.

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenferro_tensor._owners import HOUSE
 from tenferro_tensor._requirements import normal, unmet
@@ -18,6 +18,8 @@ from tenferro_tensor_core.forks import importing, new_lock
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+R = TypeVar("R")
 
 __all__ = [
     "BACKENDS", "COMPILERS", "EXTENSIONS", "NAMESPACES", "RESERVED", "distribution_of", "installed", "load", "made_by",
@@ -191,7 +193,7 @@ def load(group: str, name: str) -> Any:
     return found
 
 
-def made_by(make: Callable[[], Any], guest: str, **details: Any) -> Any:
+def made_by(make: Callable[[], R], guest: str, **details: Any) -> R:
     """Call a factory of a guest distribution.
 
     Args:

@@ -6,10 +6,12 @@ alias of it, functions return objects of their own, and comparisons use the iden
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from tenferro_tensor.calls import ValueBase, unlink
 from tenferro_tensor.origins import aliased
+
+T = TypeVar("T")
 
 __all__ = ["Identity", "aliased", "apart", "handed", "identity"]
 __dir__ = __all__.copy
@@ -29,7 +31,7 @@ def identity(x: Any) -> Identity:
     return x.__class__, id(x._inside), id(x._link), x.spec
 
 
-def apart(x: Any, y: Any) -> Any:
+def apart(x: Any, y: T) -> T:
     """`y` as a value of its own, so that assigning to a result leaves its operand unchanged.
 
     Args:
@@ -45,7 +47,7 @@ def apart(x: Any, y: Any) -> Any:
     return y
 
 
-def handed(x: Any) -> Any:
+def handed(x: T) -> T:
     """An alias of a value, for a function whose assignments do not reach its caller's value.
 
     Args:

@@ -9,7 +9,7 @@ operands, so it is first rounded to the narrow type.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.calls import SCALARS
 from tenferro_tensor_core import ArgumentError, DType, float32, is_narrow
+
+T = TypeVar("T", bound=Any)
 
 __all__ = ["rounded", "wide", "widened_kernel", "widens"]
 __dir__ = __all__.copy
@@ -55,7 +57,7 @@ def wide(spec: Spec) -> Spec:
     return spec.with_(dtype=float32) if spec.narrow else spec
 
 
-def rounded(x: Any, dtype: DType) -> Any:
+def rounded(x: T, dtype: DType) -> T:
     """Round a Python number to the narrow dtype of the array operands.
 
     Args:
@@ -77,7 +79,7 @@ def rounded(x: Any, dtype: DType) -> Any:
         near = np.asarray(float(x), dtype).item()
     except OverflowError as cause:
         raise ArgumentError(f"{x} does not fit {dtype.name}, the dtype of the arrays beside it", value=x) from cause
-    return x if near == x else near
+    return x if near == x else near  # type: ignore[no-any-return]
 
 
 def widened_kernel(make: Makes, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:

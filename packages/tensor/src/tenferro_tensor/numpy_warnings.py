@@ -10,11 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from tenferro_tensor.origins import user_frame
+
+R = TypeVar("R")
 
 __all__ = ["at_user_line"]
 __dir__ = __all__.copy
@@ -25,7 +27,7 @@ _KINDS: Final = {"divide": "divide by zero", "over": "overflow", "under": "under
 _PREFIX: Final = "Warning: "
 
 
-def at_user_line(run: Callable[..., Any], *args: Any) -> Any:
+def at_user_line(run: Callable[..., R], *args: Any) -> R:
     """Call a function so that NumPy's floating-point warnings point at the running line of user code.
 
     This takes microseconds: it is for calls that are known to warn, and for first calls.

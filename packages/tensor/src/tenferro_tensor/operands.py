@@ -6,7 +6,7 @@ Operands may be values of any kind, NumPy arrays or numbers. Negative axes are n
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from tenferro_tensor_core import (
     int64,
     likely,
 )
+
+T = TypeVar("T", bound=Any)
 
 __all__ = [
     "AlongOps", "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent",
@@ -82,7 +84,7 @@ def own(host: np.ndarray[Any, Any], place: Place) -> Any:
     return Primitive.adopt(host, device=place.device)
 
 
-def copied(x: Any, y: Any, copy: bool | None) -> Any:
+def copied(x: Any, y: T, copy: bool | None) -> T:
     """Apply the argument `copy` to `y`, which is `x`, perhaps in another dtype or memory space.
 
     Args:
@@ -100,7 +102,7 @@ def copied(x: Any, y: Any, copy: bool | None) -> Any:
         return y
     fresh = y.spec.dtype != x.spec.dtype or y.spec.place.memory_space is not x.spec.place.memory_space
     if copy:
-        return y if fresh else y._copied()
+        return y if fresh else y._copied()  # type: ignore[no-any-return]
     if fresh:
         raise ArgumentError(f"{x.spec!r} cannot become {y.spec!r} without a copy, which copy=False forbids")
     return y
@@ -131,7 +133,7 @@ class _Conversions(Table):
 _CONVERT: Final = _Conversions("convert")
 
 
-def converted(x: Any, dtype: DType) -> Any:
+def converted(x: T, dtype: DType) -> T:
     """Convert a value to a dtype without the checks of `astype`.
 
     Args:
@@ -141,7 +143,7 @@ def converted(x: Any, dtype: DType) -> Any:
     Returns:
         The value; `x` itself if it has that dtype.
     """
-    return x if x.spec.dtype == dtype else _CONVERT[dtype](x)
+    return x if x.spec.dtype == dtype else _CONVERT[dtype](x)  # type: ignore[no-any-return]
 
 
 def alike(*xs: Any) -> list[Any]:
@@ -339,7 +341,7 @@ class AlongOps(Table):
 _KEEPDIMS_OPS: Final = Table("axes that are kept")
 
 
-def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
+def kept(reduced: T, spec: Spec, axes: Sequence[int]) -> T:
     """Restore the reduced axes of a value, with extent 1.
 
     Args:
@@ -356,7 +358,7 @@ def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
         op = catalog.reshape.op(shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
         if not spec.symbolic:
             _KEEPDIMS_OPS.remember(key, op)
-    return op(reduced)
+    return op(reduced)  # type: ignore[no-any-return]
 
 
 def count(x: Any, axes: Sequence[int]) -> Any:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
-from typing import Any, Final
+from types import CodeType, FrameType
+from typing import Any, Final, TypeVar
 from weakref import ref
+
+T = TypeVar("T", bound=Any)
 
 __all__ = ["EVERYWHERE", "OURS", "line_of", "made_at", "noted", "user_frame", "user_line"]
 __dir__ = __all__.copy
@@ -49,7 +51,7 @@ class _Table:
 _table: Final = _Table()
 
 
-def user_frame(depth: int = 1) -> Any:
+def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame outside tenferro.
 
     Args:
@@ -61,7 +63,7 @@ def user_frame(depth: int = 1) -> Any:
     frame: Any = sys._getframe(depth)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(OURS):
         frame = frame.f_back
-    return frame
+    return frame  # type: ignore[no-any-return]
 
 
 def user_line() -> str:
@@ -74,7 +76,7 @@ def user_line() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def noted(x: Any) -> Any:
+def noted(x: T) -> T:
     """Attribute the concrete value of `x` to the running line of user code; traced values record their own.
 
     Args:
@@ -83,7 +85,7 @@ def noted(x: Any) -> Any:
     Returns:
         `x`.
     """
-    inside = x
+    inside: Any = x
     while inside.level:
         inside = getattr(inside, "value", None)
         if inside is None:
@@ -97,7 +99,7 @@ def noted(x: Any) -> Any:
     return x
 
 
-def aliased(x: Any) -> Any:
+def aliased(x: T) -> T:
     """Another object for the same value and source line: assigning to one does not affect the other.
 
     Args:
@@ -112,7 +114,7 @@ def aliased(x: Any) -> Any:
         made, code, at = entries[id(x)]
         if made() is x:
             entries[id(z)] = ref(z), code, at
-    return z
+    return z  # type: ignore[no-any-return]
 
 
 def line_of(x: Any) -> str:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from sys import getrefcount
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from tenferro_tensor.backends import get_backend
 from tenferro_tensor.calls import kin, placed, separate, sole
 from tenferro_tensor_core import BackendUnavailableError
+
+T = TypeVar("T", bound=Any)
 
 __all__ = ["borrowed", "copied", "handed_out", "is_owned", "owned", "read_only", "taken_back"]
 __dir__ = __all__.copy
@@ -164,7 +166,7 @@ def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array.copy(order="K")
 
 
-def owned(x: Any) -> Any:
+def owned(x: T) -> T:
     """Copy borrowed memory of a tensor that a derivative or a program is about to keep.
 
     The tensor itself keeps the copy, so that it is made once.

@@ -7,7 +7,7 @@ scalars: they are weakly typed and take the dtype of the array operands.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from tenferro_tensor_core import (
     weak,
 )
 from tenferro_tensor_core import bool_ as bool_dtype
+
+T = TypeVar("T", bound=Any)
 
 __all__ = [
     "Operand", "broadcast_shapes", "broadcasts_to", "brought", "common_dtype", "describe", "keep_imaginary",
@@ -197,7 +199,7 @@ def materialised(args: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def brought(x: Any, goal: Spec) -> Any:
+def brought(x: T, goal: Spec) -> T:
     """Convert a value to the dtype of `goal` and broadcast it to its shape, in program form.
 
     Axes of extent 1 that grow are dropped by a reshape first, so that ``broadcast_in_dim`` never stretches an axis and
@@ -219,7 +221,7 @@ def brought(x: Any, goal: Spec) -> Any:
     kept = [i for i, d in enumerate(shape) if not stretched(d, goal.shape[lead + i])]
     if len(kept) < len(shape):
         x = catalog.reshape(x, shape=tuple(shape[i] for i in kept))
-    return catalog.broadcast_in_dim(x, shape=goal.shape, dims=tuple(lead + i for i in kept))
+    return catalog.broadcast_in_dim(x, shape=goal.shape, dims=tuple(lead + i for i in kept))  # type: ignore[no-any-return]
 
 
 def stretched(d: DimLike, goal: DimLike) -> bool:

@@ -8,7 +8,7 @@ executables of compilers, programs of backends, transfers of device runtimes and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tenferro_tensor.backends import get_backend
 from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.ownership import read_only
 from tenferro_tensor_core import RegistryError
+
+T = TypeVar("T", bound=Any)
 
 __all__ = ["ANY", "Maker", "Results", "arrived", "foreign", "owner_of", "reading"]
 __dir__ = __all__.copy
@@ -119,7 +121,7 @@ class Results:
         count, run = len(self.outs), reading(run)
         return lambda *raws: self.held(run(*raws[:-count]), raws, raws[-count:])
 
-    def held(self, out: Any, raws: Sequence[Any], shapes: Sequence[Any]) -> Any:
+    def held(self, out: T, raws: Sequence[Any], shapes: Sequence[Any]) -> T:
         """Check the results of a call.
 
         Args:
@@ -182,7 +184,7 @@ def owner_of(maker: Any) -> str:
     return f"{type(maker).__module__}.{type(maker).__qualname__}"
 
 
-def arrived(raw: Any, spec: Spec, carrier: Any) -> Any:
+def arrived(raw: T, spec: Spec, carrier: Any) -> T:
     """Check data that were transferred between two memories.
 
     Args:

@@ -1,8 +1,10 @@
 """Bounded tables in which functions cache the results of earlier calls, so that a repeated call is one look-up."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tenferro_tensor.calls import OpBase
+
+T = TypeVar("T")
 
 __all__ = ["TABLES", "EntryTable", "Table"]
 __dir__ = __all__.copy
@@ -25,7 +27,7 @@ class Table(dict[Any, Any]):
         self.bound: int = bound
         TABLES.append(self)
 
-    def remember(self, key: Any, entry: Any) -> Any:
+    def remember(self, key: Any, entry: T) -> T:
         """Store an entry.
 
         Args:

@@ -19,6 +19,8 @@ from tenferro_tensor._steps import Step
 from tenferro_tensor.calls import ValueBase, in_one, kin, link, state, unlink
 from tenferro_tensor.direct import ANY_SIZE, direct
 
+T = TypeVar("T", bound=Any)
+
 __all__ = ["linked", "replace", "replace_base", "view"]
 __dir__ = __all__.copy
 
@@ -64,7 +66,7 @@ def view(
     return decorate
 
 
-def linked(x: Any, z: Any, step: Step) -> Any:
+def linked(x: Any, z: T, step: Step) -> T:
     """Link a view to its base; results without axes are values, as NumPy's scalars are.
 
     Args:

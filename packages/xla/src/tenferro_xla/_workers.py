@@ -7,12 +7,14 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from tenferro_runtime.extension import ArgumentError, Program
 from tenferro_xla._executor import XlaExecutor
 from tenferro_xla._jax_modules import library
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
+
+R = TypeVar("R")
 
 LOSSES_PER_TASK: Final = 2
 """Number of devices that may be lost while running a task; after one more, the task fails."""
@@ -175,7 +177,7 @@ class LocalDevice:
     def __init__(self, platform: str, index: int) -> None:
         self.platform, self._executor = platform, XlaExecutor(platform, index)
 
-    def call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def call(self, fn: Callable[..., R], args: Any, kwargs: Any) -> R:
         """Call a function.
 
         Args:

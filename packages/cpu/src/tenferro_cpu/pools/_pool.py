@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tenferro_cpu.native.memory._pool import MemoryPool, memory_pool
 from tenferro_cpu.native.threads._threads import usable_cores
@@ -14,6 +14,8 @@ from tenferro_cpu.pools._thread import PoolThread, awaited, inside
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import ArgumentError, PlacementError
 from tenferro_tensor_core.forks import new_lock
+
+R = TypeVar("R")
 
 
 class CpuPool:
@@ -97,11 +99,11 @@ class CpuPool:
         else:
             self._post(run)
 
-    def call(self, run: Callable[..., Any], *raws: Any) -> Any:
+    def call(self, run: Callable[..., R], *raws: Any) -> R:
         """Run ``run(*raws)`` in the pool's thread and wait for it; inline in a pool's thread."""
         if inside():
             return run(*raws)
-        return awaited(self._post, run, raws)
+        return awaited(self._post, run, raws)  # type: ignore[no-any-return]
 
     def synchronize(self) -> None:
         """Wait until everything posted so far is done; a closed pool is done."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from tenferro_tensor import Op, Spec
+
+R = TypeVar("R")
 
 Functions = Sequence[Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]]
 
@@ -32,7 +34,7 @@ class KernelTarget(Protocol):
     def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Functions]:
         """Compile kernels; returns a function from a (current) device's number to its loaded kernels."""
 
-    def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
+    def start(self, run: Callable[[int, Sequence[Any]], R], raws: Sequence[Any]) -> R:
         """Call a function with the device number of the arrays, and the arrays, with that device current."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

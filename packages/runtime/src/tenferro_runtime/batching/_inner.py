@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_runtime.batching._batched import Batched
+from tenferro_tensor import Array
 
 
-def inner_array(x: Any) -> Any:
+def inner_array(x: Any) -> Array:
     """The array of all lanes of all batches that a value belongs to, or the value itself.
 
     Functions that depend on the kind of their operand (concrete, differentiated or traced) use it to behave under
@@ -21,4 +22,4 @@ def inner_array(x: Any) -> Any:
     """
     while x.__class__ is Batched:
         x = x.value
-    return x
+    return x  # type: ignore[no-any-return]

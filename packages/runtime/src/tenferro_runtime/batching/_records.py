@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from tenferro_tensor import Primitive, Spec, catalog
+from tenferro_tensor import Array, Primitive, Spec, catalog
 from tenferro_tensor_core import Dim, DimLike, dim
 
 Values = tuple[Any, ...]
@@ -61,7 +61,7 @@ def lane_specs(values: Values, batched: Flags) -> list[Spec]:
     return [lane_of(v.spec) if lanes else v.spec for v, lanes in zip(values, batched, strict=True)]
 
 
-def with_lanes(size: DimLike, value: Any) -> Any:
+def with_lanes(size: DimLike, value: Any) -> Array:
     """Repeat a value that is the same for all lanes.
 
     Args:
@@ -72,7 +72,7 @@ def with_lanes(size: DimLike, value: Any) -> Any:
         The value with a lane axis.
     """
     shape = value.spec.shape
-    return catalog.broadcast_in_dim(value, shape=(size, *shape), dims=tuple(range(1, len(shape) + 1)))
+    return catalog.broadcast_in_dim(value, shape=(size, *shape), dims=tuple(range(1, len(shape) + 1)))  # type: ignore[no-any-return]
 
 
 def all_with_lanes(size: DimLike, values: Values, batched: Flags) -> list[Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 
 from tenferro_runtime.batching import all_with_lanes, lane_by_lane
 from tenferro_runtime.ir._effects import CALLBACKS
 from tenferro_runtime.trees._tree import TreeDef, flatten, flatten_like, unflatten
-from tenferro_tensor import HOST, REGISTRY, SCALARS, Primitive, Spec
+from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Primitive, Spec
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError, DimLike, DType, as_size, dtype
 
@@ -113,6 +113,16 @@ REGISTRY.kernel(pure_primitive, "cpu", _kernel)
 REGISTRY.batching(pure_primitive, _batched)
 
 
+@overload
+def pure_callback(
+    f: Callable[..., Any],
+    result: Array | Spec | np.ndarray[Any, Any],
+    *args: Any,
+    vmap_method: str = ...,
+    **kwargs: Any,
+) -> Array: ...
+@overload
+def pure_callback(f: Callable[..., Any], result: Any, *args: Any, vmap_method: str = ..., **kwargs: Any) -> Any: ...
 def pure_callback(
     f: Callable[..., Any], result: Any, *args: Any, vmap_method: str = "sequential", **kwargs: Any
 ) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.exporting._description import FIRST_REPORT, NO_MEMORY, Described, described
-from tenferro_tensor import tensor
+from tenferro_tensor import Array, tensor
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, NumericalError, ShapeError, dtype
 
 
@@ -26,7 +26,7 @@ class LibraryFunction:
     def __init__(self, description: Described, run: Callable[..., int], extents: Callable[..., None]) -> None:
         self.description, self._run, self._extents = description, run, extents
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: Any) -> Array | tuple[Array, ...]:
         """Call the function with arrays in the order of the inputs; returns the output, or a tuple of the outputs.
 
         Raises:

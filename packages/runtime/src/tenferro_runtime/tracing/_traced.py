@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from tenferro_tensor import Array, Interval, LinearForm, Op, Spec
 from tenferro_tensor.calls import TracedBase
 from tenferro_tensor.identity import aliased
 from tenferro_tensor_core import DimLike, TracingError
+
+R = TypeVar("R")
 
 
 class OwningBuilder(Protocol):
@@ -162,7 +164,7 @@ def recording(x: Any) -> Any:
     return x.home
 
 
-def copied_into_stage(x: Any, copy: Callable[[], Any]) -> Any:
+def copied_into_stage(x: Any, copy: Callable[[], R]) -> R:
     """A copy of a value; in a branch or body that is being recorded, a value of that branch or body.
 
     Args:

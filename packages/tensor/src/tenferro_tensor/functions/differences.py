@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import pi
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tenferro_tensor import catalog
 from tenferro_tensor.calls import SCALARS
@@ -25,6 +25,10 @@ __all__ = ["cumulative_trapezoid", "ediff1d", "gradient", "trapezoid", "unwrap"]
 __dir__ = __all__.copy
 
 
+@overload
+def gradient(f: Any, /, *varargs: Any, axis: int, edge_order: int = ...) -> Array: ...
+@overload
+def gradient(f: Any, /, *varargs: Any, axis: Any = ..., edge_order: int = ...) -> Any: ...
 @direct(_numpy_forms.gradient)
 def gradient(f: Any, /, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Derivative of a sampled function along axes, by central differences, one-sided at the ends.
