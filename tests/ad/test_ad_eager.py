@@ -179,7 +179,7 @@ def test_a_dead_branch_is_freed_without_the_collector():
     gc.disable()
     try:
         y = tr.exp(x) * x
-        inside = [weakref.ref(v) for n in reachable([y.node]) if n.saved for v in n.saved if isinstance(v, Tensor)]
+        inside = [weakref.ref(v) for n in reachable([y.node]) if n.saved for v in n.saved if isinstance(v, Tensor)]  # type: ignore[attr-defined]
         inside = [r for r in inside if r() is not x.value]
         assert inside and all(r() is not None for r in inside)
         del y
@@ -194,7 +194,7 @@ def test_the_sweep_releases_as_it_goes():
     for _ in range(5):
         y = tr.tanh(y)
     root = (y * y).sum()
-    held = [weakref.ref(v) for n in reachable([root.node]) if n.saved for v in n.saved if isinstance(v, Tensor)]
+    held = [weakref.ref(v) for n in reachable([root.node]) if n.saved for v in n.saved if isinstance(v, Tensor)]  # type: ignore[attr-defined]
     del y
     root.backward(retain_graph=True)
     assert any(r() is not None for r in held)

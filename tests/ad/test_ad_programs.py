@@ -142,7 +142,7 @@ def test_checkpoint_saves_arguments_only():
     deep = checkpoint(lambda x: tr.tanh(tr.tanh(tr.tanh(tr.exp(x)))))
     v = variable(X)
     y = deep(v)
-    (picked,) = y.node.parents
+    (picked,) = y.node.parents  # type: ignore[attr-defined]
     assert [identity(x) for x in picked.saved] == [identity(v.value)]
     y.backward(np.ones(3))
     want = grad(lambda x: tr.tanh(tr.tanh(tr.tanh(tr.exp(x)))).sum())(X)

@@ -138,7 +138,7 @@ def test_scopes_and_modes_are_obeyed() -> None:
     assert state.open_scopes == 0
     with record_sources():
         z = v * x
-        assert z.node.where.endswith(f":{sys._getframe().f_lineno - 1}")
+        assert z.node.where.endswith(f":{sys._getframe().f_lineno - 1}")  # type: ignore[attr-defined]
     np.testing.assert_array_equal((v * x).detach().data, X * X)
 
 
@@ -218,12 +218,12 @@ def test_an_error_in_a_pullback_names_the_op() -> None:
     for _ in range(4):
         (x * y).backward(tensor(np.ones(8)))
     z = x * y
-    z.node.saved = (tensor(np.ones(3)), tensor(np.ones(4)))
+    z.node.saved = (tensor(np.ones(3)), tensor(np.ones(4)))  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="broadcast") as caught:
         z.backward(tensor(np.ones(8)))
     assert any("pulling a cotangent back through mul" in note for note in caught.value.__notes__)
     z = x * y
-    z.node.saved = "nonsense"
+    z.node.saved = "nonsense"  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="zip|inputs|operand"):
         z.backward(tensor(np.ones(8)))
 
@@ -235,7 +235,7 @@ def test_saved_values_of_another_shape_are_not_read_out_of_bounds() -> None:
         z.backward(tensor(X))
     small = tensor(np.ones(2))
     z = x * y
-    z.node.saved = (small, small)
+    z.node.saved = (small, small)  # type: ignore[attr-defined]
     with pytest.raises((ShapeError, ValueError)):
         z.backward(tensor(X))
 

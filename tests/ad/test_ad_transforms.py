@@ -99,7 +99,7 @@ def test_cotangents_and_tangents_must_fit():
     with pytest.raises(GradientError, match=r"jvp: the tangent must be float64\[3\]"):
         jvp(lambda x: x, (np.ones(3),), (np.ones((3, 1)),))
     with pytest.raises(ArgumentError, match="takes tuples of primals"):
-        jvp(lambda x: x, 1.0, 1.0)  # type: ignore[arg-type]
+        jvp(lambda x: x, 1.0, 1.0)  # type: ignore[call-overload]
 
 
 def test_complex_gradient_points_uphill():

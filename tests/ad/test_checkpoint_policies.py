@@ -104,7 +104,7 @@ def test_contractions_are_dots() -> None:
     g = lambda w, x: tr.sum(tr.exp(einsum("ij,jk,kl->il", w, x, w)))
     held = checkpoint(g, policy=checkpoint_policies.save_dots)
     np.testing.assert_allclose(grad(held)(W, X).numpy(), grad(g)(W, X).numpy(), rtol=1e-12)
-    (node,) = held(W, variable(X)).node.parents
+    (node,) = held(W, variable(X)).node.parents  # type: ignore[attr-defined]
     assert len(node.saved) == 3
 
 

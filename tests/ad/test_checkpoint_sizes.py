@@ -123,7 +123,7 @@ def test_values_inside_are_not_kept() -> None:
     """The graph of a checkpoint holds its arguments, whatever their sizes become inside."""
     x = variable(X)
     y = checkpoint(lambda v: tr.sum(tr.exp(tr.compress(tr.sin(v), v > 0))))(x)
-    nodes, kept = [y.node], []
+    nodes, kept = [y.node], []  # type: ignore[attr-defined]
     while nodes:
         node = nodes.pop()
         nodes += node.parents

@@ -46,7 +46,7 @@ def test_inside_of_scan_and_branches():
             y = tr.cond(a > 0.5, lambda a: f(a + c), lambda a: a * c, a)
             return y, y * y
 
-        return lambda xs: (lambda c, ys: c + tr.sum(ys))(*tr.scan(step, tr.asarray(0.2), xs))
+        return lambda xs: (lambda c, ys: c + tr.sum(ys))(*tr.scan(step, tr.asarray(0.2), xs))  # type: ignore[arg-type]
 
     ways: list[Any] = [lambda f: f(A), lambda f: grad(f)(A), lambda f: jvp(f, (A,), (A,)), lambda f: hessian(f)(A)]
     expected = [way(walk(lambda a: unrolled_limit(a, 80))) for way in ways]  # carries are added to the numbers

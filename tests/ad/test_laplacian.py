@@ -258,7 +258,7 @@ def test_shared_directions_with_values_from_outside() -> None:
 
 
 def test_constants_and_no_variables() -> None:
-    assert laplacian(lambda x: 2.0)(X).item() == 0.0
+    assert laplacian(lambda x: 2.0)(X).item() == 0.0  # type: ignore[attr-defined]
     np.testing.assert_array_equal(laplacian(lambda x: x)(X).numpy(), 0 * X)
     assert laplacian(lambda x: tr.sum(x * x))(np.zeros(0)).item() == 0.0
     assert laplacian(lambda x: tr.sum(x * x), sparse=True)(np.zeros(0)).item() == 0.0

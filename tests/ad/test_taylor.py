@@ -362,6 +362,6 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(ArgumentError, match="one list of derivatives for each argument"):
         taylor(lambda x, y: x * y, (1.0, 2.0), ([1.0], [1.0, 2.0]))
     with pytest.raises(ArgumentError, match="tuples of primals and of series"):
-        taylor(lambda x: x, 1.0, ([1.0],))  # type: ignore[arg-type]
+        taylor(lambda x: x, 1.0, ([1.0],))  # type: ignore[call-overload]
     with pytest.raises(GradientError, match="the derivative of order 2"):
         taylor(lambda x: x, (1.0,), ([1.0, [1.0, 2.0]],))

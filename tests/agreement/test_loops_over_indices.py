@@ -103,7 +103,7 @@ def unrolled(loop: Loop):
     def f(a, u, xs):
         scan = tr.scan
         try:
-            tr.scan = lambda *args, **options: scan(*args, **options, unroll=True)
+            tr.scan = lambda *args, **options: scan(*args, **options, unroll=True)  # type: ignore[assignment]
             return loop(a, u, xs)
         finally:
             tr.scan = scan

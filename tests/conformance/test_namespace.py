@@ -139,4 +139,4 @@ def test_missing_family_says_what_to_install(monkeypatch):
     monkeypatch.undo()
     assert tr.fft.__name__ == "tenferro_fft" and tr.linalg.svd
     with pytest.raises(AttributeError, match="module 'tenferro_runtime' has no attribute 'nonsense'"):
-        tr.nonsense
+        tr.nonsense  # type: ignore[attr-defined]

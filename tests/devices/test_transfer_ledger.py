@@ -130,7 +130,7 @@ def test_forward_mode_and_higher_orders() -> None:
     for _ in range(2):
         with tr.transfers() as ledger:
             _, t = jvp(there_and_back, (x,), (tensor([1.0, 0.0]),))
-        assert t.item() == 2.0 and ledger.count == 4 and {r.line for r in ledger.rows} == {UP, BACK}
+        assert t.item() == 2.0 and ledger.count == 4 and {r.line for r in ledger.rows} == {UP, BACK}  # type: ignore[attr-defined]
         h = grad(lambda v: tr.sum(grad(there_and_back)(v) ** 2))(x)
         assert h.tolist() == [8.0, 16.0]
     with record_sources():

@@ -51,7 +51,7 @@ def test_a_stretched_extent_collects_the_gradient():
 def test_operands_of_different_dtypes():
     x, y = tr.asarray(np.array([1.0, 2.0])), tr.asarray(np.array([1j, 2.0 - 1j]))
     gx, gy = grad(lambda x, y: tr.sum(tr.abs(einsum("i,i->i", x, y))), argnums=(0, 1))(x, y)
-    assert (gx.dtype, gy.dtype) == (np.float64, np.complex128)
+    assert (gx.dtype, gy.dtype) == (np.float64, np.complex128)  # type: ignore[comparison-overlap]
     np.testing.assert_allclose(np.asarray(gx), np.abs(np.asarray(y)))
 
 

@@ -75,7 +75,7 @@ def test_few_unknowns():
 
     w, v = tr.linalg.eigs(turned, 2, v0=start)
     assert np.allclose(ordered(w.numpy()), [-3j, 3j]) and v["u"].shape == (2, 2) and v["v"][0].shape == (1, 2, 2)
-    assert np.allclose(v["u"] / v["u"][0], [[1, 1], w.numpy() / 3])
+    assert np.allclose(v["u"] / v["u"][0], [[1, 1], w.numpy() / 3])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])

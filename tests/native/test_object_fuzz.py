@@ -64,7 +64,7 @@ def test_an_emptied_recorded_value_is_an_attribute_error(slot: str, act: str) ->
 def test_a_sweep_refuses_damaged_nodes(damage: str, emptied: bool) -> None:
     v = ad.variable(tr.ones(8))
     z = tr.sum(tr.sin(v) * v)
-    node = z.node.parents[0]
+    node = z.node.parents[0]  # type: ignore[attr-defined]
     name, value = DAMAGE[damage]
     if emptied:
         object.__delattr__(node, name)

@@ -44,17 +44,17 @@ def test_of_families():
     with pytest.raises(
         AttributeError, match=r"module 'tenferro_linalg' has no attribute 'eigvalhs'; did you mean 'eig"
     ):
-        tr.linalg.eigvalhs
+        tr.linalg.eigvalhs  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"module 'tenferro_fft' has no attribute 'fftt'; did you mean 'fft'"):
-        tr.fft.fftt
+        tr.fft.fftt  # type: ignore[attr-defined]
 
 
 def test_of_values():
     for x in (tr.zeros(3), variable(tr.zeros(3))):
         with pytest.raises(AttributeError, match=r"has no attribute 'unsqueeze'; write tr.expand_dims\(x, axis=axis\)"):
-            x.unsqueeze
+            x.unsqueeze  # type: ignore[attr-defined]
         with pytest.raises(AttributeError, match="has no attribute 'strides'; use nothing: layouts of memory"):
-            x.strides
+            x.strides  # type: ignore[attr-defined]
         assert [n for n in _absent_attributes.INSTEAD if hasattr(x, n) or n in dir(x)] == []
         assert "mean" in dir(x)
     assert not [n for n in _absent_attributes.INSTEAD if hasattr(Array, n)]

@@ -111,9 +111,9 @@ def test_positional_only_and_keyword_only_parameters() -> None:
     for _ in range(2):
         assert f(X(1), X(1), c=X(1), d=X(1)).tolist() == [10.0]
     with pytest.raises(TypeError, match="positional-only"):
-        f(a=X(1), b=X(1), c=X(1), d=X(1))
+        f(a=X(1), b=X(1), c=X(1), d=X(1))  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="missing 1 required"):
-        f(X(1), X(1), d=X(1))
+        f(X(1), X(1), d=X(1))  # type: ignore[call-arg]
 
 
 def test_variadic_functions() -> None:
@@ -493,7 +493,7 @@ def test_methods_and_metadata() -> None:
             """Doc."""
             return x * 2
 
-    assert Model().forward(X(1)).tolist() == [2.0]
+    assert Model().forward(X(1)).tolist() == [2.0]  # type: ignore[call-arg]
     assert Model.forward.__doc__ == "Doc." and Model.forward.__name__ == "forward"
 
 

@@ -48,7 +48,7 @@ def test_traced_bounds(lo, hi, dtype):
     assert float(compiled(lo, hi, x)) == want
     if lo >= 0:
         bounds = [tr.asarray(np.array(b, dtype)) for b in (lo, hi)]
-        assert float(compiled(*bounds, x)) == want
+        assert float(compiled(*bounds, x)) == want  # type: ignore[call-arg]
         assert float(tr.fori_loop(bounds[0], bounds[1], weighted(x), 1.0)) == want
         half = tr.compile(lambda hi, x: tr.fori_loop(lo, hi, weighted(x), 1.0))
         assert float(half(bounds[1], x)) == want

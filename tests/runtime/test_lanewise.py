@@ -79,6 +79,6 @@ def test_wrong_signatures():
     with pytest.raises(ShapeError, match=r"operand 0 needs at least the 1 axes"):
         dot(1.0, tr.ones(4))
     with pytest.raises(ArgumentError, match="has 2 operands, but there are 1"):
-        dot(tr.ones(3))
+        dot(tr.ones(3))  # type: ignore[call-arg]
     with pytest.raises(ShapeError, match="result 0 has 1 axes of its own"):
         tr.vectorize(lambda x: x, signature="(n)->()")(tr.ones((2, 3)))

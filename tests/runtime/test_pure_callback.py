@@ -129,7 +129,7 @@ def test_a_returned_operand_and_a_reused_buffer_are_copied() -> None:
 def test_mistakes(tmp_path: Path) -> None:
     x = tr.asarray(XS)
     cases: list[tuple[Any, str]] = [
-        (lambda: tr.pure_callback(3, x, x), "pure_callback takes a function, got 3"),  # type: ignore[arg-type]
+        (lambda: tr.pure_callback(3, x, x), "pure_callback takes a function, got 3"),  # type: ignore[call-overload]
         (lambda: tr.pure_callback(np.sin, "text", x), "was told 'text' as the result, which has no shape"),
         (lambda: tr.pure_callback(np.sin, (), x), "needs shapes of results, got none"),
         (lambda: tr.pure_callback(np.sin, x, x, vmap_method="all"), "vmap_method='all' is not known"),

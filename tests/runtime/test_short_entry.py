@@ -86,9 +86,9 @@ def test_names_defaults_and_keyword_arguments_stay() -> None:
         assert f(x, x, z=x).tolist() == f(x, y=x, z=x).tolist() == [2.0, 2.0, 2.0]
     assert f.entries  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="positional-only|positional"):
-        f(x=x)
+        f(x=x)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword"):
-        f(x, w=x)
+        f(x, w=x)  # type: ignore[call-arg]
 
 
 def test_other_values_and_scopes_go_the_long_way() -> None:

@@ -247,4 +247,4 @@ def test_the_trace_of_an_array_is_the_sum_of_its_diagonal() -> None:
     x = np.arange(24.0).reshape(2, 3, 4)
     np.testing.assert_array_equal(np.asarray(tr.trace(tensor(x))), np.trace(x))
     np.testing.assert_array_equal(np.asarray(tr.trace(tensor(x), 1, 2, 1)), np.trace(x, 1, 2, 1))
-    assert tr.compile(tr.trace)(tr.ones((3, 3))).item() == 3.0
+    assert tr.compile(tr.trace)(tr.ones((3, 3))).item() == 3.0  # type: ignore[arg-type, attr-defined]

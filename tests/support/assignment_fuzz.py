@@ -192,7 +192,7 @@ def check(seed: int) -> None:
     _same("concrete", _concrete(case), wanted)
     program = tr.trace(f, *[Spec(a.shape, a.dtype) for a in (case.x, *case.inputs)])
     _same("traced", program.run(case.x, *case.inputs), wanted)
-    lanes = tr.vmap(f)(*[tr.stack([tr.asarray(a), tr.zeros_like(tr.asarray(a))]) for a in (case.x, *case.inputs)])
+    lanes = tr.vmap(f)(*[tr.stack([tr.asarray(a), tr.zeros_like(tr.asarray(a))]) for a in (case.x, *case.inputs)])  # type: ignore[no-untyped-call]
     _same("mapped", [lane[0] for lane in lanes], wanted)
     if case.x.dtype.kind in "fc":
         _check_gradients(case, f, wanted)

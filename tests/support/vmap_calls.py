@@ -362,7 +362,7 @@ def _linalg(put: Any, each: Any) -> None:
     put(tl, "vector_norm, third power", lambda x: tl.vector_norm(x, ord=3), M)
     put(tl, "cholesky", lambda x: tl.cholesky(_positive(x)), SQUARE)
     put(tl, "eigvals", lambda x: tl.eigvals(_positive(x)), SQUARE)
-    put(tl, "eig", lambda x: (lambda w, v: (w, tr.abs(v)))(*tl.eig(_positive(x))), SQUARE)
+    put(tl, "eig", lambda x: (lambda w, v: (w, tr.abs(v)))(*tl.eig(_positive(x))), SQUARE)  # type: ignore[arg-type]
     put(tl, "eigvalsh", lambda x: tl.eigvalsh(_hermitian(x)), SQUARE)
 
     def eigh(x: Any) -> Any:

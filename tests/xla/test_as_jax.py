@@ -189,7 +189,7 @@ def test_it_names_mistakes():
     with pytest.raises(ArgumentError, match="as_jax takes a function, got 3"):
         as_jax(3)
     with pytest.raises(AttributeError, match=r"no attribute 'as_jax'; use tenferro_ad\.adapters\.jax\.as_jax"):
-        tenferro_xla.as_jax
+        tenferro_xla.as_jax  # type: ignore[attr-defined]
     opaque = as_jax(lambda x: tr.pure_callback(np.sin, x, x))
     with pytest.raises(UnsupportedError, match="pure_callback.* has no StableHLO lowering"):
         jax.jit(opaque)(jnp.ones(2))

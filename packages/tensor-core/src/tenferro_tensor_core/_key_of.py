@@ -24,7 +24,7 @@ _bits: Final = Struct("<d").pack
 _key_functions: dict[type, Callable[[type, Any], Any]] = {}
 
 
-def key_of(value: Any) -> Any:
+def key_of(value: Any) -> Hashable:
     """Return a key that two values share only if they have one class and are indistinguishable.
 
     Numbers are compared by class and bits, NumPy scalars also by dtype; tuples, frozen sets, slices and frozen
@@ -44,13 +44,13 @@ def key_of(value: Any) -> Any:
     """
     cls = value.__class__
     if cls is int or cls is str:
-        return value
+        return value  # type: ignore[no-any-return]
     if cls is tuple:
         return value if _PLAIN.issuperset(map(type, value)) else tuple([key_of(v) for v in value])
     if cls is float:
         return cls, _bits(value)
     key = _key_functions.get(cls)
-    return (_key_function(cls) if key is None else key)(cls, value)
+    return (_key_function(cls) if key is None else key)(cls, value)  # type: ignore[no-any-return]
 
 
 def _key_function(cls: type) -> Callable[[type, Any], Any]:

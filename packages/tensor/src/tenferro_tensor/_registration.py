@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from tenferro_tensor._owners import Owner
@@ -44,7 +44,7 @@ class Registration:
         self._undo = undo
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """The key of the entry in its table."""
         return self.primitive if self.backend is None else (self.primitive, self.backend)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from tenferro_tensor_core import (
     specialise_for,
     traces,
 )
+
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
 
 
 class Size:
@@ -59,7 +62,7 @@ class Size:
                 self._number = found
         return learned(self._dim) if self._number is None else self._number
 
-    def value(self, place: Place = HOST) -> Any:
+    def value(self, place: Place = HOST) -> Array:
         """The size as a 0-d integer of the program, weakly typed like a Python number.
 
         Args:
@@ -72,7 +75,7 @@ class Size:
             return Primitive.adopt(self._number)
         return catalog.dim_value(size=self._dim, place=place)
 
-    def as_operand(self, beside: tuple[Any, ...]) -> Any:
+    def as_operand(self, beside: tuple[Any, ...]) -> Array:
         """The size in the dtype that a Python integer would take among other operands.
 
         Args:

@@ -26,7 +26,7 @@ def is_checked() -> bool:
     return os.environ.get(CHECKED_VARIABLE, "") == "1"
 
 
-def poison(dtype: np.dtype[Any]) -> Any:
+def poison(dtype: np.dtype[Any]) -> np.generic:
     """The number that fills memory without defined elements, conspicuous in any result: NaN if there is one.
 
     Args:
@@ -35,4 +35,4 @@ def poison(dtype: np.dtype[Any]) -> Any:
     Returns:
         A scalar of that dtype.
     """
-    return dtype.type(np.nan) if dtype.kind in "fc" else np.array(POISON).astype(dtype)[()]
+    return dtype.type(np.nan) if dtype.kind in "fc" else np.array(POISON).astype(dtype)[()]  # type: ignore[return-value]

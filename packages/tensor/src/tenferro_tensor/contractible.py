@@ -7,10 +7,15 @@ calls with arrays alone do not pay for them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ShapeError, UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tenferro_tensor._array import Array
 
 __all__ = [
     "Contractible", "Labels", "contract", "has_contractible", "is_contractible", "matmul", "operands", "tensordot",
@@ -37,7 +42,7 @@ class Contractible(Protocol):
     def ndim(self) -> int: ...
 
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> np.dtype[Any]: ...
 
     def __tenferro_contract__(self, labels: Labels, other: Any, of_other: Labels, out: Labels) -> Any:
         """Contract with another operand.
@@ -92,7 +97,7 @@ def operands(*given: Any) -> list[Any]:
     return [x if is_contractible(x) else value(x) for x in given]
 
 
-def contract(x: Any, of_x: Labels, y: Any, of_y: Labels, out: Labels) -> Any:
+def contract(x: Any, of_x: Labels, y: Any, of_y: Labels, out: Labels) -> Array:
     """Contract two operands; at least one of them implements `Contractible`.
 
     Args:
@@ -110,7 +115,7 @@ def contract(x: Any, of_x: Labels, y: Any, of_y: Labels, out: Labels) -> Any:
     return y.__tenferro_contract__(of_y, x, of_x, out)
 
 
-def tensordot(what: str, x: Any, y: Any, over_x: Sequence[int], over_y: Sequence[int]) -> Any:
+def tensordot(what: str, x: Any, y: Any, over_x: Sequence[int], over_y: Sequence[int]) -> Array:
     """Sum of products over pairs of axes; one operand implements `Contractible`.
 
     Args:
@@ -131,7 +136,7 @@ def tensordot(what: str, x: Any, y: Any, over_x: Sequence[int], over_y: Sequence
     return contract(x, of_x, y, of_y, tuple([n for n in (*of_x, *of_y) if n not in summed]))
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: Any, y: Any) -> Array:
     """Matrix product of two operands, one of which is a `Contractible` matrix.
 
     Args:

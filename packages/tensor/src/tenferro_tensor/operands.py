@@ -3,10 +3,12 @@
 Operands may be values of any kind, NumPy arrays or numbers. Negative axes are normalised; primitives count axes from 0.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -33,6 +35,9 @@ from tenferro_tensor_core import (
     likely,
 )
 
+if TYPE_CHECKING:
+    from tenferro_tensor._array import Array
+
 T = TypeVar("T", bound=Any)
 
 __all__ = [
@@ -43,7 +48,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-def value(x: Any) -> Any:
+def value(x: Any) -> Array:
     """Convert a NumPy array, a number or a size to a value.
 
     Args:
@@ -67,7 +72,7 @@ def value(x: Any) -> Any:
     )
 
 
-def own(host: np.ndarray[Any, Any], place: Place) -> Any:
+def own(host: np.ndarray[Any, Any], place: Place) -> Array:
     """A tensor for a host array that tenferro has just created; nothing is checked or copied.
 
     Args:
@@ -102,7 +107,7 @@ def copied(x: Any, y: T, copy: bool | None) -> T:
         return y
     fresh = y.spec.dtype != x.spec.dtype or y.spec.place.memory_space is not x.spec.place.memory_space
     if copy:
-        return y if fresh else y._copied()  # type: ignore[no-any-return]
+        return y if fresh else y._copied()
     if fresh:
         raise ArgumentError(f"{x.spec!r} cannot become {y.spec!r} without a copy, which copy=False forbids")
     return y
@@ -143,7 +148,7 @@ def converted(x: T, dtype: DType) -> T:
     Returns:
         The value; `x` itself if it has that dtype.
     """
-    return x if x.spec.dtype == dtype else _CONVERT[dtype](x)  # type: ignore[no-any-return]
+    return x if x.spec.dtype == dtype else _CONVERT[dtype](x)
 
 
 def alike(*xs: Any) -> list[Any]:
@@ -299,7 +304,7 @@ class AxisOps(Table):
     def __missing__(self, key: tuple[int, Any]) -> Any:
         return self.remember(key, self.primitive.op(axes=axes_of(self.name, key[1], key[0])))
 
-    def reduce(self, x: Any, axis: Any, keepdims: bool) -> Any:
+    def reduce(self, x: Any, axis: Any, keepdims: bool) -> Array:
         """Reduce a value over axes.
 
         Args:
@@ -332,7 +337,7 @@ class AlongOps(Table):
     def __missing__(self, key: tuple[int, Any]) -> Any:
         return self.remember(key, self.primitive.op(axis=axis_of(self.name, key[1], key[0]), **self.params))
 
-    def __call__(self, x: Any, axis: Any) -> Any:
+    def __call__(self, x: Any, axis: Any) -> Array:
         if axis.__class__ is not int:  # 1.0 and True would match the entry of 1
             axis = axis_of(self.name, axis, x.spec.ndim)
         return self[x.spec.ndim, axis](x)
@@ -358,7 +363,7 @@ def kept(reduced: T, spec: Spec, axes: Sequence[int]) -> T:
         op = catalog.reshape.op(shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
         if not spec.symbolic:
             _KEEPDIMS_OPS.remember(key, op)
-    return op(reduced)  # type: ignore[no-any-return]
+    return op(reduced)
 
 
 def count(x: Any, axes: Sequence[int]) -> Any:
@@ -412,7 +417,7 @@ def number(d: DimLike, place: Place) -> Any:
     return catalog.dim_value(size=d, place=place) if isinstance(d, Dim) else d
 
 
-def positions(x: Any, axis: int) -> Any:
+def positions(x: Any, axis: int) -> Array:
     """Indices along an axis, which broadcast with `x`.
 
     Args:
@@ -440,7 +445,7 @@ def host_elements(x: Any) -> np.ndarray[Any, Any] | None:
     if not x.spec.place.on_host:
         return None
     try:
-        return x._concrete()  # type: ignore[no-any-return]
+        return x._concrete()
     except TracingError:
         return None
 

@@ -6,7 +6,9 @@ the mean of the diagonal.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
+
+import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_linalg._operands import inexact
@@ -15,9 +17,11 @@ from tenferro_linalg.krylov._krylov_bases import noise, unit
 from tenferro_linalg.krylov._operators import as_operator, known
 from tenferro_linalg.krylov._spaces import space_of
 from tenferro_linalg.sparse import SparseArray
-from tenferro_runtime.extension import ArgumentError
+from tenferro_runtime.extension import ArgumentError, Array
 from tenferro_runtime.ir import here
 from tenferro_tensor_core import complex_of, promote, real_of
+
+T = TypeVar("T")
 
 DEGREES: Final = {"f": (20, 3.0), "d": (30, 3.5)}
 """Degree of the polynomial, and the norm up to which it is exact to rounding, by real dtype."""
@@ -26,6 +30,10 @@ POWER_STEPS: Final = 12
 """Number of products that estimate the norm of a function."""
 
 
+@overload
+def expm_multiply(A: Any, b: Array | np.ndarray[Any, Any] | list[float], t: Any = ..., *, norm: Any = ...) -> Array: ...
+@overload
+def expm_multiply(A: Any, b: T, t: Any = ..., *, norm: Any = ...) -> T: ...
 def expm_multiply(A: Any, b: Any, t: Any = 1.0, *, norm: Any = None) -> Any:
     """Exponential of an operator applied to a vector: ``exp(t A) b``, the solution of b' = A b at time t.
 

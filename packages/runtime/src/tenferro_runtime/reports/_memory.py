@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_runtime.reports._table import Tabular, TextTable, readable
 from tenferro_tensor import library
+
+if TYPE_CHECKING:
+    from tenferro_tensor.markup import Markup
 
 WIDTH: Final = 640
 HEIGHT: Final = 180
@@ -117,7 +120,7 @@ class MemoryTimeline(Tabular):
             Path(path).write_text(drawn, encoding="utf-8")
         return drawn
 
-    def chart(self) -> Any:
+    def chart(self) -> Markup:
         """The same with the table of the lines in their colours, as markup."""
         markup, hues = library("tenferro_tensor.markup"), self._hues()
         table = self._table()
@@ -127,7 +130,7 @@ class MemoryTimeline(Tabular):
             cells = [markup.element("td", cell, class_="n" if k in (1, 2) else None) for k, cell in enumerate(row)]
             rows.append(markup.element("tr", markup.element("td", swatch), *cells, data_line=min(i, MAX_LINES)))
         head = markup.element("tr", *[markup.element("th", t) for t in ("", *table.head)])
-        return markup.joined(
+        return markup.joined(  # type: ignore[no-any-return]
             [self._picture(), markup.element("table", head, *rows[:MAX_ROWS]), markup.preformatted(table.foot)]
         )
 

@@ -7,12 +7,16 @@ registered classes; every other object is a leaf. The structure of a tree is an 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 from weakref import WeakValueDictionary
 
 from tenferro_runtime.trees._containers import container_of, is_container
 from tenferro_tensor_core import ArgumentError, key_of
 from tenferro_tensor_core.forks import new_lock
+
+if TYPE_CHECKING:
+    from tenferro_runtime._signatures import T
+    from tenferro_tensor import Array
 
 _interned: WeakValueDictionary[Any, TreeDef] = WeakValueDictionary()
 _lock = new_lock()
@@ -375,6 +379,10 @@ def _other_parts(treedef: TreeDef, tree: Any) -> str:
     return f"the static data {aux!r:.60} instead of {treedef.aux!r:.60}"
 
 
+@overload
+def map_tree(f: Callable[..., Array], tree: T, *others: Any) -> T: ...
+@overload
+def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any: ...
 def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Apply a function to each leaf, together with those of other trees of equal structure.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -91,7 +92,7 @@ class ExportedProgram:
             function = jax.jit(self._function(jax))
             return jax.export.export(function, platforms=self.platforms)(*arguments, **named)
 
-    def serialize(self, vjp_order: int = 0) -> Any:
+    def serialize(self, vjp_order: int = 0) -> builtins.bytes:
         """Serialize the function for ``jax.export.deserialize``, which needs no tenferro.
 
         Args:
