@@ -18,6 +18,7 @@ import public_api
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+NAMES = ["user_code", "unannotated"]
 
 
 def checked(*command: str) -> None:
@@ -27,26 +28,26 @@ def checked(*command: str) -> None:
 
 @pytest.mark.slow
 def test_mypy_infers_the_types() -> None:
-    checked(sys.executable, "-m", "mypy", str(HERE / "user_code.py"))
+    checked(sys.executable, "-m", "mypy", *[str(HERE / f"{name}.py") for name in NAMES])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed; `python3 dev types` runs it")
-@pytest.mark.parametrize("name", ["user_code", "unannotated"])
+@pytest.mark.parametrize("name", NAMES)
 def test_pyright_infers_the_types(name: str) -> None:
     checked("pyright", "--pythonpath", sys.executable, str(HERE / f"{name}.py"))
 
 
-@pytest.mark.parametrize(("name", "least"), [("user_code", 60), ("unannotated", 8)])
-def test_the_expressions_run(name: str, least: int) -> None:
-    assert (HERE / f"{name}.py").read_text().count("    assert_type(") >= least
+@pytest.mark.parametrize("name", NAMES)
+def test_the_expressions_run(name: str) -> None:
     found = runpy.run_path(str(HERE / f"{name}.py"))
     for part in ("arrays", "families", "derivatives", "compiled", "expressions"):
         found.get(part, lambda: None)()
 
 
-def test_there_are_typos() -> None:
-    assert (HERE / "user_code.py").read_text().split("def typos()")[1].count("# type: ignore\n") >= 10
+def test_there_are_expressions_and_typos() -> None:
+    text = (HERE / "user_code.py").read_text()
+    assert text.count("    assert_type(") >= 60 and text.split("def typos()")[1].count("# type: ignore\n") >= 10
 
 
 CONTAINERS = "values in the containers of the argument, which no annotation describes"

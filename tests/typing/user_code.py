@@ -2,7 +2,7 @@
 
 `# type: ignore` on a line that has no error is itself an error, under both; so each of them marks a typo that is seen.
 """
-# mypy: disallow-untyped-calls, disallow-untyped-decorators, disallow-untyped-defs, disallow-any-generics, strict-optional
+# mypy: disallow-untyped-calls, disallow-untyped-decorators, disallow-untyped-defs, strict-optional
 # pyright: basic, reportUnnecessaryTypeIgnoreComment=error
 
 from dataclasses import dataclass

@@ -15,21 +15,21 @@ from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Concatenate, Literal
 
-    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, Same, T
+    from tenferro_ad._signatures import Aux, Derived, Leaf, OfNumber, P, Same, Single, T
 
 
-@overload
-def jacfwd(  # type: ignore[overload-overlap]
-    f: OfLeaf[P, Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
-    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Derived[P, Array]: ...  # fmt: skip
 @overload
 def jacfwd(
-    f: Callable[P, Array], argnums: int, *, has_aux: Literal[False] = ...,
+    f: Callable[Concatenate[Single, P], Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Same[P, Array]: ...  # fmt: skip
+) -> Callable[Concatenate[Single, P], Single]: ...  # fmt: skip
+@overload
+def jacfwd(
+    f: OfNumber[P, Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
+) -> Derived[P, Array]: ...  # fmt: skip
 @overload
 def jacfwd(
     f: Callable[P, Array], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
@@ -37,9 +37,9 @@ def jacfwd(
 ) -> Same[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
 def jacfwd(
-    f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    f: Callable[Concatenate[Single, P], tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+) -> Callable[Concatenate[Single, P], tuple[Single, Aux]]: ...  # fmt: skip
 @overload
 def jacfwd(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
@@ -141,15 +141,15 @@ class _Pushed:
 
 
 @overload
-def jacrev(  # type: ignore[overload-overlap]
-    f: OfLeaf[P, Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+def jacrev(
+    f: Callable[Concatenate[Single, P], Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Derived[P, Array]: ...  # fmt: skip
+) -> Callable[Concatenate[Single, P], Single]: ...  # fmt: skip
 @overload
 def jacrev(
-    f: Callable[P, Array], argnums: int, *, has_aux: Literal[False] = ...,
+    f: OfNumber[P, Array], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Same[P, Array]: ...  # fmt: skip
+) -> Derived[P, Array]: ...  # fmt: skip
 @overload
 def jacrev(
     f: Callable[P, Array], argnums: Sequence[int], *, has_aux: Literal[False] = ...,
@@ -157,9 +157,9 @@ def jacrev(
 ) -> Same[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
 def jacrev(
-    f: OfLeaf[P, tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    f: Callable[Concatenate[Single, P], tuple[Array, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
-) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+) -> Callable[Concatenate[Single, P], tuple[Single, Aux]]: ...  # fmt: skip
 @overload
 def jacrev(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
@@ -235,22 +235,23 @@ def jacrev(
 
 
 @overload
-def hessian(  # type: ignore[overload-overlap]
-    f: OfLeaf[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
-) -> Derived[P, Array]: ...  # fmt: skip
+def hessian(
+    f: Callable[Concatenate[Single, P], Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
+    memory_budget: int | None = ...,
+) -> Callable[Concatenate[Single, P], Single]: ...  # fmt: skip
 @overload
 def hessian(
-    f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
-) -> Same[P, Array]: ...  # fmt: skip
+    f: OfNumber[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
+) -> Derived[P, Array]: ...  # fmt: skip
 @overload
 def hessian(
     f: Callable[P, Any], argnums: Sequence[int], *, has_aux: Literal[False] = ..., memory_budget: int | None = ...,
 ) -> Same[P, tuple[Any, ...]]: ...  # fmt: skip
 @overload
 def hessian(
-    f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
+    f: Callable[Concatenate[Single, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     memory_budget: int | None = ...,
-) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
+) -> Callable[Concatenate[Single, P], tuple[Single, Aux]]: ...  # fmt: skip
 @overload
 def hessian(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ..., memory_budget: int | None = ...,

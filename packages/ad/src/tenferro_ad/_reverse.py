@@ -20,7 +20,7 @@ from tenferro_tensor_core import GradientError
 if TYPE_CHECKING:
     from typing import Concatenate, Literal
 
-    from tenferro_ad._signatures import Aux, Derived, Leaf, OfLeaf, P, R, Same, T
+    from tenferro_ad._signatures import Aux, ByArgument, Leaf, P, R, Same, T
 
 
 class Recorded:
@@ -134,15 +134,10 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention:
 
 
 @overload
-def value_and_grad(  # type: ignore[overload-overlap]
-    f: OfLeaf[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
-    holomorphic: bool = ..., convention: str = ...,
-) -> Derived[P, tuple[Array, Array]]: ...  # fmt: skip
-@overload
-def value_and_grad(  # type: ignore[overload-overlap]
+def value_and_grad(
     f: Callable[Concatenate[T, P], Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ...,
-) -> Callable[Concatenate[T, P], tuple[Array, T]]: ...  # fmt: skip
+) -> ByArgument[T, P, tuple[Array, Array], tuple[Array, T]]: ...  # fmt: skip
 @overload
 def value_and_grad(
     f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., holomorphic: bool = ..., convention: str = ...,
@@ -154,14 +149,9 @@ def value_and_grad(
 ) -> Same[P, tuple[Array, tuple[Array, ...]]]: ...  # fmt: skip
 @overload
 def value_and_grad(
-    f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
-    holomorphic: bool = ..., convention: str = ...,
-) -> Derived[P, tuple[tuple[Array, Aux], Array]]: ...  # fmt: skip
-@overload
-def value_and_grad(
     f: Callable[Concatenate[T, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ...,
-) -> Callable[Concatenate[T, P], tuple[tuple[Array, Aux], T]]: ...  # fmt: skip
+) -> ByArgument[T, P, tuple[tuple[Array, Aux], Array], tuple[tuple[Array, Aux], T]]: ...  # fmt: skip
 @overload
 def value_and_grad(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
@@ -220,15 +210,10 @@ def value_and_grad(
 
 
 @overload
-def grad(  # type: ignore[overload-overlap]
-    f: OfLeaf[P, Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
-    holomorphic: bool = ..., convention: str = ...,
-) -> Derived[P, Array]: ...  # fmt: skip
-@overload
-def grad(  # type: ignore[overload-overlap]
+def grad(
     f: Callable[Concatenate[T, P], Any], argnums: Literal[0] = ..., *, has_aux: Literal[False] = ...,
     holomorphic: bool = ..., convention: str = ...,
-) -> Callable[Concatenate[T, P], T]: ...  # fmt: skip
+) -> ByArgument[T, P, Array, T]: ...  # fmt: skip
 @overload
 def grad(
     f: Callable[P, Any], argnums: int, *, has_aux: Literal[False] = ..., holomorphic: bool = ..., convention: str = ...,
@@ -240,14 +225,9 @@ def grad(
 ) -> Same[P, tuple[Array, ...]]: ...  # fmt: skip
 @overload
 def grad(
-    f: OfLeaf[P, tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
-    holomorphic: bool = ..., convention: str = ...,
-) -> Derived[P, tuple[Array, Aux]]: ...  # fmt: skip
-@overload
-def grad(
     f: Callable[Concatenate[T, P], tuple[Any, Aux]], argnums: Literal[0] = ..., *, has_aux: Literal[True],
     holomorphic: bool = ..., convention: str = ...,
-) -> Callable[Concatenate[T, P], tuple[T, Aux]]: ...  # fmt: skip
+) -> ByArgument[T, P, tuple[Array, Aux], tuple[T, Aux]]: ...  # fmt: skip
 @overload
 def grad(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
