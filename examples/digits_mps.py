@@ -42,7 +42,7 @@ import tenferro_runtime as tr
 from tenferro_ad import value_and_grad
 from tenferro_einsum import einsum
 from tenferro_linalg import qr, svd, svd_trunc
-from tenferro_tensor import Tensor
+from tenferro_tensor import Array
 from tenferro_tensor_core import ArgumentError, NumericalError
 
 try:
@@ -156,7 +156,7 @@ def scores(state: State, pixels: State) -> Any:
     return einsum("nl,lcr,nr->nc", left, state[MIDDLE], right)
 
 
-def cross_entropy(state: State, pixels: State, target: Tensor) -> Any:
+def cross_entropy(state: State, pixels: State, target: Array) -> Any:
     """Mean negative log-probability of the right digits."""
     return -tr.mean(tr.sum(target * tr.log_softmax(scores(state, pixels), axis=-1), axis=-1))
 
@@ -174,7 +174,7 @@ def accuracy(state: State, digits: Digits) -> float:
 # Initialisation -------------------------------------------------------------------------------------------------------
 
 
-def compressed(pixels: State, bond: int) -> tuple[State, Tensor]:
+def compressed(pixels: State, bond: int) -> tuple[State, Array]:
     """Compress the superposition of product states site by site, keeping the strongest Schmidt vectors.
 
     What has been absorbed so far is a matrix of images by bond. A pixel more doubles the bond, and a truncated
@@ -206,7 +206,7 @@ def initial_state(digits: Digits, bond: int) -> State:
     return state
 
 
-def one_hot(labels: np.ndarray[Any, Any]) -> Tensor:
+def one_hot(labels: np.ndarray[Any, Any]) -> Array:
     """Labels as rows of the unit matrix."""
     return tr.asarray(np.eye(DIGITS)[labels])  # type: ignore[no-any-return]
 

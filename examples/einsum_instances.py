@@ -31,7 +31,7 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_ad import value_and_grad
 from tenferro_einsum import ContractionPlan, plan
-from tenferro_tensor import Tensor
+from tenferro_tensor import Array
 from tenferro_tensor_core import ArgumentError
 
 try:
@@ -168,7 +168,7 @@ def examine(instance: Instance, seconds: float, seed: int) -> Result:
     rng = np.random.default_rng(seed + 1)
     weight = tr.asarray(rng.uniform(0.5, 1.5, out.shape))
 
-    def weighted(*xs: Tensor) -> Any:
+    def weighted(*xs: Array) -> Any:
         return tr.sum(weight * contraction(*xs))
 
     slope = value_and_grad(weighted, argnums=range(len(operands)))

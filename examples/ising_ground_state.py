@@ -45,7 +45,7 @@ import tenferro_runtime as tr
 from tenferro_ad import value_and_grad
 from tenferro_einsum import einsum
 from tenferro_linalg import qr, svd, svdvals
-from tenferro_tensor import Tensor
+from tenferro_tensor import Array
 from tenferro_tensor_core import ArgumentError
 
 try:
@@ -103,7 +103,7 @@ class Options:
 # The energy -----------------------------------------------------------------------------------------------------------
 
 
-def hamiltonian(field: float) -> Tensor:
+def hamiltonian(field: float) -> Array:
     """The matrix W[w, v, s, t] of operators, of whose product H is an entry."""
     one, x, z = np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]]), np.diag([1.0, -1.0])
     w = np.zeros((3, 3, 2, 2))
@@ -113,7 +113,7 @@ def hamiltonian(field: float) -> Tensor:
     return tr.asarray(w)  # type: ignore[no-any-return]
 
 
-def energy_of(operator: Tensor) -> Callable[[State], Any]:
+def energy_of(operator: Array) -> Callable[[State], Any]:
     """The function that gives the energy of a state."""
     start = tr.asarray([[[1.0], [0.0], [0.0]]])
 
@@ -196,7 +196,7 @@ def descend(options: Options, exact: float, console: Console) -> tuple[State, li
 # The exact solution ---------------------------------------------------------------------------------------------------
 
 
-def coupling(sites: int, field: float) -> Tensor:
+def coupling(sites: int, field: float) -> Array:
     """The matrix M by which the chain's free fermions are coupled."""
     return tr.asarray(field * np.eye(sites) + np.eye(sites, k=-1))  # type: ignore[no-any-return]
 

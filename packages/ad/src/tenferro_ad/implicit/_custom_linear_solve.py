@@ -14,7 +14,7 @@ from tenferro_runtime.equations import closed, linear_solve
 from tenferro_runtime.trees import unflatten
 
 if TYPE_CHECKING:
-    from tenferro_ad._signatures import Leaf, T
+    from tenferro_ad._signatures import Leaf, R
     from tenferro_tensor import Array
 
 Function = Callable[..., Any]
@@ -27,9 +27,9 @@ def custom_linear_solve(
 ) -> Array: ...  # fmt: skip
 @overload
 def custom_linear_solve(
-    matvec: Function, b: T, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
+    matvec: Callable[..., R], b: Any, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
     has_aux: Literal[False] = ..., convention: str = ...,
-) -> T: ...  # fmt: skip
+) -> R: ...  # fmt: skip
 @overload
 def custom_linear_solve(
     matvec: Function, b: Leaf, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
@@ -37,9 +37,9 @@ def custom_linear_solve(
 ) -> tuple[Array, Any]: ...  # fmt: skip
 @overload
 def custom_linear_solve(
-    matvec: Function, b: T, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
+    matvec: Callable[..., R], b: Any, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ..., *,
     has_aux: Literal[True], convention: str = ...,
-) -> tuple[T, Any]: ...  # fmt: skip
+) -> tuple[R, Any]: ...  # fmt: skip
 @overload
 def custom_linear_solve(
     matvec: Function, b: Any, solve: Function, transpose_solve: Function | None = ..., symmetric: bool = ...,

@@ -16,7 +16,7 @@ from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor_core import GradientError
 
 if TYPE_CHECKING:
-    from tenferro_ad._signatures import Leaf, T
+    from tenferro_ad._signatures import Leaf, R
     from tenferro_tensor import Array
 
 Function = Callable[..., Any]
@@ -32,9 +32,9 @@ def custom_root(
 ) -> Array: ...  # fmt: skip
 @overload
 def custom_root(
-    f: Function, initial_guess: T, solve: Function, tangent_solve: Function | None = ..., *,
+    f: Callable[..., R], initial_guess: Any, solve: Function, tangent_solve: Function | None = ..., *,
     has_aux: Literal[False] = ...,
-) -> T: ...  # fmt: skip
+) -> R: ...  # fmt: skip
 @overload
 def custom_root(
     f: Function, initial_guess: Leaf, solve: Function, tangent_solve: Function | None = ..., *,
@@ -42,9 +42,9 @@ def custom_root(
 ) -> tuple[Array, Any]: ...  # fmt: skip
 @overload
 def custom_root(
-    f: Function, initial_guess: T, solve: Function, tangent_solve: Function | None = ..., *,
+    f: Callable[..., R], initial_guess: Any, solve: Function, tangent_solve: Function | None = ..., *,
     has_aux: Literal[True],
-) -> tuple[T, Any]: ...  # fmt: skip
+) -> tuple[R, Any]: ...  # fmt: skip
 @overload
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function | None = ..., has_aux: bool = ...

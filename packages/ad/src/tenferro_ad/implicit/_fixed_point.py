@@ -16,7 +16,7 @@ from tenferro_tensor import Tensor
 from tenferro_tensor_core import ArgumentError, NumericalError, finfo
 
 if TYPE_CHECKING:
-    from tenferro_ad._signatures import Leaf, T
+    from tenferro_ad._signatures import Leaf, R
     from tenferro_tensor import Array
 
 
@@ -41,9 +41,9 @@ def fixed_point(
 ) -> Array: ...  # fmt: skip
 @overload
 def fixed_point(
-    f: Callable[..., Any], init: T, *args: Any, tol: float | None = ..., max_steps: int = ...,
+    f: Callable[..., R], init: Any, *args: Any, tol: float | None = ..., max_steps: int = ...,
     tangent_solve: Callable[..., Any] | None = ..., has_status: Literal[False] = ...,
-) -> T: ...  # fmt: skip
+) -> R: ...  # fmt: skip
 @overload
 def fixed_point(
     f: Callable[..., Any], init: Leaf, *args: Any, tol: float | None = ..., max_steps: int = ...,
@@ -51,9 +51,9 @@ def fixed_point(
 ) -> tuple[Array, FixedPointStatus]: ...  # fmt: skip
 @overload
 def fixed_point(
-    f: Callable[..., Any], init: T, *args: Any, tol: float | None = ..., max_steps: int = ...,
+    f: Callable[..., R], init: Any, *args: Any, tol: float | None = ..., max_steps: int = ...,
     tangent_solve: Callable[..., Any] | None = ..., has_status: Literal[True],
-) -> tuple[T, FixedPointStatus]: ...  # fmt: skip
+) -> tuple[R, FixedPointStatus]: ...  # fmt: skip
 def fixed_point(
     f: Callable[..., Any],
     init: Any,

@@ -16,7 +16,7 @@ from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, flip, moveaxis, reshape, stack
 
 if TYPE_CHECKING:
-    from tenferro_runtime._signatures import Leaf, T
+    from tenferro_runtime._signatures import Leaf, R
     from tenferro_tensor import Array
 
 Leaves = list[Any]
@@ -29,8 +29,8 @@ def associative_scan(
 ) -> Array: ...  # fmt: skip
 @overload
 def associative_scan(
-    f: Callable[[Any, Any], Any], xs: T, *, reverse: bool = ..., axis: int = ...
-) -> T: ...  # fmt: skip
+    f: Callable[[Any, Any], R], xs: Any, *, reverse: bool = ..., axis: int = ...
+) -> R: ...  # fmt: skip
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = False, axis: int = 0) -> Any:
     """Prefix results ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, computed in parallel.
 

@@ -33,7 +33,7 @@ from tenferro_tensor_core import (
 )
 
 if TYPE_CHECKING:
-    from tenferro_runtime._signatures import Leaf, T
+    from tenferro_runtime._signatures import Leaf, R
     from tenferro_tensor import Array
 
 LISTED_STEPS_MAX: Final = 1 << 20
@@ -49,9 +49,9 @@ def fori_loop(
 ) -> Array: ...  # fmt: skip
 @overload
 def fori_loop(
-    lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: T, *, unroll: bool | int = ...,
+    lo: Any, hi: Any, body: Callable[[Any, Any], R], init: Any, *, unroll: bool | int = ...,
     max_steps: Any = ..., memory_budget: int | None = ...,
-) -> T: ...  # fmt: skip
+) -> R: ...  # fmt: skip
 def fori_loop(
     lo: Any,
     hi: Any,

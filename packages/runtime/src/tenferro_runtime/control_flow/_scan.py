@@ -25,7 +25,7 @@ from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 
 if TYPE_CHECKING:
-    from tenferro_runtime._signatures import Leaf, Row, T
+    from tenferro_runtime._signatures import Leaf, R, Row
     from tenferro_tensor import Array
 
 _SURE: Final = nullcontext()
@@ -38,9 +38,9 @@ def scan(
 ) -> tuple[Array, Row]: ...  # fmt: skip
 @overload
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Row]], init: T, xs: Any = ..., length: Any = ..., *, reverse: bool = ...,
+    f: Callable[[Any, Any], tuple[R, Row]], init: Any, xs: Any = ..., length: Any = ..., *, reverse: bool = ...,
     unroll: bool | int = ..., progress: bool | str = ..., memory_budget: int | None = ...,
-) -> tuple[T, Row]: ...  # fmt: skip
+) -> tuple[R, Row]: ...  # fmt: skip
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

@@ -21,7 +21,7 @@ from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, conditional
 
 if TYPE_CHECKING:
-    from tenferro_runtime._signatures import Leaf, T
+    from tenferro_runtime._signatures import Leaf, R
     from tenferro_tensor import Array
 
 _SURE: Final = nullcontext()
@@ -34,9 +34,9 @@ def while_loop(
 ) -> Array: ...  # fmt: skip
 @overload
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: T, *, max_steps: Any = ...,
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], R], init: Any, *, max_steps: Any = ...,
     memory_budget: int | None = ...,
-) -> T: ...  # fmt: skip
+) -> R: ...  # fmt: skip
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],
