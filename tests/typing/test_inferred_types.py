@@ -1,5 +1,6 @@
 """What an editor sees: types of users' expressions, typos, and public functions that return `Any`."""
 
+import ast
 import os
 import runpy
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import typing
 from collections.abc import Iterator
+from importlib import import_module
 from inspect import isclass, unwrap
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,6 +17,9 @@ from typing import Any
 import pytest
 
 import public_api
+import tenferro_runtime as tr
+import tenferro_tensor.functions as functions_module
+from tenferro_runtime import _namespace
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -48,6 +53,28 @@ def test_the_expressions_run(name: str) -> None:
 def test_there_are_expressions_and_typos() -> None:
     text = (HERE / "user_code.py").read_text()
     assert text.count("    assert_type(") >= 60 and text.split("def typos()")[1].count("# type: ignore\n") >= 10
+
+
+def modules() -> list[ModuleType]:
+    return [module for name in public_api.packages() for module in public_api.public_modules(name)]
+
+
+def test_dir_lists_public_names_and_nothing_else() -> None:
+    """The namespace also lists what its door finds: families, and functions of other distributions."""
+    door = {"__version__", "bfloat16", *_namespace.FAMILIES, *_namespace.FORWARDED}
+    for module in modules():
+        hidden = {*functions_module.DEFERRED} if module is functions_module else set[str]()
+        found = {*dir(module)} - (door if module is tr else hidden)
+        assert found == {*module.__all__}, module.__name__
+        assert all(hasattr(module, name) for name in dir(module)), module.__name__
+    assert door <= {*dir(tr)}
+
+
+def test_type_checkers_know_the_names_behind_the_door() -> None:
+    text = Path(tr.__file__).with_name("_elsewhere.py").read_text()
+    (listed,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assign)]
+    assert ast.literal_eval(listed.value) == sorted({*_namespace.FAMILIES, *_namespace.FORWARDED})
+    assert not hasattr(import_module("tenferro_runtime._elsewhere"), "grad")
 
 
 CONTAINERS = "values in the containers of the argument, which no annotation describes"
@@ -104,8 +131,7 @@ ANY = {
 def functions() -> Iterator[tuple[str, FunctionType]]:
     """Public functions of public modules, and public methods of their classes, each once and by its first name."""
     seen: set[int] = set()
-    modules: list[ModuleType] = [module for name in public_api.packages() for module in public_api.public_modules(name)]
-    for module in modules:
+    for module in modules():
         for name in sorted(module.__all__):
             found = getattr(module, name)
             members: dict[str, Any] = {f"{module.__name__}.{name}": found}

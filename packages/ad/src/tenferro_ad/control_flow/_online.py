@@ -139,4 +139,4 @@ def _with_gaps(ranks: Ranks, slots: Any, horizon: Any) -> Ranks:
         return rank_after, last, goal_after, Ranks(*rest)
 
     first = (number(1), number(0), gap(slots, slots, horizon), ranks._replace(count=number(1)))
-    return while_loop(lambda state: state[0] < slots, look, first)[3]
+    return while_loop(lambda state: state[0] < slots, look, first)[3]  # type: ignore[no-any-return]
