@@ -26,7 +26,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Decorator(Protocol):
+class RuleDecorator(Protocol):
     """`custom_rule` without a function."""
 
     def __call__(self, f: Callable[P, R], /) -> CustomFunction[P, R]:
@@ -42,7 +42,7 @@ def custom_rule(
 def custom_rule(
     f: None = None, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
     infer: Function | None = ..., static_argnames: str | Iterable[str] = ..., family: str | None = ...,
-) -> Decorator: ...  # fmt: skip
+) -> RuleDecorator: ...  # fmt: skip
 def custom_rule(
     f: Function | None = None,
     /,

@@ -15,7 +15,7 @@ T_co = TypeVar("T_co", covariant=True)
 _lock = new_lock()
 
 
-class Scope(Protocol[T_co]):
+class CountedScope(Protocol[T_co]):
     """A context manager that is also a decorator."""
 
     def __enter__(self) -> T_co: ...

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from tenferro_tensor._counted import Counted, Scope
+from tenferro_tensor._counted import Counted, CountedScope
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._refusal import refuse, spec_of
 from tenferro_tensor._spec import common_place
@@ -91,7 +91,7 @@ state.open_scopes = int(EVERYWHERE)  # never 0 while the lines of results are re
 _scopes = Counted(state, "open_scopes")
 
 
-def compute_device(device: str | ComputeDevice) -> Scope[ComputeDevice]:
+def compute_device(device: str | ComputeDevice) -> CountedScope[ComputeDevice]:
     """Run ops on a device if their operands do not specify one; new tensors are created there too.
 
     Operands in memory that the device cannot access are an error; nothing is transferred.
@@ -121,7 +121,7 @@ def explicit(device: str | ComputeDevice | None) -> AbstractContextManager[Any]:
     return nullcontext() if device is None or not state.open_scopes else compute_device(device)
 
 
-def compute_context(context: ComputeContext) -> Scope[ComputeContext]:
+def compute_context(context: ComputeContext) -> CountedScope[ComputeContext]:
     """Run ops with the resources of a context; an advanced override with lower priority than `compute_device`.
 
     Args:
@@ -214,7 +214,7 @@ def scoped_context() -> ComputeContext | None:
     return _context.get() if state.open_scopes else None
 
 
-def recording(record: Recorder) -> Scope[Recorder]:
+def recording(record: Recorder) -> CountedScope[Recorder]:
     """Call a function with every decision of this context; every op takes the slow path.
 
     Args:
@@ -226,7 +226,7 @@ def recording(record: Recorder) -> Scope[Recorder]:
     return _scopes.scope(_recorder, record)
 
 
-def selecting(var: ContextVar[T], value: T) -> Scope[T]:
+def selecting(var: ContextVar[T], value: T) -> CountedScope[T]:
     """Set a variable that affects how ops run; fast paths, which do not read it, are disabled.
 
     Args:

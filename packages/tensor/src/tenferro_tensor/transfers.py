@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from math import prod
 from typing import Any, NamedTuple
 
-from tenferro_tensor._counted import Counted, Scope
+from tenferro_tensor._counted import Counted, CountedScope
 from tenferro_tensor._place import MemorySpace
 from tenferro_tensor.origins import user_line
 from tenferro_tensor_core import TransferForbiddenError
@@ -56,7 +56,7 @@ watching = 0
 _scopes = Counted(sys.modules[__name__], "watching")
 
 
-def booking(add: Add) -> Scope[object]:
+def booking(add: Add) -> CountedScope[object]:
     """Call a function with every transfer of this context, in addition to the logs that are already open.
 
     Args:
@@ -68,7 +68,7 @@ def booking(add: Add) -> Scope[object]:
     return _scopes.scope(_told, (*_told.get(), add))
 
 
-def no_transfers() -> Scope[bool]:
+def no_transfers() -> CountedScope[bool]:
     """Forbid moving data between memory spaces.
 
     A compiled program or a backward pass that would move data raises before it starts. Changing the compute device of a

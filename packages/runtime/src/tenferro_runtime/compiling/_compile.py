@@ -130,7 +130,7 @@ class CompiledFunction(ABC, Generic[P, R_co]):
         """
 
 
-class Decorator(Protocol):
+class CompileDecorator(Protocol):
     """`compile` with options and without a function."""
 
     def __call__(self, f: Callable[P, R], /) -> CompiledFunction[P, R]:
@@ -151,7 +151,7 @@ def compile(
     placement: str | CostModel | None = ...,
     unroll: bool | int | None = ...,
     backend: str | ProgramCompiler | None = ...,
-) -> Decorator: ...
+) -> CompileDecorator: ...
 @overload
 def compile(
     f: Callable[P, R],
