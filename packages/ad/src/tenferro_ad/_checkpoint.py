@@ -262,20 +262,22 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Checkpointed(ABC, Generic[P, R_co]):
-    """A function that `checkpoint` returned."""
+if TYPE_CHECKING:
 
-    @abstractmethod
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Run the function."""
+    class Checkpointed(ABC, Generic[P, R_co]):
+        """A function that `checkpoint` returned."""
 
-    @abstractmethod
-    def cache_info(self) -> CacheInfo:
-        """The number of traces and cached programs, and the reason of each trace."""
+        @abstractmethod
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+            """Run the function."""
 
-    @abstractmethod
-    def clear(self) -> None:
-        """Drop all programs."""
+        @abstractmethod
+        def cache_info(self) -> CacheInfo:
+            """The number of traces and cached programs, and the reason of each trace."""
+
+        @abstractmethod
+        def clear(self) -> None:
+            """Drop all programs."""
 
 
 def checkpoint(f: Callable[P, R], *, policy: Policy | None = None) -> Checkpointed[P, R]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -26,11 +26,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class RuleDecorator(Protocol):
-    """`custom_rule` without a function."""
+if TYPE_CHECKING:
 
-    def __call__(self, f: Callable[P, R], /) -> CustomFunction[P, R]:
-        """Make a function with the rule."""
+    class RuleDecorator(Protocol):
+        """`custom_rule` without a function."""
+
+        def __call__(self, f: Callable[P, R], /) -> CustomFunction[P, R]:
+            """Make a function with the rule."""
 
 
 @overload

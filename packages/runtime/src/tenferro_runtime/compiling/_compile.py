@@ -130,11 +130,13 @@ class CompiledFunction(ABC, Generic[P, R_co]):
         """
 
 
-class CompileDecorator(Protocol):
-    """`compile` with options and without a function."""
+if TYPE_CHECKING:
 
-    def __call__(self, f: Callable[P, R], /) -> CompiledFunction[P, R]:
-        """Compile a function."""
+    class CompileDecorator(Protocol):
+        """`compile` with options and without a function."""
+
+        def __call__(self, f: Callable[P, R], /) -> CompiledFunction[P, R]:
+            """Compile a function."""
 
 
 @overload
