@@ -10,8 +10,8 @@ from tenferro_ad._node import make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
+from tenferro_ad.control_flow._forward_program import forward_program, outranked
 from tenferro_ad.control_flow._free_operands import free_operands, free_operands_of
-from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_ad.control_flow._selection import selected
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
@@ -181,9 +181,9 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     if apart:
         branches = tuple([without_effects(branch) for branch in branches])
     wanted = tuple([i - 1 for i in need])
-    active = {k for branch in branches for k in pushed_program(branch, wanted).active}
+    active = {k for branch in branches for k in forward_program(branch, wanted).active}
     forced = tuple(sorted(active))
-    programs = tuple([pushed_program(branch, wanted, forced).program for branch in branches])
+    programs = tuple([forward_program(branch, wanted, forced).program for branch in branches])
     found = cond(*lower, *tangents, branches=programs)
     count = len(branches[0].output_ids)
     outs = op(*lower) if apart else found[:count]

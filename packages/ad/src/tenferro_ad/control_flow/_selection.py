@@ -14,7 +14,7 @@ from typing import Final
 from tenferro_ad._min_cut import UNBOUNDED, FlowNetwork
 from tenferro_ad._partition import Split
 from tenferro_ad._rematerialization import with_moves
-from tenferro_ad.control_flow._undoing import CarryChain, ordered
+from tenferro_ad.control_flow._undo_log import UndoLog, ordered
 from tenferro_runtime.extension import Equation, Program
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import VIEWS, extent_in_trace, weight
@@ -60,8 +60,8 @@ MOVABLE: Final = frozenset({c.reduce_sum, c.reduce_max, c.reduce_min, c.reduce_a
 
 
 def selected(
-    split: Split, count: int, there: Collection[int], stacked: Collection[int] = (), chains: Sequence[CarryChain] = ()
-) -> tuple[Split, tuple[CarryChain, ...]]:
+    split: Split, count: int, there: Collection[int], stacked: Collection[int] = (), chains: Sequence[UndoLog] = ()
+) -> tuple[Split, tuple[UndoLog, ...]]:
     """The two parts of a step or a branch with the cheapest set of residuals.
 
     Args:
@@ -111,7 +111,7 @@ class _SelectionNetwork:
         count: int,
         there: Collection[int],
         stacked: Collection[int],
-        chains: Sequence[CarryChain],
+        chains: Sequence[UndoLog],
     ) -> None:
         self.program, self.there, self.stacked = first, there, stacked
         self.made = {v: eq for eq in first.equations for v in eq.results}
@@ -123,7 +123,7 @@ class _SelectionNetwork:
         self.fixed |= {v for chain in chains for v in chain.indices if versions & _ancestors(self.made, (v,))}
         self.chain_of = {v: chain for chain in chains for v in self._restorable(chain)}
 
-    def recomputed(self, residuals: Collection[int]) -> tuple[set[int], tuple[CarryChain, ...]]:
+    def recomputed(self, residuals: Collection[int]) -> tuple[set[int], tuple[UndoLog, ...]]:
         """The values to recompute, and the chains to restore."""
         network = FlowNetwork()
         nodes: dict[int, int] = {}
@@ -166,7 +166,7 @@ class _SelectionNetwork:
         used = tuple([chain for chain in self.chains if undone.get(chain.carry) in side])
         return {v for v, node in again.items() if node in side}, used
 
-    def _restorable(self, chain: CarryChain) -> tuple[int, ...]:
+    def _restorable(self, chain: UndoLog) -> tuple[int, ...]:
         """The versions of a carry that follow from its last version; only the last one if the carry is stacked."""
         if chain.restores or len(chain.versions) == 1:
             return chain.versions
@@ -174,7 +174,7 @@ class _SelectionNetwork:
         work = self._work(end)
         return (end,) if work is None or work > self._storage(end) else ()
 
-    def _way_back(self, chain: CarryChain) -> float:
+    def _way_back(self, chain: UndoLog) -> float:
         """The cost of restoring a carry, without that of stacking its logs."""
         return VIEW_COST + sum(
             [

@@ -25,7 +25,7 @@ _INDEXING: Final = frozenset({c.concatenate, c.iota, c.dim_value})
 """Primitives, besides elementwise ones and views, that may compute indices from others."""
 
 
-class CarryChain(NamedTuple):
+class UndoLog(NamedTuple):
     """The successive versions of a carry within a step.
 
     Attributes:
@@ -75,7 +75,7 @@ class UndoneProgram(NamedTuple):
     back: Program
 
 
-def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -> tuple[Program, list[CarryChain]]:
+def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -> tuple[Program, list[UndoLog]]:
     """A first part that also computes the logs of its carries, and the chains that restore them.
 
     The chain of a carry that is not updated in windows has the carry itself as its log.
@@ -91,7 +91,7 @@ def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -
     for j in range(carry):
         start, end = first.input_ids[consts + j], first.output_ids[j]
         chain = work.chain(j, start, end) if j in which else None
-        found.append(chain or CarryChain(j, (start, end), (start,), (), ()))
+        found.append(chain or UndoLog(j, (start, end), (start,), (), ()))
     return work.close(), found
 
 
@@ -115,7 +115,7 @@ class _Logging:
         self.specs = dict(program.specs)
         self.equations = list(program.equations)
 
-    def chain(self, j: int, start: int, end: int) -> CarryChain | None:
+    def chain(self, j: int, start: int, end: int) -> UndoLog | None:
         """The chain of updates of a carry from its input `start` to its output `end`, or ``None``."""
         if _origin(self.program, end) != start:
             return None
@@ -131,7 +131,7 @@ class _Logging:
         passed = (end, *[undone.before for undone in found])[::-1]
         logs = dict.fromkeys([v for undone in found for v in undone.logs])
         indices = dict.fromkeys([v for undone in found for v in undone.indices])
-        return CarryChain(j, passed, tuple(logs), tuple(indices), tuple([undone.restore for undone in found]))
+        return UndoLog(j, passed, tuple(logs), tuple(indices), tuple([undone.restore for undone in found]))
 
     def _update(self, eq: Equation, v: int) -> Undone | None:
         scatter = eq.op.primitive is c.scatter
