@@ -7,7 +7,7 @@ A. Griewank and A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000) 19-45.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tenferro_ad.control_flow._states import Ranks
 from tenferro_runtime import cond, maximum, minimum, while_loop
@@ -37,29 +37,18 @@ class Binomial:
         return cond(slots > 1, split, lambda: steps)
 
 
-class Repetition(NamedTuple):
-    """The least r for which ``beta(slots, r) >= steps``, and the neighbouring binomial coefficients.
+def repetition(steps: Any, slots: Any) -> tuple[Any, Any, Any]:
+    """The least r for which ``beta(slots, r) >= steps``, ``beta(slots, r)``, and ``beta(slots, r - 1)``.
 
-    Attributes:
-        r: maximum number of repetitions of a step.
-        reach: ``beta(slots, r)``.
-        below: ``beta(slots, r - 1)``.
+    No step has to be repeated more than r times. Arguments and results are 0-d integers.
     """
-
-    r: Any
-    reach: Any
-    below: Any
-
-
-def repetition(steps: Any, slots: Any) -> Repetition:
-    """The maximum number of repetitions of a step; arguments and results are 0-d integers."""
 
     def more(now: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         r, reach, _ = now
         return r + 1, reach * (slots + r + 1) // (r + 1), reach
 
     zero = 0 * steps
-    return Repetition(*while_loop(lambda now: now[1] < steps, more, (zero, zero + 1, zero)))
+    return while_loop(lambda now: now[1] < steps, more, (zero, zero + 1, zero))  # type: ignore[no-any-return]
 
 
 def repeated_steps(steps: Any, slots: Any) -> Any:

@@ -7,7 +7,7 @@ counter, so the backward pass recomputes both instead of stacking them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def as_scan(loop: Loop, operands: Sequence[Any]) -> tuple[Loop, list[Any], int]:
         made = (
             _guarded(loop.cond, loop.body, consts)
             if counter is None
-            else _counted(loop.cond, loop.body, consts, counter)
+            else _counted(loop.cond, loop.body, consts, *counter)
         )
         body = loop.body.memo.setdefault(key, made)
     step = loop._replace(body=body, cond=None, length=loop.max_steps, max_steps=None)
@@ -41,24 +41,12 @@ def as_scan(loop: Loop, operands: Sequence[Any]) -> tuple[Loop, list[Any], int]:
     if counter is None:
         live = applied(loop.cond, operands)[0]
         return step._replace(carry=1 + len(carry)), [*fixed, live, *carry], 1
-    start = carry[counter.carry]
+    start = carry[counter[0]]
     return step._replace(consts=consts + 1), [*fixed, start, *carry, _numbers(loop.max_steps)], 0
 
 
-class _Counter(NamedTuple):
-    """A counter among the carries of a `while_loop`.
-
-    Attributes:
-        carry: index of the carry.
-        by: increment of one step.
-    """
-
-    carry: int
-    by: int
-
-
-def _counter_of(condition: Program, body: Program, consts: int) -> _Counter | None:
-    """The counter, if the condition only compares a counter with a constant of the loop; else ``None``."""
+def _counter_of(condition: Program, body: Program, consts: int) -> tuple[int, int] | None:
+    """The index and the increment of a carry, if the condition only compares it with a constant of the loop."""
     if len(condition.equations) != 1 or condition.equations[0].op.primitive is not c.lt:
         return None
     index, bound = condition.equations[0].operands
@@ -74,7 +62,7 @@ def _counter_of(condition: Program, body: Program, consts: int) -> _Counter | No
     by = made.operands[made.operands[0] == before]
     if not isinstance(by, Literal) or not isinstance(by.value, int) or by.value <= 0:
         return None
-    return _Counter(carry, by.value)
+    return carry, by.value
 
 
 def _guarded(condition: Program, body: Program, consts: int) -> Program:
@@ -94,16 +82,15 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
     return step.close(_chosen(live, going, ended, [live, *fixed, *carry]))
 
 
-def _counted(condition: Program, body: Program, consts: int, counter: _Counter) -> Program:
+def _counted(condition: Program, body: Program, consts: int, j: int, by: int) -> Program:
     """One step from the constants, the initial count, the carry and the step number to the carry."""
-    specs, j = body.inputs, counter.carry
-    step = Builder()
+    specs, step = body.inputs, Builder()
     fixed = [step.input(s) for s in specs[:consts]]
     start = step.input(specs[consts + j])
     carry = [step.input(s) for s in specs[consts:]]
     number = c.convert(step.input(Spec((), int64, HOST)), dtype=start.spec.dtype)
     now = list(carry)  # once the loop has ended, the carry holds the final count
-    now[j] = c.add(start, c.mul(number, counter.by) if counter.by > 1 else number)
+    now[j] = c.add(start, c.mul(number, by) if by > 1 else number)
     live = applied(condition, [*fixed, *now])[0]
     after = list(_chosen(live, lambda *xs: applied(body, xs), lambda *xs: xs[consts:], [*fixed, *now]))
     after[j] = c.select(live, after[j], carry[j])

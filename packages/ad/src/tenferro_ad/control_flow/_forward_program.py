@@ -38,29 +38,20 @@ def forward_program(program: Program, need: tuple[int, ...], forced: tuple[int, 
     key = ("forward program", need, forced)
     found: ForwardProgram | None = program.memo.get(key)
     if found is None:
-        builder = Builder()
+        builder, level = Builder(), next_level()
         with staged(program, builder):
-            found = program.memo.setdefault(key, _forward_program(program, need, forced, builder))
+            ins: list[Any] = [builder.input(s) for s in program.inputs]
+            for i in need:
+                ins[i] = dual(ins[i], builder.input(program.inputs[i]), level)
+            outs, tangents = list(interpret(program, ins)), {}
+            for k, out in enumerate(outs):
+                if out.__class__ is Dual and out.level == level:
+                    outs[k], tangents[k] = out.value, out.tangent
+                elif k in forced:
+                    tangents[k] = zeros_like(builder.lift(out))
+            joint = optimise(builder.close([*outs, *tangents.values()]))
+        found = program.memo.setdefault(key, ForwardProgram(joint, tuple(tangents)))
     return found
-
-
-def _forward_program(
-    program: Program, need: tuple[int, ...], forced: tuple[int, ...], builder: Builder
-) -> ForwardProgram:
-    level = next_level()
-    xs = [builder.input(s) for s in program.inputs]
-    ts = [builder.input(program.inputs[i]) for i in need]
-    ins: list[Any] = list(xs)
-    for i, t in zip(need, ts):
-        ins[i] = dual(xs[i], t, level)
-    values, tangents, active = [], [], []
-    for k, out in enumerate(interpret(program, ins)):
-        there = out.__class__ is Dual and out.level == level
-        values.append(out.value if there else out)
-        if there or k in forced:
-            active.append(k)
-            tangents.append(out.tangent if there else zeros_like(builder.lift(out)))
-    return ForwardProgram(optimise(builder.close([*values, *tangents])), tuple(active))
 
 
 def jvp_loop(

@@ -14,7 +14,7 @@ from tenferro_ad._node import Vjp, make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._deferred_products import DeferredProduct, with_deferred_products
-from tenferro_ad.control_flow._free_operands import free_operands_of, in_a_loop
+from tenferro_ad.control_flow._free_operands import differentiating
 from tenferro_ad.control_flow._loop import Loop
 from tenferro_ad.control_flow._selection import selected
 from tenferro_ad.control_flow._undo_log import UndoLog, versions, with_logs
@@ -66,7 +66,7 @@ def _forward_part(loop: Loop, need: tuple[int, ...]) -> ForwardPart:
     body, consts, carry = loop.body, loop.consts, loop.carry
     free = {*invariants(body, consts), *body.input_ids[consts + carry :], *versions(body, consts, carry)}
     while True:
-        with in_a_loop(), free_operands_of(body, free):
+        with differentiating(body, free, loop=True):
             split = split_reverse(body, need, whole=True, thin=False)
         spread = tuple(sorted({*need, *[consts + j for j in range(carry) if split.active[j]]}))
         if spread == need:

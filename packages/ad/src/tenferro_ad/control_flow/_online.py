@@ -53,7 +53,7 @@ class Online:
 
         def later() -> Any:
             wide = lambda: self._gap(slots - count + 1, horizon)
-            return cond(self.many, wide, lambda: maximum(repetition(k, slots).r - 1, 1))
+            return cond(self.many, wide, lambda: maximum(repetition(k, slots)[0] - 1, 1))
 
         return where(slots > 1, cond(k + 1 < slots, lambda: number(1), later), NEVER)
 

@@ -39,9 +39,8 @@ def _loop_forward(
     max_steps: DimLike | None, memory_budget: int, slots: DimLike,
 ) -> tuple[Spec, ...]:  # fmt: skip
     """Run a loop and store states in slots: its results, then the arrays of the states."""
-    rows = [] if length is None else [s.with_(shape=(length, *s.shape)) for s in body.outputs[carry:]]
-    kept = specs_of_states(body.outputs[:carry], slots)
-    return (*body.outputs[:carry], *rows, *kept)
+    last, rows = body.outputs[:carry], [s.with_(shape=(length, *s.shape)) for s in body.outputs[carry:]]
+    return (*last, *rows, *specs_of_states(last, slots))
 
 
 def _loop_backward(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from tenferro_ad._zeros import zeros_in
+from tenferro_ad.control_flow._branch_slots import in_slots, shared_slots
 from tenferro_ad.rules.structure import slice_of
 from tenferro_runtime.extension import Builder, Equation, Program, optimise
 from tenferro_runtime.ir import Operand, applied
@@ -26,7 +26,7 @@ _INDEXING: Final = frozenset({c.concatenate, c.iota, c.dim_value})
 
 
 class UndoLog(NamedTuple):
-    """The successive versions of a carry within a step.
+    """The successive versions of a carry within a step, and how to restore them.
 
     Attributes:
         carry: index of the carry.
@@ -43,42 +43,14 @@ class UndoLog(NamedTuple):
     restores: tuple[Equation, ...]
 
 
-class Undone(NamedTuple):
-    """The reversal of one update of an array.
-
-    Attributes:
-        before: the version before the update.
-        logs: variables that restoring reads and that must be stacked.
-        indices: variables that restoring reads and that may be recomputed.
-        restore: the equation that computes `before`.
-    """
-
-    before: int
-    logs: tuple[int, ...]
-    indices: tuple[int, ...]
-    restore: Equation
-
-
-class UndoneProgram(NamedTuple):
-    """A branch or a body, and the reversal from one of its outputs to one of its inputs.
-
-    Attributes:
-        grown: the program, with the logs as further outputs.
-        logs: number of logs.
-        reads: positions of the inputs that the reversal reads.
-        back: program from the array afterwards, the logs and these inputs to the array before.
-    """
-
-    grown: Program
-    logs: int
-    reads: tuple[int, ...]
-    back: Program
+_Undo = tuple[Sequence[int], Sequence[int], Equation]
+"""The reversal of one update: logs and indices as in `UndoLog`, and the equation that computes the earlier version."""
 
 
 def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -> tuple[Program, list[UndoLog]]:
-    """A first part that also computes the logs of its carries, and the chains that restore them.
+    """A first part that also computes the values that updates of its carries overwrite, and the undo logs.
 
-    The chain of a carry that is not updated in windows has the carry itself as its log.
+    The log of a carry that is not updated in windows is the carry itself.
 
     Args:
         first: the first part of a step.
@@ -90,8 +62,8 @@ def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -
     found = []
     for j in range(carry):
         start, end = first.input_ids[consts + j], first.output_ids[j]
-        chain = work.chain(j, start, end) if j in which else None
-        found.append(chain or UndoLog(j, (start, end), (start,), (), ()))
+        log = work.undo_log(j, start, end) if j in which else None
+        found.append(log or UndoLog(j, (start, end), (start,), (), ()))
     return work.close(), found
 
 
@@ -99,8 +71,8 @@ def versions(body: Program, consts: int, carry: int) -> set[int]:
     """All versions, within a step, of the carries that are updated in windows only."""
     found: set[int] = set()
     for v, end in zip(body.input_ids[consts : consts + carry], body.output_ids):
-        passed = _passed(body, end)
-        if passed[-1] == v:
+        passed = _versions(body, end)
+        if passed[0] == v:
             found.update(passed)
     return found
 
@@ -115,35 +87,25 @@ class _Logging:
         self.specs = dict(program.specs)
         self.equations = list(program.equations)
 
-    def chain(self, j: int, start: int, end: int) -> UndoLog | None:
-        """The chain of updates of a carry from its input `start` to its output `end`, or ``None``."""
-        if _origin(self.program, end) != start:
+    def undo_log(self, j: int, start: int, end: int) -> UndoLog | None:
+        """The undo log of a carry from its input `start` to its output `end`; ``None`` if something else changes it."""
+        passed = _versions(self.program, end)
+        if passed[0] != start:
             return None
-        found: list[Undone] = []
-        v = end
-        while v != start:
+        logs, indices, restores = dict[int, None](), dict[int, None](), []
+        for v in reversed(passed[1:]):
             eq = self.made[v]
-            undone = self._update(eq, v) if eq.op.primitive in UPDATES else _undone_inside(self, eq, v)
-            if undone is None:
+            k = eq.results.index(v)
+            i = _origin(eq, k)
+            assert i is not None  # as `v` has an earlier version
+            name = eq.op.primitive.name
+            undo = (_undone_branches if name == "cond" else _undone_loop if name == "scan" else _undone)(self, eq, k, i)
+            if undo is None:
                 return None
-            found.append(undone)
-            v = undone.before
-        passed = (end, *[undone.before for undone in found])[::-1]
-        logs = dict.fromkeys([v for undone in found for v in undone.logs])
-        indices = dict.fromkeys([v for undone in found for v in undone.indices])
-        return UndoLog(j, passed, tuple(logs), tuple(indices), tuple([undone.restore for undone in found]))
-
-    def _update(self, eq: Equation, v: int) -> Undone | None:
-        scatter = eq.op.primitive is c.scatter
-        x, window = eq.operands[0], eq.operands[2 if scatter else 1]
-        at = eq.operands[1:2] if scatter else eq.operands[2:]  # none of a slice
-        if x.__class__ is not int or window.__class__ is not int:
-            return None
-        read, write, shape = _both_ways(eq, self.specs[x], self.specs[window])
-        old = self.emit(read, (x, *at), self.specs[x].with_(shape=shape), eq)
-        operands = (v, *at, old) if scatter else (v, old, *at)
-        indices = tuple([u for u in at if u.__class__ is int])
-        return Undone(x, (old,), indices, Equation(write, operands, (x,), eq.source))
+            logs.update(dict.fromkeys(undo[0]))
+            indices.update(dict.fromkeys(undo[1]))
+            restores.append(undo[2])
+        return UndoLog(j, tuple(passed), tuple(logs), tuple(indices), tuple(restores))
 
     def emit(self, op: Op, operands: tuple[Operand, ...], spec: Spec, like: Equation) -> int:
         """The result of a new equation, or of an equal existing one."""
@@ -160,8 +122,9 @@ class _Logging:
         self.specs[found] = spec
         return found
 
-    def replace(self, old: Equation, new: Equation) -> None:
-        """Replace an equation by one with additional results."""
+    def replace(self, old: Equation, op: Op, more: Sequence[int]) -> None:
+        """Replace the op of an equation by one with more results."""
+        new = Equation(op, old.operands, (*old.results, *more), old.source)
         self.equations[self.equations.index(old)] = new
         self.made.update(dict.fromkeys(new.results, new))
 
@@ -170,6 +133,52 @@ class _Logging:
         if len(self.specs) == len(self.program.specs):
             return self.program
         return self.program.with_(equations=tuple(self.equations), specs=self.specs)
+
+
+def _versions(program: Program, v: int) -> list[int]:
+    """The versions of an array up to a variable, each but the first made from the one before by changing windows."""
+    made = {u: eq for eq in program.equations for u in eq.results}
+    found = [v]
+    while v in made:
+        i = _origin(made[v], made[v].results.index(v))
+        before = None if i is None else made[v].operands[i]
+        if not isinstance(before, int):
+            break
+        v = before
+        found.append(v)
+    return found[::-1]
+
+
+def _origin(eq: Equation, k: int) -> int | None:
+    """The position of the operand that result `k` is a later version of, changed in windows only; or ``None``."""
+    params = eq.op.params
+    if eq.op.primitive in UPDATES:
+        return 0
+    if eq.op.primitive.name == "scan":
+        i, body = params["consts"] + k, params["body"]
+        same = k < params["carry"] and _versions(body, body.output_ids[k])[0] == body.input_ids[i]
+        return i if same else None
+    if eq.op.primitive.name != "cond":
+        return None
+    starts = [(b.input_ids, _versions(b, b.output_ids[k])[0]) for b in params["branches"]]
+    found = {ids.index(start) if start in ids else None for ids, start in starts}
+    position = found.pop() if len(found) == 1 else None
+    return None if position is None else 1 + position
+
+
+def _undone(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | None:
+    """The reversal of an update of windows."""
+    scatter = eq.op.primitive is c.scatter
+    x, window = eq.operands[0], eq.operands[2 if scatter else 1]
+    at = eq.operands[1:2] if scatter else eq.operands[2:]  # none of a slice
+    if x.__class__ is not int or window.__class__ is not int:
+        return None
+    read, write, shape = _both_ways(eq, work.specs[x], work.specs[window])
+    old = work.emit(read, (x, *at), work.specs[x].with_(shape=shape), eq)
+    after = eq.results[0]
+    operands = (after, *at, old) if scatter else (after, old, *at)
+    indices = [u for u in at if u.__class__ is int]
+    return (old,), indices, Equation(write, operands, (x,), eq.source)
 
 
 def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op, tuple[DimLike, ...]]:
@@ -199,145 +208,80 @@ def ordered(moves: Collection[Equation], restores: Sequence[Equation]) -> list[E
     return sorted([*restores, *moves], key=lambda eq: stage[eq.results[0]])
 
 
-def _origin(program: Program, v: int) -> int | None:
-    """The input that a variable is a later version of, changed in windows only; or ``None``."""
-    start = _passed(program, v)[-1]
-    return start if start in program.input_ids else None
+class _UndoneProgram(NamedTuple):
+    """A branch or a body, and the reversal from one of its outputs to one of its inputs.
+
+    Attributes:
+        grown: the program, with the logs as further outputs.
+        logs: the logs.
+        reads: positions of the inputs that the reversal reads.
+        back: program from the array afterwards, the logs and these inputs to the array before.
+    """
+
+    grown: Program
+    logs: tuple[int, ...]
+    reads: tuple[int, ...]
+    back: Program
 
 
-def _passed(program: Program, v: int) -> list[int]:
-    """A variable and its earlier versions, latest first."""
-    made = {u: eq for eq in program.equations for u in eq.results}
-    found = [v]
-    while v in made:
-        eq = made[v]
-        i: int | None = None
-        if eq.op.primitive in UPDATES:
-            i = 0
-        elif eq.op.primitive.name in ("cond", "scan"):
-            i = _origin_inside(eq, eq.results.index(v))
-        before = None if i is None else eq.operands[i]
-        if not isinstance(before, int):
-            break
-        v = before
-        found.append(v)
-    return found
-
-
-def _origin_inside(eq: Equation, k: int) -> int | None:
-    """The position of the operand that result `k` of branches or of a loop is a later version of; or ``None``."""
-    params = eq.op.params
-    if eq.op.primitive.name == "scan":
-        i, body = params["consts"] + k, params["body"]
-        same = k < params["carry"] and _origin(body, body.output_ids[k]) == body.input_ids[i]
-        return i if same else None
-    found = set()
-    for branch in params["branches"]:
-        start = _origin(branch, branch.output_ids[k])
-        found.add(None if start is None else branch.input_ids.index(start))
-    position = found.pop() if len(found) == 1 else None
-    return None if position is None else 1 + position
-
-
-def _undone_inside(work: _Logging, eq: Equation, v: int) -> Undone | None:
-    """The reversal of branches or a loop that update the array `v`; or ``None``."""
-    k = eq.results.index(v)
-    i = _origin_inside(eq, k)
-    if i is None or eq.operands[i].__class__ is not int:
+def _undone_branches(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | None:
+    """The reversal of branches that update an array."""
+    branches = eq.op.params["branches"]
+    parts = [part for b in branches if (part := _undone_program(b, b.input_ids[i - 1], b.output_ids[k])) is not None]
+    if len(parts) < len(branches):
         return None
-    return _branches(work, eq, k, i) if eq.op.primitive.name == "cond" else _loop(work, eq, k, i)
-
-
-def _branches(work: _Logging, eq: Equation, k: int, i: int) -> Undone | None:
-    found = [_undone_program(b, b.input_ids[i - 1], b.output_ids[k]) for b in eq.op.params["branches"]]
-    parts = [part for part in found if part is not None]
-    if len(parts) < len(found):
-        return None
-    specs: list[Spec] = []
-    slots = [_shared(part, specs) for part in parts]
+    count, inputs = len(eq.results), parts[0].grown.inputs
+    specs, slots = shared_slots([part.grown.outputs[count:] for part in parts])
     reads = sorted({r for part in parts for r in part.reads})
-    x = parts[0].grown.inputs[i - 1]
-    forward = tuple([_filled(part, mine, specs) for part, mine in zip(parts, slots, strict=True)])
+    forward = [in_slots(part.grown, count, mine, specs) for part, mine in zip(parts, slots, strict=True)]
     back = []
     for part, mine in zip(parts, slots, strict=True):
         builder = Builder()
-        after, windows = builder.input(x), [builder.input(s) for s in specs]
-        read = {r: builder.input(part.grown.inputs[r]) for r in reads}
+        after, windows = builder.input(inputs[i - 1]), [builder.input(s) for s in specs]
+        read = {r: builder.input(inputs[r]) for r in reads}
         outs = applied(part.back, [after, *[windows[m] for m in mine], *[read[r] for r in part.reads]])
         back.append(optimise(builder.close(outs)))
-    logs = tuple([work.variable(s) for s in specs])
-    work.replace(eq, Equation(eq.op.primitive.op(branches=forward), eq.operands, (*eq.results, *logs), eq.source))
+    logs = [work.variable(s) for s in specs]
+    work.replace(eq, eq.op.primitive.op(branches=tuple(forward)), logs)
     operands = (eq.operands[0], eq.results[k], *logs, *[eq.operands[1 + r] for r in reads])
-    return _made(eq, i, logs, eq.op.primitive.op(branches=tuple(back)), operands)
+    return _undo(eq, i, logs, eq.op.primitive.op(branches=tuple(back)), operands)
 
 
-def _shared(part: UndoneProgram, specs: list[Spec]) -> tuple[int, ...]:
-    """Slots for the logs of a branch; branches share slots, and new ones are added to `specs`."""
-    free, mine = list(range(len(specs))), []
-    for spec in part.grown.outputs[len(part.grown.output_ids) - part.logs :]:
-        slot = next((s for s in free if specs[s] is spec), None)
-        if slot is None:
-            slot = len(specs)
-            specs.append(spec)
-        else:
-            free.remove(slot)
-        mine.append(slot)
-    return tuple(mine)
-
-
-def _filled(part: UndoneProgram, mine: tuple[int, ...], specs: list[Spec]) -> Program:
-    """The branch with its logs in the shared slots, and zeros in the other slots."""
-    builder = Builder()
-    outs = applied(part.grown, [builder.input(s) for s in part.grown.inputs])
-    count = len(outs) - part.logs
-    logs = dict(zip(mine, outs[count:], strict=True))
-    rest = [logs[s] if s in logs else zeros_in(builder, spec) for s, spec in enumerate(specs)]
-    return optimise(builder.close([*outs[:count], *rest]))
-
-
-def _loop(work: _Logging, eq: Equation, k: int, i: int) -> Undone | None:
+def _undone_loop(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | None:
+    """The reversal of a loop that updates an array."""
     params = eq.op.params
     body, consts, carry = params["body"], params["consts"], params["carry"]
-    carries = range(consts, consts + carry)
-    part = _undone_program(body, body.input_ids[i], body.output_ids[k], [body.input_ids[j] for j in carries])
+    part = _undone_program(body, body.input_ids[i], body.output_ids[k], body.input_ids[consts : consts + carry])
     if part is None:
         return None
     rows = dict(zip(body.output_ids[carry:], eq.results[carry:]))  # values that are stacked already
-    ends, new = list(body.output_ids), []
-    for u in part.grown.output_ids[len(body.output_ids) :]:
-        if u not in rows:
-            spec = part.grown.specs[u]
-            rows[u] = work.variable(spec.with_(shape=(params["length"], *spec.shape)))
-            ends.append(u)
-            new.append(rows[u])
-    logs = tuple([rows[u] for u in part.grown.output_ids[len(body.output_ids) :]])
-    op = eq.op.primitive.op(**{**params, "body": optimise(part.grown.with_(output_ids=tuple(ends)))})
-    work.replace(eq, Equation(op, eq.operands, (*eq.results, *new), eq.source))
-    fixed = [p for p, r in enumerate(part.reads) if r < consts]
-    sliced = [p for p, r in enumerate(part.reads) if r >= consts]
-    first, after, ids = 1 + part.logs, part.back.input_ids[0], part.back.input_ids
-    order = (*[ids[first + p] for p in fixed], after, *ids[1:first], *[ids[first + p] for p in sliced])
+    new = [u for u in part.logs if u not in rows]
+    for u in new:
+        spec = part.grown.specs[u]
+        rows[u] = work.variable(spec.with_(shape=(params["length"], *spec.shape)))
+    logs = [rows[u] for u in part.logs]
+    grown = optimise(part.grown.with_(output_ids=(*body.output_ids, *new)))
+    work.replace(eq, eq.op.primitive.op(**{**params, "body": grown}), [rows[u] for u in new])
+    after, *ids = part.back.input_ids
+    read = dict(zip(part.reads, ids[len(logs) :]))
+    fixed, sliced = [r for r in part.reads if r < consts], [r for r in part.reads if r >= consts]
+    order = (*[read[r] for r in fixed], after, *ids[: len(logs)], *[read[r] for r in sliced])
     back = eq.op.primitive.op(
         body=part.back.with_(input_ids=order), consts=len(fixed), carry=1, length=params["length"],
         reverse=not params["reverse"],
     )  # fmt: skip
-    operands = (
-        *[eq.operands[part.reads[p]] for p in fixed],
-        eq.results[k],
-        *logs,
-        *[eq.operands[part.reads[p]] for p in sliced],
-    )
-    return _made(eq, i, logs, back, operands)
+    operands = (*[eq.operands[r] for r in fixed], eq.results[k], *logs, *[eq.operands[r] for r in sliced])
+    return _undo(eq, i, logs, back, operands)
 
 
-def _made(eq: Equation, i: int, logs: tuple[int, ...], op: Op, operands: tuple[Operand, ...]) -> Undone:
+def _undo(eq: Equation, i: int, logs: Sequence[int], op: Op, operands: tuple[Operand, ...]) -> _Undo:
     before = eq.operands[i]
     assert isinstance(before, int)
     indices = [u for u in operands if isinstance(u, int) and u not in logs and u not in eq.results]
-    return Undone(before, logs, tuple(indices), Equation(op, operands, (before,), eq.source))
+    return logs, indices, Equation(op, operands, (before,), eq.source)
 
 
-def _undone_program(program: Program, start: int, end: int, moving: Collection[int] = ()) -> UndoneProgram | None:
+def _undone_program(program: Program, start: int, end: int, moving: Collection[int] = ()) -> _UndoneProgram | None:
     """The reversal of a program from its output `end` to its input `start`, or ``None``.
 
     Args:
@@ -347,30 +291,29 @@ def _undone_program(program: Program, start: int, end: int, moving: Collection[i
         moving: inputs that the reversal cannot read.
     """
     work = _Logging(program)
-    chain = work.chain(0, start, end)
-    if chain is None:
+    log = work.undo_log(0, start, end)
+    if log is None:
         return None
     grown = work.close()
     made = {v: eq for eq in grown.equations for v in eq.results}
-    never = {*moving, *chain.versions}
-    logs, again, read = list(chain.logs), dict[int, Equation](), set[int]()
-    for v in chain.indices:
-        steps = _steps_to(made, v, never, set(logs))
+    never = {*moving, *log.versions}
+    logs, again, read = list(log.logs), dict[int, Equation](), set[int]()
+    for v in log.indices:
+        steps = _steps_to(made, v, never, logs)
         if steps is None:
             logs += [v] * (v not in logs)
         else:
             again.update(steps)
             read.update(u for u in (v, *[u for eq in steps.values() for u in eq.variables]) if u not in steps)
-    inputs = [i for i, v in enumerate(program.input_ids) if v in read]
+    reads = tuple([i for i, v in enumerate(program.input_ids) if v in read])
     moves = [eq for eq in grown.equations if eq.results[0] in again and eq.results[0] not in logs]
     back = grown.with_(
-        input_ids=(end, *logs, *[program.input_ids[i] for i in inputs]),
-        equations=tuple(ordered(moves, chain.restores)),
+        input_ids=(end, *logs, *[program.input_ids[i] for i in reads]),
+        equations=tuple(ordered(moves, log.restores)),
         constants={v: value for v, value in grown.constants.items() if v in read},
         output_ids=(start,),
     )
-    grown = grown.with_(output_ids=(*program.output_ids, *logs))
-    return UndoneProgram(grown, len(logs), tuple(inputs), optimise(back))
+    return _UndoneProgram(grown.with_(output_ids=(*program.output_ids, *logs)), tuple(logs), reads, optimise(back))
 
 
 def _steps_to(
