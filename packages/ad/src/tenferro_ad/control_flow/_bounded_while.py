@@ -7,6 +7,7 @@ counter, so the backward pass recomputes both instead of stacking them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tenferro_runtime.extension import Builder, Literal, Program, optimise
 from tenferro_runtime.ir import applied
 from tenferro_tensor import HOST, Spec, tensor
 from tenferro_tensor import catalog as c
-from tenferro_tensor_core import DimLike, int64
+from tenferro_tensor_core import int64
 
 
 def as_scan(loop: Loop, operands: Sequence[Any]) -> tuple[Loop, list[Any], int]:
@@ -27,22 +28,20 @@ def as_scan(loop: Loop, operands: Sequence[Any]) -> tuple[Loop, list[Any], int]:
     """
     assert loop.cond is not None and loop.max_steps is not None
     consts, counter = loop.consts, _counter_of(loop.cond, loop.body, loop.consts)
-    key = ("as scan", loop.cond, consts)
-    body: Program | None = loop.body.memo.get(key)
-    if body is None:
-        made = (
-            _guarded(loop.cond, loop.body, consts)
-            if counter is None
-            else _counted(loop.cond, loop.body, consts, *counter)
-        )
-        body = loop.body.memo.setdefault(key, made)
+    make = _guarded if counter is None else partial(_counted, counter)
+    memo, key = loop.body.memo, ("as scan", loop.cond, consts)
+    body: Program = memo.get(key) or memo.setdefault(key, make(loop.cond, loop.body, consts))
     step = loop._replace(body=body, cond=None, length=loop.max_steps, max_steps=None)
     fixed, carry = operands[:consts], operands[consts:]
     if counter is None:
         live = applied(loop.cond, operands)[0]
         return step._replace(carry=1 + len(carry)), [*fixed, live, *carry], 1
-    start = carry[counter[0]]
-    return step._replace(consts=consts + 1), [*fixed, start, *carry, _numbers(loop.max_steps)], 0
+    start, steps = carry[counter[0]], loop.max_steps
+    if isinstance(steps, int):
+        numbers = tensor(np.arange(steps, dtype=int64))
+    else:
+        numbers = c.iota(shape=(steps,), dtype=int64, axis=0, place=HOST)
+    return step._replace(consts=consts + 1), [*fixed, start, *carry, numbers], 0
 
 
 def _counter_of(condition: Program, body: Program, consts: int) -> tuple[int, int] | None:
@@ -82,8 +81,9 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
     return step.close(_chosen(live, going, ended, [live, *fixed, *carry]))
 
 
-def _counted(condition: Program, body: Program, consts: int, j: int, by: int) -> Program:
+def _counted(counter: tuple[int, int], condition: Program, body: Program, consts: int) -> Program:
     """One step from the constants, the initial count, the carry and the step number to the carry."""
+    j, by = counter
     specs, step = body.inputs, Builder()
     fixed = [step.input(s) for s in specs[:consts]]
     start = step.input(specs[consts + j])
@@ -104,10 +104,3 @@ def _chosen(live: Any, going: Callable[..., Any], ended: Callable[..., Any], ope
         builder = Builder()
         branches.append(optimise(builder.close(branch(*[builder.input(x.spec) for x in operands]))))
     return cond(live, *operands, branches=tuple(branches))  # type: ignore[no-any-return]
-
-
-def _numbers(steps: DimLike) -> Any:
-    """The step numbers, from 0."""
-    if isinstance(steps, int):
-        return tensor(np.arange(steps, dtype=int64))
-    return c.iota(shape=(steps,), dtype=int64, axis=0, place=HOST)

@@ -19,14 +19,11 @@ def shared_slots(branches: Iterable[Sequence[Spec]]) -> tuple[list[Spec], list[t
     specs: list[Spec] = []
     slots = []
     for values in branches:
-        free, mine = list(range(len(specs))), []
+        mine: list[int] = []
         for spec in values:
-            slot = next((s for s in free if specs[s] is spec), None)
-            if slot is None:
-                slot = len(specs)
+            slot = next((s for s, other in enumerate(specs) if other is spec and s not in mine), len(specs))
+            if slot == len(specs):
                 specs.append(spec)
-            else:
-                free.remove(slot)
             mine.append(slot)
         slots.append(tuple(mine))
     return specs, slots

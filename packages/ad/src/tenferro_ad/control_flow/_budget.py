@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from tenferro_ad.control_flow._loop import Loop
@@ -47,11 +48,9 @@ def slots_within(forward: ForwardPart, loop: Loop, memory_budget: int | None, *,
     parts = [forward.body, *[second.program for second in forward.split.seconds.values()]]
     workspace = sum(map(_peak, parts)) + 2 * held
     if loop.length is not None:
-        try:
+        with suppress(InconclusiveDimError):
             if decide(loop.length * _bytes(forward.body.outputs[len(body.outputs) :]) + workspace, "<=", budget):
                 return None
-        except InconclusiveDimError:
-            pass
     # Count the workspace in units of states, because both grow with the same symbolic sizes.
     state = RANK_BYTES + sum([weight(s, body.examples) for s in states])
     copies = 1 if not copied else 2 if loop.cond is None else 4

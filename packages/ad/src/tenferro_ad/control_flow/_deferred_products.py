@@ -61,9 +61,7 @@ def with_deferred_products(
     for j, operand in sums.items():
         total, end = body.input_ids[consts + j], body.output_ids[j]
         add = made.get(end)
-        if add is None or add.op.primitive is not c.add or total not in add.operands or uses[total] != 1:
-            continue
-        if uses[end] != 1:
+        if add is None or add.op.primitive is not c.add or total not in add.operands or {uses[total], uses[end]} != {1}:
             continue
         product = made.get(next((v for v in add.variables if v != total), total))
         if product is None or product.op.primitive is not c.dot_general or any(product.op.params["batch"]):

@@ -60,8 +60,7 @@ def jvp_loop(
     """A loop over values and tangents; a condition reads only values."""
     loop, apart = loop_of(op.params), outranked(lower, tangents)
     if apart:
-        silent = loop.cond and without_effects(loop.cond)
-        loop = loop._replace(body=without_effects(loop.body), cond=silent)
+        loop = loop._replace(body=without_effects(loop.body), cond=loop.cond and without_effects(loop.cond))
     consts, carry, count = loop.consts, loop.carry, len(loop.body.output_ids)
     given = dict(zip(need, tangents))
     while True:  # until every leaf of the carry that has a tangent in some step has one in all steps
@@ -92,9 +91,8 @@ def jvp_loop(
 def _with_tangents(condition: Program, joint: Program, order: list[int]) -> Program:
     """The condition as a program that also takes the tangents, and ignores them."""
     builder = Builder()
-    xs = [builder.input(s) for s in joint.inputs]
-    program = builder.close(applied(condition, xs[: len(condition.input_ids)]))
-    return optimise(program.with_(input_ids=tuple([program.input_ids[i] for i in order])))
+    xs = {i: builder.input(joint.inputs[i]) for i in order}
+    return optimise(builder.close(applied(condition, [xs[i] for i in range(len(condition.input_ids))])))
 
 
 def interleaved(count: int, need: tuple[int, ...], *parts: int) -> list[int]:

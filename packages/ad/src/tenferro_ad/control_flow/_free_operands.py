@@ -14,10 +14,8 @@ from typing import Final
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Op
 
-_SCOPE: Final[ContextVar[tuple[bool, Mapping[Op, frozenset[int]]]]] = ContextVar(
-    "whether a body is being differentiated, and operands that are free",
-    default=(False, {}),
-)
+_SCOPE: Final[ContextVar[tuple[bool, Mapping[Op, frozenset[int]]]]] = ContextVar("scope", default=(False, {}))
+"""Whether the body of a loop is being differentiated, and the operands that are free."""
 
 
 @contextmanager

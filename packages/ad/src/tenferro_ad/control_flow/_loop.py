@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tenferro_runtime.control_flow.primitives import scan, while_loop
 from tenferro_runtime.extension import Program
-from tenferro_tensor import Op
+from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import DimLike
 
 
@@ -16,21 +16,27 @@ class Loop(NamedTuple):
 
     Attributes:
         body: program from the constants, the carry and the slices of a step to the carry and rows.
-        cond: the condition of a `while_loop`; ``None`` for a `scan`.
         consts: number of constants.
         carry: number of carries.
+        cond: the condition of a `while_loop`; ``None`` for a `scan`.
         length: number of steps of a `scan`; ``None`` for a `while_loop`, which has neither slices nor rows.
         reverse: whether the first step takes the last slice.
         max_steps: maximum number of steps of a `while_loop`, or ``None``.
     """
 
     body: Program
-    cond: Program | None
     consts: int
     carry: int
-    length: DimLike | None
-    reverse: bool
-    max_steps: DimLike | None
+    cond: Program | None = None
+    length: DimLike | None = None
+    reverse: bool = False
+    max_steps: DimLike | None = None
+
+    @property
+    def outputs(self) -> tuple[Spec, ...]:
+        """Specs of the results: the last carry, then rows of all steps."""
+        last, rows, n = self.body.outputs[: self.carry], self.body.outputs[self.carry :], self.length
+        return last if n is None else (*last, *[s.with_(shape=(n, *s.shape)) for s in rows])
 
     @property
     def op(self) -> Op:
@@ -41,11 +47,5 @@ class Loop(NamedTuple):
 
 def loop_of(params: Mapping[str, Any]) -> Loop:
     """The loop that the metadata of an operation describe."""
-    absent = {
-        "cond": None,
-        "carry": len(params["body"].output_ids),
-        "length": None,
-        "reverse": False,
-        "max_steps": None,
-    }
-    return Loop(**{name: params[name] if name in params else absent[name] for name in Loop._fields})
+    given = {name: params[name] for name in Loop._fields if name in params}
+    return Loop(**{"carry": len(params["body"].output_ids), **given})

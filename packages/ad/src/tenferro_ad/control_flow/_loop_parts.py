@@ -57,9 +57,9 @@ class ForwardPart(NamedTuple):
 
 def forward_part(loop: Loop, need: tuple[int, ...]) -> ForwardPart:
     """The first part of a step for the derivatives of the operands at `need`; cached with the body."""
-    key = ("forward part", need, loop.consts, loop.carry)
-    found: ForwardPart | None = loop.body.memo.get(key)
-    return loop.body.memo.setdefault(key, _forward_part(loop, need)) if found is None else found
+    memo, key = loop.body.memo, ("forward part", need, loop.consts, loop.carry)
+    found: ForwardPart = memo.get(key) or memo.setdefault(key, _forward_part(loop, need))
+    return found
 
 
 def _forward_part(loop: Loop, need: tuple[int, ...]) -> ForwardPart:
@@ -154,18 +154,13 @@ class BackwardPart(NamedTuple):
 
 
 def backward_part(forward: ForwardPart, loop: Loop, there: tuple[bool, ...], *, defer: bool) -> BackwardPart:
-    """The second part of a step, cached with the body.
+    """The second part of a step, for the results of the loop marked by `there`; cached with the body.
 
-    Args:
-        forward: the first part.
-        loop: the loop.
-        there: which results of the loop have cotangents.
-        defer: whether sums of products may be computed after the loop.
+    With `defer`, sums of products may be computed after the loop.
     """
-    key = ("backward part", forward.need, loop.consts, loop.carry, there[loop.carry :], defer)
-    found: BackwardPart | None = loop.body.memo.get(key)
-    if found is None:
-        found = loop.body.memo.setdefault(key, _backward_part(forward, loop.consts, loop.carry, there, defer))
+    consts, carry = loop.consts, loop.carry
+    memo, key = loop.body.memo, ("backward part", forward.need, consts, carry, there[carry:], defer)
+    found: BackwardPart = memo.get(key) or memo.setdefault(key, _backward_part(forward, consts, carry, there, defer))
     return found
 
 

@@ -112,23 +112,23 @@ class Online:
         slots = self.slots
 
         def look(state: tuple[Any, ...]) -> tuple[Any, ...]:
-            rank, last, goal, (steps, places, count) = state
-            here, before = row(steps, rank), row(steps, rank - 1)
+            rank, last, goal, ranks = state
+            here, before = row(ranks.steps, rank), row(ranks.steps, rank - 1)
 
-            def keep(steps: Any, places: Any, count: Any) -> tuple[Any, ...]:
+            def keep(ranks: Ranks) -> tuple[Any, ...]:
+                steps, places, count = ranks
                 nearer = (rank - 1 > last) & (goal - before < here - goal)
                 chosen, step = where(nearer, rank - 1, rank), where(nearer, before, here)
                 mine, other = row(places, chosen), row(places, count)
                 places = with_row(with_row(places, chosen, other), count, mine)
                 goal_after = step + self._gap(slots - count, horizon)
-                rank_after = where(nearer, rank, rank + 1)
-                return rank_after, chosen, goal_after, with_row(steps, count, step), places, count + 1
+                kept = Ranks(with_row(steps, count, step), places, count + 1)
+                return where(nearer, rank, rank + 1), chosen, goal_after, kept
 
-            def drop(steps: Any, places: Any, count: Any) -> tuple[Any, ...]:
-                return rank + 1, last, goal, steps, places, count
+            def drop(ranks: Ranks) -> tuple[Any, ...]:
+                return rank + 1, last, goal, ranks
 
-            rank_after, last, goal_after, *rest = cond(here < goal, drop, keep, steps, places, count)
-            return rank_after, last, goal_after, Ranks(*rest)
+            return cond(here < goal, drop, keep, ranks)  # type: ignore[no-any-return]
 
         first = (number(1), number(0), self._gap(slots, horizon), ranks._replace(count=number(1)))
         return while_loop(lambda state: state[0] < slots, look, first)[3]  # type: ignore[no-any-return]

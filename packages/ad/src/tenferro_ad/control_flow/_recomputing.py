@@ -34,16 +34,22 @@ from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike
 
 
-def _loop_forward(
+def _holding(infer: Callable[..., Any]) -> ProgramHolding:
+    return ProgramHolding(infer, family=f"tenferro-ad.{infer.__name__}.v1")
+
+
+@_holding
+def loop_forward(
     *xs: Spec, body: Program, cond: Program | None, consts: int, carry: int, length: DimLike | None, reverse: bool,
     max_steps: DimLike | None, memory_budget: int, slots: DimLike,
 ) -> tuple[Spec, ...]:  # fmt: skip
     """Run a loop and store states in slots: its results, then the arrays of the states."""
-    last, rows = body.outputs[:carry], [s.with_(shape=(length, *s.shape)) for s in body.outputs[carry:]]
-    return (*last, *rows, *specs_of_states(last, slots))
+    loop = Loop(body, consts, carry, cond, length, reverse, max_steps)
+    return (*loop.outputs, *specs_of_states(body.outputs[:carry], slots))
 
 
-def _loop_backward(
+@_holding
+def loop_backward(
     *xs: Spec, body: Program, cond: Program | None, consts: int, carry: int, length: DimLike | None, reverse: bool,
     max_steps: DimLike | None, memory_budget: int, slots: DimLike, need: tuple[int, ...], there: tuple[bool, ...],
     once: Program, first: Program, second: Program, moving: tuple[int, ...], sums: tuple[int, ...],
@@ -58,15 +64,6 @@ def _loop_backward(
     `once`, `first` and `second` are the parts of a step; for the rest see `ForwardPart` and `BackwardPart`.
     """
     return tuple([xs[i] for i in need])
-
-
-def _primitive(infer: Callable[..., Any], name: str) -> ProgramHolding:
-    infer.__name__ = name
-    return ProgramHolding(infer, family=f"tenferro-ad.{name}.v1")
-
-
-loop_forward = _primitive(_loop_forward, "loop_forward")
-loop_backward = _primitive(_loop_backward, "loop_backward")
 
 
 def _run_forward(*xs: Any, **params: Any) -> tuple[Any, ...]:
@@ -163,17 +160,9 @@ def _jvp_forward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], ta
 def _derivatives(
     op: Op, operands: Sequence[Any], directions: dict[int, Any], cts: dict[int, Any], tangent_cts: dict[int, Any]
 ) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Derivatives of the loop over values and tangents.
+    """The tangents of the results and the cotangents of the operands of a loop over values and tangents, by position.
 
-    Args:
-        op: the operation with the loop inside.
-        operands: operands of the loop.
-        directions: their tangents, by position.
-        cts: cotangents of the results, by position.
-        tangent_cts: cotangents of the results' tangents, by position.
-
-    Returns:
-        The tangents of the results, and the cotangents of the operands, by position.
+    The tangents of the operands are `directions`, the cotangents of the results `cts`, those of tangents `tangent_cts`.
     """
     below, above = next_level(), next_level()
     values = {i: watched(x, below) for i, x in enumerate(operands) if x.spec.inexact}

@@ -45,18 +45,15 @@ class Schedule:
     def __init__(self, loop: Loop, operands: Sequence[Any], slots: DimLike) -> None:
         start, end = loop.consts, loop.consts + loop.carry
         self.loop, self.slots = loop, slots
-        self.total = None if loop.length is None else number(loop.length)
+        self.total: Any = None if loop.length is None else number(loop.length)
         self.fixed, self.initial = tuple(operands[:start]), tuple(operands[start:end])
         self.sliced = tuple(operands[end:])
 
     def run_forward(self) -> tuple[tuple[Any, ...], States]:
         """Run the loop: its results and the states."""
-        loop, slots = self.loop, number(self.slots)
-        if self.total is not None:
-            strategy: Binomial | Online = Binomial(self.total, slots)
-            end = self.total
-        else:
-            strategy = Online(slots)
+        loop, slots, end = self.loop, number(self.slots), self.total
+        strategy: Binomial | Online = Online(slots) if end is None else Binomial(end, slots)
+        if end is None:
             end = number(NEVER if loop.max_steps is None else loop.max_steps)
 
         def segment(state: tuple[_Position, States, Any]) -> tuple[_Position, States, Any]:
@@ -66,8 +63,8 @@ class Schedule:
             last = minimum(at.k + strategy.spacing(at.k, states.ranks.count, horizon), end)
             return self._advanced(at, last), states, horizon
 
-        rows = [empty(s.with_(shape=(loop.length, *s.shape))) for s in loop.body.outputs[loop.carry :]]
-        first = _Position(number(0), self.initial, tuple(rows), self._live(self.initial))
+        rows = tuple(map(empty, loop.outputs[loop.carry :]))
+        first = _Position(number(0), self.initial, rows, self._live(self.initial))
         states = no_states([x.spec for x in self.initial], self.slots, assigned=self.total is not None)
         at, states, _ = while_loop(lambda state: state[0].before(end), segment, (first, states, strategy.horizon))
         return (*at.carry, *at.rows), states._replace(total=at.k)

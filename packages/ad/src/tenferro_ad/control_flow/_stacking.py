@@ -11,8 +11,6 @@ from typing import Any
 from tenferro_ad._zeros import full
 from tenferro_ad.control_flow._loop import Loop
 from tenferro_ad.control_flow._loop_parts import (
-    ForwardPart,
-    Source,
     backward_part,
     forward_part,
     recorded,
@@ -39,29 +37,20 @@ def record_stacking(
     wanted = [source for source in dict.fromkeys(forward.sources) if source[0] != "constant"]
 
     def vjp(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
-        return _backward(loop, forward, dict(zip(wanted, saved)), gs, need, defer)
+        held, inputs = dict(zip(wanted, saved)), loop.body.inputs
+        back = backward_part(forward, loop, tuple([g is not None for g in gs]), defer=defer)
+        start = [full(inputs[i], 0) if gs[i - consts] is None else gs[i - consts] for i in back.moving]
+        start += [full(inputs[i], 0) for i in back.sums]
+        start += [held["carry", j] for j in forward.restored]
+        slices = [*[g for g in gs[carry:] if g is not None], *[held[source] for source in back.sliced]]
+        outs = scan(
+            *[held[source] for source in back.reads], *start, *slices,
+            body=back.body, consts=len(back.reads), carry=len(start), length=loop.length, reverse=not loop.reverse,
+        )  # fmt: skip
+        rows = outs[len(start) :]
+        results = dict(zip((*back.moving, *back.sums), outs))
+        results.update(zip(back.slices, rows))
+        results.update({product.operand: product.formed(slices, rows) for product in back.deferred})
+        return [results.get(i) for i in need]
 
-    saved = tuple([held[source] for source in wanted])
-    return recorded(loop, forward, vjp, found, level, parents, saved)
-
-
-def _backward(
-    loop: Loop, forward: ForwardPart, saved: dict[Source, Any], gs: list[Any], need: tuple[int, ...], defer: bool
-) -> list[Any]:
-    """Cotangents of the operands at `need`."""
-    inputs, consts = loop.body.inputs, loop.consts
-    rows = [g for g in gs[loop.carry :] if g is not None]
-    back = backward_part(forward, loop, tuple([g is not None for g in gs]), defer=defer)
-    start = [full(inputs[i], 0) if gs[i - consts] is None else gs[i - consts] for i in back.moving]
-    start += [full(inputs[i], 0) for i in back.sums]
-    start += [saved["carry", j] for j in forward.restored]
-    slices = [*rows, *[saved[source] for source in back.sliced]]
-    found = scan(
-        *[saved[source] for source in back.reads], *start, *slices,
-        body=back.body, consts=len(back.reads), carry=len(start), length=loop.length, reverse=not loop.reverse,
-    )  # fmt: skip
-    made = found[len(start) :]
-    results = dict(zip((*back.moving, *back.sums), found))
-    results.update(zip(back.slices, made))
-    results.update({product.operand: product.formed(slices, made) for product in back.deferred})
-    return [results.get(i) for i in need]
+    return recorded(loop, forward, vjp, found, level, parents, tuple([held[source] for source in wanted]))

@@ -7,15 +7,13 @@ of at least `count` are free.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from tenferro_runtime import arange
 from tenferro_runtime.control_flow.primitives import uninitialized
 from tenferro_tensor import HOST, Spec, Tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike, int64
-
-INDEX: Final = Spec((), int64, HOST)
 
 
 class Ranks(NamedTuple):
@@ -68,8 +66,8 @@ class States(NamedTuple):
 
 def specs_of_states(carry: Sequence[Spec], slots: DimLike) -> tuple[Spec, ...]:
     """Specs of the arrays of `States`."""
-    ranks = Spec((slots,), int64, HOST)
-    return (*[s.with_(shape=(slots, *s.shape)) for s in carry], ranks, ranks, INDEX, INDEX)
+    ranks, index = Spec((slots,), int64, HOST), Spec((), int64, HOST)
+    return (*[s.with_(shape=(slots, *s.shape)) for s in carry], ranks, ranks, index, index)
 
 
 def states_of(arrays: Sequence[Any]) -> States:

@@ -43,8 +43,8 @@ class UndoLog(NamedTuple):
     restores: tuple[Equation, ...]
 
 
-_Undo = tuple[Sequence[int], Sequence[int], Equation]
-"""The reversal of one update: logs and indices as in `UndoLog`, and the equation that computes the earlier version."""
+_Undo = tuple[Sequence[int], Op, tuple[Operand, ...]]
+"""The reversal of one update: its logs, and the op and the operands that compute the earlier version."""
 
 
 def with_logs(first: Program, consts: int, carry: int, which: Collection[int]) -> tuple[Program, list[UndoLog]]:
@@ -93,7 +93,7 @@ class _Logging:
         if passed[0] != start:
             return None
         logs, indices, restores = dict[int, None](), dict[int, None](), []
-        for v in reversed(passed[1:]):
+        for before, v in zip(passed[-2::-1], passed[:0:-1]):
             eq = self.made[v]
             k = eq.results.index(v)
             i = _origin(eq, k)
@@ -102,9 +102,11 @@ class _Logging:
             undo = (_undone_branches if name == "cond" else _undone_loop if name == "scan" else _undone)(self, eq, k, i)
             if undo is None:
                 return None
-            logs.update(dict.fromkeys(undo[0]))
-            indices.update(dict.fromkeys(undo[1]))
-            restores.append(undo[2])
+            mine, op, operands = undo
+            logs.update(dict.fromkeys(mine))
+            rest = [u for u in operands if isinstance(u, int) and u not in mine and u not in eq.results]
+            indices.update(dict.fromkeys(rest))
+            restores.append(Equation(op, operands, (before,), eq.source))
         return UndoLog(j, tuple(passed), tuple(logs), tuple(indices), tuple(restores))
 
     def emit(self, op: Op, operands: tuple[Operand, ...], spec: Spec, like: Equation) -> int:
@@ -176,9 +178,7 @@ def _undone(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | None:
     read, write, shape = _both_ways(eq, work.specs[x], work.specs[window])
     old = work.emit(read, (x, *at), work.specs[x].with_(shape=shape), eq)
     after = eq.results[0]
-    operands = (after, *at, old) if scatter else (after, old, *at)
-    indices = [u for u in at if u.__class__ is int]
-    return (old,), indices, Equation(write, operands, (x,), eq.source)
+    return (old,), write, (after, *at, old) if scatter else (after, old, *at)
 
 
 def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op, tuple[DimLike, ...]]:
@@ -189,14 +189,10 @@ def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op, tuple[DimLi
     if eq.op.primitive is c.update_slice:
         taken, shape = slice_of(window.shape, p["start"], p["stride"])
         return taken, c.update_slice.op(**{**p, "mode": "set"}), shape
-    extents = iter([window.shape[a] for a in p["update_window_dims"]])
-    sizes = tuple([1 if d in p["inserted_dims"] else next(extents) for d in range(x.ndim)])
-    read = c.gather.op(
-        offset_dims=p["update_window_dims"],
-        collapsed_dims=p["inserted_dims"],
-        start_index_map=p["scatter_dims"],
-        slice_sizes=sizes,
-    )
+    dims, inserted = p["update_window_dims"], p["inserted_dims"]
+    extents = iter([window.shape[a] for a in dims])
+    sizes = tuple([1 if d in inserted else next(extents) for d in range(x.ndim)])
+    read = c.gather.op(offset_dims=dims, collapsed_dims=inserted, start_index_map=p["scatter_dims"], slice_sizes=sizes)
     return read, c.scatter.op(**{**p, "mode": "set"}), window.shape
 
 
@@ -244,7 +240,7 @@ def _undone_branches(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | No
     logs = [work.variable(s) for s in specs]
     work.replace(eq, eq.op.primitive.op(branches=tuple(forward)), logs)
     operands = (eq.operands[0], eq.results[k], *logs, *[eq.operands[1 + r] for r in reads])
-    return _undo(eq, i, logs, eq.op.primitive.op(branches=tuple(back)), operands)
+    return logs, eq.op.primitive.op(branches=tuple(back)), operands
 
 
 def _undone_loop(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | None:
@@ -271,25 +267,11 @@ def _undone_loop(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | None:
         reverse=not params["reverse"],
     )  # fmt: skip
     operands = (*[eq.operands[r] for r in fixed], eq.results[k], *logs, *[eq.operands[r] for r in sliced])
-    return _undo(eq, i, logs, back, operands)
-
-
-def _undo(eq: Equation, i: int, logs: Sequence[int], op: Op, operands: tuple[Operand, ...]) -> _Undo:
-    before = eq.operands[i]
-    assert isinstance(before, int)
-    indices = [u for u in operands if isinstance(u, int) and u not in logs and u not in eq.results]
-    return logs, indices, Equation(op, operands, (before,), eq.source)
+    return logs, back, operands
 
 
 def _undone_program(program: Program, start: int, end: int, moving: Collection[int] = ()) -> _UndoneProgram | None:
-    """The reversal of a program from its output `end` to its input `start`, or ``None``.
-
-    Args:
-        program: a branch or a body.
-        start: an input.
-        end: an output that is a later version of it.
-        moving: inputs that the reversal cannot read.
-    """
+    """The reversal of a program from its output `end` to its input `start`; it cannot read the inputs `moving`."""
     work = _Logging(program)
     log = work.undo_log(0, start, end)
     if log is None:
