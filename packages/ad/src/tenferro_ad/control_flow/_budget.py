@@ -64,7 +64,7 @@ def slots_within(forward: ForwardPart, loop: Loop, memory_budget: int | None, *,
 
 
 def _bytes(specs: Sequence[Spec]) -> DimLike:
-    """Bytes of a slot."""
+    """Bytes that are kept for a step, with those of its rank."""
     found: DimLike = RANK_BYTES
     for s in specs:
         found = found + s.size * s.dtype.itemsize

@@ -111,11 +111,8 @@ def _selected(
     return found, used
 
 
-def values_by_source(
-    carry: int, once: Sequence[Any], operands: Sequence[Any], outs: Sequence[Any]
-) -> dict[Source, Any]:
-    """Values by source, from the loop invariants, the operands, and the carries and rows of first parts."""
-    kinds = {"once": once, "operand": operands, "carry": outs[:carry], "row": outs[carry:]}
+def by_source(**kinds: Sequence[Any]) -> dict[Source, Any]:
+    """Values by source, from those of each kind."""
     return {(kind, i): v for kind, values in kinds.items() for i, v in enumerate(values)}
 
 
@@ -169,7 +166,7 @@ def _backward_part(forward: ForwardPart, consts: int, carry: int, there: tuple[b
     inputs, outputs = split.first.inputs, split.first.outputs
     sliced = tuple([s for s in sources if s[0] == "row" or (s[0] == "operand" and s[1] >= consts)])
     reads = tuple([s for s in sources if s not in sliced and s[0] not in ("constant", "carry")])
-    specs = values_by_source(carry, forward.once.outputs, inputs, forward.body.outputs)
+    specs = by_source(once=forward.once.outputs, operand=inputs, row=forward.body.outputs[carry:])
     second = split.seconds.get(split.active)
     reached = () if second is None else [need[k] for k in second.places]
     moving = tuple([i for i in need if consts <= i < consts + carry])
@@ -199,6 +196,6 @@ def _backward_part(forward: ForwardPart, consts: int, carry: int, there: tuple[b
     deferred: tuple[DeferredProduct, ...] = ()
     if defer and not exact:
         body, deferred = with_deferred_products(body, len(reads), len(outs), dict(enumerate(sums, len(moving))))
-    late = {product.operand for product in deferred}
-    kept = tuple([i for i in sums if i not in late])
-    return BackwardPart(body, reads, sliced, moving, kept, slices, deferred)
+    for product in deferred:
+        del sums[product.operand]
+    return BackwardPart(body, reads, sliced, moving, tuple(sums), slices, deferred)

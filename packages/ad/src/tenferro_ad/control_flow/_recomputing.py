@@ -20,7 +20,7 @@ from tenferro_ad.control_flow._budget import DEFAULT_BUDGET, slots_within
 from tenferro_ad.control_flow._forward_program import jvp_loop
 from tenferro_ad.control_flow._free_operands import inside_a_loop
 from tenferro_ad.control_flow._loop import Loop, loop_of
-from tenferro_ad.control_flow._loop_parts import ForwardPart, backward_part, forward_part, recorded, values_by_source
+from tenferro_ad.control_flow._loop_parts import ForwardPart, backward_part, by_source, forward_part, recorded
 from tenferro_ad.control_flow._schedule import Schedule
 from tenferro_ad.control_flow._stacking import record_stacking
 from tenferro_ad.control_flow._states import specs_of_states, states_of
@@ -80,7 +80,7 @@ def _run_backward(*xs: Any, **params: Any) -> tuple[Any, ...]:
 
     def step(now: Any, slices: Any, sums: Any, rows: Any) -> tuple[Any, Any]:
         made = applied(params["first"], [*fixed, *once, *now, *slices])
-        held = values_by_source(carry, once, [*fixed, *now, *slices], made)
+        held = by_source(once=once, operand=[*fixed, *now, *slices], row=made[carry:])
         after = [made[j] for j in params["restored"]]
         read, sliced = [[held[source] for source in params[name]] for name in ("reads", "sliced")]
         found = applied(params["second"], [*read, *sums, *after, *rows, *sliced])

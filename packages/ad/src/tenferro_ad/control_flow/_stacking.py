@@ -10,12 +10,7 @@ from typing import Any
 
 from tenferro_ad._zeros import full
 from tenferro_ad.control_flow._loop import Loop
-from tenferro_ad.control_flow._loop_parts import (
-    backward_part,
-    forward_part,
-    recorded,
-    values_by_source,
-)
+from tenferro_ad.control_flow._loop_parts import backward_part, by_source, forward_part, recorded
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.ir import applied
 from tenferro_tensor.calls import Node
@@ -33,7 +28,7 @@ def record_stacking(
     once = applied(forward.once, lower[:consts]) if forward.once.output_ids else ()
     step = loop._replace(body=forward.body, consts=consts + len(once))
     found = step.op(*lower[:consts], *once, *lower[consts:])
-    held = values_by_source(carry, once, lower, found)
+    held = by_source(once=once, operand=lower, carry=found[:carry], row=found[carry:])
     wanted = [source for source in dict.fromkeys(forward.sources) if source[0] != "constant"]
 
     def vjp(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
