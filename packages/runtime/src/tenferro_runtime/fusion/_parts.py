@@ -36,7 +36,7 @@ def parts(program: Program, has_native_form: Callable[[Program], bool]) -> Progr
     Returns:
         The program with calls of its parts, or the program itself if there are none.
     """
-    return _Splitting(program, has_native_form).run()
+    return program if len(program.equations) < 2 else _Splitting(program, has_native_form).run()
 
 
 class _Splitting:
