@@ -10,8 +10,21 @@ from tenferro_runtime.special._operands import real_floating
 from tenferro_runtime.special._removable import exprel, log1p_quotient
 from tenferro_runtime.special._scipy import family, register_scipy
 from tenferro_tensor import Array, catalog
+from tenferro_tensor.functions import cbrt, exp2, expm1, log1p
 
-__all__ = ["boxcox", "boxcox1p", "cosm1", "exp10", "inv_boxcox", "inv_boxcox1p", "powm1"]
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "cbrt",
+    "cosm1",
+    "exp10",
+    "exp2",
+    "expm1",
+    "inv_boxcox",
+    "inv_boxcox1p",
+    "log1p",
+    "powm1",
+]
 
 _LN10: Final = math.log(10)
 

@@ -9,8 +9,9 @@ from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.nn import log_sigmoid, sigmoid, softplus
 from tenferro_runtime.special._scipy import family, register_composed
 from tenferro_tensor import Array, catalog
+from tenferro_tensor.functions import log_softmax, logaddexp, logsumexp, softmax
 
-__all__ = ["expit", "log_expit", "logit", "softplus"]
+__all__ = ["expit", "log_expit", "log_softmax", "logaddexp", "logit", "logsumexp", "softmax", "softplus"]
 
 
 @primitive(elementwise=True, domain="floating", family=family("logit"), extension="special")
