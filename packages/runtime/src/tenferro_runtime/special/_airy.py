@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.batching import on_stacks
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.special._declared import partials, several
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._partials import partials, register_partials
 from tenferro_runtime.special._sampling import circled
-from tenferro_runtime.special._scipy import family, host_special
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
 
 __all__ = ["AiryResult", "airy", "airye"]
-
-_SCALED = [
-    partials(f"airye_{name}", "x", f"Airy function {text} times ``exp({sign}2 / 3 x sqrt(x))``.")
-    for name, text, sign in (("ai", "Ai", ""), ("aip", "Ai'", ""), ("bi", "Bi", "-"), ("bip", "Bi'", "-"))
-]
-
-
-@primitive(family=family("airy"), extension="special", widens=True)
-def airy_(x: Spec) -> tuple[Spec, Spec, Spec, Spec]:
-    """Airy functions Ai and Bi, each followed by its derivative."""
-    return x, x, x, x
 
 
 class AiryResult(NamedTuple):
@@ -73,15 +59,6 @@ def airye(x: Any, /) -> AiryResult:
     Tensor(0.08919692)
     """
     return AiryResult(*[of(x) for of in _SCALED])
-
-
-def _airy_kernel(ins: Any, outs: Any) -> Callable[..., Any]:
-    function, dtype = host_special().airy, outs[0].dtype
-
-    def run(x: Any) -> Any:
-        return tuple([np.asarray(value, dtype) for value in function(x)])
-
-    return run
 
 
 def _airy_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
@@ -138,10 +115,19 @@ def _near(first: int, prime: int, order: int, x: Any) -> Any:
     return np.where(x < 0, below, near)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    registry.kernel(airy_, "cpu", _airy_kernel)
-    registry.rule(airy_, General(jvp=_airy_jvp))
-    registry.batching(airy_, on_stacks(airy_))
-    for i, of in enumerate(_SCALED):
-        register_partials(registry, of, partial(_compute_scaled, i - i % 2, i % 2), own=True)
+_SCALED = [
+    partials(
+        f"airye_{name}",
+        "x",
+        f"Airy function {text} times ``exp({sign}2 / 3 x sqrt(x))``.",
+        partial(_compute_scaled, first, prime),
+        own=True,
+    )
+    for name, text, sign, first, prime in (
+        ("ai", "Ai", "", 0, 0),
+        ("aip", "Ai'", "", 0, 1),
+        ("bi", "Bi", "-", 2, 0),
+        ("bip", "Bi'", "-", 2, 1),
+    )
+]
+airy_ = several("airy", "x", "Airy functions Ai and Bi, each followed by its derivative.", 4, _airy_jvp)

@@ -14,20 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Primitive, Registry
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._sampling import circled, sampled
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["hankel1", "hankel2", "iv", "ive", "jn", "jv", "kv", "kve", "yv"]
 
-jv_ = partials("jv", "v x", "Bessel function of the first kind.")
-yv_ = partials("yv", "v x", "Bessel function of the second kind.")
-iv_ = partials("iv", "v x", "Modified Bessel function of the first kind.")
-kv_ = partials("kv", "v x", "Modified Bessel function of the second kind.")
-ive_ = partials("ive", "v x", "Modified Bessel function of the first kind times ``exp(-abs(x))``.")
-kve_ = partials("kve", "v x", "Modified Bessel function of the second kind times ``exp(x)``.")
 
 SIGNS = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
 """The derivative by x is half the sum of the functions of the orders below and above, with these signs."""
@@ -284,10 +277,11 @@ def _scaled(base: Any, kind: str, order: int, parity: Any, x: Any, v: Any) -> An
     return scaled_slope(base, kind, v, x, order, parity)
 
 
-_PRIMITIVES: tuple[Primitive, ...] = (jv_, yv_, iv_, kv_, ive_, kve_)
-
-
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    for of in _PRIMITIVES:
-        register_partials(registry, of, partial(_compute, of.name))
+jv_ = partials("jv", "v x", "Bessel function of the first kind.", partial(_compute, "jv"))
+yv_ = partials("yv", "v x", "Bessel function of the second kind.", partial(_compute, "yv"))
+iv_ = partials("iv", "v x", "Modified Bessel function of the first kind.", partial(_compute, "iv"))
+kv_ = partials("kv", "v x", "Modified Bessel function of the second kind.", partial(_compute, "kv"))
+ive_ = partials(
+    "ive", "v x", "Modified Bessel function of the first kind times ``exp(-abs(x))``.", partial(_compute, "ive")
+)
+kve_ = partials("kve", "v x", "Modified Bessel function of the second kind times ``exp(x)``.", partial(_compute, "kve"))

@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
 
 __all__ = ["spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
-
-jn_ = partials("spherical_jn", "n x", "Spherical Bessel function of the first kind.")
-yn_ = partials("spherical_yn", "n x", "Spherical Bessel function of the second kind.")
-in_ = partials("spherical_in", "n x", "Modified spherical Bessel function of the first kind.")
-kn_ = partials("spherical_kn", "n x", "Modified spherical Bessel function of the second kind.")
 
 
 def spherical_jn(n: Any, x: Any, /, derivative: bool = False) -> Array:
@@ -130,7 +125,23 @@ def _compute(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
     return total
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    for of in (jn_, yn_, in_, kn_):
-        register_partials(registry, of, partial(_compute, of.name), "n")
+jn_ = partials(
+    "spherical_jn", "n x", "Spherical Bessel function of the first kind.", partial(_compute, "spherical_jn"), "n"
+)
+yn_ = partials(
+    "spherical_yn", "n x", "Spherical Bessel function of the second kind.", partial(_compute, "spherical_yn"), "n"
+)
+in_ = partials(
+    "spherical_in",
+    "n x",
+    "Modified spherical Bessel function of the first kind.",
+    partial(_compute, "spherical_in"),
+    "n",
+)
+kn_ = partials(
+    "spherical_kn",
+    "n x",
+    "Modified spherical Bessel function of the second kind.",
+    partial(_compute, "spherical_kn"),
+    "n",
+)

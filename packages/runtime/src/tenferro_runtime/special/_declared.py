@@ -15,7 +15,7 @@ A module of functions declares those that are no composition of others::
   exists. Functions with removable singularities have a primitive for all of their derivatives rather than a quotient:
   `orders` names, for operands, metadata that the derivative raises by one.
 - ``expansion=`` writes the primitive with core operations, for backends without a kernel, and for XLA; ``jax=`` names
-  JAX's function where that is not possible, and ``most=`` the highest order for which its derivatives keep their digits.
+  JAX's function where that is not possible, and ``most=`` the highest order for which its derivatives are accurate.
 """
 
 from __future__ import annotations

@@ -12,26 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import composed
 from tenferro_runtime.special._digamma import psi_increment
-from tenferro_runtime.special._scipy import family, register_composed
 from tenferro_tensor import catalog
 
 LARGE: Final = 16.0
 _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _HALF_LOG: Final = 0.5 * math.log(2 * math.pi)
-
-
-@primitive(elementwise=True, domain="floating", family=family("gamma_density_at_0"), extension="special")
-def gamma_density_at_0_(a: Spec, x: Spec, *, by_shape: int, by_x: int) -> Spec:
-    """The limit at ``x = 0`` of a derivative of the density of the gamma distribution."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("beta_density_at_0"), extension="special")
-def beta_density_at_0_(a: Spec, b: Spec, x: Spec, *, first: int, second: int, by_x: int) -> Spec:
-    """The limit at ``x = 0`` of a derivative of the density of the beta distribution."""
-    return a
 
 
 def _stirling_error(a: Any) -> Any:
@@ -190,27 +177,17 @@ def _beta_limit(a: Any, b: Any, x: Any, *, first: int, second: int, by_x: int) -
     return _power_limit(a, first, by_x, constants, sign)
 
 
-def register(registry: Registry) -> None:
-    """Register the expansions and rules of this module."""
-    register_composed(
-        registry,
-        gamma_density_at_0_,
-        Slopes(
-            singular=True,
-            a=lambda a, x, by_shape, by_x: gamma_density_at_0_(a, x, by_shape=by_shape + 1, by_x=by_x),
-            x=lambda a, x, by_shape, by_x: gamma_density_at_0_(a, x, by_shape=by_shape, by_x=by_x + 1),
-        ),
-        _gamma_limit,
-    )
-    at_0 = beta_density_at_0_
-    register_composed(
-        registry,
-        at_0,
-        Slopes(
-            singular=True,
-            a=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first + 1, second=second, by_x=by_x),
-            b=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first, second=second + 1, by_x=by_x),
-            x=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first, second=second, by_x=by_x + 1),
-        ),
-        _beta_limit,
-    )
+gamma_density_at_0_ = composed(
+    "gamma_density_at_0",
+    "a x",
+    "The limit at ``x = 0`` of a derivative of the density of the gamma distribution.",
+    _gamma_limit,
+    {"a": "by_shape", "x": "by_x"},
+)
+beta_density_at_0_ = composed(
+    "beta_density_at_0",
+    "a b x",
+    "The limit at ``x = 0`` of a derivative of the density of the beta distribution.",
+    _beta_limit,
+    {"a": "first", "b": "second", "x": "by_x"},
+)

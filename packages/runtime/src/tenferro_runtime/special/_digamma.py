@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import increment
 from tenferro_runtime.special._operands import is_complex, real_floating
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_runtime.special._zeta import zeta
 from tenferro_tensor import Array, catalog
 
@@ -63,26 +63,6 @@ def polygamma(n: Any, x: Any, /) -> Array:
     return catalog.select(first, catalog.digamma(x), factor * zeta(order + 1.0, x))  # type: ignore[no-any-return]
 
 
-@primitive(elementwise=True, domain="inexact", family=family("complex_digamma"), extension="special")
-def complex_digamma_(x: Spec) -> Spec:
-    """Logarithmic derivative of the gamma function, of complex numbers."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("complex_polygamma"), extension="special")
-def complex_polygamma_(x: Spec, *, order: int) -> Spec:
-    """Derivative of the digamma function, of complex numbers."""
-    if order < 0:
-        raise ArgumentError(f"polygamma needs an order of at least 0, got {order}", order=order)
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("polygamma_increment"), extension="special")
-def polygamma_increment_(a: Spec, step: Spec, *, order: int) -> Spec:
-    """``polygamma(order, a + step) - polygamma(order, a)``."""
-    return a
-
-
 def psi_increment(a: Any, step: Any, order: int = 0) -> Any:
     """``polygamma(order, a + step) - polygamma(order, a)``, which does not cancel for small steps."""
     return polygamma_increment_(a, step, order=order)
@@ -130,23 +110,29 @@ def _cotangent(order: int, z: Any) -> Any:
     return square * polynomial(cot)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(registry, complex_digamma_, Slopes(singular=True, x=lambda x: complex_polygamma_(x, order=1)), "psi")
-    register_host(
-        registry,
-        complex_polygamma_,
-        Slopes(singular=True, x=lambda x, order: complex_polygamma_(x, order=order + 1)),
-        _complex_polygamma,
-    )
-    register_host(
-        registry,
-        polygamma_increment_,
-        Slopes(
-            singular=True,
-            a=lambda a, step, order: polygamma_increment_(a, step, order=order + 1),
-            step=lambda a, step, order: catalog.polygamma(a + step, order=order + 1),
-        ),
-        lambda a, step, order: increment(host_special(), order, a, step),
-        expansion=lambda a, step, order: catalog.polygamma(a + step, order=order) - catalog.polygamma(a, order=order),
-    )
+complex_digamma_ = from_scipy(
+    "complex_digamma",
+    "x",
+    "Logarithmic derivative of the gamma function, of complex numbers.",
+    "psi",
+    domain="inexact",
+    x=lambda x: complex_polygamma_(x, order=1),
+)
+complex_polygamma_ = from_host(
+    "complex_polygamma",
+    "x",
+    "Derivative of the digamma function, of complex numbers.",
+    _complex_polygamma,
+    {"x": "order"},
+    domain="inexact",
+    refusal="polygamma needs an order of at least 0",
+)
+polygamma_increment_ = from_host(
+    "polygamma_increment",
+    "a step",
+    "``polygamma(order, a + step) - polygamma(order, a)``.",
+    lambda a, step, order: increment(host_special(), order, a, step),
+    {"a": "order"},
+    expansion=lambda a, step, order: catalog.polygamma(a + step, order=order) - catalog.polygamma(a, order=order),
+    step=lambda a, step, order: catalog.polygamma(a + step, order=order + 1),
+)

@@ -6,25 +6,18 @@ derivatives come from values around them, at a third of the distance to the near
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._sampling import around
 from tenferro_runtime.special._scipy import host_special
 from tenferro_runtime.special._tricomi import tricomi
 from tenferro_tensor import Array
 
 __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu"]
-
-hyp0f1_ = partials("hyp0f1", "v x", "Confluent hypergeometric limit function.")
-hyp1f1_ = partials("hyp1f1", "a b x", "Kummer's confluent hypergeometric function.")
-hyp2f1_ = partials("hyp2f1", "a b c x", "Gauss's hypergeometric function.")
-hyperu_ = partials("hyperu", "a b x", "Tricomi's confluent hypergeometric function.")
 
 
 def hyp0f1(v: Any, x: Any, /) -> Array:
@@ -173,13 +166,7 @@ def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
     return total
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    computed: tuple[tuple[Any, Callable[..., Any]], ...] = (
-        (hyp0f1_, _hyp0f1),
-        (hyp1f1_, _hyp1f1),
-        (hyp2f1_, _hyp2f1),
-        (hyperu_, _hyperu),
-    )
-    for of, compute in computed:
-        register_partials(registry, of, compute, own=of is hyperu_)
+hyp0f1_ = partials("hyp0f1", "v x", "Confluent hypergeometric limit function.", _hyp0f1)
+hyp1f1_ = partials("hyp1f1", "a b x", "Kummer's confluent hypergeometric function.", _hyp1f1)
+hyp2f1_ = partials("hyp2f1", "a b c x", "Gauss's hypergeometric function.", _hyp2f1)
+hyperu_ = partials("hyperu", "a b x", "Tricomi's confluent hypergeometric function.", _hyperu, own=True)

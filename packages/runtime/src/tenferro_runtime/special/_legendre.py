@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["lpmv", "sph_harm_y", "sph_legendre_p"]
-
-spherical_ = partials("sph_legendre_p", "n m theta", "Normalized associated Legendre function of a cosine.")
-lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.")
 
 
 def sph_legendre_p(n: Any, m: Any, theta: Any, /) -> Array:
@@ -152,7 +149,7 @@ def _gegenbauer(special: Any, n: Any, alpha: Any, order: int, x: Any) -> Any:
     return np.where(m < 0, 0.0, factor * special.eval_gegenbauer(np.maximum(m, 0), alpha + order, x))
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_partials(registry, spherical_, _spherical, "n m")
-    register_partials(registry, lpmv_, _lpmv, "m v")
+spherical_ = partials(
+    "sph_legendre_p", "n m theta", "Normalized associated Legendre function of a cosine.", _spherical, "n m"
+)
+lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.", _lpmv, "m v")

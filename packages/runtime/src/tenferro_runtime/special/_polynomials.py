@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Primitive, Registry
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._sampling import around
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
@@ -29,16 +29,6 @@ __all__ = [
     "eval_laguerre",
     "eval_legendre",
 ]
-
-legendre_ = partials("eval_legendre", "n x", "Legendre polynomial.")
-chebyt_ = partials("eval_chebyt", "n x", "Chebyshev polynomial of the first kind.")
-chebyu_ = partials("eval_chebyu", "n x", "Chebyshev polynomial of the second kind.")
-hermite_ = partials("eval_hermite", "n x", "Physicists' Hermite polynomial.")
-hermitenorm_ = partials("eval_hermitenorm", "n x", "Probabilists' Hermite polynomial.")
-laguerre_ = partials("eval_laguerre", "n x", "Laguerre polynomial.")
-genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalized Laguerre polynomial.")
-gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.")
-jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.")
 
 
 def eval_legendre(n: Any, x: Any, /) -> Array:
@@ -341,18 +331,12 @@ def _jacobi(orders: tuple[int, int, int, int], n: Any, alpha: Any, beta: Any, x:
     return around(f, (alpha, beta), radii, orders[1:3])
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    computed: dict[Primitive, Callable[..., Any]] = {
-        legendre_: _legendre,
-        chebyt_: _chebyt,
-        chebyu_: _chebyu,
-        hermite_: _hermite,
-        hermitenorm_: _hermitenorm,
-        laguerre_: _laguerre,
-        genlaguerre_: _genlaguerre,
-        gegenbauer_: _gegenbauer,
-        jacobi_: _jacobi,
-    }
-    for of, compute in computed.items():
-        register_partials(registry, of, compute, "n")
+legendre_ = partials("eval_legendre", "n x", "Legendre polynomial.", _legendre, "n")
+chebyt_ = partials("eval_chebyt", "n x", "Chebyshev polynomial of the first kind.", _chebyt, "n")
+chebyu_ = partials("eval_chebyu", "n x", "Chebyshev polynomial of the second kind.", _chebyu, "n")
+hermite_ = partials("eval_hermite", "n x", "Physicists' Hermite polynomial.", _hermite, "n")
+hermitenorm_ = partials("eval_hermitenorm", "n x", "Probabilists' Hermite polynomial.", _hermitenorm, "n")
+laguerre_ = partials("eval_laguerre", "n x", "Laguerre polynomial.", _laguerre, "n")
+genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalized Laguerre polynomial.", _genlaguerre, "n")
+gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.", _gegenbauer, "n")
+jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.", _jacobi, "n")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import LARGE, log_beta, polygamma
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
 from tenferro_runtime.special._removable import removable
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["stdtr", "stdtrit"]
@@ -21,23 +21,6 @@ __all__ = ["stdtr", "stdtrit"]
 NODES: Final = 40
 PANELS: Final = (0.0, 0.08, 0.4, 1.0)
 """Parts of the tail, in its logarithm: powers of it live in the first ones where it is long."""
-
-
-@primitive(elementwise=True, domain="floating", family=family("stdtr"), extension="special")
-def stdtr_(df: Spec, t: Spec, *, order: int) -> Spec:
-    """A derivative of Student's distribution function by the degrees of freedom."""
-    if order < 0:
-        raise ArgumentError(f"stdtr has derivatives of order at least 0, got {order}", order=order)
-    return df
-
-
-_STDTR: Final = stdtr_.op(order=0)
-
-
-@primitive(elementwise=True, domain="floating", family=family("stdtrit"), extension="special")
-def stdtrit_(df: Spec, p: Spec) -> Spec:
-    """Quantile of Student's distribution."""
-    return df
 
 
 def stdtr(df: Any, t: Any, /) -> Array:
@@ -53,7 +36,7 @@ def stdtr(df: Any, t: Any, /) -> Array:
     >>> tr.special.stdtr(tr.asarray([1.0, 5.0]), 1.0)
     Tensor([0.75      , 0.81839127])
     """
-    return _STDTR(df, t)  # type: ignore[no-any-return]
+    return stdtr_(df, t)  # type: ignore[no-any-return]
 
 
 def stdtrit(df: Any, p: Any, /) -> Array:
@@ -208,17 +191,20 @@ def _of_block(special: Any, df: Any, t: Any, order: int) -> Any:
     return out
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    rule = Slopes(
-        singular=True,
-        df=lambda df, t, order: stdtr_(df, t, order=order + 1),
-        t=lambda df, t, order: _density(df, t, order),
-    )
-    register_host(registry, stdtr_, rule, _derivative, value="stdtr")
-    inverse = Slopes(
-        singular=True,
-        df=lambda df, out: -stdtr_(df, out, order=1) / _density(df, out),
-        p=lambda df, out: 1.0 / _density(df, out),
-    )
-    register_scipy(registry, stdtrit_, inverse)
+stdtr_ = from_host(
+    "stdtr",
+    "df t",
+    "A derivative of Student's distribution function by the degrees of freedom.",
+    _derivative,
+    {"df": "order"},
+    refusal="stdtr has derivatives of order at least 0",
+    value="stdtr",
+    t=lambda df, t, order: _density(df, t, order),
+)
+stdtrit_ = from_scipy(
+    "stdtrit",
+    "df p",
+    "Quantile of Student's distribution.",
+    df=lambda df, out: -stdtr_(df, out, order=1) / _density(df, out),
+    p=lambda df, out: 1.0 / _density(df, out),
+)
