@@ -9,6 +9,7 @@ import numpy as np
 
 from tenferro_runtime.special._declared import partials, several
 from tenferro_runtime.special._operands import real_floating
+from tenferro_runtime.special._recurrences import combined
 from tenferro_runtime.special._sampling import circled
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
@@ -95,19 +96,15 @@ def _compute_scaled(first: int, prime: int, orders: tuple[int], x: Any) -> Any:
 def _near(first: int, prime: int, order: int, x: Any) -> Any:
     """Sums of products of a power of the root of `x` and the function or its derivative, all of them scaled."""
     side = 1 if first == 0 else -1
-    terms = {(0, prime): 1.0}
-    for _ in range(order):
-        after: dict[tuple[int, int], float] = {}
 
-        def add(key: tuple[int, int], factor: float, into: dict[tuple[int, int], float] = after) -> None:
-            into[key] = into.get(key, 0.0) + factor
+    def slopes(key: tuple[int, int], factor: float) -> Any:
+        power, primed = key
+        if power:
+            yield (power - 2, primed), factor * power / 2
+        yield (power + 1, primed), side * factor
+        yield ((power + 2, 0) if primed else (power, 1)), factor
 
-        for (power, primed), factor in terms.items():
-            if power:
-                add((power - 2, primed), factor * power / 2)
-            add((power + 1, primed), side * factor)
-            add((power + 2, 0) if primed else (power, 1), factor)
-        terms = after
+    terms = combined({(0, prime): 1.0}, order, slopes)
     values = host_special().airye(np.maximum(x, 0.0))[first : first + 2]
     root = np.sqrt(np.maximum(x, 0.0))
     near: Any = sum(factor * root**power * values[primed] for (power, primed), factor in terms.items() if factor)

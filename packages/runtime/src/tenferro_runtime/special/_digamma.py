@@ -10,6 +10,7 @@ import numpy as np
 from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import increment
 from tenferro_runtime.special._operands import is_complex, real_floating
+from tenferro_runtime.special._recurrences import BERNOULLI
 from tenferro_runtime.special._scipy import host_special
 from tenferro_runtime.special._zeta import zeta
 from tenferro_tensor import Array, catalog
@@ -71,8 +72,6 @@ def psi_increment(a: Any, step: Any, order: int = 0) -> Any:
 FAR: Final = 15.0
 """Least real parts for which the asymptotic series is exact."""
 
-_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
-
 
 def _complex_polygamma(z: Any, order: int) -> Any:
     """Reflection to the right half plane, recurrence to large real parts, and the asymptotic series (DLMF 5.15)."""
@@ -88,7 +87,7 @@ def _complex_polygamma(z: Any, order: int) -> Any:
     factorial = float(math.factorial(order))
     series = w ** -float(order) / order + w ** -(order + 1.0) / 2
     rising = (order + 1) / 2.0  # (order + 2 j - 1)! / (order! (2 j)!)
-    for j, number in enumerate(_BERNOULLI, 1):
+    for j, number in enumerate(BERNOULLI[:9], 1):
         series = series + number * rising * w ** -(order + 2.0 * j)
         rising *= (order + 2 * j) * (order + 2 * j + 1) / ((2 * j + 1) * (2 * j + 2))
     sign = (-1) ** (order + 1)

@@ -161,10 +161,7 @@ def _entr(x: Any) -> Any:
 
 
 def _inside(x: Any, y: Any) -> Any:
-    return catalog.bitwise_or(
-        catalog.bitwise_and(catalog.gt(x, 0), catalog.gt(y, 0)),
-        catalog.bitwise_and(catalog.eq(x, 0), catalog.ge(y, 0)),
-    )
+    return catalog.bitwise_or(_positive(x, y), catalog.bitwise_and(catalog.eq(x, 0), catalog.ge(y, 0)))
 
 
 def _nan(x: Any, y: Any) -> Any:

@@ -7,6 +7,7 @@ from math import factorial
 from typing import Any, Final
 
 from tenferro_runtime.special._declared import composed, from_scipy
+from tenferro_runtime.special._recurrences import horner
 from tenferro_tensor import Array, catalog, functions
 
 __all__ = ["exprel", "sinc"]
@@ -23,9 +24,7 @@ def removable(x: Any, radius: float, coefficients: Sequence[float], closed: Call
     """
     small = catalog.lt(catalog.abs(x), radius)
     near = catalog.select(small, x, 0.0)
-    series: Any = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        series = near * series + c
+    series = horner(near, coefficients)
     return catalog.select(small, series, closed(catalog.select(small, radius, x)))
 
 

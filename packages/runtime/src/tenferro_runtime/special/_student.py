@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import LARGE, log_beta, polygamma
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
+from tenferro_runtime.special._recurrences import bell, horner
 from tenferro_runtime.special._removable import removable
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
@@ -97,13 +98,6 @@ def _far_scale_derivative(df: Any, order: int) -> Any:
     return (-0.5) ** order * total
 
 
-def _bell(logs: list[Any]) -> Any:
-    values: list[Any] = [1.0]
-    for n in range(len(logs)):
-        values.append(sum(math.comb(n, k) * logs[k] * values[n - k] for k in range(n + 1)))
-    return values[-1]
-
-
 _HALF_STEP: Final = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224, -5461 / 425984)
 """Coefficients of odd powers of ``1 / z`` in the logarithm of ``gamma(z + 1/2) / gamma(z) / sqrt(z)``."""
 
@@ -113,11 +107,14 @@ def _log_scale(df: Any) -> Any:
     large = catalog.gt(df, 2 * LARGE)
     few, many = catalog.select(large, 1.0, 0.5 * df), catalog.select(large, 0.5 * df, LARGE)
     plain = catalog.lgamma(few + 0.5) - catalog.lgamma(few) - 0.5 * catalog.log(few)
-    power: Any = 1.0 / (many * many)
-    series: Any = _HALF_STEP[-1]
-    for c in _HALF_STEP[-2::-1]:
-        series = power * series + c
+    series = horner(1.0 / (many * many), _HALF_STEP)
     return catalog.select(large, series / many, plain) - 0.5 * math.log(2 * math.pi)
+
+
+def _over_density(logs: list[Any]) -> Any:
+    """A derivative of the density over it, by those of its logarithm."""
+    orders = len(logs), 0
+    return bell({(k, 0): log for k, log in enumerate(logs, 1)}, orders)[orders]
 
 
 def _density(df: Any, t: Any, order: int = 0) -> Any:
@@ -136,7 +133,7 @@ def _density(df: Any, t: Any, order: int = 0) -> Any:
         near = _scale_derivative(few, m, lambda n, a: catalog.polygamma(a, order=n))
         return catalog.select(large, _far_scale_derivative(many, m), near)
 
-    return density * _bell(_log_derivatives(df, share, excess, order, scale))
+    return density * _over_density(_log_derivatives(df, share, excess, order, scale))
 
 
 def _derivative(df: Any, t: Any, order: int) -> Any:
@@ -173,7 +170,7 @@ def _of_block(special: Any, df: Any, t: Any, order: int) -> Any:
         series = np.polynomial.polynomial.polyval(np.minimum(share, 0.25), _EXCESS)
         excess = np.where(share < 0.25, series, log - share)
         logs = _log_derivatives(df, share, excess, order, lambda m: scales[m - 1])
-        return np.exp(scale - 0.5 * (df + 1) * log + log_t) * _bell(logs)
+        return np.exp(scale - 0.5 * (df + 1) * log + log_t) * _over_density(logs)
 
     s, w = legendre(NODES)
     inner = np.minimum(size, 2 * np.sqrt(np.minimum(df, 1.0)))
