@@ -336,38 +336,22 @@ def _to_first(after: Primitive, sign: int) -> Callable[..., Any]:
     return slope
 
 
-j1_ = partials("j1", "x", "Bessel function of the first kind of order 1.", partial(_compute_fixed, "j1"))
-y1_ = partials("y1", "x", "Bessel function of the second kind of order 1.", partial(_compute_fixed, "y1"))
-i1_ = partials(
-    "i1", "x", "Modified Bessel function of the first kind of order 1.", partial(_compute_fixed, "i1"), jax="i1", most=1
-)
-k1_ = partials("k1", "x", "Modified Bessel function of the second kind of order 1.", partial(_compute_fixed, "k1"))
-j0_ = partials(
-    "j0", "x", "Bessel function of the first kind of order 0.", partial(_compute_fixed, "j0"), x=_to_first(j1_, -1)
-)
-y0_ = partials(
-    "y0", "x", "Bessel function of the second kind of order 0.", partial(_compute_fixed, "y0"), x=_to_first(y1_, -1)
-)
-i0_ = partials(
-    "i0",
-    "x",
-    "Modified Bessel function of the first kind of order 0.",
-    partial(_compute_fixed, "i0"),
-    jax="i0",
-    most=1,
-    x=_to_first(i1_, 1),
-)
-k0_ = partials(
-    "k0",
-    "x",
-    "Modified Bessel function of the second kind of order 0.",
-    partial(_compute_fixed, "k0"),
-    x=_to_first(k1_, -1),
-)
-i0e_ = partials("i0e", "x", "`i0` times ``exp(-abs(x))``.", partial(_compute_fixed, "i0e"), jax="i0e", most=1)
-i1e_ = partials("i1e", "x", "`i1` times ``exp(-abs(x))``.", partial(_compute_fixed, "i1e"), jax="i1e", most=1)
-k0e_ = partials("k0e", "x", "`k0` times ``exp(x)``.", partial(_compute_fixed, "k0e"))
-k1e_ = partials("k1e", "x", "`k1` times ``exp(x)``.", partial(_compute_fixed, "k1e"))
+def _fixed(name: str, doc: str, **how: Any) -> Primitive:
+    return partials(name, "x", doc, partial(_compute_fixed, name), **how)
+
+
+j1_ = _fixed("j1", "Bessel function of the first kind of order 1.")
+y1_ = _fixed("y1", "Bessel function of the second kind of order 1.")
+i1_ = _fixed("i1", "Modified Bessel function of the first kind of order 1.", jax="i1", most=1)
+k1_ = _fixed("k1", "Modified Bessel function of the second kind of order 1.")
+j0_ = _fixed("j0", "Bessel function of the first kind of order 0.", x=_to_first(j1_, -1))
+y0_ = _fixed("y0", "Bessel function of the second kind of order 0.", x=_to_first(y1_, -1))
+i0_ = _fixed("i0", "Modified Bessel function of the first kind of order 0.", jax="i0", most=1, x=_to_first(i1_, 1))
+k0_ = _fixed("k0", "Modified Bessel function of the second kind of order 0.", x=_to_first(k1_, -1))
+i0e_ = _fixed("i0e", "`i0` times ``exp(-abs(x))``.", jax="i0e", most=1)
+i1e_ = _fixed("i1e", "`i1` times ``exp(-abs(x))``.", jax="i1e", most=1)
+k0e_ = _fixed("k0e", "`k0` times ``exp(x)``.")
+k1e_ = _fixed("k1e", "`k1` times ``exp(x)``.")
 yn_ = partials(
     "yn", "n x", "Bessel function of the second kind of integer order.", partial(_compute_integer, "yn"), "n"
 )

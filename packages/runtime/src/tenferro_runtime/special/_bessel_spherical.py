@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime.extension import Primitive
 from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._recurrences import combined
@@ -124,23 +125,11 @@ def _compute(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
     return total
 
 
-jn_ = partials(
-    "spherical_jn", "n x", "Spherical Bessel function of the first kind.", partial(_compute, "spherical_jn"), "n"
-)
-yn_ = partials(
-    "spherical_yn", "n x", "Spherical Bessel function of the second kind.", partial(_compute, "spherical_yn"), "n"
-)
-in_ = partials(
-    "spherical_in",
-    "n x",
-    "Modified spherical Bessel function of the first kind.",
-    partial(_compute, "spherical_in"),
-    "n",
-)
-kn_ = partials(
-    "spherical_kn",
-    "n x",
-    "Modified spherical Bessel function of the second kind.",
-    partial(_compute, "spherical_kn"),
-    "n",
-)
+def _spherical(name: str, doc: str) -> Primitive:
+    return partials(name, "n x", doc, partial(_compute, name), "n")
+
+
+jn_ = _spherical("spherical_jn", "Spherical Bessel function of the first kind.")
+yn_ = _spherical("spherical_yn", "Spherical Bessel function of the second kind.")
+in_ = _spherical("spherical_in", "Modified spherical Bessel function of the first kind.")
+kn_ = _spherical("spherical_kn", "Modified spherical Bessel function of the second kind.")

@@ -15,7 +15,7 @@ import numpy as np
 from tenferro_runtime.special._gamma_shape import deviance
 from tenferro_runtime.special._increments import LARGE, increment, log_beta, polygamma, stirling_error
 from tenferro_runtime.special._quadrature import DECAY, cut_off, in_blocks, laguerre, legendre, weighted_sum
-from tenferro_runtime.special._recurrences import bell
+from tenferro_runtime.special._recurrences import bell_polynomials
 from tenferro_runtime.special._scipy import host_special
 
 NODES: Final = 56
@@ -23,16 +23,16 @@ PLATEAU: Final = 0.5
 """For ``1 - t`` below this over a, powers of t are nearly 1."""
 
 
-def shapes_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
+def shapes_derivative(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
     """The derivative of ``I_x(a, b)`` by a and b.
 
     Args:
         a: first shapes, as a vector.
         b: second shapes, as a vector of the same length.
         x: arguments, as a vector of the same length.
-        orders: the orders by a and by b, not both 0.
+        first, second: the orders by a and by b, not both 0.
     """
-    return in_blocks(lambda a, b, x: _derivative(a, b, x, orders), (a, b, x))
+    return in_blocks(lambda a, b, x: _derivative(a, b, x, (first, second)), (a, b, x))
 
 
 def _derivative(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
@@ -73,12 +73,12 @@ class _JointBell:
     def __init__(self, special: Any, a: Any, b: Any, orders: tuple[int, int]) -> None:
         self.orders = orders
         self.means = (-increment(special, 0, a, b), -increment(special, 0, b, a))
-        self.cumulants: dict[tuple[int, int], Any] = {}
+        self.logs: dict[tuple[int, int], Any] = {}
         for i in range(orders[0] + 1):
             for j in range(orders[1] + 1):
                 n = i + j - 1
                 if n > 0:
-                    self.cumulants[i, j] = (
+                    self.logs[i, j] = (
                         increment(special, n, a, b)
                         if j == 0
                         else increment(special, n, b, a)
@@ -91,12 +91,12 @@ class _JointBell:
         less = object.__new__(_JointBell)
         less.orders = self.orders
         less.means = (self.means[0][part], self.means[1][part])
-        less.cumulants = {key: c[part] for key, c in self.cumulants.items()}
+        less.logs = {key: c[part] for key, c in self.logs.items()}
         return less
 
     def __call__(self, log_t: Any, log_rest: Any) -> Any:
         first = {(1, 0): log_t - self.means[0], (0, 1): log_rest - self.means[1]}
-        return bell({**first, **self.cumulants}, self.orders)[self.orders]
+        return bell_polynomials({**first, **self.logs}, self.orders)[self.orders]
 
 
 def _small(a: Any, b: Any, x: Any, y: Any, bell: _JointBell) -> Any:

@@ -44,7 +44,7 @@ __all__ = ["DECLARED", "composed", "from_host", "from_scipy", "in_jax", "partial
 
 Function = Callable[..., Any]
 
-DECLARED: Final[list[Callable[[Registry], None]]] = []
+DECLARED: Final[list[Callable[[Registry], object]]] = []
 """Registrations of the modules that were imported, which `_extension` makes."""
 
 
@@ -79,7 +79,7 @@ def from_scipy(
     """
     of = _elementwise(name, operands, doc, domain)
     kernels, rule = scipy_kernels(function or name, pick), Slopes(singular=singular, **slopes)
-    return _declare(of, kernels, rule, expansion, lowering or in_jax(name, jax, pick=pick))
+    return _declare(of, kernels, rule, expansion, in_jax(name, jax, pick=pick) if jax else lowering)
 
 
 def from_host(
@@ -114,7 +114,7 @@ def from_host(
     orders = orders or {}
     of = _elementwise(name, operands, doc, domain, dict.fromkeys((*orders.values(), *metadata), 0), refusal)
     kernels, rule = host_kernels(compute, value, f"this derivative of {value}"), _raising(of, orders, slopes)
-    return _declare(of, kernels, rule, expansion, lowering or in_jax(name, jax, most))
+    return _declare(of, kernels, rule, expansion, in_jax(name, jax, most) if jax else lowering)
 
 
 def composed(
@@ -172,7 +172,7 @@ def partials(
     rule = {n: slopes.get(n) or _raised(of, "orders", i) for i, n in enumerate(names) if n not in constant.split()}
     value = None if own or constant else name
     kernels = host_kernels(lambda *xs, orders: compute(orders, *xs), value, f"the derivative of {name}")
-    return _declare(of, kernels, Slopes(singular=True, **rule), lowering=in_jax(name, jax, most))
+    return _declare(of, kernels, Slopes(singular=True, **rule), None, in_jax(name, jax, most) if jax else None)
 
 
 def several(name: str, operands: str, doc: str, results: int, jvp: Function) -> Primitive:
@@ -194,8 +194,8 @@ def several(name: str, operands: str, doc: str, results: int, jvp: Function) -> 
     return _declare(of, {"cpu": make}, General(jvp=jvp))
 
 
-def in_jax(name: str, function: str | None, most: int | None = None, pick: int | None = None) -> Function | None:
-    """The StableHLO lowering of a primitive that is a function of `jax.scipy.special`, ``None`` without one."""
+def in_jax(name: str, function: str, most: int | None = None, pick: int | None = None) -> Function:
+    """The StableHLO lowering of a primitive that is a function of `jax.scipy.special`."""
 
     def lower(e: Any, xs: Any, outs: Any, **metadata: Any) -> Any:
         orders = orders_of(metadata)
@@ -207,7 +207,7 @@ def in_jax(name: str, function: str | None, most: int | None = None, pick: int |
             )
         return e.jax_function(function, xs, outs[0], orders, pick)
 
-    return lower if function else None
+    return lower
 
 
 def _declare(

@@ -15,7 +15,7 @@ import numpy as np
 from tenferro_runtime.special._declared import composed
 from tenferro_runtime.special._digamma import psi_increment
 from tenferro_runtime.special._increments import LARGE, stirling_error
-from tenferro_runtime.special._recurrences import bell
+from tenferro_runtime.special._recurrences import bell_polynomials
 from tenferro_tensor import catalog
 
 _HALF_LOG: Final = 0.5 * math.log(2 * math.pi)
@@ -65,7 +65,7 @@ def _gamma_derivative(a: Any, x: Any, order: int) -> Any:
         return density
     cumulants = {(1, 0): catalog.log(catalog.select(catalog.is_inf(x), 1.0, x)) - catalog.digamma(a)}
     cumulants |= {(k, 0): -catalog.polygamma(a, order=k - 1) for k in range(2, order + 1)}
-    return catalog.absorbing_mul(density, bell(cumulants, (order, 0))[order, 0])
+    return catalog.absorbing_mul(density, bell_polynomials(cumulants, (order, 0))[order, 0])
 
 
 def _beta_density(a: Any, b: Any, x: Any, log_beta: Any) -> Any:
@@ -110,7 +110,7 @@ def _beta_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int], log_beta: 
                     if i == 0
                     else catalog.polygamma(a + b, order=order)
                 )
-    return catalog.absorbing_mul(density, bell(logs, orders)[orders])
+    return catalog.absorbing_mul(density, bell_polynomials(logs, orders)[orders])
 
 
 def _power_limit(a: Any, by_shape: int, by_x: int, constants: Sequence[Any], sign: Any = 1.0) -> Any:

@@ -109,14 +109,6 @@ def _cotangent(order: int, z: Any) -> Any:
     return square * polynomial(cot)
 
 
-complex_digamma_ = from_scipy(
-    "complex_digamma",
-    "x",
-    "Logarithmic derivative of the gamma function, of complex numbers.",
-    "psi",
-    domain="inexact",
-    x=lambda x: complex_polygamma_(x, order=1),
-)
 complex_polygamma_ = from_host(
     "complex_polygamma",
     "x",
@@ -125,6 +117,14 @@ complex_polygamma_ = from_host(
     {"x": "order"},
     domain="inexact",
     refusal="polygamma needs an order of at least 0",
+)
+complex_digamma_ = from_scipy(
+    "complex_digamma",
+    "x",
+    "Logarithmic derivative of the gamma function, of complex numbers.",
+    "psi",
+    domain="inexact",
+    x=lambda x: complex_polygamma_(x, order=1),
 )
 polygamma_increment_ = from_host(
     "polygamma_increment",

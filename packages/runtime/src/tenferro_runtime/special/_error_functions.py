@@ -252,12 +252,7 @@ def _fresnel_phase(x: Any) -> Any:
 
 
 complex_erf_ = from_scipy(
-    "complex_erf",
-    "x",
-    "Error function of complex numbers.",
-    "erf",
-    domain="inexact",
-    x=_gaussian(1, 2 / _ROOT),
+    "complex_erf", "x", "Error function of complex numbers.", "erf", domain="inexact", x=_gaussian(1, 2 / _ROOT)
 )
 complex_erfc_ = from_scipy(
     "complex_erfc",

@@ -248,12 +248,7 @@ loggamma_ = from_scipy(
     x=lambda x: digamma(x),
 )
 rgamma_ = from_scipy(
-    "rgamma",
-    "x",
-    "Reciprocal of the gamma function.",
-    domain="inexact",
-    expansion=_expand_rgamma,
-    x=rgamma_slope,
+    "rgamma", "x", "Reciprocal of the gamma function.", domain="inexact", expansion=_expand_rgamma, x=rgamma_slope
 )
 poch_ = from_scipy(
     "poch", "z m", "Rising factorial.", jax="poch", z=_poch_first_slope, m=lambda z, m, out: out * digamma(z + m)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenferro_runtime.special._increments import LARGE, stirling_error
 from tenferro_runtime.special._quadrature import DECAY, cut_off, in_blocks, laguerre, legendre, weighted_sum
-from tenferro_runtime.special._recurrences import bell
+from tenferro_runtime.special._recurrences import bell_polynomials
 from tenferro_runtime.special._scipy import host_special
 
 NODES: Final = 48
@@ -61,22 +61,22 @@ class _Bell:
 
     def __init__(self, special: Any, a: Any, z: Any, order: int) -> None:
         self.special, self.a, self.z, self.order, self.shift = special, a, z, order, False
-        self.cumulants = self._cumulants(a)
+        self.logs = self._higher_logs(a)
 
     def shifted(self) -> _Bell:
         """The same polynomial by way of ``gamma(a) = gamma(1 + a) / a``: small shapes have huge cumulants."""
         self.shift = bool((self.a < 1).any())
         if self.shift:
             self.z = self.z - 1 / self.a
-            self.cumulants = self._cumulants(self.a + 1)
+            self.logs = self._higher_logs(self.a + 1)
         return self
 
-    def _cumulants(self, a: Any) -> dict[tuple[int, int], Any]:
+    def _higher_logs(self, a: Any) -> dict[tuple[int, int], Any]:
         return {(m, 0): -self.special.polygamma(m - 1, a) for m in range(2, self.order + 1)}
 
     def __call__(self, distance: Any) -> Any:
         order = self.order
-        values = bell({(1, 0): self.z + distance, **self.cumulants}, (order, 0))
+        values = bell_polynomials({(1, 0): self.z + distance, **self.logs}, (order, 0))
         return values[order, 0] + order / self.a * values[order - 1, 0] if self.shift else values[order, 0]
 
 

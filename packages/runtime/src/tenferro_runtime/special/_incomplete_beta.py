@@ -6,6 +6,7 @@ from typing import Any
 
 from tenferro_runtime.extension import Primitive
 from tenferro_runtime.special._beta import betaln
+from tenferro_runtime.special._beta_shapes import shapes_derivative
 from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._densities import beta_density_derivative
 from tenferro_runtime.special._operands import both, counted, probable, real_floating, within
@@ -149,8 +150,7 @@ def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.nbdtr(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.25, 0.5 ])
     """
-    k, n = counted("nbdtr", k), counted("nbdtr", n)
-    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    k, n, inside = negative_binomial("nbdtr", k, n)
     return within(inside, betainc(n, k + 1.0, p))  # type: ignore[no-any-return]
 
 
@@ -168,9 +168,14 @@ def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.nbdtrc(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.75, 0.5 ])
     """
-    k, n = counted("nbdtrc", k), counted("nbdtrc", n)
-    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    k, n, inside = negative_binomial("nbdtrc", k, n)
     return within(inside, betaincc(n, k + 1.0, p))  # type: ignore[no-any-return]
+
+
+def negative_binomial(name: str, k: Any, n: Any) -> tuple[Any, Any, Any]:
+    """The whole numbers `k` and `n`, and where the distribution is defined."""
+    k, n = counted(name, k), counted(name, n)
+    return k, n, both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
@@ -217,12 +222,6 @@ def _ratio_is_defined(dfn: Any, dfd: Any, x: Any) -> Any:
     return both(finite, catalog.gt(dfn, 0), catalog.gt(dfd, 0), catalog.ge(x, 0))
 
 
-def _shapes_derivative(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
-    from tenferro_runtime.special._beta_shapes import shapes_derivative
-
-    return shapes_derivative(a, b, x, (first, second))
-
-
 def _density(a: Any, b: Any, x: Any, first: int = 0, second: int = 0) -> Any:
     return beta_density_derivative(a, b, x, (first, second), betaln)
 
@@ -238,6 +237,15 @@ def _inverse(name: str, doc: str, sign: float) -> Primitive:
     return from_scipy(name, "a b y", doc, a=by_first, b=by_second, y=by_value)
 
 
+betainc_shapes_ = from_host(
+    "betainc_shapes",
+    "a b x",
+    "A derivative of the regularized incomplete beta function by its shapes, of total order at least 1.",
+    shapes_derivative,
+    {"a": "first", "b": "second"},
+    jax="betainc",
+    x=_density,
+)
 betainc_ = from_scipy(
     "betainc",
     "a b x",
@@ -255,15 +263,6 @@ betaincc_ = from_scipy(
     a=lambda a, b, x: -betainc_shapes_(a, b, x, first=1, second=0),
     b=lambda a, b, x: -betainc_shapes_(a, b, x, first=0, second=1),
     x=lambda a, b, x: -_density(a, b, x),
-)
-betainc_shapes_ = from_host(
-    "betainc_shapes",
-    "a b x",
-    "A derivative of the regularized incomplete beta function by its shapes, of total order at least 1.",
-    _shapes_derivative,
-    {"a": "first", "b": "second"},
-    jax="betainc",
-    x=_density,
 )
 betaincinv_ = _inverse("betaincinv", "Inverse of the regularized incomplete beta function.", 1.0)
 betainccinv_ = _inverse("betainccinv", "Inverse of the complement of the regularized incomplete beta function.", -1.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._densities import gamma_density, gamma_density_derivative
+from tenferro_runtime.special._gamma_shape import shape_derivative
 from tenferro_runtime.special._operands import real_floating, within
 from tenferro_tensor import Array, catalog
 
@@ -212,16 +213,19 @@ def pdtrc(k: Any, m: Any, /) -> Array:
     return within(catalog.ge(k, 0), gammainc(catalog.floor(k) + 1.0, m))  # type: ignore[no-any-return]
 
 
-def _shape_derivative(a: Any, x: Any, order: int) -> Any:
-    from tenferro_runtime.special._gamma_shape import shape_derivative
-
-    return shape_derivative(a, x, order)
-
-
 def _inverse_by_shape(a: Any, out: Any) -> Any:
     return -gammainc_shape_(a, out, order=1) / gamma_density(a, out)
 
 
+gammainc_shape_ = from_host(
+    "gammainc_shape",
+    "a x",
+    "A derivative of the regularized lower incomplete gamma function by its shape, of order at least 1.",
+    shape_derivative,
+    {"a": "order"},
+    jax="gammainc",
+    x=gamma_density_derivative,
+)
 gammainc_ = from_scipy(
     "gammainc",
     "a x",
@@ -237,15 +241,6 @@ gammaincc_ = from_scipy(
     jax="gammaincc",
     a=lambda a, x: -gammainc_shape_(a, x, order=1),
     x=lambda a, x: -gamma_density(a, x),
-)
-gammainc_shape_ = from_host(
-    "gammainc_shape",
-    "a x",
-    "A derivative of the regularized lower incomplete gamma function by its shape, of order at least 1.",
-    _shape_derivative,
-    {"a": "order"},
-    jax="gammainc",
-    x=lambda a, x, order: gamma_density_derivative(a, x, order),
 )
 gammaincinv_ = from_scipy(
     "gammaincinv",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime.extension import Primitive
 from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._recurrences import rising
@@ -299,20 +300,16 @@ def _jacobi(orders: tuple[int, int, int, int], n: Any, alpha: Any, beta: Any, x:
     return around(f, (alpha, beta), radii, orders[1:3])
 
 
-legendre_ = partials("eval_legendre", "n x", "Legendre polynomial.", partial(_without_parameter, "legendre"), "n")
-chebyt_ = partials(
-    "eval_chebyt", "n x", "Chebyshev polynomial of the first kind.", partial(_without_parameter, "chebyt"), "n"
-)
-chebyu_ = partials(
-    "eval_chebyu", "n x", "Chebyshev polynomial of the second kind.", partial(_without_parameter, "chebyu"), "n"
-)
-hermite_ = partials(
-    "eval_hermite", "n x", "Physicists' Hermite polynomial.", partial(_without_parameter, "hermite"), "n"
-)
-hermitenorm_ = partials(
-    "eval_hermitenorm", "n x", "Probabilists' Hermite polynomial.", partial(_without_parameter, "hermitenorm"), "n"
-)
-laguerre_ = partials("eval_laguerre", "n x", "Laguerre polynomial.", partial(_without_parameter, "laguerre"), "n")
+def _plain(name: str, doc: str) -> Primitive:
+    return partials(f"eval_{name}", "n x", doc, partial(_without_parameter, name), "n")
+
+
+legendre_ = _plain("legendre", "Legendre polynomial.")
+chebyt_ = _plain("chebyt", "Chebyshev polynomial of the first kind.")
+chebyu_ = _plain("chebyu", "Chebyshev polynomial of the second kind.")
+hermite_ = _plain("hermite", "Physicists' Hermite polynomial.")
+hermitenorm_ = _plain("hermitenorm", "Probabilists' Hermite polynomial.")
+laguerre_ = _plain("laguerre", "Laguerre polynomial.")
 genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalized Laguerre polynomial.", _genlaguerre, "n")
 gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.", _gegenbauer, "n")
 jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.", _jacobi, "n")

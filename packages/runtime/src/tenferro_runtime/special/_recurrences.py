@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-__all__ = ["BERNOULLI", "STIRLING", "bell", "combined", "exponential", "horner", "rising"]
+__all__ = ["BERNOULLI", "STIRLING", "bell_polynomials", "combined", "exponential", "horner", "rising"]
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -40,7 +40,7 @@ def rising(a: Any, order: int, slope: int = 0, step: int = 1) -> Any:
     return product
 
 
-def bell(logs: Mapping[tuple[int, int], Any], orders: tuple[int, int]) -> dict[tuple[int, int], Any]:
+def bell_polynomials(logs: Mapping[tuple[int, int], Any], orders: tuple[int, int]) -> dict[tuple[int, int], Any]:
     """Derivatives of ``exp(f)`` over ``exp(f)``, complete Bell polynomials, for a function f of two variables.
 
     Args:

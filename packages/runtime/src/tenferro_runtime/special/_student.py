@@ -12,7 +12,7 @@ import numpy as np
 from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import LARGE, log_beta, polygamma
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
-from tenferro_runtime.special._recurrences import bell, horner
+from tenferro_runtime.special._recurrences import bell_polynomials, horner
 from tenferro_runtime.special._removable import removable
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
@@ -114,7 +114,7 @@ def _log_scale(df: Any) -> Any:
 def _over_density(logs: list[Any]) -> Any:
     """A derivative of the density over it, by those of its logarithm."""
     orders = len(logs), 0
-    return bell({(k, 0): log for k, log in enumerate(logs, 1)}, orders)[orders]
+    return bell_polynomials({(k, 0): log for k, log in enumerate(logs, 1)}, orders)[orders]
 
 
 def _density(df: Any, t: Any, order: int = 0) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_runtime.special._declared import from_host
+from tenferro_runtime.special._zeta_derivatives import hurwitz, riemann
 from tenferro_tensor import Array
 
 __all__ = ["zeta"]
@@ -37,26 +38,14 @@ def _by_start(s: Any, q: Any, order: int) -> Any:
     return slope - order * hurwitz_zeta_(s + 1.0, q, order=order - 1) if order else slope
 
 
-def _riemann(s: Any, order: int) -> Any:
-    from tenferro_runtime.special._zeta_derivatives import riemann
-
-    return riemann(s, order)
-
-
-def _hurwitz(s: Any, q: Any, order: int) -> Any:
-    from tenferro_runtime.special._zeta_derivatives import hurwitz
-
-    return hurwitz(s, q, order)
-
-
 riemann_zeta_ = from_host(
-    "riemann_zeta", "s", "A derivative of Riemann's zeta function.", _riemann, {"s": "order"}, value="zeta"
+    "riemann_zeta", "s", "A derivative of Riemann's zeta function.", riemann, {"s": "order"}, value="zeta"
 )
 hurwitz_zeta_ = from_host(
     "hurwitz_zeta",
     "s q",
     "A derivative of Hurwitz's zeta function by its exponent.",
-    _hurwitz,
+    hurwitz,
     {"s": "order"},
     refusal="a zeta function has derivatives of order at least 0",
     value="zeta",
