@@ -139,8 +139,9 @@ class _Splitting:
         live, equations = set(outputs), list[Equation]()
         for eq in reversed(self.members.values()):
             if not live.isdisjoint(eq.results):
-                equations.insert(0, eq)
+                equations.append(eq)
                 live.update(eq.variables)
+        equations.reverse()
         made = {v for eq in equations for v in eq.results}
         given = dict.fromkeys([v for eq in equations for v in eq.variables if v not in made])
         names = set().union(
