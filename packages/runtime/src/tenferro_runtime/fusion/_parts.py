@@ -162,6 +162,6 @@ class _Splitting:
 
 def _shared(part: Program) -> Op:
     """The op that calls a part, or one that is equal to it."""
-    key = part.structure, how_of(part), tuple([eq.source for eq in part.equations])
+    key = part.structure, part.guards, how_of(part), tuple([eq.source for eq in part.equations])
     known = _PARTS.setdefault(key, part)
     return call.op(program=known, sizes=open_sizes(known))
