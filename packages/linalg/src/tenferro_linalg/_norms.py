@@ -213,7 +213,8 @@ def power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: floa
             with np.errstate(over="ignore"):
                 squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
                 found = squares.sum(axis=axes, dtype=dtype)
-            if SQUARES[dtype][0] < found.min() and found.max() < SQUARES[dtype][1]:
+            low, high = SQUARES[dtype]
+            if low < found < high if len(axes) == ndim else low < found.min() and found.max() < high:
                 return np.sqrt(found)
         size = xp.abs(x)
         shape = tuple([x.shape[i] for i in range(ndim) if i not in axes])
