@@ -19,7 +19,7 @@ from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running import _executables as executables
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.runtime import promised_like
-from tenferro_tensor import REGISTRY, Spec, get_backend
+from tenferro_tensor import REGISTRY, get_backend
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, Dim, InconclusiveDimError
 
 MAX_NAMED_STEPS: Final = 4

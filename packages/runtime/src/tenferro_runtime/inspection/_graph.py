@@ -9,8 +9,8 @@ from itertools import groupby, pairwise
 from pathlib import PurePath
 from typing import Final
 
-from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.costs._bodies import programs_inside
+from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._places import Box
 from tenferro_runtime.ir._call import is_part

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
 
 from tenferro_runtime.reports._table import Tabular, TextTable, readable
 from tenferro_tensor import Spec
@@ -111,6 +113,7 @@ class Explanation(Tabular):
 
     def _table(self) -> TextTable:
         head = ("step", "primitive", "operands", "result", "flops", "bytes", "live", "device", "kernel", "line")
+        rows = [_row(v) for v in walk(self.steps)]
         more = f" and {self.unknown} steps that are not described" if self.unknown else ""
         given = "".join([f", {name} = {n}" for name, n in self.sizes.items()])
         peak = "open, give the sizes" if self.peak_bytes is None else readable(self.peak_bytes, "B")
@@ -120,31 +123,56 @@ class Explanation(Tabular):
             f"{reused}; peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
             f"{readable(self.constant_bytes, 'B')} of constants" + (f"\n{self.form}" if self.form else "")
         )
-        return TextTable(head, list(_rows(self.steps, "", 0)), frozenset({0, 4, 5, 6}), foot)
+        return TextTable(head, rows, frozenset({0, 4, 5, 6}), foot)
 
     def _heading(self) -> str:
         return "Cost of a program"
 
 
-def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[str, ...]]:
-    """A row for each step, followed by the steps that it runs, numbered within it and indented."""
+def _row(v: Visit) -> tuple[str, ...]:
+    s = v.step
+    if s is None:
+        body = v.bodies[-1]
+        return "", v.indent + titled(body), "", "", readable(body.flops), readable(body.bytes, "B"), *[""] * 4
+    return (
+        v.number, v.indent + s.primitive, ", ".join(map(str, s.inputs)),
+        ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]), readable(s.flops),
+        readable(s.bytes, "B"), readable(s.live, "B"), s.device, s.kernel, s.where,
+    )  # fmt: skip
+
+
+class Visit(NamedTuple):
+    """A row of a walk: a step, or the heading of a program that a step runs.
+
+    Attributes:
+        number: number of the step after those of the steps around it; empty for a heading.
+        step: the step, ``None`` for a heading.
+        bodies: the programs around it; for a heading, the last one is its own.
+    """
+
+    number: str
+    step: Any
+    bodies: tuple[Any, ...]
+
+    @property
+    def indent(self) -> str:
+        """Spaces that show how deep it is."""
+        return "  " * (2 * len(self.bodies) - (self.step is None))
+
+    @property
+    def times(self) -> int:
+        """How often it ran, in a profile."""
+        return prod([body.times for body in self.bodies])
+
+
+def walk(steps: Iterable[Any], outer: str = "", bodies: tuple[Any, ...] = ()) -> Iterator[Visit]:
+    """Walk over steps, of costs or of times; the programs that a step runs follow it."""
     for s in steps:
-        yield (
-            f"{outer}{s.index}",
-            "  " * depth + s.primitive,
-            ", ".join(map(str, s.inputs)),
-            ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]),
-            readable(s.flops),
-            readable(s.bytes, "B"),
-            readable(s.live, "B"),
-            s.device,
-            s.kernel,
-            s.where,
-        )
+        number = f"{outer}{getattr(s, 'cost', s).index}"
+        yield Visit(number, s, bodies)
         for body in s.bodies:
-            each = readable(body.flops), readable(body.bytes, "B")
-            yield "", "  " * (depth + 1) + titled(body), "", "", *each, *[""] * 4
-            yield from _rows(body.steps, f"{outer}{s.index}.", depth + 2)
+            yield Visit("", None, (*bodies, body))
+            yield from walk(body.steps, f"{number}.", (*bodies, body))
 
 
 def titled(body: BodyCost) -> str:
@@ -157,11 +185,8 @@ def titled(body: BodyCost) -> str:
     """
     often = "" if body.times is None or body.times == 1 else f", {body.times} times"
     often = often if body.most is None else f", at most {body.most} times"
-    carries = (
-        ""
-        if isinstance(body.carried_bytes, int) and not body.carried_bytes
-        else (f", carries {readable(body.carried_bytes, 'B')}")
-    )
+    nothing = isinstance(body.carried_bytes, int) and not body.carried_bytes
+    carries = "" if nothing else f", carries {readable(body.carried_bytes, 'B')}"
     return f"{body.title}{often}{carries}:"
 
 
