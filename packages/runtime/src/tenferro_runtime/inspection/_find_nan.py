@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,10 @@ def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool, env: d
         else:
             results = eq.op(*operands)
         if any(_bad(x, infinities) for x in store(env, eq, results)):
-            return _report(program, eq, operands, tuple([env[v] for v in eq.results]), i)
+            made = [_statistics(program.label(v), env[v]) for v in eq.results]
+            read = [_statistics(program.label(v), x) for v, x in zip(eq.operands, operands, strict=True)]
+            text = program.show(eq).partition("  #")[0]
+            return BadStep(f"step {i}: {text}", (i,), eq.where, tuple(read), tuple(made))
     return None
 
 
@@ -134,31 +138,12 @@ class _WatchedProgram:
 def _within(found: _Found, eq: Equation, i: int) -> BadStep:
     """The bad step of a nested program as a step of the outer program."""
     bad, name = found.bad, eq.op.primitive.name
-    loop = eq.op.primitive in (scan, while_loop)
-    if loop:
-        at = f" at {eq.where}" if eq.where else ""
-        around = f"in iteration {found.iteration} (from 0) of the {name}{at}, step {i}"
-    else:
-        around = f"in step {i}: {name}"
-    return BadStep(
-        f"{bad.step}, {around}",
-        (i, *bad.path),
-        bad.where or eq.where,
-        bad.operands,
-        bad.results,
-        (found.iteration if loop else None, *bad.iterations),
-    )
-
-
-def _report(program: Program, eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], i: int) -> BadStep:
-    text = program.show(eq).partition("  #")[0]
-    return BadStep(
-        f"step {i}: {text}",
-        (i,),
-        eq.where,
-        tuple([_statistics(program.label(v), x) for v, x in zip(eq.operands, operands, strict=True)]),
-        tuple([_statistics(program.label(v), x) for v, x in zip(eq.results, results, strict=True)]),
-    )
+    around, iteration = f"in step {i}: {name}", None
+    if eq.op.primitive in (scan, while_loop):
+        iteration, at = found.iteration, f" at {eq.where}" if eq.where else ""
+        around = f"in iteration {iteration} (from 0) of the {name}{at}, step {i}"
+    path, iterations = (i, *bad.path), (iteration, *bad.iterations)
+    return replace(bad, step=f"{bad.step}, {around}", path=path, where=bad.where or eq.where, iterations=iterations)
 
 
 def _host(x: Any) -> np.ndarray[Any, Any]:
@@ -177,12 +162,6 @@ def _statistics(name: str, x: Any) -> Statistics:
     exact = not is_inexact(array.dtype)
     finite = array.ravel() if exact else array[np.isfinite(array)]
     sizes = np.abs(finite) if array.dtype.kind == "c" else finite
-    return Statistics(
-        name,
-        array.shape,
-        array.dtype.name,
-        0 if exact else int(np.isnan(array).sum()),
-        0 if exact else int(np.isinf(array).sum()),
-        float(sizes.min()) if sizes.size else None,
-        float(sizes.max()) if sizes.size else None,
-    )
+    nan, inf = (0 if exact else int(counted(array).sum()) for counted in (np.isnan, np.isinf))
+    least, most = (float(sizes.min()), float(sizes.max())) if sizes.size else (None, None)
+    return Statistics(name, array.shape, array.dtype.name, nan, inf, least, most)

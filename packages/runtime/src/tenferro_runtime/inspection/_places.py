@@ -27,8 +27,8 @@ class Box:
     kind: str
     label: str
     detail: str
-    note: str
-    reads: tuple[int, ...]
+    note: str = ""
+    reads: tuple[int, ...] = ()
     inside: tuple[tuple[str, Program], ...] = ()
     where: str = ""
 
@@ -36,12 +36,11 @@ class Box:
 def placed(nodes: Sequence[Box]) -> tuple[list[tuple[float, int]], int, int]:
     """Column and row of each box, and the numbers of columns and rows."""
     depth: list[int] = []
-    for n in nodes:
-        depth.append(1 + max([depth[r] for r in n.reads], default=-1))
     sink = [len(nodes)] * len(nodes)
     for n in nodes:
+        depth.append(1 + max([depth[r] for r in n.reads], default=-1))
         for r in n.reads:
-            sink[r] = min(sink[r], depth[n.index])
+            sink[r] = min(sink[r], depth[-1])
     for n in nodes:  # boxes that are read late move down to their reader, so that constants are next to their use
         if not n.reads and sink[n.index] < len(nodes):
             depth[n.index] = sink[n.index] - 1
