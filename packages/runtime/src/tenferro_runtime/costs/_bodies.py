@@ -13,10 +13,11 @@ from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.costs._storage import nbytes
 from tenferro_runtime.ir._call import PART, call, instance
 from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.passes.schedule import extent_in_trace
 from tenferro_runtime.rolling import is_rolled
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Cost, Primitive, Spec
-from tenferro_tensor_core import Dim, DimLike, dim_max, evaluate
+from tenferro_tensor_core import DimLike, dim_max
 
 
 class Inside(NamedTuple):
@@ -94,8 +95,7 @@ def _peak(inside: Inside) -> DimLike:
     most for the sizes of the trace."""
 
     def in_trace(n: DimLike) -> int:
-        names = n.variables if isinstance(n, Dim) else ()
-        return evaluate(n, {name: inside.program.examples.get(name, 64) for name in names})
+        return n if isinstance(n, int) else extent_in_trace(n, inside.program.examples)
 
     return max(plan_memory(lowered(inside.program), inside.donated).live, key=in_trace, default=0)
 
