@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_tensor.markup import readable
 from tenferro_tensor.transfers import Move
 from tenferro_tensor_core.forks import new_lock
 

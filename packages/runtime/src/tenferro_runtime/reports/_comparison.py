@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_runtime.reports._table import Tabular, TextTable
 from tenferro_runtime.reports._time import Profile, StepTime
-from tenferro_tensor.markup import details
+from tenferro_tensor.markup import details, readable
 from tenferro_tensor_core import DimLike
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_runtime.reports._table import Tabular, TextTable
 from tenferro_tensor import Spec
+from tenferro_tensor.markup import readable
 from tenferro_tensor_core import DimLike
 
 

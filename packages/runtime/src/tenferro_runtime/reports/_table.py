@@ -11,8 +11,6 @@ from typing import Any, Final
 from tenferro_tensor import library
 from tenferro_tensor.markup import Markup, bar, card, element, joined, preformatted, table
 
-_STEP: Final = 1000.0
-
 MAX_HTML_ROWS: Final = 120
 """Largest number of rows of a table in a notebook; rows in the middle are omitted."""
 
@@ -70,7 +68,7 @@ class Report:
 
     def _parts(self) -> Sequence[object]:
         """What stands below the heading: by default the text."""
-        return (preformatted(repr(self)),)
+        return (preformatted(str(self)),)
 
     def _repr_html_(self) -> str:
         return card(element("b", self._heading()), *self._parts())
@@ -125,30 +123,6 @@ def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
         ).rstrip()
         for row in rows
     )
-
-
-def readable(n: Any, unit: str = "") -> str:
-    """A count with a unit prefix, ``1.5 kB``; symbolic counts unchanged, ``?`` if unknown.
-
-    Args:
-        n: a number, a symbolic size, or ``None``.
-        unit: put behind the prefix.
-
-    Returns:
-        Text of three digits.
-
-    >>> readable(1536, "B"), readable(12), readable(3.2e9, "flop"), readable(None)
-    ('1.54 kB', '12', '3.2 Gflop', '?')
-    """
-    if n is None:
-        return "?"
-    if not isinstance(n, (int, float)):
-        return f"{n} {unit}".rstrip()
-    value, prefixes = float(n), iter(("", "k", "M", "G", "T", "P"))
-    prefix = next(prefixes)
-    while abs(value) >= _STEP and prefix != "P":
-        value, prefix = value / _STEP, next(prefixes)
-    return f"{value:.3g} {prefix}{unit}".rstrip()
 
 
 def brief(line: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from tenferro_runtime.reports._cost import StepCost, Visit, walk
 from tenferro_runtime.reports._memory import MemoryTimeline
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
-from tenferro_tensor.markup import Markup, card, details, element, page
+from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_tensor.markup import Markup, card, details, element, page, readable
 
 NO_MEMORY: Final = MemoryTimeline((), ())
 """The timeline of a program without steps."""
