@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Final
 
 from tenferro_runtime.costs._bodies import programs_inside
 from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.inspection._explain import step_costs
-from tenferro_runtime.inspection._places import Box
 from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import StepCost, readable
@@ -27,6 +26,31 @@ MAX_ENDS: Final = 12
 
 LOOP_WEIGHT: Final = 8
 """Weight of a loop or a branch, in steps, when runs are chosen, so that it keeps its own box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of a graph.
+
+    Attributes:
+        index: its number; it reads only boxes with smaller ones.
+        kind: kind of the step, input, constant or output.
+        label: its text.
+        detail: smaller text below.
+        note: text of the tooltip.
+        reads: boxes that it reads.
+        inside: programs that it runs, each with its role.
+        where: line of code.
+    """
+
+    index: int
+    kind: str
+    label: str
+    detail: str
+    note: str = ""
+    reads: tuple[int, ...] = ()
+    inside: tuple[tuple[str, Program], ...] = ()
+    where: str = ""
 
 
 def graph(program: Program) -> list[Box]:
@@ -86,8 +110,6 @@ def folded(nodes: Sequence[Box]) -> list[Box]:
 
 def _runs(steps: Sequence[Box]) -> list[list[Box]]:
     """Merge adjacent steps until there are few enough: those of one line first, then the shortest runs."""
-    if len(steps) <= MAX_BOXES:
-        return [[n] for n in steps]
     runs = [[n] for n in steps]
     if len(runs) > ROUGH_BOXES:
         runs = [list(run) for _, run in groupby(steps, lambda n: n.index if n.inside else n.where)]

@@ -1,12 +1,14 @@
-"""The picture of a program: boxes and curves in SVG, and below them the contents of loops and fused steps."""
+"""The picture of a program: boxes and curves in SVG, and below them the contents of loops and fused steps.
+
+Boxes are in rows by depth, within a row near the middle of the boxes that they read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tenferro_runtime.inspection._graph import folded, graph
-from tenferro_runtime.inspection._places import Box, placed
+from tenferro_runtime.inspection._graph import Box, folded, graph
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor.markup import COLOURS, Markup, details, element, joined, picture, preformatted
@@ -41,20 +43,24 @@ MAX_LINES: Final = 60
 
 def program_picture(program: Program) -> Markup:
     """The steps that run as one drawing, without nested programs."""
-    nodes = folded(graph(lowered(program)))
-    places, columns, rows = placed(nodes)
-    width, height = columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN, rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
-    corners = [(MARGIN + x * (WIDTH + GAP_X), MARGIN + y * (HEIGHT + GAP_Y)) for x, y in places]
-    return picture(width, height, *_edges(nodes, corners), *map(_box, nodes, corners), label=repr(program))
+    return _drawn(program, folded(graph(lowered(program))))
 
 
 def opened(program: Program, depth: int = 0) -> Markup:
     """The drawing, and below it an expandable part for each box that runs programs or contains several steps."""
-    nodes = [n for n in folded(graph(lowered(program))) if n.inside or n.kind == "several"]
-    parts = [_inner(n, depth) for n in nodes[:MAX_OPENED]]
-    if len(nodes) > MAX_OPENED:
-        parts.append(element("div", f"and {len(nodes) - MAX_OPENED} more boxes of several steps", class_="q"))
-    return joined([program_picture(program), *parts])
+    nodes = folded(graph(lowered(program)))
+    several = [n for n in nodes if n.inside or n.kind == "several"]
+    parts = [_inner(n, depth) for n in several[:MAX_OPENED]]
+    if len(several) > MAX_OPENED:
+        parts.append(element("div", f"and {len(several) - MAX_OPENED} more boxes of several steps", class_="q"))
+    return joined([_drawn(program, nodes), *parts])
+
+
+def _drawn(program: Program, nodes: Sequence[Box]) -> Markup:
+    places, columns, rows = _placed(nodes)
+    width, height = columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN, rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
+    corners = [(MARGIN + x * (WIDTH + GAP_X), MARGIN + y * (HEIGHT + GAP_Y)) for x, y in places]
+    return picture(width, height, *_edges(nodes, corners), *map(_box, nodes, corners), label=repr(program))
 
 
 def _inner(n: Box, depth: int) -> Markup:
@@ -89,6 +95,34 @@ def cut_lines(text: str) -> str:
         return text
     half = MAX_LINES // 2
     return "\n".join([*lines[:half], f"  … {len(lines) - 2 * half} more lines", *lines[-half:]])
+
+
+def _placed(nodes: Sequence[Box]) -> tuple[list[tuple[float, int]], int, int]:
+    """Column and row of each box, and the numbers of columns and rows."""
+    depth: list[int] = []
+    sink = [len(nodes)] * len(nodes)
+    for n in nodes:
+        depth.append(1 + max([depth[r] for r in n.reads], default=-1))
+        for r in n.reads:
+            sink[r] = min(sink[r], depth[-1])
+    for n in nodes:  # boxes that are read late move down to their reader, so that constants are next to their use
+        if not n.reads and sink[n.index] < len(nodes):
+            depth[n.index] = sink[n.index] - 1
+    rows: dict[int, list[Box]] = {}
+    for n in nodes:
+        rows.setdefault(depth[n.index], []).append(n)
+    columns = max(map(len, rows.values()), default=1)
+    x = [0.0] * len(nodes)
+    for d in sorted(rows):
+        row = sorted(rows[d], key=lambda n: (_middle(x, n), n.index))
+        start = (columns - len(row)) / 2
+        for i, n in enumerate(row):
+            x[n.index] = start + i
+    return [(x[n.index], depth[n.index]) for n in nodes], columns, max(rows, default=0) + 1
+
+
+def _middle(x: list[float], n: Box) -> float:
+    return sum([x[r] for r in n.reads]) / len(n.reads) if n.reads else float(n.index)
 
 
 Corners = Sequence[tuple[float, float]]

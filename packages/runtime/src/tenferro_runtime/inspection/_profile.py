@@ -171,9 +171,9 @@ def _times_inside(eq: Equation, operands: Sequence[Any]) -> tuple[BodyTime, ...]
     values, watches = tuple([tensor(x) for x in operands]), [_Stopwatch(each) for each in inside]
     name = eq.op.primitive.name
     if name == "scan":
-        return _scan(eq, *watches, values)
+        return _scan(eq, watches[0], values)
     if name == "while_loop":
-        return _while(eq, *watches, values)
+        return _while(eq, watches[0], watches[1], values)
     if name == "cond":
         index, *rest = values
         watches, values = [watches[min(max(int(index.item()), 0), len(watches) - 1)]], tuple(rest)
