@@ -36,9 +36,6 @@ class Storage:
         external: variables whose block belongs to the caller or the program: inputs and constants.
     """
 
-    victims: Mapping[int, int]
-    external: frozenset[int]
-
     def __init__(self, program: Program, victims: Mapping[int, int] | None = None) -> None:
         self.program = program
         self.victims = victims = victims or {}

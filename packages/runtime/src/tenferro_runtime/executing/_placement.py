@@ -62,6 +62,7 @@ class Placement(Report):
     def __repr__(self) -> str:
         return f"<Placement: {self.why}>"
 
+    @property
     def _heading(self) -> str:
         return repr(self)[1:-1]
 

@@ -87,6 +87,7 @@ class ExecutionPlan(Report):
         told = [] if self.placement is None else [self.placement.why]
         return "\n".join([aligned(rows), f"{self.waits} waits for {self.edges} dependencies between queues", *told])
 
+    @property
     def _heading(self) -> str:
         return repr(self)[1:-1]
 

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from tenferro_runtime.reports import Difference, Side, StepCost, StepTime, readable
-from tenferro_runtime.reports._cost import walk
 from tenferro_runtime.reports._table import brief
+from tenferro_runtime.reports._walk import walk
 
 CALLBACKS: Final = frozenset({"pure_callback", "debug_callback"})
 

@@ -43,7 +43,7 @@ def draw(program: Program, path: str | PathLike[str] | None = None, format: str 
         format = Path(path).suffix.removeprefix(".") if path is not None else "dot"
     if format not in FORMATS:
         raise ArgumentError(f"draw writes {', '.join(FORMATS)}, got {format=}; name the file x.dot, x.svg or x.html")
-    text = {"dot": _dot, "svg": _svg, "html": _html}[format](program)
+    text = standalone(program_picture(program)) if format == "svg" else {"dot": _dot, "html": _html}[format](program)
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
@@ -63,10 +63,6 @@ def _dot(program: Program) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _svg(program: Program) -> str:
-    return standalone(program_picture(program))
 
 
 def _html(program: Program) -> str:

@@ -65,6 +65,7 @@ class BadStep(Report):
             lines.append(f"  traced at {self.where}")
         return "\n".join(lines)
 
+    @property
     def _heading(self) -> str:
         return self.step
 

@@ -39,6 +39,8 @@ class Dispatch(Tabular):
         steps: the operations.
     """
 
+    _heading = "Devices of operations"
+
     steps: tuple[DispatchStep, ...]
 
     @property
@@ -54,9 +56,6 @@ class Dispatch(Tabular):
         ]
         many = f"{len(self.steps)} operation{'s' * (len(self.steps) != 1)} on {', '.join(self.devices) or 'no device'}"
         return TextTable(head, rows, frozenset({0}), many)
-
-    def _heading(self) -> str:
-        return "Devices of operations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,8 @@ class TransferRow:
 
 class Transfers(Tabular):
     """A log of transfers between memories; prints as a table, most bytes first. Made by `tr.transfers`."""
+
+    _heading = "Transfers between memories"
 
     def __init__(self) -> None:
         self._lock = new_lock()
@@ -119,6 +120,3 @@ class Transfers(Tabular):
         ]
         total = f"{self.count} transfer{'s' * (self.count != 1)}, {readable(self.nbytes, 'B')}"
         return TextTable(("bytes", "count", "from", "to", "line"), rows, frozenset({0, 1}), total)
-
-    def _heading(self) -> str:
-        return "Transfers between memories"

@@ -126,6 +126,7 @@ class Comparison(Tabular):
         ]
         return TextTable(("", self.old.title, self.new.title), rows, frozenset({1, 2}), "\n".join(said))
 
+    @property
     def _heading(self) -> str:
         return self.sentence
 

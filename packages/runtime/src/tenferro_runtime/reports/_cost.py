@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import prod
-from typing import Any, NamedTuple
 
 from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_runtime.reports._walk import Visit, walk
 from tenferro_tensor import Spec
 from tenferro_tensor.markup import readable
 from tenferro_tensor_core import DimLike
@@ -101,6 +99,8 @@ class Explanation(Tabular):
             or step by step and why.
     """
 
+    _heading = "Cost of a program"
+
     steps: tuple[StepCost, ...]
     flops: DimLike
     unknown: int
@@ -126,9 +126,6 @@ class Explanation(Tabular):
         )
         return TextTable(head, rows, frozenset({0, 4, 5, 6}), foot)
 
-    def _heading(self) -> str:
-        return "Cost of a program"
-
 
 def _row(v: Visit) -> tuple[str, ...]:
     s = v.step
@@ -140,40 +137,6 @@ def _row(v: Visit) -> tuple[str, ...]:
         ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]), readable(s.flops),
         readable(s.bytes, "B"), readable(s.live, "B"), s.device, s.kernel, s.where,
     )  # fmt: skip
-
-
-class Visit(NamedTuple):
-    """A row of a walk: a step, or the heading of a program that a step runs.
-
-    Attributes:
-        number: number of the step after those of the steps around it; empty for a heading.
-        step: the step, ``None`` for a heading.
-        bodies: the programs around it; for a heading, the last one is its own.
-    """
-
-    number: str
-    step: Any
-    bodies: tuple[Any, ...]
-
-    @property
-    def indent(self) -> str:
-        """Spaces that show how deep it is."""
-        return "  " * (2 * len(self.bodies) - (self.step is None))
-
-    @property
-    def times(self) -> int:
-        """How often it ran, in a profile."""
-        return prod([body.times for body in self.bodies])
-
-
-def walk(steps: Iterable[Any], outer: str = "", bodies: tuple[Any, ...] = ()) -> Iterator[Visit]:
-    """Walk over steps, of costs or of times; the programs that a step runs follow it."""
-    for s in steps:
-        number = f"{outer}{getattr(s, 'cost', s).index}"
-        yield Visit(number, s, bodies)
-        for body in s.bodies:
-            yield Visit("", None, (*bodies, body))
-            yield from walk(body.steps, f"{number}.", (*bodies, body))
 
 
 def titled(body: BodyCost) -> str:

@@ -17,11 +17,10 @@ class LoopNests(Report):
         text: one line for each statement, with the user's line if it differs from that above.
     """
 
+    _heading = "Loop nests of a program"
+
     function: LoopFunction
     text: str
 
     def __repr__(self) -> str:
         return self.text
-
-    def _heading(self) -> str:
-        return "Loop nests of a program"

@@ -63,6 +63,8 @@ class MemoryTimeline(Tabular):
         blocks: what they allocate; of a loop, what its body needs at once.
     """
 
+    _heading = "Memory by line of code"
+
     steps: tuple[str, ...]
     blocks: tuple[MemoryBlock, ...]
 
@@ -97,9 +99,6 @@ class MemoryTimeline(Tabular):
     @property
     def _peak(self) -> int:
         return max(self.alive, default=0)
-
-    def _heading(self) -> str:
-        return "Memory by line of code"
 
     def _parts(self) -> Sequence[Markup]:
         return (self.chart(),)

@@ -63,6 +63,7 @@ class Report:
 
     __slots__ = ()
 
+    @property
     def _heading(self) -> str:
         raise NotImplementedError
 
@@ -71,7 +72,7 @@ class Report:
         return (preformatted(str(self)),)
 
     def _repr_html_(self) -> str:
-        return card(element("b", self._heading()), *self._parts())
+        return card(element("b", self._heading), *self._parts())
 
 
 class Tabular(Report):
@@ -90,7 +91,7 @@ class Tabular(Report):
 
     def __rich__(self) -> Any:
         """The report as rich draws it, which calls this."""
-        return self._table().rich(self._heading())
+        return self._table().rich(self._heading)
 
 
 def text_card(head: str, text: str) -> str:

@@ -9,9 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from tenferro_runtime.reports._cost import StepCost, Visit, walk
+from tenferro_runtime.reports._cost import StepCost
 from tenferro_runtime.reports._memory import MemoryTimeline
 from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_runtime.reports._walk import Visit, walk
 from tenferro_tensor.markup import Markup, card, details, element, page, readable
 
 NO_MEMORY: Final = MemoryTimeline((), ())
@@ -88,6 +89,8 @@ class Profile(Tabular):
         native_bytes: bytes that the native function allocates at once, ``None`` where there is none.
     """
 
+    _heading = "Times of a program's steps"
+
     steps: tuple[StepTime, ...]
     ms: float
     repeat: int
@@ -109,9 +112,6 @@ class Profile(Tabular):
             + (f"; the replay {self.form}" if self.form else "")
         )
         return TextTable(head, [_row(v) for v in self._walk()], frozenset({0, 3, 4, 5, 6}), foot)
-
-    def _heading(self) -> str:
-        return "Times of a program's steps"
 
     def _parts(self) -> Sequence[Markup]:
         """The memory over the steps, and the steps with the share of each."""
