@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from tenferro_runtime.reports import Difference, Side, StepCost, StepTime, readable
-from tenferro_runtime.reports._table import brief
+from tenferro_runtime.reports._lines import brief
 from tenferro_runtime.reports._walk import walk
 
 CALLBACKS: Final = frozenset({"pure_callback", "debug_callback"})

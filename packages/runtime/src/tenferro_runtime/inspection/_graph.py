@@ -13,7 +13,7 @@ from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import StepCost, readable
-from tenferro_runtime.reports._table import brief, code_at
+from tenferro_runtime.reports._lines import brief, code_at
 
 MAX_BOXES: Final = 32
 """Largest number of boxes of steps in a drawing; beyond it, runs of steps from one source line are one box."""

@@ -10,7 +10,7 @@ from tenferro_runtime.compiling._entry import Entrance
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import LoopNests
-from tenferro_runtime.reports._table import brief, code_at
+from tenferro_runtime.reports._lines import brief, code_at
 from tenferro_tensor.loop_ir import Call, For, Let, Load, Position, Reg, Statement, Store, Switch, While, show
 from tenferro_tensor_core import ArgumentError
 

@@ -9,7 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from tenferro_runtime.reports._table import Tabular, TextTable, brief, code_at
+from tenferro_runtime.reports._lines import brief, code_at
+from tenferro_runtime.reports._table import Tabular, TextTable
 from tenferro_tensor.markup import COLOURS, Markup, element, joined, picture, preformatted, readable, standalone
 
 WIDTH: Final = 640

@@ -1,11 +1,9 @@
-"""Tables of reports: the same rows as aligned text and as HTML, with counts in readable units."""
+"""The cards of reports, and their tables: the same rows as aligned text and as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from linecache import getline
-from pathlib import PurePath
 from typing import Any, Final
 
 from tenferro_tensor import library
@@ -124,17 +122,6 @@ def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
         ).rstrip()
         for row in rows
     )
-
-
-def brief(line: str) -> str:
-    """A source line, ``folder/file.py:12``, without the folder of its file."""
-    return PurePath(line).name or "unknown"
-
-
-def code_at(line: str) -> str:
-    """The text of a source line; empty if the file does not exist."""
-    path, _, number = line.rpartition(":")
-    return getline(path, int(number)).strip() if number.isdigit() else ""
 
 
 def _indented(cell: str) -> object:
