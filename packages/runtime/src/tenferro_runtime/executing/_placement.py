@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.reports._table import aligned, text_card
+from tenferro_runtime.reports._table import Report, aligned
 from tenferro_tensor import HOST, ComputeDevice, catalog
 from tenferro_tensor.dispatch import scoped_device
 
@@ -39,7 +39,7 @@ class PlacedStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Placement:
+class Placement(Report):
     """The placement of a program's steps, and its reason; prints as a table.
 
     Attributes:
@@ -62,8 +62,9 @@ class Placement:
     def __repr__(self) -> str:
         return f"<Placement: {self.why}>"
 
-    def _repr_html_(self) -> str:
-        return text_card(repr(self)[1:-1], str(self))
+    @property
+    def _heading(self) -> str:
+        return repr(self)[1:-1]
 
     def __str__(self) -> str:
         rows = [("step", "device", "start", "time", "line")]
