@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.executing._cost import CostModel
+from tenferro_runtime.ir._call import name_of
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.reports._table import Report, aligned
 from tenferro_tensor import HOST, ComputeDevice, catalog
@@ -160,7 +161,7 @@ class _Scheduler:
             idle[where[i]] = starts[i] + self.seconds[i]
         ends = [starts[i] + s + (self.model.join if where[i].index else 0.0) for i, s in enumerate(self.seconds)]
         steps = [
-            PlacedStep(eq.op.primitive.name, where[i], self.seconds[i], starts[i], not self.free[i], eq.where)
+            PlacedStep(name_of(eq), where[i], self.seconds[i], starts[i], not self.free[i], eq.where)
             for i, eq in enumerate(self.program.equations)
         ]
         return _Schedule(tuple(steps), max(ends, default=0.0))
