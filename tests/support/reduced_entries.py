@@ -31,6 +31,6 @@ def _entry(reduced: Reduced, rows: Rows, fallback: Kernel) -> Kernel:
     address = reduced.address(Over.LEADING if rows.combined else Over.TRAILING, *units)
     rest = address if rows.combined else 0
     kernel = reduced.kernel
-    dtypes = [tuple([o.dtype for o in operands]) for operands in (kernel.inputs, kernel.written)]
+    inputs, written = (tuple([o.dtype for o in operands]) for operands in (kernel.inputs, kernel.written))
     partible = not reduced.kind.startswith("arg")
-    return entry(address, *dtypes, rows, fallback, cost=reduced.cost, rest=rest, partible=partible)
+    return entry(address, inputs, written, rows, fallback, cost=reduced.cost, rest=rest, partible=partible)
