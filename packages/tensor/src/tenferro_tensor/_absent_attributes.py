@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from tenferro_tensor_core.absent import AbsentNameError
+from tenferro_tensor_core.absent import AbsentNameError, advice_for
 
 _LAYOUT: Final = "nothing: layouts of memory are not part of a value"
 _UPDATE: Final = "x[key] = values"
@@ -63,5 +63,4 @@ class Absent:
         )
 
     def _advice(self) -> str:
-        advice = INSTEAD[self._name]
-        return f"use {advice}" if advice.startswith("nothing") else f"write {advice}"
+        return advice_for(INSTEAD[self._name])
