@@ -207,6 +207,26 @@ class Program(Structured, Tooled):
         results: tuple[Any, ...] = above("running").run(self, values)
         return results
 
+    def __call__(self, *values: Any) -> Any:
+        """Run the program, as `run` does; one output is returned by itself, several as a tuple.
+
+        Args:
+            values: one array for each input, in order.
+
+        Returns:
+            The output, or the tuple of outputs.
+
+        Raises:
+            ProgramError: the number or the specs of the values do not fit.
+
+        >>> import tenferro_runtime as tr
+        >>> program = tr.trace(lambda x: x * x, tr.asarray([1.0, 2.0]))
+        >>> program(tr.asarray([3.0, 4.0]))
+        Tensor([ 9., 16.])
+        """
+        results = self.run(*values)
+        return results[0] if len(results) == 1 else results
+
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(repr, s)) for s in (self.inputs, self.outputs))
         return f"<program ({ins}) -> ({outs}), {len(self.equations)} equations>"

@@ -40,6 +40,10 @@ def checked(what: str, key: Any) -> Any:
     Raises:
         DTypeError: it is something else.
     """
+    if isinstance(key, (tuple, list)):
+        raise DTypeError(
+            f"{what} takes a key before all else, got {key!r:.60}; write tr.random.{what}(tr.random.key(seed), ...)"
+        )
     found = key if hasattr(key, "spec") else value(key)
     if found.spec.dtype != uint64:
         raise DTypeError(
