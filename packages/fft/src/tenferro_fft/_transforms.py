@@ -24,6 +24,7 @@ from tenferro_tensor_core import (
     inexact_of,
     real_of,
 )
+from tenferro_tensor_core.tracebacks import hide_frames
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -297,11 +298,15 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 
 def _complex(what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int) -> Any:
-    given, x = x, floating(x)
-    axes, points = geometry(what, x, s, axes)
-    if not axes:
-        return apart(given, as_complex(x))
-    return _scaled(c2c(resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
+    try:
+        given, x = x, floating(x)
+        axes, points = geometry(what, x, s, axes)
+        if not axes:
+            return apart(given, as_complex(x))
+        return _scaled(c2c(resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def floating(x: Any) -> Any:
@@ -332,6 +337,16 @@ def geometry(
         shape = x.spec.shape  # fast path for one axis
         if -len(shape) <= axes[0] < len(shape) and shape[axes[0]] != 0:
             return (axes[0] % len(shape),), (shape[axes[0]],)
+    try:
+        return _geometry(what, x, s, axes, halved)
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+def _geometry(
+    what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, halved: bool
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     axes = None if axes is None else integers(what, "axes", axes)
     s = None if s is None else integers(what, "s", s)
     if axes is None:

@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from tenferro_tensor_core._errors import TenferroError
 
-__all__ = ["KeywordError", "SYNONYMS", "boundary", "hide_frames"]
+__all__ = ["SYNONYMS", "KeywordError", "boundary", "hide_frames", "hiding"]
 
 VARIABLE: Final = "TENFERRO_TRACEBACK"
 
@@ -143,10 +143,31 @@ def _standing_for(count: int) -> FrameType:
     return frame
 
 
-def boundary(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Decorate a public function: its errors hide frames of this library, and name the right keyword.
+def hiding(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorate a function so that its errors hide frames of this library.
 
-    A call costs a tenth of a microsecond more, so it is for functions that take many.
+    A call costs a tenth of a microsecond more; write ``try`` and `hide_frames` in functions that take few.
+
+    Args:
+        function: the function.
+
+    Returns:
+        A function with its signature.
+    """
+
+    @wraps(function)
+    def call(*args: _P.args, **named: _P.kwargs) -> _R:
+        try:
+            return function(*args, **named)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return call
+
+
+def boundary(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorate a public function as `hiding` does; errors about a keyword that it lacks also name the right one.
 
     Args:
         function: the function.

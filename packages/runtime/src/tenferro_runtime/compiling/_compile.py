@@ -13,6 +13,7 @@ from tenferro_runtime.compiling._retraces import CacheInfo
 from tenferro_runtime.ir._program import Program
 from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan
@@ -130,6 +131,7 @@ def compile(
     unroll: bool | int | None = ...,
     backend: str | ProgramCompiler | None = ...,
 ) -> CompiledFunction: ...
+@boundary
 def compile(
     f: Callable[..., Any] | None = None,
     /,

@@ -15,6 +15,7 @@ from tenferro_runtime.ir._structure import Structured
 from tenferro_runtime.ir._tools import Tooled, above
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor_core import Guard, TenferroError, key_of
+from tenferro_tensor_core.tracebacks import hide_frames
 
 
 class ProgramError(TenferroError, ValueError):
@@ -204,7 +205,11 @@ class Program(Structured, Tooled):
         Raises:
             ProgramError: the number or the specs of the values do not fit.
         """
-        results: tuple[Any, ...] = above("running").run(self, values)
+        try:
+            results: tuple[Any, ...] = above("running").run(self, values)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return results
 
     def __call__(self, *values: Any) -> Any:
@@ -224,7 +229,11 @@ class Program(Structured, Tooled):
         >>> program(tr.asarray([3.0, 4.0]))
         Tensor([ 9., 16.])
         """
-        results = self.run(*values)
+        try:
+            results = self.run(*values)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:
