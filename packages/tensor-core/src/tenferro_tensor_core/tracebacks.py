@@ -73,13 +73,14 @@ class KeywordError(TenferroError, TypeError):
     """A function has no such keyword; the message names the one that was probably meant, or lists all."""
 
 
-def hide_frames(error: BaseException) -> None:
+def hide_frames(error: BaseException, *, below: bool = False) -> None:
     """Hide the frames of this library in the traceback of an error, and in those of its causes.
 
     Call it in an ``except`` clause before a bare ``raise``: this hides the frame of that clause as well.
 
     Args:
         error: the error.
+        below: keep the outermost frame, where C code holds on to the traceback that begins there.
 
     >>> try:
     ...     tr.ones(2) + tr.ones(3)
@@ -92,16 +93,21 @@ def hide_frames(error: BaseException) -> None:
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
-        error.__traceback__ = _shortened(error)
+        trace = error.__traceback__
+        if below and trace is not None:
+            trace.tb_next = _shortened(error, trace.tb_next)
+        else:
+            error.__traceback__ = _shortened(error, trace)
+        below = False
         following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if following is None:
             return
         error = following
 
 
-def _shortened(error: BaseException) -> TracebackType | None:
+def _shortened(error: BaseException, whole: TracebackType | None) -> TracebackType | None:
     kept, hidden, last = [], 0, ""
-    trace = error.__traceback__
+    trace = whole
     while trace is not None:
         last = trace.tb_frame.f_globals.get("__name__", "")
         if last == _HIDDEN:
@@ -112,7 +118,7 @@ def _shortened(error: BaseException) -> TracebackType | None:
             kept.append(trace)
         trace = trace.tb_next
     if not hidden or (not isinstance(error, TenferroError) and last != _HIDDEN and last.partition(".")[0] in OURS):
-        return error.__traceback__
+        return whole
     for node in reversed(kept):
         trace = TracebackType(trace, node.tb_frame, node.tb_lasti, node.tb_lineno)
     frame = _standing_for(hidden)

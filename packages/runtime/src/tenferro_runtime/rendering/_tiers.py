@@ -9,7 +9,6 @@ from weakref import WeakSet, ref
 
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor_core.forks import new_lock
-from tenferro_tensor_core.tracebacks import hide_frames
 
 CALLS_BEFORE_COMPILING: Final = 2
 """A kernel is compiled after this many calls, so that a program that runs once does not pay for it."""
@@ -77,11 +76,7 @@ class Tiered:
             _LIVE.add(self)
 
     def __call__(self, *raws: Any) -> Any:
-        try:
-            return self.run(*raws)
-        except Exception as error:
-            hide_frames(error)
-            raise
+        return self.run(*raws)
 
     def on_faster(self, callback: Callable[[Kernel], object]) -> None:
         """Call `callback` with each faster form, immediately or later, from any thread.
