@@ -24,11 +24,12 @@ from tenferro_tensor_core import (
     inexact_of,
     real_of,
 )
-from tenferro_tensor_core.tracebacks import hide_frames
+from tenferro_tensor_core.tracebacks import boundary
 
 Norm = Literal["backward", "ortho", "forward"]
 
 
+@boundary
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform ``X[k] = sum_j x[j] exp(-2 pi i j k / n)`` along one axis.
 
@@ -56,6 +57,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     return _complex("fft", x, None if n is None else (n,), (axis,), norm, FORWARD)
 
 
+@boundary
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``.
 
@@ -79,6 +81,7 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return _complex("ifft", x, None if n is None else (n,), (axis,), norm, BACKWARD)
 
 
+@boundary
 def fftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -107,6 +110,7 @@ def fftn(
     return _complex("fftn", x, s, axes, norm, FORWARD)
 
 
+@boundary
 def ifftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -131,6 +135,7 @@ def ifftn(
     return _complex("ifftn", x, s, axes, norm, BACKWARD)
 
 
+@boundary
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """First half, ``n // 2 + 1`` coefficients, of the Fourier transform of a real signal; symmetry determines the rest.
 
@@ -159,6 +164,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return rfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
 
+@boundary
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `rfft`: the real signal of a half spectrum.
 
@@ -182,6 +188,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     return irfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
 
+@boundary
 def rfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -218,6 +225,7 @@ def rfftn(
     return _scaled(y, points, norm, FORWARD)
 
 
+@boundary
 def irfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -247,6 +255,7 @@ def irfftn(
     return _scaled(c2r(x, axis=axes[-1], n=points[-1]), points, norm, BACKWARD)
 
 
+@boundary
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Real spectrum of a Hermitian-symmetric signal whose first half is `x`.
 
@@ -273,6 +282,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return irfft(catalog.conj(as_complex(x)), n=n, axis=axis, norm=swapped(norm))
 
 
+@boundary
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `hfft`: the first half of the signal whose spectrum is the real array `x`.
 
@@ -298,15 +308,11 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 
 def _complex(what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int) -> Any:
-    try:
-        given, x = x, floating(x)
-        axes, points = geometry(what, x, s, axes)
-        if not axes:
-            return apart(given, as_complex(x))
-        return _scaled(c2c(resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    given, x = x, floating(x)
+    axes, points = geometry(what, x, s, axes)
+    if not axes:
+        return apart(given, as_complex(x))
+    return _scaled(c2c(resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
 
 
 def floating(x: Any) -> Any:
@@ -337,16 +343,6 @@ def geometry(
         shape = x.spec.shape  # fast path for one axis
         if -len(shape) <= axes[0] < len(shape) and shape[axes[0]] != 0:
             return (axes[0] % len(shape),), (shape[axes[0]],)
-    try:
-        return _geometry(what, x, s, axes, halved)
-    except Exception as error:
-        hide_frames(error)
-        raise
-
-
-def _geometry(
-    what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, halved: bool
-) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     axes = None if axes is None else integers(what, "axes", axes)
     s = None if s is None else integers(what, "s", s)
     if axes is None:

@@ -9,7 +9,6 @@ from tenferro_tensor import tensor
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
 from tenferro_tensor.promotion import stretched
 from tenferro_tensor_core import DTypeError, inexact_of, promote, require_equal
-from tenferro_tensor_core.tracebacks import hide_frames
 
 
 def value(x: Any) -> Any:
@@ -25,19 +24,15 @@ def inexact(x: Any) -> Any:
 
 def matrices(what: str, x: Any, *, square: bool = False) -> Any:
     """Convert to a stack of matrices with leading batch axes."""
-    try:
-        x = inexact(x)
-        if x.ndim < 2:
-            raise ShapeError(
-                f"{what} takes matrices in the last two axes, got shape {show(x.spec.shape)}; add axes with reshape",
-                shape=x.spec.shape,
-            )
-        if square:
-            require_square(what, x.spec)
-        return x
-    except Exception as error:
-        hide_frames(error)
-        raise
+    x = inexact(x)
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{what} takes matrices in the last two axes, got shape {show(x.spec.shape)}; add axes with reshape",
+            shape=x.spec.shape,
+        )
+    if square:
+        require_square(what, x.spec)
+    return x
 
 
 def require_square(what: str, x: Spec) -> None:

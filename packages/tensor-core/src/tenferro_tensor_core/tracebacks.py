@@ -42,6 +42,7 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "input": ("x",),
     "keep_dims": ("keepdims",),
     "keepdim": ("keepdims",),
+    "lower": ("upper", "UPLO"),
     "max_bond": ("k",),
     "max_rank": ("k",),
     "maxdim": ("k",),
@@ -141,7 +142,9 @@ def _standing_for(count: int) -> FrameType:
     """A frame whose line in a traceback says how many frames are hidden; that of a generator refers to no caller."""
     if count not in _placeholders:
         name = f"{count} hidden frame{'s' * (count > 1)}, which {VARIABLE}=full shows"
-        code = _placeholder.__code__.replace(co_filename="<tenferro>", co_name=name, co_qualname=name, co_firstlineno=1)
+        code = _placeholder.__code__.replace(
+            co_filename="<tenferro>", co_name=name, co_qualname=name, co_firstlineno=1, co_linetable=b""
+        )
         made = FunctionType(code, {"__name__": _HIDDEN, "__builtins__": {}})(count)
         next(made)
         _placeholders[count] = made

@@ -23,6 +23,7 @@ from tenferro_tensor.catalog import convert, gt, reduce_max, reduce_sum, reshape
 from tenferro_tensor.functions import abs2
 from tenferro_tensor.operands import number
 from tenferro_tensor_core import ask, dim_max, finfo, int64, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class LstsqResult(NamedTuple):
@@ -41,6 +42,7 @@ class LstsqResult(NamedTuple):
     s: Any
 
 
+@boundary
 def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
     """Least-squares solution: the shortest X that minimises the norm of ``A @ X - B``, for any shape and rank.
 
