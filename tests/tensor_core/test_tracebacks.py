@@ -7,7 +7,9 @@ import subprocess
 import sys
 import traceback
 import weakref
+from functools import partial
 from io import StringIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -175,14 +177,14 @@ def test_frames_of_others_stay():
 
 @pytest.mark.parametrize("name", ["tenferro_quantum", "tenferro_ads.rules", "my.tenferro_ad", "tenferro"])
 def test_plug_ins_with_similar_names_are_others(name):
-    scope = {"__name__": name}
+    scope: dict[str, Any] = {"__name__": name}
     exec("def fails():\n    raise ValueError('plug-in')", scope)
     error = raised(hiding(scope["fails"]))
     assert name in modules(error) and own(error) == []
 
 
 def test_bugs_of_the_library_keep_their_frames():
-    scope = {"__name__": "tenferro_runtime.passes"}
+    scope: dict[str, Any] = {"__name__": "tenferro_runtime.passes"}
     exec("def fails():\n    raise KeyError('v3')", scope)
     assert "tenferro_runtime.passes" in own(raised(hiding(scope["fails"])))
 
@@ -217,18 +219,15 @@ def test_hidden_frames_are_freed():
     class Token:
         pass
 
-    scope = {"__name__": "tenferro_runtime.secret", "AxisError": AxisError}
+    scope: dict[str, Any] = {"__name__": "tenferro_runtime.secret", "AxisError": AxisError}
     exec("def fails(token):\n    kept = token\n    raise AxisError('gone')", scope)
     token = Token()
     alive = weakref.ref(token)
-    error = raised(lambda: hiding(scope["fails"])(token))
+    error = raised(partial(hiding(scope["fails"]), token))
     del token
-    frame = error.__traceback__.tb_next
-    assert frame is not None
-    gc.collect()
     names = [f.f_code.co_name for f, _ in traceback.walk_tb(error.__traceback__)]
     assert "fails" not in names
-    del error, frame
+    del error
     gc.collect()
     assert alive() is None
 
@@ -280,7 +279,7 @@ def test_other_errors_about_arguments_are_pythons():
 @pytest.mark.parametrize(
     ("call", "right"),
     [
-        (lambda key: tr.linalg.svd_trunc(A, **{key: 1}), dict.fromkeys("rank max_rank chi max_bond bond_dim".split(), "k=")),
+        (lambda key: tr.linalg.svd_trunc(A, **{key: 1}), dict.fromkeys("rank max_rank chi max_bond".split(), "k=")),
         (lambda key: tr.linalg.svd_trunc(A, **{key: 1}), dict.fromkeys(["cutoff", "tol", "eps"], "rtol= or atol=")),
         (lambda key: tr.linalg.eigh_trunc(A, **{key: 1}), {"rank": "k="}),
         (lambda key: tr.linalg.qr_trunc(A, **{key: 1}), {"rank": "k="}),

@@ -129,8 +129,7 @@ def _shortened(error: BaseException, whole: TracebackType | None) -> TracebackTy
 _HIDDEN: Final = "tenferro_tensor_core.hidden_frames"
 
 
-def _placeholder(count: int) -> Iterator[None]:
-    __tracebackhide__ = True  # pytest and IPython leave this frame out as well
+def _placeholder(count: int, __tracebackhide__: bool) -> Iterator[None]:  # so that pytest and IPython leave it out
     yield
 
 
@@ -142,10 +141,8 @@ def _standing_for(count: int) -> FrameType:
     """A frame whose line in a traceback says how many frames are hidden; that of a generator refers to no caller."""
     if count not in _placeholders:
         name = f"{count} hidden frame{'s' * (count > 1)}, which {VARIABLE}=full shows"
-        code = _placeholder.__code__.replace(
-            co_filename="<tenferro>", co_name=name, co_qualname=name, co_firstlineno=1, co_linetable=b""
-        )
-        made = FunctionType(code, {"__name__": _HIDDEN, "__builtins__": {}})(count)
+        code = _placeholder.__code__.replace(co_filename="<tenferro>", co_name=name, co_qualname=name, co_firstlineno=0)
+        made = FunctionType(code, {"__name__": _HIDDEN, "__builtins__": {}})(count, True)
         next(made)
         _placeholders[count] = made
     frame: FrameType = _placeholders[count].gi_frame
