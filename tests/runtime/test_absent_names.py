@@ -165,9 +165,7 @@ def test_a_key_comes_first():
 def test_methods_of_compiled_functions_take_arguments_of_the_function(tmp_path):
     f = tr.compile(lambda x: 2 * x)
     for call in (lambda: f.save(tmp_path / "f"), f.explain, f.program, lambda: f.draw(tmp_path / "f.dot")):
-        with pytest.raises(
-            TypeError, match=r"argument: 'x'; .*compile\(f\).save\(path, x\)"
-        ):
+        with pytest.raises(TypeError, match=r"argument: 'x'; .*compile\(f\).save\(path, x\)"):
             call()
 
 
