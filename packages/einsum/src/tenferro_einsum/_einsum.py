@@ -49,7 +49,7 @@ def _in_one_step(contract: Callable[_P, Array]) -> Callable[_P, Array]:
             hide_frames(error)
             raise
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 @_in_one_step
