@@ -22,8 +22,8 @@ from tenferro_runtime.trees._tree import TreeDef, unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
 from tenferro_tensor.calls import ProgramEntry
-from tenferro_tensor_core.tracebacks import hide_frames
 from tenferro_tensor_core import Guard, dim
+from tenferro_tensor_core.tracebacks import hide_frames
 
 Finish = Callable[[Any], Any]
 
