@@ -196,7 +196,8 @@ class Fused:
             how: see `tenferro_cpu.native.kernels._fused_entry.entry`.
         """
         units = (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,) * len(self.kernel.outputs)
-        return entry(self.address(*units), self.kernel, Rows(), self.strided(fallback or self), cost=self.cost, **how)
+        dtypes = [tuple([o.dtype for o in operands]) for operands in (self.kernel.inputs, self.kernel.written)]
+        return entry(self.address(*units), *dtypes, Rows(), self.strided(fallback or self), cost=self.cost, **how)
 
     def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
         """The variants compiled now or later, as a C entry of arrays with any strides.
