@@ -34,10 +34,12 @@ from tenferro_tensor.catalog import (
 )
 from tenferro_tensor.functions import abs2, moveaxis
 from tenferro_tensor_core import real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 inf = float("inf")
 
 
+@boundary
 def vector_norm(
     x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Array:
@@ -67,6 +69,7 @@ def vector_norm(
     return _kept(out, x, axes) if keepdims else out
 
 
+@boundary
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Array:
     """Norm of matrices.
 
@@ -112,6 +115,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
     return _kept(out, x, (m, n)) if keepdims else out
 
 
+@boundary
 def norm(
     x: Any, /, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Array:

@@ -24,6 +24,7 @@ from tenferro_tensor.catalog import convert, gt, reduce_max, reduce_sum, reshape
 from tenferro_tensor.functions import abs2
 from tenferro_tensor.operands import number
 from tenferro_tensor_core import ask, dim_max, dim_min, finfo, int64, real_of, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class LstsqResult(NamedTuple):
@@ -42,6 +43,7 @@ class LstsqResult(NamedTuple):
     s: Any
 
 
+@boundary
 def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
     """Least-squares solution: the shortest X that minimises the norm of ``A @ X - B``, for any shape and rank.
 
