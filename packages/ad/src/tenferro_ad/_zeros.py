@@ -13,9 +13,9 @@ def full(spec: Spec, number: float) -> Any:
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 
-def zeros_in(builder: Any, spec: Spec) -> Any:
-    """Zeros as a value of a builder's program."""
-    scalar = builder.constant(Primitive.adopt(0, dtype=spec.dtype, device=spec.place.device))
+def zeros_beside(x: Any, spec: Spec) -> Any:
+    """Zeros as a value of the program that a traced value belongs to."""
+    scalar = x.home.constant(Primitive.adopt(0, dtype=spec.dtype, device=spec.place.device))
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 

@@ -7,16 +7,17 @@ from typing import Any, Final, NamedTuple
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
 from tenferro_ad._node import make_node
-from tenferro_ad._partition import Split, split_reverse
+from tenferro_ad._partition import Second, Split, split_reverse
 from tenferro_ad._record import RECORDERS
-from tenferro_ad._zeros import zeros_in
+from tenferro_ad._zeros import zeros_beside
 from tenferro_ad.control_flow._free_operands import free_operands, free_operands_of
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_ad.control_flow._selection import selected
 from tenferro_runtime.control_flow.primitives import cond
-from tenferro_runtime.extension import Builder, Program, optimise
+from tenferro_runtime.extension import Program, optimise
 from tenferro_runtime.ir import applied, without_effects
 from tenferro_runtime.passes.schedule import weight
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Node
 
@@ -42,9 +43,7 @@ class _Choice(NamedTuple):
 
 
 def _choice(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
-    memo, key = branches[0].memo, ("cond", branches, need, free)
-    found: _Choice | None = memo.get(key)
-    return memo.setdefault(key, _split(branches, need, free)) if found is None else found
+    return branches[0].cached(("cond", branches, need, free), lambda: _split(branches, need, free))
 
 
 def _split(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
@@ -88,11 +87,14 @@ def _split_branch(branch: Program, need: tuple[int, ...], free: frozenset[int]) 
 
 def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:
     """The first part of a branch with its residuals in the shared slots, and zeros in the other slots."""
-    builder = Builder()
-    found = applied(split.first, [builder.input(s) for s in split.first.inputs])
-    residuals = {slot: value for slot, value in zip(slots, found[count:]) if slot >= 0}
-    rest = [residuals[i] if i in residuals else zeros_in(builder, spec) for i, spec in enumerate(specs)]
-    return optimise(builder.close([*found[:count], *rest]))
+
+    def outputs(*xs: Any) -> list[Any]:
+        found = applied(split.first, xs)
+        residuals = {slot: value for slot, value in zip(slots, found[count:]) if slot >= 0}
+        rest = [residuals[i] if i in residuals else zeros_beside(xs[0], spec) for i, spec in enumerate(specs)]
+        return [*found[:count], *rest]
+
+    return optimise(staged(outputs, split.first.inputs).program)
 
 
 class _Backward(NamedTuple):
@@ -112,38 +114,35 @@ class _Backward(NamedTuple):
 def _backward(
     branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int], there: tuple[bool, ...]
 ) -> _Backward:
-    memo, key = branches[0].memo, ("cond backward", branches, need, free, there)
-    found: _Backward | None = memo.get(key)
-    return memo.setdefault(key, _make_backward(_choice(branches, need, free), need, there)) if found is None else found
+    return branches[0].cached(
+        ("cond backward", branches, need, free, there),
+        lambda: _make_backward(_choice(branches, need, free), need, there),
+    )
 
 
 def _make_backward(choice: _Choice, need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
     kept = tuple(sorted({~slot for slots in choice.slots for slot in slots if slot < 0}))
-    opened = [_pulled(choice, k, there, kept) for k in range(len(choice.splits))]
-    places = tuple(sorted({i for _, found in opened for i in found}))
-    inputs = choice.firsts[0].inputs
-    programs = [
-        optimise(builder.close([found[i] if i in found else zeros_in(builder, inputs[need[i]]) for i in places]))
-        for builder, found in opened
-    ]
-    return _Backward(tuple(programs), kept, places)
+    at = [i for i, g in enumerate(there) if g]
+    pulling = [split.seconds[split.active] if any(split.active[i] for i in at) else None for split in choice.splits]
+    places = tuple(sorted({i for second in pulling if second is not None for i in second.places}))
+    inputs, outputs = choice.firsts[0].inputs, choice.firsts[0].outputs
 
+    def program(split: Split, slots: tuple[int, ...], second: Second | None) -> Program:
+        def pulled(*xs: Any) -> list[Any]:
+            residuals, operands = xs[: len(outputs) - len(there)], dict(zip(kept, xs[len(outputs) - len(there) :]))
+            given, found = dict(zip(at, xs[len(xs) - len(at) :])), {}
+            if second is not None:
+                mine = [i for i, active in enumerate(split.active) if active]
+                cts = [given[i] if i in given else zeros_beside(xs[0], outputs[i]) for i in mine]
+                read = [slots[r] for r in second.residuals]
+                rest = [residuals[slot] if slot >= 0 else operands[~slot] for slot in read]
+                found = dict(zip(second.places, applied(second.program, [*cts, *rest])))
+            return [found[i] if i in found else zeros_beside(xs[0], inputs[need[i]]) for i in places]
 
-def _pulled(choice: _Choice, k: int, there: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Builder, dict[int, Any]]:
-    """The builder of the second part of branch `k`, and its cotangents by index in `need`."""
-    split, outputs = choice.splits[k], choice.firsts[k].outputs
-    builder = Builder()
-    residuals = [builder.input(s) for s in outputs[len(there) :]]
-    operands = {i: builder.input(split.first.inputs[i]) for i in kept}
-    given = {i: builder.input(outputs[i]) for i, g in enumerate(there) if g}
-    mine = [i for i, active in enumerate(split.active) if active]
-    if not any(i in given for i in mine):
-        return builder, {}
-    second = split.seconds[split.active]
-    cts = [given[i] if i in given else zeros_in(builder, outputs[i]) for i in mine]
-    slots = [choice.slots[k][r] for r in second.residuals]
-    rest = [residuals[slot] if slot >= 0 else operands[~slot] for slot in slots]
-    return builder, dict(zip(second.places, applied(second.program, [*cts, *rest])))
+        specs = [*outputs[len(there) :], *[inputs[i] for i in kept], *[outputs[i] for i in at]]
+        return optimise(staged(pulled, specs).program)
+
+    return _Backward(tuple(map(program, choice.splits, choice.slots, pulling)), kept, places)
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenferro_runtime.control_flow.primitives import cond
-from tenferro_runtime.extension import Builder, Literal, Program, optimise
+from tenferro_runtime.extension import Literal, Program, optimise
 from tenferro_runtime.ir import applied
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import HOST, Spec, tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike, int64
@@ -55,31 +56,27 @@ def counted(condition: Program, body: Program, consts: int, counter: LoopCounter
 
     Cached with the body of the loop.
     """
-    key = ("counted", condition, consts)
-    found: Program | None = body.memo.get(key)
-    if found is None:
-        found = body.memo.setdefault(key, _step(condition, body, consts, counter))
-    return found
+    return body.cached(("counted", condition, consts), lambda: _step(condition, body, consts, counter))
 
 
 def _step(condition: Program, body: Program, consts: int, counter: LoopCounter) -> Program:
     specs, at = body.inputs, consts + counter.carry
-    on = Builder()
-    going = on.close(applied(body, [on.input(s) for s in specs]))
-    off = Builder()
-    ended = off.close([off.input(s) for s in specs][consts:])
-    step = Builder()
-    fixed = [step.input(s) for s in specs[:consts]]
-    start = step.input(specs[at])
-    carry = [step.input(s) for s in specs[consts:]]
-    number = c.convert(step.input(Spec((), int64, HOST)), dtype=specs[at].dtype)
-    count = c.add(start, c.mul(number, counter.by) if counter.by > 1 else number)
-    # After the loop has ended, the carry holds the final count.
-    now = [count if j == counter.carry else x for j, x in enumerate(carry)]
-    live = applied(condition, [*fixed, *now])[0]
-    went = cond(live, *fixed, *now, branches=(optimise(ended), optimise(going)))
-    kept = c.select(live, went[counter.carry], carry[counter.carry])
-    return optimise(step.close([kept if j == counter.carry else x for j, x in enumerate(went)]))
+    going = optimise(staged(lambda *xs: applied(body, xs), specs).program)
+    ended = optimise(staged(lambda *xs: xs[consts:], specs).program)
+
+    def step(*xs: Any) -> list[Any]:
+        fixed, start, carry = xs[:consts], xs[consts], xs[consts + 1 : -1]
+        number = c.convert(xs[-1], dtype=specs[at].dtype)
+        count = c.add(start, c.mul(number, counter.by) if counter.by > 1 else number)
+        # After the loop has ended, the carry holds the final count.
+        now = [count if j == counter.carry else x for j, x in enumerate(carry)]
+        live = applied(condition, [*fixed, *now])[0]
+        went = cond(live, *fixed, *now, branches=(ended, going))
+        kept = c.select(live, went[counter.carry], carry[counter.carry])
+        return [kept if j == counter.carry else x for j, x in enumerate(went)]
+
+    inputs = [*specs[:consts], specs[at], *specs[consts:], Spec((), int64, HOST)]
+    return optimise(staged(step, inputs).program)
 
 
 def numbers(steps: DimLike) -> Any:

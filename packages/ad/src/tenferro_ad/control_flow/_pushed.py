@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._zeros import zeros_like
-from tenferro_runtime.derived import staged
+from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_tensor import next_level
 
@@ -32,16 +33,10 @@ def pushed_program(program: Program, need: tuple[int, ...], forced: tuple[int, .
         need: positions of the operands that have tangents.
         forced: positions of outputs that get a tangent even if it is always zero.
     """
-    key = ("pushed", need, forced)
-    found: Pushed | None = program.memo.get(key)
-    if found is None:
-        builder = Builder()
-        with staged(program, builder):
-            found = program.memo.setdefault(key, _pushed(program, need, forced, builder))
-    return found
+    return derived(program, ("pushed", need, forced), None, partial(_pushed, need, forced))
 
 
-def _pushed(program: Program, need: tuple[int, ...], forced: tuple[int, ...], builder: Builder) -> Pushed:
+def _pushed(need: tuple[int, ...], forced: tuple[int, ...], program: Program, builder: Builder) -> Pushed:
     level = next_level()
     xs = [builder.input(s) for s in program.inputs]
     ts = [builder.input(program.inputs[i]) for i in need]

@@ -9,16 +9,17 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from tenferro_ad._partition import Split, split_reverse
-from tenferro_ad._zeros import zeros_in
+from tenferro_ad._zeros import zeros_beside
 from tenferro_ad.control_flow._deferring import Deferred, deferred
 from tenferro_ad.control_flow._free_operands import free_operands_of, in_a_loop
 from tenferro_ad.control_flow._selection import selected
 from tenferro_ad.control_flow._undoing import CarryChain, versions, with_logs
 from tenferro_runtime.control_flow import hoisted, invariants
-from tenferro_runtime.extension import Builder, Program, optimise
+from tenferro_runtime.extension import Program, optimise
 from tenferro_runtime.ir import applied
 from tenferro_runtime.passes.accumulate import accumulate_in_body
 from tenferro_runtime.runtime import how_of
+from tenferro_runtime.tracing import staged
 
 
 class LoopForward(NamedTuple):
@@ -53,8 +54,7 @@ def forward_of(body: Program, consts: int, carry: int, need: tuple[int, ...]) ->
         need: positions of operands that carry derivatives.
     """
     key = ("scan forward", need, consts, carry)
-    found: LoopForward | None = body.memo.get(key)
-    return body.memo.setdefault(key, _make_forward(body, consts, carry, need)) if found is None else found
+    return body.cached(key, lambda: _make_forward(body, consts, carry, need))
 
 
 def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
@@ -138,10 +138,7 @@ def backward_of(
         defer: whether sums of products may be computed after the loop.
     """
     key = ("scan backward", forward.need, consts, carry, there, defer)
-    found: LoopBackward | None = body.memo.get(key)
-    if found is None:
-        found = body.memo.setdefault(key, _make_backward(forward, consts, carry, there, defer))
-    return found
+    return body.cached(key, lambda: _make_backward(forward, consts, carry, there, defer))
 
 
 def _make_backward(forward: LoopForward, consts: int, carry: int, there: tuple[bool, ...], defer: bool) -> LoopBackward:
@@ -149,39 +146,39 @@ def _make_backward(forward: LoopForward, consts: int, carry: int, there: tuple[b
     inputs, outputs = split.first.inputs, split.first.outputs
     sliced = [s for s in dict.fromkeys(sources) if s[0] == "row" or (s[0] == "operand" and s[1] >= consts)]
     reads = [s for s in dict.fromkeys(sources) if s not in sliced and s[0] not in ("constant", "carry")]
-    builder = Builder()
-    found: dict[tuple[str, int], Any] = {}
-    for source in sources:
-        if source[0] == "constant":
-            found[source] = split.first.constants[source[1]]
-    for kind, i in reads:
-        found[kind, i] = builder.input((forward.once.outputs if kind == "once" else inputs)[i])
     second = split.seconds.get(split.active)
     reached = () if second is None else [need[k] for k in second.places]
     moving = [i for i in need if consts <= i < consts + carry]
-    cts = {i - consts: builder.input(inputs[i]) for i in moving}
-    sums = {i: builder.input(inputs[i]) for i in reached if i < consts}
-    for j in restored:
-        found["carry", j] = builder.input(inputs[consts + j])
-    cts.update({carry + k: builder.input(outputs[carry + k]) for k, g in enumerate(there) if g})
-    for kind, i in sliced:
-        found[kind, i] = builder.input((forward.body.outputs[carry:] if kind == "row" else inputs)[i])
-    results: dict[int, Any] = {}
-    before: tuple[Any, ...] = ()
-    if second is not None:
-        given = [cts[k] if k in cts else zeros_in(builder, outputs[k]) for k, a in enumerate(split.active) if a]
-        pulled = applied(second.program, [*given, *[found[sources[r]] for r in second.residuals]])
-        results = dict(zip(reached, pulled))
-        before = pulled[len(reached) :]
-    slices = tuple([i for i in need if i >= consts + carry and i in results])
-    outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
-    outs += [total + results[i] for i, total in sums.items()]
-    outs += before
+    sums = tuple([i for i in reached if i < consts])
+    slices = tuple([i for i in need if i >= consts + carry and i in reached])
+    specs = {
+        **{(kind, i): (forward.once.outputs if kind == "once" else inputs)[i] for kind, i in reads},
+        **{("cotangent", i - consts): inputs[i] for i in moving},
+        **{("sum", i): inputs[i] for i in sums},
+        **{("carry", j): inputs[consts + j] for j in restored},
+        **{("cotangent", carry + k): outputs[carry + k] for k, g in enumerate(there) if g},
+        **{(kind, i): (forward.body.outputs[carry:] if kind == "row" else inputs)[i] for kind, i in sliced},
+    }
+
+    def pulled(*xs: Any) -> list[Any]:
+        found: dict[tuple[str, int], Any] = dict(zip(specs, xs))
+        found.update({s: split.first.constants[s[1]] for s in sources if s[0] == "constant"})
+        results: dict[int, Any] = {}
+        before: tuple[Any, ...] = ()
+        if second is not None:
+            cts = [("cotangent", k) for k, active in enumerate(split.active) if active]
+            given = [found[ct] if ct in found else zeros_beside(xs[0], outputs[ct[1]]) for ct in cts]
+            outs = applied(second.program, [*given, *[found[sources[r]] for r in second.residuals]])
+            results, before = dict(zip(reached, outs)), outs[len(reached) :]
+        carried = [results[i] if i in results else zeros_beside(xs[0], inputs[i]) for i in moving]
+        return [*carried, *[found["sum", i] + results[i] for i in sums], *before, *[results[i] for i in slices]]
+
     # Accumulate into the sums in place, so that a step costs only what it reads.
     exact = how_of(split.first).exact
-    body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
+    body = optimise(staged(pulled, [*specs.values()]).program)
     body = optimise(accumulate_in_body(body, in_turn=exact))
     late: tuple[Deferred, ...] = ()
     if defer and not exact:
-        body, late = deferred(body, len(reads), len(outs), range(len(moving), len(moving) + len(sums)))
-    return LoopBackward(body, tuple(reads), tuple(sliced), tuple(sums), slices, late)
+        outs = len(body.output_ids) - len(slices)
+        body, late = deferred(body, len(reads), outs, range(len(moving), len(moving) + len(sums)))
+    return LoopBackward(body, tuple(reads), tuple(sliced), sums, slices, late)

@@ -7,13 +7,15 @@ each step stacks only the windows. Restored values are bitwise equal to the orig
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from tenferro_ad._zeros import zeros_in
+from tenferro_ad._zeros import zeros_beside
 from tenferro_ad.rules.structure import slice_of
-from tenferro_runtime.extension import Builder, Equation, Program, optimise
+from tenferro_runtime.extension import Equation, Program, optimise
 from tenferro_runtime.ir import Operand, applied
 from tenferro_runtime.passes.schedule import VIEWS
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op, Spec
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
@@ -260,15 +262,17 @@ def _branches(work: _Logging, eq: Equation, k: int, i: int) -> Undone | None:
     forward = tuple([_filled(part, mine, specs) for part, mine in zip(parts, slots, strict=True)])
     back = []
     for part, mine in zip(parts, slots, strict=True):
-        builder = Builder()
-        after, windows = builder.input(x), [builder.input(s) for s in specs]
-        read = {r: builder.input(part.grown.inputs[r]) for r in reads}
-        outs = applied(part.back, [after, *[windows[m] for m in mine], *[read[r] for r in part.reads]])
-        back.append(optimise(builder.close(outs)))
+        taken = [0, *[1 + m for m in mine], *[1 + len(specs) + reads.index(r) for r in part.reads]]
+        given = [x, *specs, *[part.grown.inputs[r] for r in reads]]
+        back.append(optimise(staged(partial(_applied_to, part.back, taken), given).program))
     logs = tuple([work.variable(s) for s in specs])
     work.replace(eq, Equation(eq.op.primitive.op(branches=forward), eq.operands, (*eq.results, *logs), eq.source))
     operands = (eq.operands[0], eq.results[k], *logs, *[eq.operands[1 + r] for r in reads])
     return _made(eq, i, logs, eq.op.primitive.op(branches=tuple(back)), operands)
+
+
+def _applied_to(program: Program, taken: Sequence[int], *xs: Any) -> Sequence[Any]:
+    return applied(program, [xs[i] for i in taken])
 
 
 def _shared(part: UndoneProgram, specs: list[Spec]) -> tuple[int, ...]:
@@ -287,12 +291,14 @@ def _shared(part: UndoneProgram, specs: list[Spec]) -> tuple[int, ...]:
 
 def _filled(part: UndoneProgram, mine: tuple[int, ...], specs: list[Spec]) -> Program:
     """The branch with its logs in the shared slots, and zeros in the other slots."""
-    builder = Builder()
-    outs = applied(part.grown, [builder.input(s) for s in part.grown.inputs])
-    count = len(outs) - part.logs
-    logs = dict(zip(mine, outs[count:], strict=True))
-    rest = [logs[s] if s in logs else zeros_in(builder, spec) for s, spec in enumerate(specs)]
-    return optimise(builder.close([*outs[:count], *rest]))
+
+    def outputs(*xs: Any) -> list[Any]:
+        outs = applied(part.grown, xs)
+        count = len(outs) - part.logs
+        logs = dict(zip(mine, outs[count:], strict=True))
+        return [*outs[:count], *[logs[s] if s in logs else zeros_beside(xs[0], spec) for s, spec in enumerate(specs)]]
+
+    return optimise(staged(outputs, part.grown.inputs).program)
 
 
 def _loop(work: _Logging, eq: Equation, k: int, i: int) -> Undone | None:

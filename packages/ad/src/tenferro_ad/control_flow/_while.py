@@ -16,8 +16,9 @@ from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
 from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
-from tenferro_runtime.extension import Builder, Program, optimise
+from tenferro_runtime.extension import Program, optimise
 from tenferro_runtime.ir import applied, without_effects
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
 
@@ -45,26 +46,24 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
 def _guarded(condition: Program, body: Program, consts: int) -> Program:
     """The body of the scan: from the constants, a flag whether the loop still runs, and the carry to flag and carry."""
-    key = ("guarded", condition)
-    found: Program | None = body.memo.get(key)
-    if found is None:
-        specs = body.inputs
-        on = Builder()
-        on.input(condition.outputs[0])
-        xs = [on.input(s) for s in specs]
+    specs, flag = body.inputs, condition.outputs[0]
+
+    def going(_: Any, *xs: Any) -> list[Any]:
         after = applied(body, xs)
-        going = on.close([applied(condition, [*xs[:consts], *after])[0], *after])
-        off = Builder()
-        still = off.input(condition.outputs[0])  # false in this branch, and on the right device
-        ys = [off.input(s) for s in specs]
-        ended = off.close([still, *ys[consts:]])
-        step = Builder()
-        fixed = [step.input(s) for s in specs[:consts]]
-        live = step.input(condition.outputs[0])
-        carry = [step.input(s) for s in specs[consts:]]
-        out = cond(live, live, *fixed, *carry, branches=(optimise(ended), optimise(going)))
-        found = body.memo.setdefault(key, step.close(out))
-    return found
+        return [applied(condition, [*xs[:consts], *after])[0], *after]
+
+    def ended(still: Any, *xs: Any) -> list[Any]:
+        return [still, *xs[consts:]]  # the flag is false in this branch, and on the right device
+
+    def made() -> Program:
+        branches = tuple([optimise(staged(f, [flag, *specs]).program) for f in (ended, going)])
+
+        def step(*xs: Any) -> Any:
+            return cond(xs[consts], xs[consts], *xs[:consts], *xs[consts + 1 :], branches=branches)
+
+        return staged(step, [*specs[:consts], flag, *specs[consts:]]).program
+
+    return body.cached(("guarded", condition), made)
 
 
 def push_while(
@@ -100,9 +99,7 @@ def push_while(
 
 def _with_tangents(condition: Program, pushed: Program, order: list[int]) -> Program:
     """The condition as a program that also takes the tangents, and ignores them."""
-    builder = Builder()
-    xs = [builder.input(s) for s in pushed.inputs]
-    program = builder.close(applied(condition, xs[: len(condition.input_ids)]))
+    program = staged(lambda *xs: applied(condition, xs[: len(condition.input_ids)]), pushed.inputs).program
     return optimise(program.with_(input_ids=tuple([program.input_ids[i] for i in order])))
 
 

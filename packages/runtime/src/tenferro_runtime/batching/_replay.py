@@ -8,7 +8,7 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values
 from tenferro_runtime.ir._program import Literal, inner_programs
 from tenferro_runtime.passes.dead_code import remove_dead_code
-from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Op
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, TenferroError
@@ -26,19 +26,22 @@ class Replay:
     __slots__ = ("calls", "constants", "many", "results")
 
     def __init__(self, rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> None:
-        builder = Builder()
-        inputs = tuple([builder.input(v.spec) for v in values])
-        out = rule(size, inputs, batched, **op.params)
-        self.many = out.__class__ is tuple
-        outs = out if self.many else (out,)
-        shared = [x.__class__ is Shared for x in outs]
-        made = builder.close([x.value if alike else x for x, alike in zip(outs, shared, strict=True)])
-        program = remove_dead_code(made)
+        shared: list[bool] = []
+
+        def by_rule(*xs: Any) -> list[Any]:
+            out = rule(size, xs, batched, **op.params)
+            self.many = out.__class__ is tuple
+            outs = out if self.many else (out,)
+            shared.extend([x.__class__ is Shared for x in outs])
+            return [x.value if alike else x for x, alike in zip(outs, shared, strict=True)]
+
+        made = staged(by_rule, [v.spec for v in values])
+        program = remove_dead_code(made.program)
         self.constants = tuple(program.constants.values())
         number = {v: i for i, v in enumerate((*program.input_ids, *program.constants))}
         calls = []
         for eq in program.equations:
-            if any(isinstance(v, Literal) for v in eq.operands) or builder.captured:
+            if any(isinstance(v, Literal) for v in eq.operands) or made.captured:
                 raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
             calls.append((eq.op, tuple([number[v] for v in eq.variables])))
             number.update({v: len(number) + k for k, v in enumerate(eq.results)})

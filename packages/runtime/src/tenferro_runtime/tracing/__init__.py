@@ -2,12 +2,14 @@
 
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
+from tenferro_runtime.tracing._staged import Staged, staged
 from tenferro_runtime.tracing._staging import LISTENERS, stage, stage_above
 from tenferro_runtime.tracing._traced import TracedTensor, copied_into_stage, is_traced, recording, require_own_stage
 
 __all__ = [
     "Builder",
     "LISTENERS",
+    "Staged",
     "TracedTensor",
     "copied_into_stage",
     "interpret",
@@ -16,4 +18,5 @@ __all__ = [
     "require_own_stage",
     "stage",
     "stage_above",
+    "staged",
 ]

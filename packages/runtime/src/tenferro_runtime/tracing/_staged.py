@@ -1,0 +1,70 @@
+"""`staged`: a function of traced values as a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staging import stage
+from tenferro_tensor import Spec
+from tenferro_tensor_core import Decisions, Guard
+
+
+class Staged(NamedTuple):
+    """A function as a program.
+
+    Attributes:
+        program: takes the declared inputs, then the captured values.
+        captured: values of outer traces and derivatives that the function uses.
+        there: positions of the results that are not ``None``; the program returns these.
+    """
+
+    program: Program
+    captured: tuple[Any, ...]
+    there: tuple[int, ...]
+
+
+def staged(
+    f: Callable[..., Sequence[Any]],
+    specs: Sequence[Spec],
+    builder: Builder | None = None,
+    *,
+    weak: Sequence[type | None] | None = None,
+    alone: bool = False,
+    decide: bool = False,
+    guards: tuple[Guard, ...] = (),
+    examples: Mapping[str, int] | None = None,
+) -> Staged:
+    """Record a function as a program.
+
+    Args:
+        f: takes one traced value for each spec, and returns a sequence of values, numbers and ``None``.
+        specs: specs of the inputs.
+        builder: records the program; by default a new builder.
+        weak: classes of the Python numbers that inputs represent.
+        alone: also record operations on outside values only; otherwise they run once, where they belong.
+        decide: answer questions about symbolic sizes by `examples`.
+        guards: conditions on symbolic sizes.
+        examples: example values of symbolic sizes.
+
+    Returns:
+        The program and the captured values.
+
+    >>> import tenferro_runtime as tr
+    >>> staged(lambda x: [x * x, None], [tr.asarray([1.0, 2.0]).spec]).there
+    (0,)
+    """
+    builder = Builder() if builder is None else builder
+    try:
+        answers = Decisions(examples or {}, builder) if decide else nullcontext()
+        with answers, stage(builder) if alone else nullcontext():
+            classes = [None] * len(specs) if weak is None else weak
+            results = f(*[builder.input(spec, None, cls) for spec, cls in zip(specs, classes, strict=True)])
+        there = tuple([i for i, y in enumerate(results) if y is not None])
+        program = builder.close([results[i] for i in there], guards=guards, examples=examples)
+    finally:
+        builder.closed = True
+    return Staged(program, tuple([value for value, _ in builder.captured]), there)
