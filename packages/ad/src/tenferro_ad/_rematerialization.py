@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tenferro_runtime.extension import Equation, Literal, Program, interpret
+from tenferro_runtime.extension import Equation, Program, interpret
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import VIEWS
 from tenferro_runtime.runtime import optimised_like, promised_like
@@ -112,15 +112,15 @@ def with_moves(
         if eq.results[0] in needed:
             needed.update(eq.variables)
     now = [v for v in at if v in needed]
+    again = first.with_(
+        input_ids=tuple(now),
+        equations=tuple([eq for eq in moves if eq.results[0] in needed]),
+        output_ids=(*[old[i] for i in taken], *given_back),
+    )
 
     def outputs(*xs: Any) -> list[Any]:
-        env: dict[int, Any] = {**first.constants, **dict(zip(now, xs[len(given) :]))}
-        for eq in moves:
-            if eq.results[0] in needed:
-                made = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
-                env[eq.results[0]] = made[0] if made.__class__ is tuple else made
-        outs = interpret(second, [*xs[: len(given)], *[env[old[i]] for i in taken]])
-        return [*outs, *[env[v] for v in given_back]]
+        found = interpret(again, xs[len(given) :])
+        return [*interpret(second, [*xs[: len(given)], *found[: len(taken)]]), *found[len(taken) :]]
 
     # Alone, so that equations of constants and sizes alone are recorded too.
     made = staged(outputs, [*given, *[first.specs[v] for v in now]], alone=True, examples=second.examples)

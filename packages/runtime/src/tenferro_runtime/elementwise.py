@@ -10,8 +10,8 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_runtime.ir._call import sizes_for
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.tracing._staged import staged
@@ -75,7 +75,7 @@ def applied(program: Program, x: Any, *captured: Any) -> Any:
     """
     values = (x, *captured)
     sizes = named(program, sizes_for(program, [v.spec for v in values]))
-    return replayed(program, values, sizes)[0]
+    return interpret(program, values, sizes)[0]
 
 
 def derivative(program: Program, order: int = 1) -> Program:

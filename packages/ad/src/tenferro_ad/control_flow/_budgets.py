@@ -13,7 +13,7 @@ from tenferro_ad.control_flow._scan import push_scan
 from tenferro_ad.control_flow._while import push_while
 from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.control_flow.primitives import budgeted, scan, while_loop
-from tenferro_runtime.extension import Literal, Program
+from tenferro_runtime.extension import Equation, Program, interpret
 from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
 
@@ -26,14 +26,12 @@ def _only_loop(op: Op) -> Op | None:
 
 def _run(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
     """Run the program on differentiated values, with its loops inside the budget."""
-    program: Program = op.params["program"]
-    env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values))}
-    for eq in program.equations:
-        operands = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
+
+    def apply(eq: Equation, operands: list[Any]) -> Any:
         loop = eq.op.primitive is scan or eq.op.primitive is while_loop
-        found = within_budget(eq.op, operands, op.params["memory_budget"] if loop else None)
-        env.update(zip(eq.results, found if found.__class__ is tuple else (found,)))
-    return tuple([env[v] for v in program.output_ids])
+        return within_budget(eq.op, operands, op.params["memory_budget"] if loop else None)
+
+    return interpret(op.params["program"], values, apply=apply)
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:

@@ -11,10 +11,11 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.batching._records import Flags, Values, batch_of, lane_specs, open_number_of_lanes
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.ir import _source
+from tenferro_runtime.ir._interpret import recording
 from tenferro_runtime.ir._program import Program, inner_programs
 from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._staged import staged
-from tenferro_runtime.tracing._traced import is_traced, recording
+from tenferro_runtime.tracing._traced import is_traced
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 

@@ -18,11 +18,11 @@ from tenferro_runtime.batching._records import (
 )
 from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import chosen, example_of, named, substitute
 from tenferro_runtime.runtime import optimised_like
 from tenferro_runtime.tracing._builder import Builder
-from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike, key_of

@@ -7,6 +7,7 @@ from typing import Any, Final
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values
 from tenferro_runtime.ir._program import Literal, inner_programs
+from tenferro_runtime.ir._replay import Replay
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Op
@@ -20,10 +21,10 @@ REPLAYS: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_runtime: batchin
 """By rule, op, flags and specs: the number of uses, then the replay, or the rule if it cannot be recorded."""
 
 
-class Replay:
-    """Operations over numbered values: the operands, constants, then the results of each."""
+class Recorded:
+    """A rule as a replay of its operations."""
 
-    __slots__ = ("calls", "constants", "many", "results")
+    __slots__ = ("many", "replay", "shared")
 
     def __init__(self, rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> None:
         shared: list[bool] = []
@@ -37,36 +38,22 @@ class Replay:
 
         made = staged(by_rule, [v.spec for v in values])
         program = remove_dead_code(made.program)
-        self.constants = tuple(program.constants.values())
-        number = {v: i for i, v in enumerate((*program.input_ids, *program.constants))}
-        calls = []
-        for eq in program.equations:
-            if any(isinstance(v, Literal) for v in eq.operands) or made.captured:
-                raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
-            calls.append((eq.op, tuple([number[v] for v in eq.variables])))
-            number.update({v: len(number) + k for k, v in enumerate(eq.results)})
-        self.calls = tuple(calls)
-        self.results = tuple([(number[v], alike) for v, alike in zip(program.output_ids, shared, strict=True)])
+        if made.captured or any(isinstance(v, Literal) for eq in program.equations for v in eq.operands):
+            raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
+        self.replay, self.shared = Replay(program), tuple(shared)
 
     def __call__(self, values: Values) -> Any:
-        registers = [*values, *self.constants]
-        for op, operands in self.calls:
-            out = op(*[registers[i] for i in operands])
-            if out.__class__ is tuple:
-                registers += out
-            else:
-                registers.append(out)
-        if not self.many:
-            at, alike = self.results[0]
-            return Shared(registers[at]) if alike else registers[at]
-        return tuple([Shared(registers[at]) if alike else registers[at] for at, alike in self.results])
+        found = self.replay(values)
+        if self.many:
+            return tuple([Shared(x) if alike else x for x, alike in zip(found, self.shared)])
+        return Shared(found[0]) if self.shared[0] else found[0]
 
 
 def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
     """Apply a rule, by replay if it was recorded for these specs."""
     key = (rule, op, batched, *[v.spec for v in values])
     found = REPLAYS.table.get(key, 0)
-    if found.__class__ is Replay:
+    if found.__class__ is Recorded:
         return found(values)
     if found.__class__ is int and not state.open_scopes:
         REPLAYS.put(key, found + 1 if found < TRACE_USES else _written_down(rule, op, size, values, batched))
@@ -77,6 +64,6 @@ def _written_down(rule: BatchingRule, op: Op, size: DimLike, values: Values, bat
     if inner_programs(op.params) or op.symbolic or any(v.spec.symbolic for v in values):
         return rule
     try:
-        return Replay(rule, op, size, values, batched)
+        return Recorded(rule, op, size, values, batched)
     except TenferroError:
         return rule
