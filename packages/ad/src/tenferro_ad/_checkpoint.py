@@ -38,6 +38,7 @@ from tenferro_runtime.ir import (
     definitions,
     filled,
     instance,
+    kept,
     sizes_for,
     substitute,
     without_effects,
@@ -173,14 +174,10 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)])
 
 
+@kept
 def _with_outputs(program: Program, more: tuple[int, ...]) -> Program:
-    """The program with further outputs; cached with it."""
-    if not more:
-        return program
-    found: Program | None = program.memo.get("with kept values")
-    if found is None:
-        found = program.memo["with kept values"] = program.with_(output_ids=(*program.output_ids, *more))
-    return found
+    """The program with further outputs."""
+    return program.with_(output_ids=(*program.output_ids, *more)) if more else program
 
 
 def _record_late(

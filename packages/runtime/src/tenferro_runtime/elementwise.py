@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from tenferro_runtime.ir._call import sizes_for
 from tenferro_runtime.ir._interpret import interpret
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import named
 from tenferro_runtime.passes import optimise
@@ -111,13 +112,9 @@ def along_captured(program: Program) -> Program:
     return _derived(program, True)
 
 
+@kept
 def _derived(program: Program, captured: bool) -> Program:
-    key = ("elementwise derivative", captured)
-
-    def derive() -> Program:
-        if not DERIVATIVES:
-            raise GradientError("derivatives of a function need tenferro_ad; install and import it")
-        made = DERIVATIVES[0](program, captured)
-        return _programs.setdefault(made.structure, made)
-
-    return program.cached(key, derive)
+    if not DERIVATIVES:
+        raise GradientError("derivatives of a function need tenferro_ad; install and import it")
+    made = DERIVATIVES[0](program, captured)
+    return _programs.setdefault(made.structure, made)

@@ -196,7 +196,7 @@ def _record(
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
         there = tuple([g is not None for g in gs])
         cts = [g for g in gs if g is not None]
-        how = {**params, **_parts_of(forward, params, there), "need": need, "there": there, "stored": not again}
+        how = {**params, **_parts_of(forward, params, need, there), "need": need, "there": there, "stored": not again}
         zeros = [full(params["body"].inputs[i], 0) for i in how["sums"]]
         return list(loop_backward(*saved, *cts, *zeros, **how))
 
@@ -209,10 +209,12 @@ def _record(
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)]), states
 
 
-def _parts_of(forward: LoopForward, params: dict[str, Any], there: tuple[bool, ...]) -> dict[str, Any]:
+def _parts_of(
+    forward: LoopForward, params: dict[str, Any], need: tuple[int, ...], there: tuple[bool, ...]
+) -> dict[str, Any]:
     """The metadata of `loop_backward` that describe a backward step; its programs have no effects."""
     consts, carry = params["consts"], params["carry"]
-    back = backward_of(forward, params["body"], consts, carry, there[carry:], defer=False)
+    back = backward_of(params["body"], consts, carry, need, there[carry:], defer=False)
     return {
         "body": without_effects(params["body"]),
         "cond": None if params["cond"] is None else without_effects(params["cond"]),

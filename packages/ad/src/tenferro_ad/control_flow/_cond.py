@@ -15,7 +15,7 @@ from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_ad.control_flow._selection import selected
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Program, optimise
-from tenferro_runtime.ir import applied, without_effects
+from tenferro_runtime.ir import applied, kept, without_effects
 from tenferro_runtime.passes.schedule import weight
 from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op, Spec
@@ -42,11 +42,8 @@ class _Choice(NamedTuple):
     slots: tuple[tuple[int, ...], ...]
 
 
-def _choice(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
-    return branches[0].cached(("cond", branches, need, free), lambda: _split(branches, need, free))
-
-
-def _split(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
+@kept
+def _split(_: Program, branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
     splits = tuple([_split_branch(branch, need, free) for branch in branches])
     count = len(branches[0].output_ids)
     # Branches share the slots of residuals of equal spec; operands need no slots.
@@ -111,16 +108,15 @@ class _Backward(NamedTuple):
     places: tuple[int, ...]
 
 
+@kept
 def _backward(
-    branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int], there: tuple[bool, ...]
+    first: Program,
+    branches: tuple[Program, ...],
+    need: tuple[int, ...],
+    free: frozenset[int],
+    there: tuple[bool, ...],
 ) -> _Backward:
-    return branches[0].cached(
-        ("cond backward", branches, need, free, there),
-        lambda: _make_backward(_choice(branches, need, free), need, there),
-    )
-
-
-def _make_backward(choice: _Choice, need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
+    choice = _split(first, branches, need, free)
     kept = tuple(sorted({~slot for slots in choice.slots for slot in slots if slot < 0}))
     at = [i for i, g in enumerate(there) if g]
     pulling = [split.seconds[split.active] if any(split.active[i] for i in at) else None for split in choice.splits]
@@ -151,7 +147,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     index, *operands = lower
     wanted = tuple([i - 1 for i in need])  # the index is an integer or a boolean, and never differentiated
     free = free_operands(op)
-    choice = _choice(branches, wanted, free)
+    choice = _split(branches[0], branches, wanted, free)
     if not any(choice.active):
         return op(*lower)
     found = cond(index, *operands, branches=choice.firsts)
@@ -161,7 +157,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     saved = (index, *residuals, *[operands[i] for i in kept])
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
-        back = _backward(branches, wanted, free, tuple([g is not None for g in gs]))
+        back = _backward(branches[0], branches, wanted, free, tuple([g is not None for g in gs]))
         results: list[Any] = [None] * len(need)
         if back.places:
             cts = cond(*saved, *[g for g in gs if g is not None], branches=back.branches)

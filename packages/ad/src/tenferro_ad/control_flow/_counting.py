@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Literal, Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, kept
 from tenferro_runtime.tracing import staged
 from tenferro_tensor import HOST, Spec, tensor
 from tenferro_tensor import catalog as c
@@ -51,15 +51,9 @@ def counter_of(condition: Program, body: Program, consts: int) -> LoopCounter | 
     return LoopCounter(carry, by.value)
 
 
-def counted(condition: Program, body: Program, consts: int, counter: LoopCounter) -> Program:
-    """One step as the body of a scan, from the constants, the initial count, the carry and the step number.
-
-    Cached with the body of the loop.
-    """
-    return body.cached(("counted", condition, consts), lambda: _step(condition, body, consts, counter))
-
-
-def _step(condition: Program, body: Program, consts: int, counter: LoopCounter) -> Program:
+@kept
+def counted(body: Program, condition: Program, consts: int, counter: LoopCounter) -> Program:
+    """One step as the body of a scan, from the constants, the initial count, the carry and the step number."""
     specs, at = body.inputs, consts + counter.carry
     going = optimise(staged(lambda *xs: applied(body, xs), specs).program)
     ended = optimise(staged(lambda *xs: xs[consts:], specs).program)

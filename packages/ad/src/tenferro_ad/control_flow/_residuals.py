@@ -16,7 +16,7 @@ from tenferro_ad.control_flow._selection import selected
 from tenferro_ad.control_flow._undoing import CarryChain, versions, with_logs
 from tenferro_runtime.control_flow import hoisted, invariants
 from tenferro_runtime.extension import Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, kept
 from tenferro_runtime.passes.accumulate import accumulate_in_body
 from tenferro_runtime.runtime import how_of
 from tenferro_runtime.tracing import staged
@@ -44,8 +44,9 @@ class LoopForward(NamedTuple):
     restored: tuple[int, ...]
 
 
+@kept
 def forward_of(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
-    """The first part of a loop, cached with its body.
+    """The first part of a loop.
 
     Args:
         body: the body of a scan.
@@ -53,11 +54,6 @@ def forward_of(body: Program, consts: int, carry: int, need: tuple[int, ...]) ->
         carry: number of carries.
         need: positions of operands that carry derivatives.
     """
-    key = ("scan forward", need, consts, carry)
-    return body.cached(key, lambda: _make_forward(body, consts, carry, need))
-
-
-def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
     free = {*invariants(body, consts), *body.input_ids[consts + carry :]}
     while True:
         with in_a_loop(), free_operands_of(body, {*free, *versions(body, consts, carry)}):
@@ -124,24 +120,21 @@ class LoopBackward(NamedTuple):
     deferred: tuple[Deferred, ...]
 
 
+@kept
 def backward_of(
-    forward: LoopForward, body: Program, consts: int, carry: int, there: tuple[bool, ...], *, defer: bool
+    body: Program, consts: int, carry: int, need: tuple[int, ...], there: tuple[bool, ...], *, defer: bool
 ) -> LoopBackward:
-    """The second part of a loop, cached with its body.
+    """The second part of a loop.
 
     Args:
-        forward: the first part.
         body: the body of the scan.
         consts: number of constants.
         carry: number of carries.
+        need: positions of operands that carry derivatives.
         there: which rows have cotangents.
         defer: whether sums of products may be computed after the loop.
     """
-    key = ("scan backward", forward.need, consts, carry, there, defer)
-    return body.cached(key, lambda: _make_backward(forward, consts, carry, there, defer))
-
-
-def _make_backward(forward: LoopForward, consts: int, carry: int, there: tuple[bool, ...], defer: bool) -> LoopBackward:
+    forward = forward_of(body, consts, carry, need)
     split, need, _, _, sources, restored = forward
     inputs, outputs = split.first.inputs, split.first.outputs
     sliced = [s for s in dict.fromkeys(sources) if s[0] == "row" or (s[0] == "operand" and s[1] >= consts)]

@@ -17,7 +17,7 @@ from tenferro_ad.control_flow._scan import record_scan
 from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Program, optimise
-from tenferro_runtime.ir import applied, without_effects
+from tenferro_runtime.ir import applied, kept, without_effects
 from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
@@ -32,19 +32,20 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     carry = lower[consts:]
     counter = counter_of(op.params["cond"], op.params["body"], consts)
     if counter is not None:
-        body = counted(op.params["cond"], op.params["body"], consts, counter)
+        body = counted(op.params["body"], op.params["cond"], consts, counter)
         step = scan.op(body=body, consts=consts + 1, carry=len(carry), length=steps, reverse=False)
         operands = [*lower[:consts], carry[counter.carry], *carry, numbers(steps)]
         return record_scan(step, level, operands, shifted, parents)
     live = applied(op.params["cond"], lower)[0]
     step = scan.op(
-        body=_guarded(op.params["cond"], op.params["body"], consts),
+        body=_guarded(op.params["body"], op.params["cond"], consts),
         consts=consts, carry=1 + len(carry), length=steps, reverse=False,
     )  # fmt: skip
     return record_scan(step, level, [*lower[:consts], live, *carry], shifted, parents)[1:]
 
 
-def _guarded(condition: Program, body: Program, consts: int) -> Program:
+@kept
+def _guarded(body: Program, condition: Program, consts: int) -> Program:
     """The body of the scan: from the constants, a flag whether the loop still runs, and the carry to flag and carry."""
     specs, flag = body.inputs, condition.outputs[0]
 
@@ -55,15 +56,11 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
     def ended(still: Any, *xs: Any) -> list[Any]:
         return [still, *xs[consts:]]  # the flag is false in this branch, and on the right device
 
-    def made() -> Program:
-        branches = tuple([optimise(staged(f, [flag, *specs]).program) for f in (ended, going)])
+    def step(*xs: Any) -> Any:
+        return cond(xs[consts], xs[consts], *xs[:consts], *xs[consts + 1 :], branches=branches)
 
-        def step(*xs: Any) -> Any:
-            return cond(xs[consts], xs[consts], *xs[:consts], *xs[consts + 1 :], branches=branches)
-
-        return staged(step, [*specs[:consts], flag, *specs[consts:]]).program
-
-    return body.cached(("guarded", condition), made)
+    branches = tuple([optimise(staged(f, [flag, *specs]).program) for f in (ended, going)])
+    return staged(step, [*specs[:consts], flag, *specs[consts:]]).program
 
 
 def push_while(

@@ -14,19 +14,16 @@ from tenferro_ad._zeros import zeros_beside
 from tenferro_ad.control_flow._pushed import pushed_program
 from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, kept
 from tenferro_tensor import next_level
 
 
+@kept
 def tangents_of(f: Program, need: tuple[int, ...]) -> Program:
     """The program from the operands, then tangents of those at `need`, to the tangents of all outputs."""
-
-    def made() -> Program:
-        count = len(f.output_ids)
-        both = pushed_program(f, need, tuple(range(count))).program
-        return optimise(both.with_(output_ids=both.output_ids[count:]))
-
-    return f.cached(("tangents", need), made)
+    count = len(f.output_ids)
+    both = pushed_program(f, need, tuple(range(count))).program
+    return optimise(both.with_(output_ids=both.output_ids[count:]))
 
 
 def linearised(f: Program, consts: int) -> Program:

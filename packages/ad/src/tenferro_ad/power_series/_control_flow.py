@@ -19,7 +19,7 @@ from tenferro_ad.power_series._programs import (
 )
 from tenferro_runtime.control_flow.primitives import budgeted, cond, scan, while_loop
 from tenferro_runtime.extension import Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, kept
 from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op
 
@@ -119,15 +119,13 @@ def _budgeted(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
     return Recurrence(recomputed(run, xs, need), len(program.output_ids))
 
 
+@kept
 def _on_values(condition: Program, given: tuple[Orders, ...]) -> Program:
     """The condition as a program that also takes the coefficients, and ignores them."""
     counts = [1 + len(orders) for orders in given]
     specs = [spec for spec, n in zip(condition.inputs, counts, strict=True) for _ in range(n)]
     values = [sum(counts[:i]) for i in range(len(counts))]
-    return condition.cached(
-        ("series", given),
-        lambda: optimise(staged(lambda *xs: applied(condition, [xs[i] for i in values]), specs).program),
-    )
+    return optimise(staged(lambda *xs: applied(condition, [xs[i] for i in values]), specs).program)
 
 
 PROGRAMS[budgeted] = _budgeted

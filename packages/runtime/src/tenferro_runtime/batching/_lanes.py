@@ -12,6 +12,7 @@ from tenferro_runtime.batching._records import Flags, Values, batch_of, lane_spe
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.ir import _source
 from tenferro_runtime.ir._interpret import recording
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program, inner_programs
 from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._staged import staged
@@ -88,12 +89,9 @@ def _body(op: Op, lanes: list[Spec], batched: Flags) -> Program:
     return found
 
 
+@kept
 def _program(body: Program, consts: int) -> Program:
     """The loop over the lanes as a program for any number of lanes, which becomes native code."""
-
-    def made() -> Program:
-        size = open_number_of_lanes()
-        specs = [s if i < consts else batch_of(s, size) for i, s in enumerate(body.inputs)]
-        return current_runtime().optimise(staged(lambda *xs: _scan(body, size, list(xs), consts), specs).program)
-
-    return body.cached("lanes", made)
+    size = open_number_of_lanes()
+    specs = [s if i < consts else batch_of(s, size) for i, s in enumerate(body.inputs)]
+    return current_runtime().optimise(staged(lambda *xs: _scan(body, size, list(xs), consts), specs).program)

@@ -19,6 +19,7 @@ from tenferro_runtime.batching._records import (
 from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
 from tenferro_runtime.ir._interpret import interpret
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import chosen, example_of, named, substitute
 from tenferro_runtime.runtime import optimised_like
@@ -85,6 +86,11 @@ def _batched(
     return BatchedProgram(optimised_like(made, program), found)
 
 
+@kept
+def _number_of_lanes(_: Program) -> DimLike:
+    return open_number_of_lanes()
+
+
 def calling(primitive: ProgramPrimitive) -> BatchingRule:
     """The batching rule of a primitive that runs a program: it runs the program of all lanes.
 
@@ -99,9 +105,7 @@ def calling(primitive: ProgramPrimitive) -> BatchingRule:
         size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()
     ) -> Any:
         lanes = lane_specs(values, batched)
-        open_ = program.memo.get("lanes")
-        if open_ is None:
-            open_ = program.memo.setdefault("lanes", open_number_of_lanes())
+        open_ = _number_of_lanes(program)
         known = {**named(program, sizes_for(program, lanes, sizes)), str(open_): size}
         made = derived(
             program,

@@ -6,8 +6,8 @@ holds the executable specification of programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 from tenferro_runtime.ir._bind import is_open_op
 from tenferro_runtime.ir._source import Source, where
@@ -15,8 +15,6 @@ from tenferro_runtime.ir._structure import Structured
 from tenferro_runtime.ir._tools import Tooled, above
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor_core import Guard, TenferroError, key_of
-
-T = TypeVar("T")
 
 
 class ProgramError(TenferroError, ValueError):
@@ -148,19 +146,6 @@ class Program(Structured, Tooled):
             found = any(s.symbolic for s in self.specs.values()) or any(is_open_op(eq.op) for eq in self.equations)
             self.memo["symbolic"] = found
         return found
-
-    def cached(self, key: Any, make: Callable[[], T]) -> T:
-        """A value that follows from the program, made once.
-
-        Args:
-            key: its key in the memo.
-            make: makes the value, which is not ``None``.
-
-        Returns:
-            The value.
-        """
-        found: T | None = self.memo.get(key)
-        return self.memo.setdefault(key, make()) if found is None else found
 
     def with_(
         self,

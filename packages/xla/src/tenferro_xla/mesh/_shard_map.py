@@ -22,7 +22,7 @@ from tenferro_runtime.extension import (
     unflatten,
 )
 from tenferro_runtime.ir import definitions, here
-from tenferro_runtime.passes import remove_dead_code
+from tenferro_runtime.passes.dead_code import with_outputs
 from tenferro_runtime.tracing import staged
 from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
@@ -171,12 +171,7 @@ def _require_alike(body: Program, mesh: MeshAxes, ins: tuple[Split, ...], outs: 
 def pruned(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
     """Return the op without its unused results."""
     body, kept = op.params["body"], [i for i, there in enumerate(used) if there]
-    key = ("on devices", used)
-    program = body.memo.get(key)
-    if program is None:
-        program = remove_dead_code(body.with_(output_ids=tuple([body.output_ids[i] for i in kept])))
-        program = body.memo.setdefault(key, program)
     outs = tuple([op.params["out_splits"][i] for i in kept])
-    return on_devices.op(**{**op.params, "body": program, "out_splits": outs}), tuple(
+    return on_devices.op(**{**op.params, "body": with_outputs(body, used), "out_splits": outs}), tuple(
         [kept.index(i) if there else None for i, there in enumerate(used)]
     )
