@@ -43,15 +43,13 @@ class Jvp(Derivative):
             return None
         inputs = tuple([numbers.get(i) for i in range(len(site.given))] + [None] * len(site.need))
         arguments = tuple([i for i in range(len(inputs)) if i not in numbers])
-        specs = [*site.given, *[site.given[i] for i in site.need]]
 
         def pushed(*xs: Any) -> list[Any]:
-            values = {**numbers, **dict(zip(arguments, xs))}
-            every = [values[i] for i in range(len(inputs))]
-            outs, tangents = apply_jvp(site, every[: len(site.given)], every[len(site.given) :], None)
+            outs, tangents = apply_jvp(site, list(xs[: len(site.given)]), xs[len(site.given) :], None)
             return [*outs, *tangents]
 
-        made = staged(pushed, [specs[i] for i in arguments])
+        operands = [numbers.get(i, s) for i, s in enumerate(site.given)]
+        made = staged(pushed, [*operands, *[site.given[i] for i in site.need]])
         if made.captured:
             return None
         program = optimise(made.program)

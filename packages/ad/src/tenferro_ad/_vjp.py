@@ -66,9 +66,8 @@ class Vjp(Derivative):
         site = self.site
         there = variant[0] or (True,)
         count, first = len(site.given), sum(there)
-        specs = [s for s, t in zip(site.outs, there) if t]
         slots: list[Any] = [None] * (count + len(site.outs))
-        open_, arguments, converters = [], [*range(first)], {}
+        arguments, converters = [*range(first)], {}
         inputs: list[Any] = [None] * first
         for i in site.save:
             number = i < count and site.given[i] in SCALARS
@@ -78,22 +77,18 @@ class Vjp(Derivative):
                 continue
             if number:
                 dtype = site.specs[i].dtype
-                specs.append(site.specs[i].with_(shape=()))
+                slots[i] = site.specs[i].with_(shape=())
                 converters[len(inputs)] = _CONVERTERS.get(dtype.name, dtype.type)
             else:
-                specs.append(site.given[i] if i < count else site.outs[i - count])
-            open_.append(i)
+                slots[i] = site.given[i] if i < count else site.outs[i - count]
             arguments.append(len(inputs))
             inputs.append(object if number else None)
 
         def pulled(*xs: Any) -> Sequence[Any]:
-            cotangents = iter(xs)
-            given = [next(cotangents) if t else None for t in there]
-            for i, x in zip(open_, cotangents):
-                slots[i] = x
-            return apply_vjp(site, slots[:count], slots[count:], given)
+            values = list(xs[len(there) :])
+            return apply_vjp(site, values[:count], values[count:], xs[: len(there)])
 
-        made = staged(pulled, specs)
+        made = staged(pulled, [*[s if t else None for s, t in zip(site.outs, there)], *slots])
         if made.captured:
             return None
         program = optimise(made.program)

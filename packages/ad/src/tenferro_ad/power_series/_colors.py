@@ -68,13 +68,7 @@ class VariableColors:
             return sum([sum_of(part) for part in parts if part.spec.inexact], as_value(0.0))
 
         # Values that the function closes over, also of other differentiations, become inputs after the leaves.
-        slope = grad(total, tuple(range(given.chosen)))
-
-        def slopes(*xs: Any) -> Any:
-            leaves = iter(xs)
-            return slope(*[next(leaves) if isinstance(s, Spec) else s for s in specs])
-
-        program = staged(slopes, [s for s in specs if isinstance(s, Spec)]).program
+        program = staged(grad(total, tuple(range(given.chosen))), specs).program
         chosen = specs[: given.chosen]
         pattern = _pattern(program, [int(s.size) for s in chosen])
         upper = scipy_sparse().triu(pattern, k=1).tocoo()

@@ -29,7 +29,7 @@ class Staged(NamedTuple):
 
 def staged(
     f: Callable[..., Sequence[Any]],
-    specs: Sequence[Spec],
+    specs: Sequence[Any],
     builder: Builder | None = None,
     *,
     weak: Sequence[type | None] | None = None,
@@ -41,8 +41,8 @@ def staged(
     """Record a function as a program.
 
     Args:
-        f: takes one traced value for each spec, and returns a sequence of values, numbers and ``None``.
-        specs: specs of the inputs.
+        f: returns a sequence of values, numbers and ``None``.
+        specs: for each argument of `f` the spec of an input, or another value, which `f` takes as it is.
         builder: records the program; by default a new builder.
         weak: classes of the Python numbers that inputs represent.
         alone: also record operations on outside values only; otherwise they run once, where they belong.
@@ -62,7 +62,7 @@ def staged(
         answers = Decisions(examples or {}, builder) if decide else nullcontext()
         with answers, stage(builder) if alone else nullcontext():
             classes = [None] * len(specs) if weak is None else weak
-            results = f(*[builder.input(spec, None, cls) for spec, cls in zip(specs, classes, strict=True)])
+            results = f(*[builder.input(s, None, w) if s.__class__ is Spec else s for s, w in zip(specs, classes)])
         there = tuple([i for i, y in enumerate(results) if y is not None])
         program = builder.close([results[i] for i in there], guards=guards, examples=examples)
     finally:
