@@ -49,7 +49,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     values = as_values(leaves, tree, "an argument of linearize")
     specs = [v.spec for v in values]
     require_differentiable(specs, tree, "linearize")
-    out = out_tree = None
+    out: Any = None
+    out_tree: Any = None
 
     def recorded(*tangents: Any) -> list[Any]:
         nonlocal out, out_tree

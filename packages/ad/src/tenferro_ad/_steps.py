@@ -94,13 +94,19 @@ class _OpByOp:
 
     def __init__(self, derivation: Derivation) -> None:
         self.derivation = derivation
-        self._replay: Replay | None = None
+        self._replay: tuple[Replay, bool] | None = None
 
     def __call__(self, given: Any, saved: Sequence[Any]) -> tuple[Any, ...]:
-        d = self.derivation
-        if self._replay is None:
-            outputs = tuple([o[0] for o in d.outputs if o is not None])
-            self._replay = Replay(d.program.with_(output_ids=outputs))
+        replay, whole = self._replay or self._made()
         inputs = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
-        found = iter(self._replay([inputs[i] for i in d.arguments]))
-        return tuple([None if o is None else next(found) for o in d.outputs])
+        if whole:
+            return replay(inputs)
+        found = iter(replay(inputs))
+        return tuple([None if o is None else next(found) for o in self.derivation.outputs])
+
+    def _made(self) -> tuple[Replay, bool]:
+        d = self.derivation
+        outputs = tuple([o[0] for o in d.outputs if o is not None])
+        replay = Replay(d.program.with_(output_ids=outputs), d.arguments, len(d.inputs))
+        self._replay = replay, len(outputs) == len(d.outputs)
+        return self._replay

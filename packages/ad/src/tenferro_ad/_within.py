@@ -61,7 +61,8 @@ def _without_operands(rule: Within, op: Op, split: Split, leading: int) -> _Divi
 @kept
 def _second(program: Program, rule: Within, op: Op, first: Op, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
     """The op of a second part."""
-    return rule.second(op, first, program, ins, outs)
+    second: Op = rule.second(op, first, program, ins, outs)
+    return second
 
 
 def _read(parts: _Divided, key: Any) -> list[Role]:

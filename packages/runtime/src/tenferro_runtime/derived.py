@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any, Final, TypeVar
 
 from tenferro_runtime.ir import definitions, example_of, holds, inform, instance
@@ -11,6 +10,7 @@ from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import within
 from tenferro_runtime.tracing._staging import stage
 from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, dim
 
@@ -54,8 +54,7 @@ def derived(
     made: D | None = None
     builder = Builder()
     if sizes is None or not (sizes or program.symbolic):
-        with stage(builder) if program.symbolic else nullcontext():
-            made = make(program, builder)
+        made = (within(stage(builder), make) if program.symbolic else make)(program, builder)
         kept.append(((), made))
         return made
     decisions = Decisions({name: example_of(n) for name, n in sizes.items()}, builder)

@@ -214,7 +214,7 @@ def _parts_of(
 ) -> dict[str, Any]:
     """The metadata of `loop_backward` that describe a backward step; its programs have no effects."""
     consts, carry = params["consts"], params["carry"]
-    back = backward_of(params["body"], consts, carry, need, there[carry:], defer=False)
+    back = backward_of(params["body"], consts, carry, need, there[carry:], False)
     return {
         "body": without_effects(params["body"]),
         "cond": None if params["cond"] is None else without_effects(params["cond"]),

@@ -122,7 +122,7 @@ class LoopBackward(NamedTuple):
 
 @kept
 def backward_of(
-    body: Program, consts: int, carry: int, need: tuple[int, ...], there: tuple[bool, ...], *, defer: bool
+    body: Program, consts: int, carry: int, need: tuple[int, ...], there: tuple[bool, ...], defer: bool
 ) -> LoopBackward:
     """The second part of a loop.
 

@@ -67,7 +67,7 @@ def _pull(
     consts, carry = params["consts"], params["carry"]
     rows = gs[carry:]
     there = tuple([g is not None for g in rows])
-    back = backward_of(params["body"], consts, carry, asked, there, defer=defer)
+    back = backward_of(params["body"], consts, carry, asked, there, defer)
     moving = [i for i in forward.need if consts <= i < consts + carry]
     inputs = params["body"].inputs
     late = {sum_.carry for sum_ in back.deferred}

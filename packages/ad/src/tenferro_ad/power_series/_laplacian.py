@@ -140,7 +140,9 @@ class _Directions:
 
     def in_slots(self, plans: SlotPlans) -> list[tuple[Any, Any]]:
         """`on_all`, with derivatives only in the variables that each element depends on."""
-        outs = others = other_tree = None
+        outs: Any = None
+        others: Any = None
+        other_tree: Any = None
 
         def outputs(*xs: Any) -> list[Any]:
             nonlocal outs, others, other_tree
@@ -156,8 +158,8 @@ class _Directions:
         found = run_slotted(program, plan, [*self.values, *made.captured])
         self.outs = [z for z, _, _ in found[: len(outs)]]
         self._require_floats()
-        made = iter([z for z, _, _ in found[len(outs) :]])
-        self.aux = unflatten(other_tree, [next(made) if isinstance(x, Array) else x for x in others])
+        rest = iter([z for z, _, _ in found[len(outs) :]])
+        self.aux = unflatten(other_tree, [next(rest) if isinstance(x, Array) else x for x in others])
         return [(rows, term) for _, rows, term in found[: len(outs)]]
 
     def _bytes_of_one(self) -> int:

@@ -10,6 +10,7 @@ from tenferro_runtime.ir._effects import effectful, has_effects
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.ir._sizes import substituted
 from tenferro_tensor import SCALARS, Tensor, catalog
+from tenferro_tensor.calls import TracedBase
 from tenferro_tensor_core import Dim, DimLike
 
 
@@ -89,12 +90,11 @@ def recording(x: Any) -> Any:
     Returns:
         The builder, or ``None`` if no value inside is traced.
     """
-    while x is not None:
-        home = getattr(x, "home", None)
-        if home is not None:
-            return home
+    while not isinstance(x, TracedBase):
         x = getattr(x, "value", None)
-    return None
+        if x is None:
+            return None
+    return x.home
 
 
 def _is_concrete(x: Any) -> bool:

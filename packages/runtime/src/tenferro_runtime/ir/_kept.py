@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
     from tenferro_runtime.ir._program import Program
 
-P = ParamSpec("P")
+A = TypeVarTuple("A")
 T = TypeVar("T")
 
 
-def kept(f: Callable[Concatenate[Program, P], T]) -> Callable[Concatenate[Program, P], T]:
+def kept(f: Callable[[Program, *A], T]) -> Callable[[Program, *A], T]:
     """Keep the results of a function of a program in the memo of the program, by its other arguments.
 
     Args:
@@ -24,9 +24,9 @@ def kept(f: Callable[Concatenate[Program, P], T]) -> Callable[Concatenate[Progra
     """
 
     @wraps(f)
-    def found(program: Program, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        key = (f, *args, *kwargs.items())
+    def found(program: Program, /, *args: *A) -> T:
+        key = (f, *args)
         result: T | None = program.memo.get(key)
-        return program.memo.setdefault(key, f(program, *args, **kwargs)) if result is None else result  # type: ignore[no-any-return]
+        return program.memo.setdefault(key, f(program, *args)) if result is None else result
 
     return found

@@ -15,24 +15,31 @@ class Replay:
 
     Args:
         program: the program, whose sizes stay as they are.
+        arguments: for each input of the program, the index among the values; by default, these are the inputs.
+        count: number of values, if not all are inputs.
     """
 
     __slots__ = ("calls", "constants", "results")
 
-    def __init__(self, program: Program) -> None:
-        numbers = [v.value for eq in program.equations for v in eq.operands if isinstance(v, Literal)]
-        self.constants = (*program.constants.values(), *numbers)
-        at: dict[Any, int] = {v: i for i, v in enumerate((*program.input_ids, *program.constants))}
-        literals, last = iter(range(len(at), len(at) + len(numbers))), len(at) + len(numbers)
+    def __init__(self, program: Program, arguments: Sequence[int] | None = None, count: int | None = None) -> None:
+        ids, constants = program.input_ids, program.constants
+        at: dict[Any, int] = dict(zip(ids, range(len(ids)) if arguments is None else arguments, strict=True))
+        last = len(ids) if count is None else count
+        at.update(zip(constants, range(last, last + len(constants))))
+        literals = [v for eq in program.equations for v in eq.operands if isinstance(v, Literal)]
+        last += len(constants)
+        numbers = iter(range(last, last + len(literals)))
+        self.constants = (*constants.values(), *[v.value for v in literals])
+        last += len(literals)
         calls = []
         for eq in program.equations:
-            calls.append((eq.op, tuple([next(literals) if isinstance(v, Literal) else at[v] for v in eq.operands])))
+            calls.append((eq.op, tuple([next(numbers) if isinstance(v, Literal) else at[v] for v in eq.operands])))
             at.update(zip(eq.results, range(last, last + len(eq.results)), strict=True))
             last += len(eq.results)
         self.calls = tuple(calls)
         self.results = tuple([at[v] for v in program.output_ids])
 
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
         registers = [*values, *self.constants]
         for op, operands in self.calls:
             out = op(*[registers[i] for i in operands])
@@ -40,4 +47,4 @@ class Replay:
                 registers += out
             else:
                 registers.append(out)
-        return [registers[i] for i in self.results]
+        return tuple([registers[i] for i in self.results])

@@ -56,7 +56,7 @@ def render(
         raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
     if mode == "value":
         replay = Replay(program)
-        return (lambda *values: replay(values)[0]) if bare else (lambda *values: tuple(replay(values)))
+        return (lambda *values: replay(values)[0]) if bare else (lambda *values: replay(values))
     steps, alias = aliases(raw_steps(program))
     constants = {v: c._data for v, c in program.constants.items()}
     outputs = tuple([alias.get(v, v) for v in program.output_ids])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, TypeVar
 
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staging import stage
 from tenferro_tensor import Spec
 from tenferro_tensor_core import Decisions, Guard
+
+T = TypeVar("T")
 
 
 class Staged(NamedTuple):
@@ -59,12 +61,25 @@ def staged(
     """
     builder = Builder() if builder is None else builder
     try:
-        answers = Decisions(examples or {}, builder) if decide else nullcontext()
-        with answers, stage(builder) if alone else nullcontext():
-            classes = [None] * len(specs) if weak is None else weak
-            results = f(*[builder.input(s, None, w) if s.__class__ is Spec else s for s, w in zip(specs, classes)])
+        classes = [None] * len(specs) if weak is None else weak
+        inputs = [builder.input(s, None, w) if s.__class__ is Spec else s for s, w in zip(specs, classes)]
+        if alone:
+            f = within(stage(builder), f)
+        if decide:
+            f = within(Decisions(examples or {}, builder), f)
+        results = f(*inputs)
         there = tuple([i for i, y in enumerate(results) if y is not None])
         program = builder.close([results[i] for i in there], guards=guards, examples=examples)
     finally:
         builder.closed = True
     return Staged(program, tuple([value for value, _ in builder.captured]), there)
+
+
+def within(scope: AbstractContextManager[Any], f: Callable[..., T]) -> Callable[..., T]:
+    """A function that runs inside a scope."""
+
+    def run(*xs: Any) -> T:
+        with scope:
+            return f(*xs)
+
+    return run
