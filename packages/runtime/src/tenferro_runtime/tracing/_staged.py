@@ -10,7 +10,7 @@ from tenferro_runtime.ir._program import Program
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staging import stage
 from tenferro_tensor import Spec
-from tenferro_tensor_core import Decisions, Guard
+from tenferro_tensor_core import Decisions
 
 T = TypeVar("T")
 
@@ -37,7 +37,6 @@ def staged(
     weak: Sequence[type | None] | None = None,
     alone: bool = False,
     decide: bool = False,
-    guards: tuple[Guard, ...] = (),
     examples: Mapping[str, int] | None = None,
 ) -> Staged:
     """Record a function as a program.
@@ -49,7 +48,6 @@ def staged(
         weak: classes of the Python numbers that inputs represent.
         alone: also record operations on outside values only; otherwise they run once, where they belong.
         decide: answer questions about symbolic sizes by `examples`.
-        guards: conditions on symbolic sizes.
         examples: example values of symbolic sizes.
 
     Returns:
@@ -69,7 +67,7 @@ def staged(
             f = within(Decisions(examples or {}, builder), f)
         results = f(*inputs)
         there = tuple([i for i, y in enumerate(results) if y is not None])
-        program = builder.close([results[i] for i in there], guards=guards, examples=examples)
+        program = builder.close([results[i] for i in there], examples=examples)
     finally:
         builder.closed = True
     return Staged(program, tuple([value for value, _ in builder.captured]), there)
