@@ -94,19 +94,18 @@ class _OpByOp:
 
     def __init__(self, derivation: Derivation) -> None:
         self.derivation = derivation
-        self._replay: tuple[Replay, bool] | None = None
+        self._replay: tuple[Replay, tuple[int | None, ...]] | None = None
 
     def __call__(self, given: Any, saved: Sequence[Any]) -> tuple[Any, ...]:
-        replay, whole = self._replay or self._made()
+        replay, outputs = self._replay or self._made()
         inputs = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
-        if whole:
-            return replay(inputs)
-        found = iter(replay(inputs))
-        return tuple([None if o is None else next(found) for o in self.derivation.outputs])
+        registers = replay.registers(inputs)
+        return tuple([None if r is None else registers[r] for r in outputs])
 
-    def _made(self) -> tuple[Replay, bool]:
+    def _made(self) -> tuple[Replay, tuple[int | None, ...]]:
         d = self.derivation
-        outputs = tuple([o[0] for o in d.outputs if o is not None])
-        replay = Replay(d.program.with_(output_ids=outputs), d.arguments, len(d.inputs))
-        self._replay = replay, len(outputs) == len(d.outputs)
+        program = d.program.with_(output_ids=tuple([o[0] for o in d.outputs if o is not None]))
+        replay = Replay(program, d.arguments, len(d.inputs))
+        results = iter(replay.results)
+        self._replay = replay, tuple([None if o is None else next(results) for o in d.outputs])
         return self._replay

@@ -21,10 +21,10 @@ REPLAYS: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_runtime: batchin
 """By rule, op, flags and specs: the number of uses, then the replay, or the rule if it cannot be recorded."""
 
 
-class Recorded:
+class Recorded(Replay):
     """A rule as a replay of its operations."""
 
-    __slots__ = ("many", "replay", "shared")
+    __slots__ = ("many", "outputs")
 
     def __init__(self, rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> None:
         shared: list[bool] = []
@@ -40,13 +40,15 @@ class Recorded:
         program = remove_dead_code(made.program)
         if made.captured or any(isinstance(v, Literal) for eq in program.equations for v in eq.operands):
             raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
-        self.replay, self.shared = Replay(program), tuple(shared)
+        super().__init__(program)
+        self.outputs = tuple(zip(self.results, shared, strict=True))
 
     def __call__(self, values: Values) -> Any:
-        found = self.replay(values)
-        if self.many:
-            return tuple([Shared(x) if alike else x for x, alike in zip(found, self.shared)])
-        return Shared(found[0]) if self.shared[0] else found[0]
+        registers = self.registers(values)
+        if not self.many:
+            at, alike = self.outputs[0]
+            return Shared(registers[at]) if alike else registers[at]
+        return tuple([Shared(registers[at]) if alike else registers[at] for at, alike in self.outputs])
 
 
 def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:

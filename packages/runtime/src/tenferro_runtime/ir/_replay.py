@@ -40,6 +40,18 @@ class Replay:
         self.results = tuple([at[v] for v in program.output_ids])
 
     def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        registers = self.registers(values)
+        return tuple([registers[i] for i in self.results])
+
+    def registers(self, values: Sequence[Any]) -> list[Any]:
+        """All values of a run, of which `results` numbers the outputs.
+
+        Args:
+            values: the values that it takes.
+
+        Returns:
+            The values.
+        """
         registers = [*values, *self.constants]
         for op, operands in self.calls:
             out = op(*[registers[i] for i in operands])
@@ -47,4 +59,4 @@ class Replay:
                 registers += out
             else:
                 registers.append(out)
-        return tuple([registers[i] for i in self.results])
+        return registers
