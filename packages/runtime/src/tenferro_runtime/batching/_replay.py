@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_runtime._caches import BoundedCache
@@ -43,7 +44,7 @@ class Recorded(Replay):
         super().__init__(program)
         self.outputs = tuple(zip(self.results, shared, strict=True))
 
-    def __call__(self, values: Values) -> Any:
+    def __call__(self, values: Sequence[Any]) -> Any:
         registers = self.registers(values)
         if not self.many:
             at, alike = self.outputs[0]
