@@ -24,7 +24,9 @@ def differentiated(program: Program, captured: bool) -> Program:
     def slope(*xs: Any) -> list[Any]:
         level = next_level()
         tangents = dict(zip(moved, xs[len(specs) :])) if captured else {0: full(specs[0], 0) + 1.0}
-        y: Any = interpret(program, [dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(xs)])[0]
+        y: Any = interpret(
+            program, [dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(xs[: len(specs)])]
+        )[0]
         return [y.tangent if y.__class__ is Dual and y.level == level else full(y.spec, 0)]
 
     every = [*specs, *[specs[i] for i in moved]]
