@@ -13,11 +13,11 @@ from tenferro_ad import value_and_grad
 from tenferro_cpu import CpuPool
 from tenferro_cpu.native import available
 from tenferro_runtime.fusion import kernel_stats, parts, wait
+from tenferro_runtime.ir import interpret
 from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.running._execute import lowered
-from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.whole import how
 from tenferro_tensor import Tensor, catalog, tensor
 

@@ -10,8 +10,9 @@ from tenferro_ad._reverse import Recorded, conjugated
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import Picked, as_value, as_values, require_convention, require_differentiable
 from tenferro_ad._zeros import full
-from tenferro_runtime.extension import Builder, call, optimise
+from tenferro_runtime.extension import call, optimise
 from tenferro_runtime.ir import open_sizes
+from tenferro_runtime.tracing import staged
 from tenferro_runtime.trees import flatten, flatten_like, unflatten
 from tenferro_tensor import Spec
 from tenferro_tensor_core import GradientError
@@ -50,12 +51,17 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     values = as_values(leaves, tree, "an argument of linearize")
     specs = [v.spec for v in values]
     require_differentiable(specs, tree, "linearize")
-    builder = Builder()
-    tangents = [builder.input(s) for s in specs]
-    out, pushed, _ = pushed_through(f, values, tangents, tree)
-    outs, out_tree = flatten(pushed)
-    program = optimise(builder.close(outs))
-    captured = [v for v, _ in builder.captured]
+    out: Any = None
+    out_tree: Any = None
+
+    def recorded(*tangents: Any) -> list[Any]:
+        nonlocal out, out_tree
+        out, pushed, _ = pushed_through(f, values, list(tangents), tree)
+        outs, out_tree = flatten(pushed)
+        return outs
+
+    program, captured, _ = staged(recorded, specs)
+    program = optimise(program)
 
     @hiding
     def push(*ts: Any) -> Any:

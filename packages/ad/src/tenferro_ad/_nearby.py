@@ -24,7 +24,7 @@ from tenferro_ad._modes import _count
 from tenferro_runtime.batching import all_with_lanes
 from tenferro_runtime.compiling import RECOURSES, Recourse
 from tenferro_runtime.extension import REGISTRY, General, Spec, catalog, primitive
-from tenferro_runtime.ir import ProgramPrimitive, named, replayed, sizes_for
+from tenferro_runtime.ir import ProgramPrimitive, interpret, named, sizes_for
 from tenferro_tensor import Op, next_level
 from tenferro_tensor_core import DimLike, GradientError, computing_type
 
@@ -105,7 +105,7 @@ def moved(op: Op, operands: tuple[Any, ...]) -> Any:
     if isinstance(op.primitive, ProgramPrimitive):
         program = op.params["program"]
         sizes = named(program, sizes_for(program, [x.spec for x in operands], op.params["sizes"]))
-        return replayed(program, operands, sizes)
+        return interpret(program, operands, sizes)
     rule = REGISTRY.find("rule", op.primitive)
     if not isinstance(rule, General) or rule.apart is None:
         return None

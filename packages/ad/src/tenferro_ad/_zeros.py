@@ -23,6 +23,11 @@ def zeros_in(builder: Any, spec: Spec) -> Any:
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 
+def zeros_beside(x: Any, spec: Spec) -> Any:
+    """Zeros as a value of the program that a traced value belongs to."""
+    return zeros_in(x.home, spec)
+
+
 def zeros_like(x: Any) -> Any:
     """Zeros with the spec of a value."""
     return full(x.spec, 0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.control_flow._loop import loop_of
 from tenferro_runtime.control_flow import within_budget
-from tenferro_runtime.derived import staged
+from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import applied, without_effects
 from tenferro_tensor import Op, next_level
@@ -35,23 +36,21 @@ def forward_program(program: Program, need: tuple[int, ...], forced: tuple[int, 
         need: positions of the operands that have tangents.
         forced: positions of outputs that get a tangent even if it is always zero.
     """
-    key = ("forward program", need, forced)
-    found: ForwardProgram | None = program.memo.get(key)
-    if found is None:
-        builder, level = Builder(), next_level()
-        with staged(program, builder):
-            ins: list[Any] = [builder.input(s) for s in program.inputs]
-            for i in need:
-                ins[i] = dual(ins[i], builder.input(program.inputs[i]), level)
-            outs, tangents = list(interpret(program, ins)), {}
-            for k, out in enumerate(outs):
-                if out.__class__ is Dual and out.level == level:
-                    outs[k], tangents[k] = out.value, out.tangent
-                elif k in forced:
-                    tangents[k] = zeros_like(builder.lift(out))
-            joint = optimise(builder.close([*outs, *tangents.values()]))
-        found = program.memo.setdefault(key, ForwardProgram(joint, tuple(tangents)))
-    return found
+    return derived(program, ("forward program", need, forced), None, partial(_forward, need, forced))
+
+
+def _forward(need: tuple[int, ...], forced: tuple[int, ...], program: Program, builder: Builder) -> ForwardProgram:
+    level = next_level()
+    ins: list[Any] = [builder.input(s) for s in program.inputs]
+    for i in need:
+        ins[i] = dual(ins[i], builder.input(program.inputs[i]), level)
+    outs, tangents = list(interpret(program, ins)), {}
+    for k, out in enumerate(outs):
+        if out.__class__ is Dual and out.level == level:
+            outs[k], tangents[k] = out.value, out.tangent
+        elif k in forced:
+            tangents[k] = zeros_like(builder.lift(out))
+    return ForwardProgram(optimise(builder.close([*outs, *tangents.values()])), tuple(tangents))
 
 
 def jvp_loop(

@@ -16,8 +16,8 @@ from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._blocks import memory_timeline
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._running import fitting, steps, store
+from tenferro_runtime.ir._interpret import Known
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.ir._replay import Known
 from tenferro_runtime.ir._reuse import UPDATES
 from tenferro_runtime.ir._sizes import substitute
 from tenferro_runtime.progress import counting

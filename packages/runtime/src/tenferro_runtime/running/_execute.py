@@ -16,8 +16,8 @@ from tenferro_runtime._native_forms import native_forms
 from tenferro_runtime.expanding import expand
 from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program, ProgramError
-from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named, sizes_of
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
@@ -233,14 +233,14 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
     if state.open_scopes and dispatch.recorder() is not None:  # it is notified of each operation
-        return replayed(program, given, named(program, sizes_for(program, specs)))
+        return interpret(program, given, named(program, sizes_for(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)
         if definitions(program):
             with suppress(InconclusiveDimError):  # a rule needs a concrete size, which the steps have
                 if not any(map(is_traced, given)):
                     return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
-            return replayed(program, given, named(program, sizes))
+            return interpret(program, given, named(program, sizes))
         return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
     if not program.symbolic and not definitions(program):
         return _run(executable(program), [t._data for t in given], program.outputs)

@@ -11,6 +11,7 @@ from tenferro_runtime._native_forms import NativeForms
 from tenferro_runtime.fusion._bits import keeps_bits
 from tenferro_runtime.ir._call import PART
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
 from tenferro_runtime.rendering._tiers import Tiered
@@ -155,12 +156,10 @@ def _is_in_rows(raw: Any) -> bool:
     return steps[-1] > 0 and all(a >= b for a, b in pairwise(steps))
 
 
+@kept
 def _serves(program: Program) -> bool:
     """Whether a program has a native form; see `NativeForms`."""
-    found: bool | None = program.memo.get("serves")
-    if found is None:
-        found = program.memo["serves"] = gains(program) and not _refused(program)
-    return found
+    return gains(program) and not _refused(program)
 
 
 def _form(program: Program, bare: bool, steps: Callable[[], Prepare], donated: tuple[int, ...]) -> Prepare:
