@@ -53,8 +53,12 @@ def conduct(text: str, known: dict[str, str]) -> str:
 
 def written(known: dict[str, str]) -> dict[Path, str]:
     """The files that repeat addresses, and what they must say."""
-    files = {path: distribution for path in sorted(ROOT.glob("packages/*/pyproject.toml"))}
-    files |= {ROOT / "CITATION.cff": citation, ROOT / "docs" / "index.md": landing, ROOT / "CODE_OF_CONDUCT.md": conduct}
+    files = dict.fromkeys(sorted(ROOT.glob("packages/*/pyproject.toml")), distribution)
+    files |= {
+        ROOT / "CITATION.cff": citation,
+        ROOT / "docs" / "index.md": landing,
+        ROOT / "CODE_OF_CONDUCT.md": conduct,
+    }
     return {path: change(path.read_text(encoding="utf-8"), known) for path, change in files.items()}
 
 
