@@ -107,7 +107,7 @@ def test_figures_are_those_of_the_benchmark_page(path: Path) -> None:
         head, row = re.findall(rf"^\| (?:row|{re.escape(each['row'])}) \|.*$", table, re.MULTILINE)
         cells = [cell.strip(" *") for cell in row.split("|")]
         said = dict(zip([cell.strip() for cell in head.split("|")], cells, strict=True))
-        factors = dict(re.findall(r"(\w+) ([\d.]+) ×", each["factors"] or ""))
+        factors = dict(re.findall(r"(\w+) ([\d.]+)×", each["factors"] or ""))
         assert {"tenferro": each["time"], **factors} == {name: said[name] for name in ("tenferro", *factors)}
     for peer, times in re.findall(r"(JAX|PyTorch)(?: takes)? ([\d.]+)\s+times", path.read_text()):
         assert re.search(rf"^\| {peer} \| \d+ \| {times} \|", page, re.MULTILINE)
