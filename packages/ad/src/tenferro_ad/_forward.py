@@ -16,8 +16,10 @@ from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:

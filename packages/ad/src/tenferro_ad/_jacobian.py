@@ -13,8 +13,10 @@ from tenferro_ad._trees import Picked, require_convention
 from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core.tracebacks import boundary, hiding
 
 
+@boundary
 def jacfwd(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -59,6 +61,7 @@ def jacfwd(
     """
     require_convention(convention)
 
+    @hiding
     @wraps(f)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         run = _Pushed(f, Picked(args, argnums, "jacfwd"), kwargs, has_aux, holomorphic)
@@ -110,6 +113,7 @@ class _Pushed:
         return push
 
 
+@boundary
 def jacrev(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -152,6 +156,7 @@ def jacrev(
     """
     require_convention(convention)
 
+    @hiding
     @wraps(f)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         picked = Picked(args, argnums, "jacrev")
@@ -179,6 +184,7 @@ def jacrev(
     return jacobian
 
 
+@boundary
 def hessian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -219,6 +225,7 @@ def hessian(
     return jacfwd(gradient, argnums, has_aux=has_aux, memory_budget=memory_budget)
 
 
+@boundary
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Multiply the Hessian of a real function by tangents, without forming the Hessian: the jvp of the gradient.
 

@@ -15,8 +15,10 @@ from tenferro_runtime.ir import open_sizes
 from tenferro_runtime.trees import flatten, flatten_like, unflatten
 from tenferro_tensor import Spec
 from tenferro_tensor_core import GradientError
+from tenferro_tensor_core.tracebacks import boundary, hiding
 
 
+@boundary
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Compute the value of a function, and its derivative at that point as a function of tangents.
 
@@ -55,6 +57,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     program = optimise(builder.close(outs))
     captured = [v for v, _ in builder.captured]
 
+    @hiding
     def push(*ts: Any) -> Any:
         given = flatten_like(tree, ts, "the tangents")
         fit = [fitted(t, s, "the linearized function: the tangent") for t, s in zip(given, specs)]
@@ -68,6 +71,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     return out, push
 
 
+@boundary
 def linear_transpose(f: Callable[..., Any], *like: Any, convention: str = "tenferro") -> Callable[..., Any]:
     """Make the transpose of a linear function: its adjoint under the pairing Re(conj(a) b).
 
@@ -98,6 +102,7 @@ def linear_transpose(f: Callable[..., Any], *like: Any, convention: str = "tenfe
     zeros = unflatten(tree, [full(x if isinstance(x, Spec) else as_value(x).spec, 0) for x in leaves])
     run = Recorded(f, Picked(zeros, range(len(zeros)), "linear_transpose"), {}, False, "linear_transpose")
 
+    @hiding
     def pull(cotangent: Any) -> Any:
         given = flatten_like(run.tree, cotangent, "the cotangent")
         fit = [fitted(c, o.spec, "the transposed function: the cotangent") for c, o in zip(given, run.outs)]

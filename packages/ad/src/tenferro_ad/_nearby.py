@@ -15,7 +15,7 @@ with m, and a second direction yields the same limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, Token
 from typing import Any, Final, TypeVar, cast
 
@@ -79,13 +79,17 @@ def _running(rerun: Rerun) -> Iterator[None]:
         _rerun.reset(token)
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> AbstractContextManager[None]:
     """The scope of a backward pass, where ops of rules are not part of the function."""
     rerun = _rerun.get()
-    if rerun is None or rerun.quiet:
-        yield
-        return
+    return _NO_SCOPE if rerun is None or rerun.quiet else _quiet(rerun)
+
+
+_NO_SCOPE: Final = nullcontext()
+
+
+@contextmanager
+def _quiet(rerun: Rerun) -> Iterator[None]:
     rerun.quiet = True
     try:
         yield

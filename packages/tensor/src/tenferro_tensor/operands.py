@@ -32,6 +32,7 @@ from tenferro_tensor_core import (
     int64,
     likely,
 )
+from tenferro_tensor_core.tracebacks import hide_frames
 
 __all__ = [
     "AlongOps", "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent",
@@ -308,11 +309,15 @@ class AxisOps(Table):
             The reduced value.
         """
         spec = x.spec
-        if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
-            axis = axes_of(self.name, axis, spec.ndim)
-        op = self[spec.ndim, axis]
-        out = op(x)
-        return kept(out, spec, op.params["axes"]) if keepdims else out
+        try:
+            if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
+                axis = axes_of(self.name, axis, spec.ndim)
+            op = self[spec.ndim, axis]
+            out = op(x)
+            return kept(out, spec, op.params["axes"]) if keepdims else out
+        except Exception as error:
+            hide_frames(error)
+            raise
 
 
 class AlongOps(Table):

@@ -10,7 +10,7 @@ from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._partition import split_reverse
 from tenferro_ad._reverse import conjugated
 from tenferro_ad._zeros import zeros_in
-from tenferro_ad.control_flow._pushed import pushed_program
+from tenferro_ad.control_flow._forward_program import forward_program
 from tenferro_runtime.derived import staged
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import applied
@@ -22,7 +22,7 @@ def tangents_of(f: Program, need: tuple[int, ...]) -> Program:
     found: Program | None = f.memo.get(("tangents", need))
     if found is None:
         count = len(f.output_ids)
-        both = pushed_program(f, need, tuple(range(count))).program
+        both = forward_program(f, need, tuple(range(count))).program
         found = f.memo.setdefault(("tangents", need), optimise(both.with_(output_ids=both.output_ids[count:])))
     return found
 

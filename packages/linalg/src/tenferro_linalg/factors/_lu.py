@@ -34,6 +34,7 @@ from tenferro_tensor.catalog import (
 )
 from tenferro_tensor.functions import take
 from tenferro_tensor_core import DimLike, dim_min, int64, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class LUResult(NamedTuple):
@@ -62,6 +63,7 @@ class LUFactors(NamedTuple):
     piv: Any
 
 
+@boundary
 def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> Any:
     """LU decomposition ``A = P @ L @ U``.
 
@@ -97,6 +99,7 @@ def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> Any:
     return (taken(lower, back), upper) if permute_l else LUResult(back, lower, upper)
 
 
+@boundary
 def lu_factor(x: Any, /) -> LUFactors:
     """LU factors in LAPACK's packed form, for `lu_solve`.
 
@@ -118,6 +121,7 @@ def lu_factor(x: Any, /) -> LUFactors:
     return LUFactors(packed, pivots)
 
 
+@boundary
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, /, trans: int = 0) -> Array:
     """Solve ``op(A) @ X = B`` from the LU factors of A.
 

@@ -23,6 +23,7 @@ from tenferro_runtime.extension import ArgumentError, DimLike
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import unflatten
 from tenferro_tensor_core import ask, finfo, isdtype, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def _eigs(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, which: str, ncv: int | None, vectors: bool) -> Any:
@@ -157,6 +158,7 @@ def _columns(x: Any, space: FlatSpace, k: int) -> Any:
 _compiled: Final = tr.compile(_eigs, static_argnames=("k", "which", "ncv", "vectors"))
 
 
+@boundary
 def eigs(
     A: Any,
     k: int = 6,

@@ -22,6 +22,7 @@ from tenferro_runtime.extension import ArgumentError, DimLike, ShapeError, Spec
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import LEAF, unflatten
 from tenferro_tensor_core import ask, finfo, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def domain(A: Any, v0: Any, what: str, *, two_sided: bool) -> tuple[FlatSpace, Any, RecordedOperator]:
@@ -125,6 +126,7 @@ def columns(x: Any, space: FlatSpace, k: int) -> Any:
 _compiled: Final = tr.compile(_eigsh, static_argnames=("k", "which", "ncv", "vectors"))
 
 
+@boundary
 def eigsh(
     A: Any,
     k: int = 6,

@@ -18,6 +18,7 @@ from tenferro_linalg.sparse import SparseArray
 from tenferro_runtime.extension import ArgumentError
 from tenferro_runtime.ir import here
 from tenferro_tensor_core import complex_of, promote, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 DEGREES: Final = {"f": (20, 3.0), "d": (30, 3.5)}
 """Degree of the polynomial, and the norm up to which it is exact to rounding, by real dtype."""
@@ -26,6 +27,7 @@ POWER_STEPS: Final = 12
 """Number of products that estimate the norm of a function."""
 
 
+@boundary
 def expm_multiply(A: Any, b: Any, t: Any = 1.0, *, norm: Any = None) -> Any:
     """Exponential of an operator applied to a vector: ``exp(t A) b``, the solution of b' = A b at time t.
 

@@ -15,6 +15,7 @@ from tenferro_linalg.krylov._krylov_bases import noise
 from tenferro_linalg.krylov._operators import as_operator, is_matrix, known
 from tenferro_runtime.extension import ArgumentError
 from tenferro_runtime.ir import here
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def _svds(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, ncv: int | None, vectors: bool) -> Any:
@@ -41,6 +42,7 @@ def _svds(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, ncv: int | None, v
 _compiled: Final = tr.compile(_svds, static_argnames=("k", "ncv", "vectors"))
 
 
+@boundary
 def svds(
     A: Any,
     k: int = 6,

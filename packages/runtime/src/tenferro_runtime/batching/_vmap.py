@@ -16,11 +16,13 @@ from tenferro_tensor import SCALARS, next_level
 from tenferro_tensor.functions import asarray, moveaxis
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
+from tenferro_tensor_core.tracebacks import boundary, hiding
 
 P = ParamSpec("P")
 Axis = int | None
 
 
+@boundary
 def vmap(
     f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None
 ) -> Callable[P, Any]:
@@ -55,6 +57,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
+    @hiding
     @wraps(f)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> Any:
         leaves, tree = flatten(args)

@@ -14,11 +14,13 @@ from tenferro_runtime.control_flow._scan import length_of
 from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, flip, moveaxis, reshape, stack
+from tenferro_tensor_core.tracebacks import boundary
 
 Leaves = list[Any]
 Combine = Callable[[Leaves, Leaves], Leaves]
 
 
+@boundary
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = False, axis: int = 0) -> Any:
     """Prefix results ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, computed in parallel.
 

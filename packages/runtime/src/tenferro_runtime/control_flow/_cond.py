@@ -16,8 +16,10 @@ from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, conditional
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """Return ``true_fun(*operands)`` if `pred` holds, else ``false_fun(*operands)``.
 
@@ -51,6 +53,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return _recorded("cond", p, (false_fun, true_fun), operands)
 
 
+@boundary
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """Return ``branches[index](*operands)``; an index out of range chooses the nearest branch.
 

@@ -31,6 +31,7 @@ from tenferro_tensor_core import (
     dim_min,
     int64,
 )
+from tenferro_tensor_core.tracebacks import boundary
 
 LISTED_STEPS_MAX: Final = 1 << 20
 """Most steps of a loop with known bounds whose indices are listed in one array."""
@@ -38,6 +39,7 @@ BLOCK_STEPS: Final = 1 << 16
 """Steps of a block of a longer loop."""
 
 
+@boundary
 def fori_loop(
     lo: Any,
     hi: Any,

@@ -10,8 +10,10 @@ from tenferro_runtime.control_flow._scan import length_of, recorded, slice_kinds
 from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor.functions import asarray
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """Apply a function to each slice of arrays along their leading axis, one after the other, and stack the results.
 

@@ -23,10 +23,12 @@ from tenferro_tensor import SCALARS, Interval, Spec, catalog, tensor
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+from tenferro_tensor_core.tracebacks import boundary
 
 _SURE: Final = nullcontext()
 
 
+@boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

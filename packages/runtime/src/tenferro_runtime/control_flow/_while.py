@@ -19,10 +19,12 @@ from tenferro_runtime.trees._tree import unflatten
 from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, conditional
+from tenferro_tensor_core.tracebacks import boundary
 
 _SURE: Final = nullcontext()
 
 
+@boundary
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],

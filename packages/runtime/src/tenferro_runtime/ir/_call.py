@@ -199,6 +199,18 @@ def is_part(eq: Equation) -> bool:
     return eq.op.primitive is call and PART in eq.op.params["program"].memo
 
 
+def name_of(eq: Equation) -> str:
+    """The name of a step: ``"part"``, or that of its primitive.
+
+    Args:
+        eq: the step.
+
+    Returns:
+        The name.
+    """
+    return PART if is_part(eq) else eq.op.primitive.name
+
+
 def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
     """Outputs of a branch or a body for values of a trace that shares its sizes.
 

@@ -291,17 +291,16 @@ class _OfSizes:
 
     def __init__(self, program: Program) -> None:
         self.prepare = preparing(program)
-        self.known: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self.known: dict[tuple[int, ...], Ready] = {}
 
     def __call__(self, *raws_and_sizes: Any) -> Any:
-        sizes = raws_and_sizes[-1]
-        run = self.known.get(sizes)
-        if run is None:
+        *raws, sizes = raws_and_sizes
+        found = self.known.get(sizes)
+        if found is None:
             if len(self.known) >= MAX_PREPARED_SIZES:
                 self.known.clear()
-            found = self.prepare(sizes)
-            run = self.known[sizes] = partial(found.run, found.values)
-        return run(*raws_and_sizes[:-1])
+            found = self.known[sizes] = self.prepare(sizes)
+        return found.run(found.values, *raws)
 
 
 def _sizes_of_call(

@@ -139,13 +139,18 @@ class Whole(Tiered):
         """
         if PART not in self.program.memo or not how_of(self.program).exact:
             return run
-        return lambda sizes, *raws: (run if all(map(_is_in_rows, raws)) else self._stepwise)(sizes, *raws)
+
+        def in_rows(sizes: tuple[int, ...], *raws: Any) -> Any:
+            for raw in raws:
+                if not raw.flags.c_contiguous and not _is_in_rows(raw):
+                    return self._stepwise(sizes, *raws)
+            return run(sizes, *raws)
+
+        return in_rows
 
 
 def _is_in_rows(raw: Any) -> bool:
-    """Whether an array is laid out in axis order, with neighbours of the last axis closest."""
-    if raw.flags.c_contiguous:
-        return True
+    """Whether an array that is not contiguous is laid out in axis order, with neighbours of the last axis closest."""
     steps = [s for n, s in zip(raw.shape, raw.strides) if n > 1]
     return steps[-1] > 0 and all(a >= b for a, b in pairwise(steps))
 

@@ -1,14 +1,16 @@
-"""`explain_dispatch`: run a function and report which device ran each operation, and by which rule."""
+"""Reports of calls: `explain_dispatch`, which device ran each operation and why; `transfers`, what they moved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tenferro_runtime.reports import Dispatch, DispatchStep
+from tenferro_runtime.reports import Dispatch, DispatchStep, Transfers
 from tenferro_tensor import Spec
 from tenferro_tensor.dispatch import Decision, recording, spec_of
 from tenferro_tensor.origins import user_line
+from tenferro_tensor.transfers import booking
 
 
 def explain_dispatch(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Dispatch:
@@ -49,3 +51,23 @@ def _brief(spec: Spec) -> str:
     """``float64[2] host``, with the compute device if it is set: ``float64[2] host/cpu:1``."""
     own = "" if spec.place.compute_device is None else f"/{spec.place.compute_device}"
     return f"{spec.dtype.name}[{', '.join(map(str, spec.shape))}] {spec.place.memory_space}{own}"
+
+
+@contextmanager
+def transfers() -> Iterator[Transfers]:
+    """Context manager that returns a log of transfers between memories: bytes, direction and source line of each.
+
+    Transfers of compiled programs are attributed to the traced line, those of gradients to the line of the transfer
+    that they reverse. Transfers of threads started inside are not included.
+
+    Returns:
+        A context manager for the log, a `Transfers`.
+
+    >>> with tr.transfers() as log:
+    ...     _ = tr.asarray([1.0, 2.0]).to_device("cpu:0") + 1
+    >>> log.count
+    0
+    """
+    log = Transfers()
+    with booking(log.add):
+        yield log

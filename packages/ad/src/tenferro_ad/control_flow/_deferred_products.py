@@ -7,7 +7,7 @@ another. Stacking the factors moves less memory, and one large product is faster
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime.extension import Program
@@ -19,17 +19,17 @@ PRODUCT_TO_FACTORS_MIN: Final = 4
 """Minimum ratio of the product's size to that of its stacked factors for deferring the product."""
 
 
-class Deferred(NamedTuple):
+class DeferredProduct(NamedTuple):
     """A sum of products of stacked factors.
 
     Attributes:
-        carry: index of the carry that held the sum.
+        operand: position of the operand whose cotangent it is.
         factors: source of each stacked factor: ``("slice", i)`` among the slices of the body, or ``("row", i)`` among
             its rows.
         contract: the axes that a step contracts.
     """
 
-    carry: int
+    operand: int
     factors: tuple[tuple[str, int], tuple[str, int]]
     contract: tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -40,14 +40,16 @@ class Deferred(NamedTuple):
         return c.dot_general(a, b, contract=(left, right), batch=((), ()))
 
 
-def deferred(body: Program, consts: int, carry: int, sums: Sequence[int]) -> tuple[Program, tuple[Deferred, ...]]:
+def with_deferred_products(
+    body: Program, consts: int, carry: int, sums: Mapping[int, int]
+) -> tuple[Program, tuple[DeferredProduct, ...]]:
     """A body that stacks factors instead of summing products, and the deferred sums.
 
     Args:
         body: the body of a loop.
         consts: number of inputs before the carry.
         carry: number of carries.
-        sums: indices of carries that start from zero and are only read after the loop.
+        sums: by index of each carry that starts from zero and is only read after the loop: its operand.
     """
     made = {v: eq for eq in body.equations for v in eq.results}
     uses = Counter([v for eq in body.equations for v in eq.variables])
@@ -55,13 +57,11 @@ def deferred(body: Program, consts: int, carry: int, sums: Sequence[int]) -> tup
     slices = body.input_ids[consts + carry :]
     fixed = {*body.input_ids[:consts], *body.constants}
     rows = list(body.output_ids[carry:])
-    found: list[Deferred] = []
-    for j in sums:
+    found: dict[int, DeferredProduct] = {}
+    for j, operand in sums.items():
         total, end = body.input_ids[consts + j], body.output_ids[j]
         add = made.get(end)
-        if add is None or add.op.primitive is not c.add or total not in add.operands or uses[total] != 1:
-            continue
-        if uses[end] != 1:
+        if add is None or add.op.primitive is not c.add or total not in add.operands or {uses[total], uses[end]} != {1}:
             continue
         product = made.get(next((v for v in add.variables if v != total), total))
         if product is None or product.op.primitive is not c.dot_general or any(product.op.params["batch"]):
@@ -74,10 +74,10 @@ def deferred(body: Program, consts: int, carry: int, sums: Sequence[int]) -> tup
             continue
         rows += [v for v in dict.fromkeys(factors) if v not in slices and v not in rows]
         left, right = [("slice", slices.index(v)) if v in slices else ("row", rows.index(v)) for v in factors]
-        found.append(Deferred(j, (left, right), product.op.params["contract"]))
+        found[j] = DeferredProduct(operand, (left, right), product.op.params["contract"])
     if not found:
         return body, ()
-    gone = {deferred.carry for deferred in found}
-    inputs = [v for i, v in enumerate(body.input_ids) if i - consts not in gone]
-    outputs = [v for i, v in enumerate(body.output_ids[:carry]) if i not in gone]
-    return remove_dead_code(body.with_(input_ids=tuple(inputs), output_ids=(*outputs, *rows))), tuple(found)
+    inputs = [v for i, v in enumerate(body.input_ids) if i - consts not in found]
+    outputs = [v for i, v in enumerate(body.output_ids[:carry]) if i not in found]
+    body = remove_dead_code(body.with_(input_ids=tuple(inputs), output_ids=(*outputs, *rows)))
+    return body, tuple(found.values())
