@@ -66,7 +66,7 @@ class NumpyMethods:
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """Assign values at indices into the flattened array; see the function `put`."""
-        functions.put(self, indices, values, mode)  # type: ignore[attr-defined]
+        functions.put(self, indices, values, mode)
 
     def sort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> None:
         """Sort the elements along an axis in place; the function `sort` returns the sorted array.

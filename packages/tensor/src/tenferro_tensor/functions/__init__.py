@@ -58,6 +58,7 @@ if typing.TYPE_CHECKING:
     from tenferro_tensor.functions.spellings import *
     from tenferro_tensor.functions.stacking import *
     from tenferro_tensor.functions.tapers import *
+    from tenferro_tensor.functions.writing import *
 
 LATER: typing.Final = {
     "averages": "average corrcoef cov ptp",
