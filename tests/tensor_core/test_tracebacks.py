@@ -265,45 +265,50 @@ def test_a_wrong_keyword_names_the_right_one(keyword, text):
 
 def test_other_errors_about_arguments_are_pythons():
     with pytest.raises(TypeError, match="missing 1 required positional argument") as caught:
-        boundary(scaled)()
+        boundary(scaled)()  # type: ignore[call-arg]
     assert type(caught.value) is TypeError
 
     def inner(x):
-        return scaled(x, dim=1)
+        return scaled(x, dim=1)  # type: ignore[call-arg]
 
     with pytest.raises(TypeError, match="'dim'") as caught:  # of another function
         boundary(inner)(1)
     assert type(caught.value) is TypeError
 
 
+def given(key: str) -> Any:
+    """A keyword as users pass it, of which type checkers know nothing."""
+    return {key: 1}
+
+
 @pytest.mark.parametrize(
     ("call", "right"),
     [
-        (lambda key: tr.linalg.svd_trunc(A, **{key: 1}), dict.fromkeys("rank max_rank chi max_bond".split(), "k=")),
-        (lambda key: tr.linalg.svd_trunc(A, **{key: 1}), dict.fromkeys(["cutoff", "tol", "eps"], "rtol= or atol=")),
-        (lambda key: tr.linalg.eigh_trunc(A, **{key: 1}), {"rank": "k="}),
-        (lambda key: tr.linalg.qr_trunc(A, **{key: 1}), {"rank": "k="}),
-        (lambda key: tr.linalg.svd_random(A, **{key: 1}), {"rank": "k=", "niter": "iterations="}),
-        (lambda key: tr.linalg.svd(A, **{key: 1}), {"some": "full_matrices="}),
-        (lambda key: tr.linalg.pinv(A, **{key: 1}), {"rcond": "rtol="}),
-        (lambda key: tr.linalg.norm(A, **{key: 1}), {"dim": "axis=", "keepdim": "keepdims="}),
-        (lambda key: tr.linalg.cholesky(A, **{key: 1}), {"lower": "upper="}),
-        (lambda key: tr.einsum("ij->", A, **{key: 1}), {"memory_limit": "memory_budget=", "path": "optimize="}),
-        (lambda key: tr.fft.fft(A, **{key: 1}), {"dim": "axis=", "axes": "axis="}),
-        (lambda key: tr.fft.fftn(A, **{key: 1}), {"dim": "axes=", "axis": "axes="}),
-        (lambda key: tr.random.normal(tr.random.key(0), **{key: 1}), {"size": "shape="}),
-        (lambda key: tr.random.permutation(x=A, **{key: 1}), {"seed": "key=", "rng": "key="}),
-        (lambda key: tr.mean(A, **{key: 1}), {"dim": "axis=", "keepdim": "keepdims="}),
-        (lambda key: tr.std(A, **{key: 1}), {"dim": "axis=", "keepdim": "keepdims="}),
-        (lambda key: tr.softmax(A, **{key: 1}), {"dim": "axis="}),
-        (lambda key: tr.stack([A], **{key: 1}), {"dim": "axis="}),
-        (lambda key: tr.concat([A], **{key: 1}), {"dim": "axis="}),
-        (lambda key: tr.squeeze(A, **{key: 1}), {"dim": "axis="}),
-        (lambda key: tr.permute_dims(A, **{key: 1}), {"dims": "axes="}),
-        (lambda key: tr.grad(own_zero_division, **{key: 1}), {"argnum": "argnums="}),
-        (lambda key: tr.vmap(own_zero_division, **{key: 1}), {"in_dims": "in_axes=", "out_dims": "out_axes="}),
-        (lambda key: tr.compile(own_zero_division, **{key: 1}), {"donate_argnums": "donate="}),
-        (lambda key: tr.scan(own_zero_division, 0, None, **{key: 1}), {"num_steps": "length="}),
+        (lambda key: tr.linalg.svd_trunc(A, **given(key)), dict.fromkeys("rank max_rank chi max_bond".split(), "k=")),
+        (lambda key: tr.linalg.svd_trunc(A, **given(key)), dict.fromkeys(["cutoff", "tol", "eps"], "rtol= or atol=")),
+        (lambda key: tr.linalg.eigh_trunc(A, **given(key)), {"rank": "k="}),
+        (lambda key: tr.linalg.qr_trunc(A, **given(key)), {"rank": "k="}),
+        (lambda key: tr.linalg.svd_random(A, **given(key)), {"rank": "k=", "niter": "iterations="}),
+        (lambda key: tr.linalg.svd(A, **given(key)), {"some": "full_matrices="}),
+        (lambda key: tr.linalg.pinv(A, **given(key)), {"rcond": "rtol="}),
+        (lambda key: tr.linalg.norm(A, **given(key)), {"dim": "axis=", "keepdim": "keepdims="}),
+        (lambda key: tr.linalg.cholesky(A, **given(key)), {"lower": "upper="}),
+        (lambda key: tr.einsum("ij->", A, **given(key)), {"memory_limit": "memory_budget=", "path": "optimize="}),
+        (lambda key: tr.fft.fft(A, **given(key)), {"dim": "axis=", "axes": "axis="}),
+        (lambda key: tr.fft.fftn(A, **given(key)), {"dim": "axes=", "axis": "axes="}),
+        (lambda key: tr.random.normal(tr.random.key(0), **given(key)), {"size": "shape="}),
+        (lambda key: tr.random.permutation(x=A, **given(key)), {"seed": "key=", "rng": "key="}),
+        (lambda key: tr.mean(A, **given(key)), {"dim": "axis=", "keepdim": "keepdims="}),
+        (lambda key: tr.std(A, **given(key)), {"dim": "axis=", "keepdim": "keepdims="}),
+        (lambda key: tr.softmax(A, **given(key)), {"dim": "axis="}),
+        (lambda key: tr.stack([A], **given(key)), {"dim": "axis="}),
+        (lambda key: tr.concat([A], **given(key)), {"dim": "axis="}),
+        (lambda key: tr.squeeze(A, **given(key)), {"dim": "axis="}),
+        (lambda key: tr.permute_dims(A, **given(key)), {"dims": "axes="}),
+        (lambda key: tr.grad(own_zero_division, **given(key)), {"argnum": "argnums="}),
+        (lambda key: tr.vmap(own_zero_division, **given(key)), {"in_dims": "in_axes=", "out_dims": "out_axes="}),
+        (lambda key: tr.compile(own_zero_division, **given(key)), {"donate_argnums": "donate="}),
+        (lambda key: tr.scan(lambda c, _: (c, None), 0, None, **given(key)), {"num_steps": "length="}),
     ],
 )  # fmt: skip
 def test_first_guesses_of_keywords(call, right):
