@@ -137,6 +137,41 @@ def fused(bench: Bench) -> None:
 
 
 @part
+def parts(bench: Bench) -> None:
+    """Programs that cannot be one native function, in parts and in single steps."""
+
+    def sums(x: Any) -> Any:
+        y = (x * 2.5 + 0.125) * x - x / 3.0 + tr.abs(x)
+        return y / tr.sum(y) + x * 2.0
+
+    def chosen(x: Any) -> Any:
+        y = tr.sin(tr.compress(x, x > 0)) * 2.0 + 1.0
+        return tr.sum(y * y)
+
+    def loop(x: Any) -> Any:
+        return tr.fori_loop(0, 50, lambda i, y: tr.sin(y) * 1.1, tr.compress(x, x > 0))
+
+    for name, f, deterministic in (
+        ("deterministic, with a sum", sums, True),
+        ("a data-dependent size", chosen, False),
+        ("its gradient", value_and_grad(chosen), False),
+        ("a loop on a data-dependent size", loop, False),
+    ):
+        for n in (8, 1000, 1_000_000):
+            x = tr.asarray(bench.rng.standard_normal(n))
+            with tr.Runtime(deterministic=deterministic):
+                whole = program(f, x)
+            with tr.Runtime(deterministic=deterministic, fusion=False):
+                single = program(f, x)
+            calls: Calls = {
+                "parts": lambda whole=whole, x=x: whole(x),
+                "steps": lambda single=single, x=x: single(x),
+                "eager": lambda f=f, x=x: f(x),
+            }
+            bench.row(f"{name}, {n} elements", calls)
+
+
+@part
 def chain(bench: Bench) -> None:
     """Value and gradient of 20 steps ``tanh(x @ w)`` on 4x4 matrices."""
 

@@ -2,12 +2,14 @@
 
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import reference_pages
 from reference_groups import ERRORS, MODULES, PAGES
+from tenferro_tensor import functions
 from workspace import PROJECTS, ROOT
 
 NAVIGATION = (ROOT / "mkdocs.yml").read_text()
@@ -29,6 +31,12 @@ def test_page_is_up_to_date(slug: str, written: dict[str, str]) -> None:
     hint = "run python3 dev run tests/support/reference_pages.py"
     assert structure(found) == structure(written[f"{slug}.md"]), hint
     assert f"reference/{slug}.md\n" in NAVIGATION
+
+
+def test_functions_that_are_imported_late_are_seen_in_the_source() -> None:
+    """The site is built from sources alone: it and type checkers follow star imports, and know no table of names."""
+    text = Path(functions.__file__).read_text(encoding="utf-8")
+    assert {*functions.LATER} <= set(re.findall(r"^    from tenferro_tensor\.functions\.(\w+) import \*$", text, re.M))
 
 
 def test_every_public_name_is_in_one_entry() -> None:

@@ -32,7 +32,7 @@ def test_the_form_offers_every_extra_and_nothing_else() -> None:
     }
     assert {word for word in offered if "[" in word} == extras
     assert {word for word in offered if "[" not in word} <= {f"tenferro-{name}" for name in PROJECTS}
-    (command,) = re.findall(r"^pip install (.*)$", INDEX, re.MULTILINE)
+    command = re.findall(r"^pip install (.*)$", INDEX, re.MULTILINE)[-1]
     assert command.split() == re.findall(r'value="(tenferro-\S+)" checked', INDEX)
 
 
@@ -87,8 +87,47 @@ def test_assets_load_nothing_from_other_hosts(path: Path) -> None:
     if path.suffix in (".svg", ".css"):
         text = path.read_text()
         assert foreign_requests.of_page(text) + foreign_requests.IN_STYLE.findall(text) == []
-    if path.suffix == ".js":
+    if path.name == "katex.min.js":  # vendored; it names XML's vocabularies
+        assert set(re.findall(r"//([\w.-]+)/", path.read_text())) == {"www.w3.org"}
+    elif path.suffix == ".js":
         assert "//" not in re.sub(r"^\s*// .*$", "", path.read_text(), flags=re.MULTILINE)
+
+
+FIGURE = re.compile(r"\*(?P<row>[^*\n]+)\*: (?P<time>[\d.]+ [µm]s)(?:; (?P<factors>.+?))?\.$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", [ROOT / "docs" / "index.md", ROOT / "README.md"], ids=lambda path: path.name)
+def test_figures_are_those_of_the_benchmark_page(path: Path) -> None:
+    """A row keeps its name, and a new record changes the figures that pages quote."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    quoted = list(FIGURE.finditer(path.read_text()))
+    assert len(quoted) >= 5
+    for each in quoted:
+        table = next(part for part in page.split("\n### ") if f"| {each['row']} |" in part)
+        head, row = re.findall(rf"^\| (?:row|{re.escape(each['row'])}) \|.*$", table, re.MULTILINE)
+        cells = [cell.strip(" *") for cell in row.split("|")]
+        said = dict(zip([cell.strip() for cell in head.split("|")], cells, strict=True))
+        factors = dict(re.findall(r"(\w+) ([\d.]+)×", each["factors"] or ""))
+        assert {"tenferro": each["time"], **factors} == {name: said[name] for name in ("tenferro", *factors)}
+    for peer, times in re.findall(r"(JAX|PyTorch)(?: takes)? ([\d.]+)\s+times", path.read_text()):
+        assert re.search(rf"^\| {peer} \| \d+ \| {times} \|", page, re.MULTILINE)
+
+
+def test_landing_page_names_this_version() -> None:
+    (version,) = {project["version"] for project in PROJECTS.values()}
+    assert f"Version {version} · Python 3.11 or newer · MIT licence" in INDEX
+    assert f"copyright: tenferro {version}," in NAVIGATION
+
+
+def test_formulas_are_closed() -> None:
+    """KaTeX shows a formula that does not end, or a brace without a partner, as text."""
+    assert "KaTeX 0.19.1" in (ROOT / "docs" / "assets" / "math.js").read_text()
+    for page in ROOT.glob("docs/**/*.md"):
+        prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        displayed = re.findall(r"^\$\$$\n(.*?)^\$\$$", prose, re.MULTILINE | re.DOTALL)
+        inline = re.findall(r"(?<!\$)\$(?!\$)([^$]+)\$(?!\$)", re.sub(r"^\$\$$.*?^\$\$$", "", prose, flags=re.M | re.S))
+        assert prose.count("$") == 4 * len(displayed) + 2 * len(inline), page.name
+        assert [text for text in displayed + inline if text.count("{") != text.count("}")] == []
 
 
 def anchors(page: Path) -> set[str]:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
+import addresses
 import reference_groups
 from workspace import FOLDERS, PROJECTS, ROOT, ROOT_CONFIG, import_name, source
 
@@ -241,6 +242,7 @@ def test_entry_points_are_declared() -> None:
         ("tenferro.extensions", "random"): "tenferro_runtime.random._extension:register",
         ("tenferro.extensions", "special"): "tenferro_runtime.special._extension:register",
         ("tenferro.extensions", "xla"): "tenferro_xla.mesh._extension:register",
+        ("tenferro.namespaces", "ad"): "tenferro_ad",
     }
 
 
@@ -255,7 +257,8 @@ def test_entry_points_are_declared() -> None:
 )
 def test_entry_points_load(group: str, name: str) -> None:
     (entry,) = entry_points(group=group, name=name)
-    assert callable(entry.load())
+    found = entry.load()
+    assert found.__name__ == entry.value if group == "tenferro.namespaces" else callable(found)
 
 
 # -- the lock file ------------------------------------------------------------------------------------------------
@@ -437,6 +440,49 @@ def test_what_distributions_import_of_each_other_is_in_the_reference() -> None:
         inside = [name for name in documented if name.startswith(f"{module}.")]
         package = {module.rpartition(".")[0]} - MODULES
         assert {module, *package} & documented or inside, f"no page of docs/reference has ::: {module}"
+
+
+# -- addresses and metadata ---------------------------------------------------------------------------------------
+
+
+def test_one_file_holds_the_addresses() -> None:
+    """Files that repeat them say what it says, and no other text has an address of this project."""
+    known = addresses.addresses()
+    written = addresses.written(known)
+    assert {path.name: text for path, text in written.items() if path.read_text() != text} == {}
+    found = subprocess.run(
+        ["git", "grep", "-lIE", r"https?://[^ )>\"']*tenferro|[a-z.]+@[a-z.-]*tenferro"],
+        cwd=ROOT, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    origins = {f"data/{name}/SOURCE.md" for name in ("einsum", "permutations")}  # data that others published
+    owners = {str(path.relative_to(ROOT)) for path in written} | {"addresses.toml"} | origins
+    assert set(found) - owners - {"tests/test_workspace.py"} == set()
+
+
+def test_addresses_reach_what_repeats_them() -> None:
+    known = {name: f"https://tenferro.example/{name}" for name in addresses.addresses()}
+    for path, text in addresses.written(known).items():
+        assert "https://tenferro.example/" in text, path
+        if path.name == "pyproject.toml":
+            project = tomllib.loads(text)["project"]
+            assert project["urls"] == {title: known[name] for name, title in addresses.TITLES.items()}
+            assert {**project, "urls": None} == {**PROJECTS[path.parent.name], "urls": None}
+            empty = addresses.distribution(text, dict.fromkeys(known, ""))
+            assert empty == addresses.distribution(path.read_text(), dict.fromkeys(known, ""))
+
+
+def test_every_distribution_has_a_page_for_an_index() -> None:
+    for name, project in PROJECTS.items():
+        page = (ROOT / "packages" / name / project["readme"]).read_text()
+        assert page.startswith(f"# tenferro-{name}\n")
+        assert len(re.findall(r"^```", page, re.MULTILINE)) == 4
+        assert f"pip install tenferro-{name}" in page.replace('"', "").replace("[", " ")
+        assert not re.search(r"\]\((?!https:)", page)  # an index has no other files
+
+
+def test_citation_names_this_version() -> None:
+    (version,) = {project["version"] for project in PROJECTS.values()}
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 # -- commands and documents ---------------------------------------------------------------------------------------

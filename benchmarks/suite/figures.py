@@ -12,35 +12,45 @@ from suite.rows import GROUPS
 
 MOST_DATES = 8
 """Dates on one axis; with more records only some are labelled, the newest always."""
-LANES = {"numpy": 0.24, "jax": 0.08, "torch": -0.08, "autograd": -0.24}
+LANES = {"numpy": 0.27, "jax": 0.09, "torch": -0.09, "autograd": -0.27}
+MARKS = {"numpy": "o", "jax": "s", "torch": "^", "autograd": "D"}
+NAMED = {"numpy": "imports", "jax": "imports", "torch": "imports", "autograd": "derivatives"}
+"""The group whose mean carries the name of a peer: those of the first one are far apart."""
 
 
 def peers(record: Record) -> Any:
-    """For each group the factors of its rows, a dot each, and their geometric means, a line."""
+    """For each group the geometric mean of its rows' factors, a large mark, and the factors, small ones."""
     import matplotlib.pyplot as plt
 
     groups = [g for g in GROUPS if g != "memory" and any(r.group == g for r in listed(record))]
-    figure, axes = plt.subplots(figsize=(7, 0.36 * len(groups) + 0.9))
+    figure, axes = plt.subplots(figsize=(7, 0.42 * len(groups) + 0.6))
     for peer, color in zip(PEERS, ("C0", "C1", "C2", "C3"), strict=True):
-        xs, ys = [], []
         for height, group in enumerate(reversed(groups)):
             each = [
                 ratio[peer]
                 for row in listed(record)
                 if row.group == group and peer in (ratio := ratios(measured(record, row.key)[1]))
             ]
-            xs += each
-            ys += [height + LANES[peer]] * len(each)
-            if each:
-                axes.plot([mean(each)] * 2, [height + LANES[peer] - 0.12, height + LANES[peer] + 0.12], color=color)
-        axes.plot(xs, ys, "o", color=color, markersize=3.5, alpha=0.65, markeredgewidth=0, label=TITLES[peer])
-    axes.axvline(1.0, color="#808488", linewidth=1.2)
+            if not each:
+                continue
+            y = height + LANES[peer]
+            axes.plot(each, [y] * len(each), MARKS[peer], color=color, markersize=3, alpha=0.45, markeredgewidth=0)
+            axes.plot(mean(each), y, MARKS[peer], color=color, markersize=8.5, markeredgewidth=0)
+            if NAMED[peer] == group:
+                left = mean(each) < 1.0
+                axes.annotate(
+                    TITLES[peer], (mean(each), y), (-8 if left else 8, 0), textcoords="offset points",
+                    ha="right" if left else "left", va="center", color=color, fontsize=11, fontweight="bold",
+                )  # fmt: skip
+    for height in range(0, len(groups), 2):
+        axes.axhspan(height - 0.5, height + 0.5, color="#808488", alpha=0.1, linewidth=0)
+    axes.axvline(1.0, color="#808488", linewidth=1.6)
     axes.set_xscale("log")
-    axes.set_yticks(range(len(groups)), [GROUP_TITLES[g] for g in reversed(groups)])
-    axes.set_ylim(-0.6, len(groups) - 0.4)
+    axes.set_xticks([0.1, 1, 10, 100, 1000], ["0.1×", "1×", "10×", "100×", "1000×"])
+    axes.set_yticks(range(len(groups)), [GROUP_TITLES[g] for g in reversed(groups)], fontsize=11)
+    axes.set_ylim(-0.5, len(groups) - 0.5)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("time of the peer over time of tenferro (right of 1: tenferro is faster)")
-    figure.legend(loc="outside upper center", ncols=len(PEERS))
+    axes.set_xlabel("time of the peer over ours: right of the line, tenferro is faster")
     return figure
 
 

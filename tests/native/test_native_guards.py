@@ -70,7 +70,9 @@ for kind in ("sum", "max", "argmax"):
         reduce = Reduced(KernelIR((a,), (), (0,), reduction=Reduction(kind)))
         rows = Rows(trailing=1, reduced=True)
         address = reduce.address(Over.TRAILING, (Access.UNIT,), (Access.UNIT,))
-        call = entry(address, reduce.kernel, rows, partial(reduce, axes=(-1,)), cost=reduce.cost)
+        dtypes = [(o[0].dtype,) for o in (reduce.kernel.inputs, reduce.kernel.written)]
+        whole = partial(reduce, axes=(-1,))
+        call = entry(address, *dtypes, rows, whole, cost=reduce.cost, partible=kind != "argmax")
         shapes = (1, 1), (3, 5), (64, 3), (65, 7), (1003, 10), (71, 16), (9, 17), (3, 1000), (40, 2049), (2, 300_001)
         for shape in shapes:
             for at_end in (False, True):

@@ -40,7 +40,7 @@ summed = Reduced(KernelIR((F8,), (), (0,), reduction=Reduction("sum")))
 UNITS = ((Access.UNIT,), (Access.UNIT,))
 rest = summed.address(Over.LEADING, *UNITS)
 rows = Rows(trailing=1, combined=True)
-combined = entry(rest, summed.kernel, rows, absent, cost=summed.cost, rest=rest)
+combined = entry(rest, (F8.dtype,), (F8.dtype,), rows, absent, cost=summed.cost, rest=rest, partible=True)
 cube = np.ones((3, 5, 4))
 summed(cube, axes=(1,))
 (planned,) = [f for f in summed._by_layout.values() if f is not None]

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
 from tenferro_ad import value_and_grad
+from tenferro_cpu import CpuPool
 from tenferro_cpu.native import available
 from tenferro_runtime.fusion import kernel_stats, parts, wait
+from tenferro_runtime.ir import interpret
 from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.running._execute import lowered
-from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.whole import how
 from tenferro_tensor import Tensor, catalog, tensor
 
@@ -117,6 +118,19 @@ def test_equal_parts_are_one_program() -> None:
     program = split(f, normal(3, 3), normal(3, 3))
     called = {id(eq.op.params["program"]) for eq in program.equations if is_part(eq)}
     assert len(called) == 1 and len(inner(program)) == 4
+
+
+def test_a_part_does_not_wait_for_another_device_before_it_must() -> None:
+    def f(x, y):
+        with tr.compute_device("cpu:1"):
+            a = x @ x @ x
+        b = y @ y @ y + 1.0
+        return (a + b) * 2.0
+
+    with CpuPool(index=1):
+        plan = tr.compile(f).plan(normal(3, 3), normal(3, 3))
+    titles = [step.action.task.title for step in plan.steps]
+    assert titles == ["dot_general", "dot_general", "part", "part"]
 
 
 def run_in_all_tiers(f, *args: Tensor, **how: bool) -> None:

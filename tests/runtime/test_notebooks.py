@@ -80,7 +80,7 @@ def test_rich_draws_the_same_tables() -> None:
         report = SHOWN[name]()
         console.print(report)
         shown = console.export_text()
-        assert report._heading() in shown and all(word in shown for word in str(report).split())
+        assert report._heading in shown and all(word in shown for word in str(report).split())
 
 
 def test_long_reports_are_cut() -> None:

@@ -248,3 +248,14 @@ def test_the_trace_of_an_array_is_the_sum_of_its_diagonal() -> None:
     np.testing.assert_array_equal(np.asarray(tr.trace(tensor(x))), np.trace(x))
     np.testing.assert_array_equal(np.asarray(tr.trace(tensor(x), 1, 2, 1)), np.trace(x, 1, 2, 1))
     assert tr.compile(tr.trace)(tr.ones((3, 3))).item() == 3.0  # type: ignore[arg-type, attr-defined]
+
+
+def test_a_program_can_be_called() -> None:
+    x = tr.asarray([1.0, 2.0, 3.0])
+    one, two = tr.trace(lambda x: x * 2, X), tr.trace(lambda x: (x * 2, tr.sum(x)), X)
+    assert one(x).tolist() == one.run(x)[0].tolist() == [2.0, 4.0, 6.0]
+    assert isinstance(two(x), tuple) and [z.tolist() for z in two(x)] == [z.tolist() for z in two.run(x)]
+    assert tr.grad(lambda x: two(x)[1])(x).tolist() == [1.0, 1.0, 1.0]
+    assert tr.compile(lambda x: one(x) + 1)(x).tolist() == [3.0, 5.0, 7.0]
+    with pytest.raises(tr.ProgramError):
+        one(x, x)

@@ -77,7 +77,7 @@ def ufunc(name: str) -> Any:
 
 def names() -> list[str]:
     found = []
-    for name in tr.special.__all__:
+    for name in tr.special.__all__:  # type: ignore[attr-defined]  # not for type checkers
         f = ufunc(name)
         if isinstance(f, np.ufunc) and f.nin in GRIDS:
             found.append(name)

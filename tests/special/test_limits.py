@@ -132,6 +132,12 @@ def test_tricomi_function_where_scipy_has_no_value():
     assert slopes(lambda x: S.hyperu(0.5, 8.0, x), [0.2]) == pytest.approx([-1337125108.64085], rel=1e-13)
 
 
+def test_tricomi_function_has_parameter_derivatives_of_matrices():
+    a = tr.asarray([[0.5, 1.5], [2.5, 0.3]])
+    slope = ad.grad(lambda a: tr.sum(S.hyperu(a, 0.7, 2.0)))
+    np.testing.assert_allclose(np.asarray(slope(a)).ravel(), np.asarray(slope(tr.reshape(a, (4,)))), rtol=1e-15)
+
+
 def test_struve_functions_at_0():
     assert slopes(lambda x: S.struve(0.0, x), [0.0]) == pytest.approx([2 / math.pi])
     assert slopes(lambda x: S.struve(0.0, x), [0.0], order=2) == [0.0]

@@ -30,4 +30,7 @@ def _entry(reduced: Reduced, rows: Rows, fallback: Kernel) -> Kernel:
     units = (Access.UNIT,) * len(reduced.kernel.inputs), (Access.UNIT,) * len(reduced.kernel.outputs)
     address = reduced.address(Over.LEADING if rows.combined else Over.TRAILING, *units)
     rest = address if rows.combined else 0
-    return entry(address, reduced.kernel, rows, fallback, cost=reduced.cost, rest=rest)
+    kernel = reduced.kernel
+    inputs, written = (tuple([o.dtype for o in operands]) for operands in (kernel.inputs, kernel.written))
+    partible = not reduced.kind.startswith("arg")
+    return entry(address, inputs, written, rows, fallback, cost=reduced.cost, rest=rest, partible=partible)

@@ -282,6 +282,7 @@ def _structure(put: Any, each: Any) -> None:
     put(tr, "broadcast_arrays", tr.broadcast_arrays, M, between(1.0, 2.0, 4))
     put(tr, "broadcast_to", lambda x: tr.broadcast_to(x, (2, 3, 4)), M)
     put(tr, "concat", lambda x, y: tr.concat([x, y, x], axis=1), M, N)
+    put(tr, "ravel_tree", lambda x, y: tr.ravel_tree({"x": x, "y": [y, 1.0]})[0], M, N)
     put(tr, "diff", lambda x: tr.diff(x, axis=1, n=2), M)
     put(tr, "expand_dims", lambda x: tr.expand_dims(x, axis=1), M)
     put(tr, "meshgrid", lambda x, y: tr.meshgrid(x, y, indexing="ij"), VECTOR, LINE)

@@ -7,8 +7,9 @@ from typing import Any
 
 from tenferro_runtime import concat, eye, vmap
 from tenferro_runtime.costs import plan_memory
-from tenferro_runtime.extension import Builder, optimise
+from tenferro_runtime.extension import optimise
 from tenferro_runtime.ir import here
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import ArgumentError
 
@@ -48,8 +49,7 @@ def _unit_vectors(spec: Spec, unit: complex, start: Any, count: Any) -> Any:
 
 def bytes_of_one(f: Callable[..., list[Any]], specs: Sequence[Spec]) -> int:
     """Peak memory, in bytes, of the values of one run of a function on arguments of given specs."""
-    builder = Builder()
-    program = optimise(builder.close(f(*[builder.input(spec) for spec in specs])))
+    program = optimise(staged(f, specs).program)
     return plan_memory(program).peak({}) + sum([_bytes(s) for s in (*specs, *program.outputs)])
 
 

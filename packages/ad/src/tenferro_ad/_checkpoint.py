@@ -26,10 +26,10 @@ from tenferro_runtime.extension import (
     ArgumentError,
     Builder,
     Equation,
-    Literal,
     Program,
     TracedTensor,
     call,
+    interpret,
     optimise,
 )
 from tenferro_runtime.ir import (
@@ -39,6 +39,7 @@ from tenferro_runtime.ir import (
     definitions,
     filled,
     instance,
+    kept,
     sizes_for,
     substitute,
     without_effects,
@@ -118,23 +119,21 @@ def _with_kept(
     program: Program, values: list[Any], kept: list[Any], level: int
 ) -> tuple[tuple[Any, ...], dict[int, int]]:
     """Run a program with its saved values given: the outputs, and the saved variable for each recomputed one."""
-    env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values))}
-    made = {v: eq for eq in program.equations for v in eq.results}
-    given, stands_for = iter(kept), dict[int, int]()
-    for eq in program.equations:
+    given, stands_for, unnamed = iter(kept), dict[int, int](), dict[int, list[Any]]()
+
+    def apply(eq: Equation, operands: list[Any]) -> Any:
+        if eq.op.primitive is named:
+            unnamed[eq.results[0]] = operands
         if eq.op.primitive is not saved:
-            out = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
-            env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
-            continue
-        (v,), x = eq.variables, next(given)
-        own = env[v].__class__ is EagerTensor and env[v].level == level
-        env[eq.results[0]] = wrap(x, level, env[v].node) if own else x
-        same = [v, *made[v].variables] if v in made and made[v].op.primitive is named else [v]
-        for y in [env[u] for u in same]:
-            inside = y.value if y.__class__ is EagerTensor and y.level == level else y
+            return eq.op(*operands)
+        (y,), (v,), x = operands, eq.variables, next(given)
+        for same in [y, *unnamed.get(v, ())]:
+            inside = same.value if same.__class__ is EagerTensor and same.level == level else same
             if inside.__class__ is TracedTensor and inside.home is x.home:
                 stands_for[inside.id] = x.id
-    return tuple([env[v] for v in program.output_ids]), stands_for
+        return wrap(x, level, y.node) if y.__class__ is EagerTensor and y.level == level else x
+
+    return interpret(program, values, apply=apply), stands_for
 
 
 def _reading(program: Program, stands_for: Mapping[int, int]) -> Program:
@@ -176,14 +175,10 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)])
 
 
+@kept
 def _with_outputs(program: Program, more: tuple[int, ...]) -> Program:
-    """The program with further outputs; cached with it."""
-    if not more:
-        return program
-    found: Program | None = program.memo.get("with kept values")
-    if found is None:
-        found = program.memo["with kept values"] = program.with_(output_ids=(*program.output_ids, *more))
-    return found
+    """The program with further outputs."""
+    return program.with_(output_ids=(*program.output_ids, *more)) if more else program
 
 
 def _record_late(

@@ -18,6 +18,7 @@ from tenferro_tensor import Array, Op, Spec, Tensor
 from tenferro_tensor.calls import Node, RecordedBase, state
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
+from tenferro_tensor_core.tracebacks import boundary
 
 _new = object.__new__
 
@@ -88,6 +89,7 @@ class EagerTensor(Differentiated, RecordedBase):
             "make it with variable(x), or use vjp or grad for the derivative with respect to a computed value"
         )
 
+    @boundary
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
         """Run the backward pass from this value, adding to the ``grad`` of the variables that it depends on.
 

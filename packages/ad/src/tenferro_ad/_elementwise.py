@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad._dual import Dual, dual
-from tenferro_ad._zeros import zeros_in
+from tenferro_ad._zeros import full
 from tenferro_runtime.elementwise import DERIVATIVES
-from tenferro_runtime.extension import Builder, Program, interpret, optimise
-from tenferro_runtime.tracing import stage
+from tenferro_runtime.extension import Program, interpret, optimise
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import next_level
-from tenferro_tensor_core import Decisions
 
 
 def differentiated(program: Program, captured: bool) -> Program:
@@ -19,18 +18,19 @@ def differentiated(program: Program, captured: bool) -> Program:
     With `captured`, the derivative is with respect to all other inexact inputs, along tangents that are appended to
     the inputs.
     """
-    builder = Builder()
-    with Decisions(dict(program.examples), builder), stage(builder):
-        xs: list[Any] = [builder.input(s) for s in program.inputs]
+    specs = program.inputs
+    moved = [i for i, s in enumerate(specs) if i and s.inexact] if captured else []
+
+    def slope(*xs: Any) -> list[Any]:
         level = next_level()
-        if captured:
-            moved = [i for i, x in enumerate(xs) if i and x.spec.inexact]
-            tangents = {i: builder.input(xs[i].spec) for i in moved}
-        else:
-            tangents = {0: zeros_in(builder, xs[0].spec) + 1.0}
-        y: Any = interpret(program, [dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(xs)])[0]
-        slope = y.tangent if y.__class__ is Dual and y.level == level else zeros_in(builder, y.spec)
-    return optimise(builder.close([slope], examples=program.examples))
+        tangents = dict(zip(moved, xs[len(specs) :])) if captured else {0: full(specs[0], 0) + 1.0}
+        y: Any = interpret(
+            program, [dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(xs[: len(specs)])]
+        )[0]
+        return [y.tangent if y.__class__ is Dual and y.level == level else full(y.spec, 0)]
+
+    every = [*specs, *[specs[i] for i in moved]]
+    return optimise(staged(slope, every, alone=True, decide=True, examples=program.examples).program)
 
 
 DERIVATIVES.append(differentiated)

@@ -16,6 +16,7 @@ from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -35,6 +36,7 @@ def jvp(
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool
 ) -> tuple[Any, ...]: ...
+@boundary
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:

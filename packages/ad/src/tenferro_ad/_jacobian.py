@@ -13,6 +13,7 @@ from tenferro_ad._trees import Picked, require_convention
 from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core.tracebacks import boundary, hiding
 
 if TYPE_CHECKING:
     from typing import Concatenate, Literal
@@ -45,6 +46,7 @@ def jacfwd(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
+@boundary
 def jacfwd(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -89,6 +91,7 @@ def jacfwd(
     """
     require_convention(convention)
 
+    @hiding
     @wraps(f)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         run = _Pushed(f, Picked(args, argnums, "jacfwd"), kwargs, has_aux, holomorphic)
@@ -165,6 +168,7 @@ def jacrev(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
     holomorphic: bool = ..., convention: str = ..., memory_budget: int | None = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
+@boundary
 def jacrev(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -207,6 +211,7 @@ def jacrev(
     """
     require_convention(convention)
 
+    @hiding
     @wraps(f)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         picked = Picked(args, argnums, "jacrev")
@@ -256,6 +261,7 @@ def hessian(
 def hessian(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ..., memory_budget: int | None = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
+@boundary
 def hessian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -306,6 +312,7 @@ def hvp(
 ) -> tuple[Array, ...]: ...
 @overload
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any: ...
+@boundary
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Multiply the Hessian of a real function by tangents, without forming the Hessian: the jvp of the gradient.
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from tenferro_ad._apply import apply_jvp
 from tenferro_ad._derivative import Derivative, Run, Variant, key_of_numbers
 from tenferro_ad._steps import Derivation
-from tenferro_runtime.extension import Builder, optimise
+from tenferro_runtime.extension import optimise
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import SCALARS
 from tenferro_tensor.calls import Entry
 
@@ -40,16 +41,18 @@ class Jvp(Derivative):
         site = self.site
         if numbers is None:
             return None
-        builder = Builder()
-        operands = [numbers[i] if i in numbers else builder.input(s) for i, s in enumerate(site.given)]
-        tangents = [builder.input(site.given[i]) for i in site.need]
-        outs, pushed = apply_jvp(site, operands, tangents, None)
-        if builder.captured:
-            return None
-        program = optimise(builder.close([*outs, *[t for t in pushed if t is not None]]))
-        inputs = tuple([numbers.get(i) for i in range(len(operands))] + [None] * len(tangents))
-        variables = iter(program.output_ids)
-        found = [(next(variables), s) for s in site.outs]
-        moved = [None if t is None else (next(variables), s) for t, s in zip(pushed, site.outs)]
+        inputs = tuple([numbers.get(i) for i in range(len(site.given))] + [None] * len(site.need))
         arguments = tuple([i for i in range(len(inputs)) if i not in numbers])
-        return Derivation(program, arguments, (*found, *moved), inputs, {})
+
+        def pushed(*xs: Any) -> list[Any]:
+            outs, tangents = apply_jvp(site, list(xs[: len(site.given)]), xs[len(site.given) :], None)
+            return [*outs, *tangents]
+
+        operands = [numbers.get(i, s) for i, s in enumerate(site.given)]
+        made = staged(pushed, [*operands, *[site.given[i] for i in site.need]])
+        if made.captured:
+            return None
+        program = optimise(made.program)
+        variables = dict(zip(made.there, program.output_ids))
+        found = [(variables[k], s) if k in variables else None for k, s in enumerate((*site.outs, *site.outs))]
+        return Derivation(program, arguments, tuple(found), inputs, {})

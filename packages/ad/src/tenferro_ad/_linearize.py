@@ -10,16 +10,19 @@ from tenferro_ad._reverse import Recorded, conjugated
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import Picked, as_value, as_values, require_convention, require_differentiable
 from tenferro_ad._zeros import full
-from tenferro_runtime.extension import Builder, call, optimise
+from tenferro_runtime.extension import call, optimise
 from tenferro_runtime.ir import open_sizes
+from tenferro_runtime.tracing import staged
 from tenferro_runtime.trees import flatten, flatten_like, unflatten
 from tenferro_tensor import Spec
 from tenferro_tensor_core import GradientError
+from tenferro_tensor_core.tracebacks import boundary, hiding
 
 if TYPE_CHECKING:
     from tenferro_ad._signatures import R
 
 
+@boundary
 def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """Compute the value of a function, and its derivative at that point as a function of tangents.
 
@@ -51,13 +54,19 @@ def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     values = as_values(leaves, tree, "an argument of linearize")
     specs = [v.spec for v in values]
     require_differentiable(specs, tree, "linearize")
-    builder = Builder()
-    tangents = [builder.input(s) for s in specs]
-    out, pushed, _ = pushed_through(f, values, tangents, tree)
-    outs, out_tree = flatten(pushed)
-    program = optimise(builder.close(outs))
-    captured = [v for v, _ in builder.captured]
+    out: Any = None
+    out_tree: Any = None
 
+    def recorded(*tangents: Any) -> list[Any]:
+        nonlocal out, out_tree
+        out, pushed, _ = pushed_through(f, values, list(tangents), tree)
+        outs, out_tree = flatten(pushed)
+        return outs
+
+    program, captured, _ = staged(recorded, specs)
+    program = optimise(program)
+
+    @hiding
     def push(*ts: Any) -> Any:
         given = flatten_like(tree, ts, "the tangents")
         fit = [fitted(t, s, "the linearized function: the tangent") for t, s in zip(given, specs)]
@@ -71,6 +80,7 @@ def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     return out, push
 
 
+@boundary
 def linear_transpose(
     f: Callable[..., Any], *like: Any, convention: str = "tenferro"
 ) -> Callable[[Any], tuple[Any, ...]]:
@@ -103,6 +113,7 @@ def linear_transpose(
     zeros = unflatten(tree, [full(x if isinstance(x, Spec) else as_value(x).spec, 0) for x in leaves])
     run = Recorded(f, Picked(zeros, range(len(zeros)), "linear_transpose"), {}, False, "linear_transpose")
 
+    @hiding
     def pull(cotangent: Any) -> Any:
         given = flatten_like(run.tree, cotangent, "the cotangent")
         fit = [fitted(c, o.spec, "the transposed function: the cotangent") for c, o in zip(given, run.outs)]

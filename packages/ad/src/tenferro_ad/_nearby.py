@@ -15,7 +15,7 @@ with m, and a second direction yields the same limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, Token
 from typing import Any, Final, TypeVar, cast
 
@@ -24,7 +24,7 @@ from tenferro_ad._modes import _count
 from tenferro_runtime.batching import all_with_lanes
 from tenferro_runtime.compiling import RECOURSES, Recourse
 from tenferro_runtime.extension import REGISTRY, General, Spec, catalog, primitive
-from tenferro_runtime.ir import ProgramPrimitive, named, replayed, sizes_for
+from tenferro_runtime.ir import ProgramPrimitive, interpret, named, sizes_for
 from tenferro_tensor import Op, next_level
 from tenferro_tensor_core import DimLike, GradientError, computing_type
 
@@ -79,13 +79,17 @@ def _running(rerun: Rerun) -> Iterator[None]:
         _rerun.reset(token)
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> AbstractContextManager[None]:
     """The scope of a backward pass, where ops of rules are not part of the function."""
     rerun = _rerun.get()
-    if rerun is None or rerun.quiet:
-        yield
-        return
+    return _NO_SCOPE if rerun is None or rerun.quiet else _quiet(rerun)
+
+
+_NO_SCOPE: Final = nullcontext()
+
+
+@contextmanager
+def _quiet(rerun: Rerun) -> Iterator[None]:
     rerun.quiet = True
     try:
         yield
@@ -101,7 +105,7 @@ def moved(op: Op, operands: tuple[Any, ...]) -> Any:
     if isinstance(op.primitive, ProgramPrimitive):
         program = op.params["program"]
         sizes = named(program, sizes_for(program, [x.spec for x in operands], op.params["sizes"]))
-        return replayed(program, operands, sizes)
+        return interpret(program, operands, sizes)
     rule = REGISTRY.find("rule", op.primitive)
     if not isinstance(rule, General) or rule.apart is None:
         return None

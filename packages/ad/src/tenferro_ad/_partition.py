@@ -7,7 +7,7 @@ alone is computed once, in the first part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tenferro_ad._backward import backward_pass
@@ -18,6 +18,7 @@ from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_runtime.ir import conditions, definitions, substitute
 from tenferro_runtime.runtime import optimised_like, promised_like
+from tenferro_runtime.tracing import Staged, staged
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike
 
@@ -63,16 +64,14 @@ class _Residuals:
         self.values: list[Any] = []
         self._at: dict[int, int] = {}
 
-    def close(self, builder: Builder, results: Sequence[Any]) -> Second:
-        there = tuple([i for i, r in enumerate(results) if r is not None])
-        program = builder.close([results[i] for i in there], examples=self.program.examples)
+    def close(self, second: Staged) -> Second:
         taken = []
-        for value, _ in builder.captured:
+        for value in second.captured:
             if value.id not in self._at:
                 self._at[value.id] = len(self.values)
                 self.values.append(value)
             taken.append(self._at[value.id])
-        return Second(optimised_like(program, self.program), tuple(taken), there)
+        return Second(optimised_like(second.program, self.program), tuple(taken), second.there)
 
 
 def split_reverse(
@@ -106,10 +105,13 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whol
     residuals = _Residuals(program)
     seconds = {}
     for mask in _masks(active)[: 1 if whole else None]:
-        second = Builder()
-        roots = [(o.node, second.input(o.spec)) for o, there in zip(outs, mask) if there]
-        reached = backward_pass(roots)
-        seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
+        roots = [o for o, there in zip(outs, mask) if there]
+
+        def pulled(*cotangents: Any, roots: list[Any] = roots) -> list[Any]:
+            reached = backward_pass([(o.node, g) for o, g in zip(roots, cotangents)])
+            return [reached.get(ins[i].node) for i in need]
+
+        seconds[mask] = residuals.close(staged(pulled, [o.spec for o in roots], examples=program.examples))
     plain = [o.value if there else o for o, there in zip(outs, active)]
     return _split(program, first, [*plain, *residuals.values], active, seconds, thin)
 
@@ -129,16 +131,22 @@ def split_forward(program: Program, need: tuple[int, ...], sizes: Mapping[str, D
 
 
 def _split_forward(program: Program, need: tuple[int, ...], first: Builder) -> Split:
-    second = Builder()
-    level = next_level()
-    xs = [first.input(s) for s in program.inputs]
-    ins = [dual(x, second.input(x.spec), level) if i in need else x for i, x in enumerate(xs)]
-    outs: Any = interpret(program, ins)
-    active = tuple([o.__class__ is Dual and o.level == level for o in outs])
+    plain: list[Any] = []
+
+    def pushed(*tangents: Any) -> list[Any]:
+        level = next_level()
+        ins: list[Any] = [first.input(s) for s in program.inputs]
+        for i, t in zip(need, tangents):
+            ins[i] = dual(ins[i], t, level)
+        outs: Any = interpret(program, ins)
+        there = [o.__class__ is Dual and o.level == level for o in outs]
+        plain.extend([o.value if moves else o for o, moves in zip(outs, there)])
+        return [o.tangent if moves else None for o, moves in zip(outs, there)]
+
+    second = staged(pushed, [program.inputs[i] for i in need], examples=program.examples)
+    active = tuple([k in second.there for k in range(len(plain))])
     residuals = _Residuals(program)
-    tangents = [o.tangent if there else None for o, there in zip(outs, active)]
-    seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second, tangents)}
-    plain = [o.value if there else o for o, there in zip(outs, active)]
+    seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second)}
     return _split(program, first, [*plain, *residuals.values], active, seconds)
 
 

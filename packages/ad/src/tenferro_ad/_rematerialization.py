@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tenferro_runtime.extension import Builder, Equation, Literal, Program, interpret
+from tenferro_runtime.extension import Equation, Program, interpret
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import VIEWS
 from tenferro_runtime.runtime import optimised_like, promised_like
-from tenferro_runtime.tracing import stage
+from tenferro_runtime.tracing import staged
 
 
 def _cheap(eq: Equation) -> bool:
@@ -106,20 +106,22 @@ def with_moves(
         first: the first part.
         given_back: variables of the first part that become additional outputs.
     """
-    builder = Builder()
-    given = [builder.input(s) for s in second.inputs[: len(second.inputs) - len(taken)]]
+    given = second.inputs[: len(second.inputs) - len(taken)]
     needed = {*[old[i] for i in taken], *given_back}
     for eq in reversed(moves):
         if eq.results[0] in needed:
             needed.update(eq.variables)
-    env: dict[int, Any] = dict(first.constants)
     now = [v for v in at if v in needed]
-    env.update((v, builder.input(first.specs[v])) for v in now)
-    with stage(builder):  # so that equations of constants and sizes alone are recorded too
-        for eq in moves:
-            if eq.results[0] in needed:
-                made = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
-                env[eq.results[0]] = made[0] if made.__class__ is tuple else made
-        outs = interpret(second, [*given, *[env[old[i]] for i in taken]])
-    results = [*outs, *[env[v] for v in given_back]]
-    return optimised_like(builder.close(results, examples=second.examples), first), tuple([at[v] for v in now])
+    again = first.with_(
+        input_ids=tuple(now),
+        equations=tuple([eq for eq in moves if eq.results[0] in needed]),
+        output_ids=(*[old[i] for i in taken], *given_back),
+    )
+
+    def outputs(*xs: Any) -> list[Any]:
+        found = interpret(again, xs[len(given) :])
+        return [*interpret(second, [*xs[: len(given)], *found[: len(taken)]]), *found[len(taken) :]]
+
+    # Alone, so that equations of constants and sizes alone are recorded too.
+    made = staged(outputs, [*given, *[first.specs[v] for v in now]], alone=True, examples=second.examples)
+    return optimised_like(made.program, first), tuple([at[v] for v in now])

@@ -16,6 +16,7 @@ from tenferro_ad._zeros import ones_like, zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import Array, catalog, next_level
 from tenferro_tensor_core import GradientError
+from tenferro_tensor_core.tracebacks import boundary, hide_frames, hiding
 
 if TYPE_CHECKING:
     from typing import Concatenate, Literal
@@ -86,6 +87,7 @@ def vjp(
 ) -> tuple[R, Callable[[Any], tuple[Any, ...]], Aux]: ...
 @overload
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool, convention: str = ...) -> tuple[Any, ...]: ...
+@boundary
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention: str = "tenferro") -> tuple[Any, ...]:
     """Compute the value of a function, and its pullback: the map from cotangents of the value to those of arguments.
 
@@ -120,6 +122,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention:
     run = Recorded(f, Picked(primals, range(len(primals)), "vjp"), {}, has_aux, "vjp")
     tree = flatten(primals)[1]
 
+    @hiding
     def pullback(cotangent: Any) -> Any:
         given = flatten_like(run.tree, cotangent, "the cotangent given to the pullback")
         fit = [
@@ -157,6 +160,7 @@ def value_and_grad(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
+@boundary
 def value_and_grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -194,17 +198,21 @@ def value_and_grad(
 
     @wraps(f)
     def evaluate(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        picked = Picked(args, argnums, "grad")
-        run = Recorded(f, picked, kwargs, has_aux, "grad")
-        value = _only(run)
-        if holomorphic:
-            _require_holomorphic(value, picked.values)
-            pulled = [conjugated(c) for c in run.pull([ones_like(value)], release=True)]
-        else:
-            pulled = run.pull([seed_of(value, None, "grad")], release=True)
-            if convention == "jax":
-                pulled = [conjugated(c) for c in pulled]
-        return (value, run.aux) if has_aux else value, unflatten(picked.tree, pulled)
+        try:
+            picked = Picked(args, argnums, "grad")
+            run = Recorded(f, picked, kwargs, has_aux, "grad")
+            value = _only(run)
+            if holomorphic:
+                _require_holomorphic(value, picked.values)
+                pulled = [conjugated(c) for c in run.pull([ones_like(value)], release=True)]
+            else:
+                pulled = run.pull([seed_of(value, None, "grad")], release=True)
+                if convention == "jax":
+                    pulled = [conjugated(c) for c in pulled]
+            return (value, run.aux) if has_aux else value, unflatten(picked.tree, pulled)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return evaluate
 
@@ -233,6 +241,7 @@ def grad(
     f: Callable[P, Any], argnums: int | Sequence[int] = ..., *, has_aux: bool = ...,
     holomorphic: bool = ..., convention: str = ...,
 ) -> Callable[P, Any]: ...  # fmt: skip
+@boundary
 def grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -279,7 +288,11 @@ def grad(
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, g = both(*args, **kwargs)
+        try:
+            value, g = both(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return (g, value[1]) if has_aux else g
 
     return gradient

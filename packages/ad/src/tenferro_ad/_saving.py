@@ -11,6 +11,7 @@ from typing import Any
 
 from tenferro_ad._trees import as_value
 from tenferro_runtime.extension import REGISTRY, Equation, Linear, Program
+from tenferro_runtime.ir import kept
 from tenferro_tensor import Array, Op, Primitive, Spec
 from tenferro_tensor_core import ArgumentError
 
@@ -68,13 +69,9 @@ def checkpoint_name(x: Any, name: str) -> Array:
     return named(as_value(x), name=name)
 
 
+@kept
 def marked(program: Program, policy: Policy) -> Program:
-    """The program with the values marked that a policy saves; cached with it."""
-    found: Program | None = program.memo.get(("saved", policy))
-    return program.memo.setdefault(("saved", policy), _marked(program, policy)) if found is None else found
-
-
-def _marked(program: Program, policy: Policy) -> Program:
+    """The program with the values marked that a policy saves."""
     specs, now = dict(program.specs), {v: v for v in program.specs}
     equations: list[Equation] = []
     for eq in program.equations:

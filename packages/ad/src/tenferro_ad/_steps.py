@@ -1,6 +1,6 @@
 """Compiles the program of a derivative to `Steps`: calls over numbered registers.
 
-The same calls run with kernels on raw arrays, or with ops on values.
+They run with kernels on raw arrays; other values run the same program op by op.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tenferro_runtime.extension import Program
+from tenferro_runtime.ir import Replay
 from tenferro_runtime.passes import remove_dead_code
-from tenferro_runtime.rendering import Step, aliases, raw_steps, value_steps
+from tenferro_runtime.rendering import Step, aliases, raw_steps
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Steps
 
@@ -87,26 +88,24 @@ def _calls(
 
 
 class _OpByOp:
-    """Runs a derivation op by op on values of any level: `interpret` with precomputed lookups."""
+    """Runs a derivation op by op on values of any level."""
 
-    __slots__ = ("_made", "derivation")
+    __slots__ = ("_replay", "derivation")
 
     def __init__(self, derivation: Derivation) -> None:
         self.derivation = derivation
-        self._made: tuple[tuple[Any, ...], tuple[Call, ...], tuple[int | None, ...]] | None = None
+        self._replay: tuple[Replay, tuple[int | None, ...]] | None = None
 
     def __call__(self, given: Any, saved: Sequence[Any]) -> tuple[Any, ...]:
-        if self._made is None:
-            self._made = self._make()
-        constants, calls, outputs = self._made
-        inputs = [g for g in given if g is not None] if isinstance(given, list) else [given]
-        registers = [*inputs, *saved, *constants]
-        for function, operands in calls:
-            registers.append(function(*[registers[i] for i in operands]))
+        replay, outputs = self._replay or self._made()
+        inputs = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
+        registers = replay.registers(inputs)
         return tuple([None if r is None else registers[r] for r in outputs])
 
-    def _make(self) -> tuple[tuple[Any, ...], tuple[Call, ...], tuple[int | None, ...]]:
+    def _made(self) -> tuple[Replay, tuple[int | None, ...]]:
         d = self.derivation
-        argument = dict(zip(d.program.input_ids, d.arguments))
-        held, calls, registers = _calls(value_steps(d.program), d.program.constants, argument, d)
-        return held, calls, tuple([None if o is None else registers[o[0]] for o in d.outputs])
+        program = d.program.with_(output_ids=tuple([o[0] for o in d.outputs if o is not None]))
+        replay = Replay(program, d.arguments, len(d.inputs))
+        results = iter(replay.results)
+        self._replay = replay, tuple([None if o is None else next(results) for o in d.outputs])
+        return self._replay

@@ -105,7 +105,7 @@ def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:
 
 def require_differentiable(specs: Sequence[Spec], tree: TreeDef, what: str) -> None:
     """Raise unless all leaves are real or complex floating point."""
-    if all(spec.inexact for spec in {*specs}):
+    if all(spec.inexact for spec in specs):
         return
     for spec, path in zip(specs, tree.paths()):
         if not spec.inexact:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from tenferro_ad._apply import CallSite, apply_vjp
 from tenferro_ad._derivative import PLAIN, Derivative, Run, Variant, key_of_numbers
 from tenferro_ad._steps import Derivation
-from tenferro_runtime.extension import Builder, General, optimise
+from tenferro_runtime.extension import General, optimise
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import SCALARS
 from tenferro_tensor.calls import Entry
 
@@ -63,9 +64,7 @@ class Vjp(Derivative):
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site
-        builder = Builder()
         there = variant[0] or (True,)
-        cotangents = [builder.input(s) if t else None for s, t in zip(site.outs, there)]
         count, first = len(site.given), sum(there)
         slots: list[Any] = [None] * (count + len(site.outs))
         arguments, converters = [*range(first)], {}
@@ -78,18 +77,21 @@ class Vjp(Derivative):
                 continue
             if number:
                 dtype = site.specs[i].dtype
-                slots[i] = builder.input(site.specs[i].with_(shape=()))
+                slots[i] = site.specs[i].with_(shape=())
                 converters[len(inputs)] = _CONVERTERS.get(dtype.name, dtype.type)
-                arguments.append(len(inputs))
             else:
-                slots[i] = builder.input(site.given[i] if i < count else site.outs[i - count])
-                arguments.append(len(inputs))
+                slots[i] = site.given[i] if i < count else site.outs[i - count]
+            arguments.append(len(inputs))
             inputs.append(object if number else None)
-        pulled = apply_vjp(site, slots[:count], slots[count:], cotangents)
-        if builder.captured:
+
+        def pulled(*xs: Any) -> Sequence[Any]:
+            values = list(xs[len(there) :])
+            return apply_vjp(site, values[:count], values[count:], xs[: len(there)])
+
+        made = staged(pulled, [*[s if t else None for s, t in zip(site.outs, there)], *slots])
+        if made.captured:
             return None
-        outputs = [c for c in pulled if c is not None]
-        program = optimise(builder.close(outputs))
+        program = optimise(made.program)
         if isinstance(site.rule, General) and variant == PLAIN:
             # A General rule names no parameters, so only the trace shows what it reads.
             read = {v for eq in program.equations for v in eq.variables} | {*program.output_ids, program.input_ids[0]}
@@ -97,7 +99,6 @@ class Vjp(Derivative):
             kept = [0, *[k + 1 for k in self.kept]]
             program = program.with_(input_ids=tuple([program.input_ids[k] for k in kept]))
             arguments, inputs = [*range(len(kept))], [None] * len(kept)
-        variables = iter(program.output_ids)
-        specs = [site.given[i] for i in site.need]
-        found = tuple([None if c is None else (next(variables), s) for c, s in zip(pulled, specs)])
-        return Derivation(program, tuple(arguments), found, tuple(inputs), converters)
+        variables = dict(zip(made.there, program.output_ids))
+        found = [(variables[k], site.given[i]) if k in variables else None for k, i in enumerate(site.need)]
+        return Derivation(program, tuple(arguments), tuple(found), tuple(inputs), converters)

@@ -11,6 +11,7 @@ from tenferro_ad._partition import Split, split_forward, split_reverse
 from tenferro_ad._record import RECORDERS_BY_RULE
 from tenferro_ad._zeros import full
 from tenferro_runtime.extension import Program, Within
+from tenferro_runtime.ir import kept
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Node
 
@@ -32,17 +33,13 @@ class _Divided(NamedTuple):
     slots: tuple[Role, ...]
 
 
-def _parts(rule: Within, op: Op, count: int, need: tuple[int, ...], mode: str) -> _Divided:
-    """The parts for the operands at `need`, among `count`; cached with the program."""
-    program: Program = op.params[rule.program]
-    key = ("within", op, need, mode)
-    found: _Divided | None = program.memo.get(key)
-    if found is None:
-        leading = len(program.inputs) - count
-        inside = tuple([i + leading for i in need])
-        split = split_reverse(program, inside) if mode == "reverse" else split_forward(program, inside, {})
-        found = program.memo.setdefault(key, _without_operands(rule, op, split, leading))
-    return found
+@kept
+def _parts(program: Program, rule: Within, op: Op, count: int, need: tuple[int, ...], mode: str) -> _Divided:
+    """The parts of the program of an op for its operands at `need`, among `count`."""
+    leading = len(program.inputs) - count
+    inside = tuple([i + leading for i in need])
+    split = split_reverse(program, inside) if mode == "reverse" else split_forward(program, inside, {})
+    return _without_operands(rule, op, split, leading)
 
 
 def _without_operands(rule: Within, op: Op, split: Split, leading: int) -> _Divided:
@@ -61,14 +58,11 @@ def _without_operands(rule: Within, op: Op, split: Split, leading: int) -> _Divi
     return _Divided(split, rule.first(op, first), tuple(slots))
 
 
-def _second(rule: Within, op: Op, parts: _Divided, key: Any, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
-    """The op of a second part; cached with its program."""
-    second = parts.split.seconds[key]
-    memo_key = ("within second", op, ins, outs)
-    found: Op | None = second.program.memo.get(memo_key)
-    if found is None:
-        found = second.program.memo[memo_key] = rule.second(op, parts.first, second.program, ins, outs)
-    return found
+@kept
+def _second(program: Program, rule: Within, op: Op, first: Op, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
+    """The op of a second part."""
+    second: Op = rule.second(op, first, program, ins, outs)
+    return second
 
 
 def _read(parts: _Divided, key: Any) -> list[Role]:
@@ -81,7 +75,7 @@ def _values(roles: list[Role], residuals: Any, operands: Any) -> list[Any]:
 
 def record_within(rule: Within, op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: Any) -> Any:
     """Run the first part, and save the residuals and the operands that second parts read."""
-    parts = _parts(rule, op, len(lower), need, "reverse")
+    parts = _parts(op.params[rule.program], rule, op, len(lower), need, "reverse")
     active = parts.split.active
     if not any(active):
         return op(*lower)
@@ -104,7 +98,7 @@ def record_within(rule: Within, op: Op, level: int, lower: list[Any], need: tupl
         roles = _read(parts, there)
         held = dict(zip(reads, saved[len(residuals) :], strict=True))
         ins = (*[("output", k) for k in given], *roles)
-        back = _second(rule, op, parts, there, ins, tuple([("operand", need[i]) for i in second.places]))
+        back = _second(second.program, rule, op, parts.first, ins, tuple([("operand", need[i]) for i in second.places]))
         for i, c in zip(second.places, back(*cts, *_values(roles, saved, held)), strict=True):
             results[i] = c
         return results
@@ -117,7 +111,7 @@ def record_within(rule: Within, op: Op, level: int, lower: list[Any], need: tupl
 
 def push_within(rule: Within, op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """Run the part of the values, then the part of the tangents."""
-    parts = _parts(rule, op, len(lower), need, "forward")
+    parts = _parts(op.params[rule.program], rule, op, len(lower), need, "forward")
     count = len(parts.split.active)
     found = parts.first(*lower)
     outs, residuals = found[:count], found[count:]
@@ -126,7 +120,7 @@ def push_within(rule: Within, op: Op, level: int, lower: list[Any], need: tuple[
         return outs
     roles = _read(parts, ())
     ins = (*[("operand", i) for i in need], *roles)
-    moved = _second(rule, op, parts, (), ins, tuple([("output", k) for k in second.places]))
+    moved = _second(second.program, rule, op, parts.first, ins, tuple([("output", k) for k in second.places]))
     slopes = dict(zip(second.places, moved(*tangents, *_values(roles, residuals, lower)), strict=True))
     return tuple([dual(z, slopes[k], level) if k in slopes else z for k, z in enumerate(outs)])
 

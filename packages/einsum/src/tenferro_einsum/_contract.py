@@ -13,7 +13,6 @@ from tenferro_einsum._pairwise import Pairwise
 from tenferro_einsum._tree import Numbers, Steps, extents_by_label, structure, with_extents
 from tenferro_runtime.extension import (
     ArgumentError,
-    Builder,
     Cost,
     DimLike,
     DTypeError,
@@ -24,6 +23,7 @@ from tenferro_runtime.extension import (
     primitive,
     require_equal,
 )
+from tenferro_runtime.tracing import staged
 from tenferro_tensor.device_model import ContractionKernel
 
 
@@ -114,7 +114,5 @@ def lower(
     """The lowering to StableHLO: pairwise steps, with operands in the order that XLA's matrix products prefer."""
     extents = extents_by_label(inputs, [x.spec.shape for x in xs])
     way = Pairwise(inputs, output, steps, kept, extents, turned=True)
-    builder = Builder()
-    program = builder.close(way(*[builder.input(x.spec) for x in xs]))
-    found: Sequence[Any] = e.inline(program, xs)
+    found: Sequence[Any] = e.inline(staged(way, [x.spec for x in xs]).program, xs)
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from tenferro_runtime.progress import show_progress
 from tenferro_tensor import SCALARS, Array, Spec, tensor
 from tenferro_tensor.contractible import has_contractible, is_contractible
 from tenferro_tensor_core import key_of, promote, result_type, weak
+from tenferro_tensor_core.tracebacks import boundary, hide_frames
+
+_P = ParamSpec("_P")
 
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy; once more by subscripts with canonical labels."""
@@ -26,6 +30,29 @@ PAIRS: BoundedCache[Any, Op | ContractionPlan] = BoundedCache("tenferro_einsum: 
 """Contractions of two operands, by subscripts and specs: a single op, or a plan."""
 
 
+def _in_one_step(contract: Callable[_P, Array]) -> Callable[_P, Array]:
+    """Decorate `einsum` with the fast path for two operands whose contraction is known."""
+    generic = boundary(contract)
+
+    @wraps(contract)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            if len(args) == 3 and not options:
+                try:
+                    op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
+                except (AttributeError, TypeError):  # operands that are not tensors, or labels in lists
+                    op = None
+                if op is not None:
+                    return op(args[1], args[2]) if isinstance(op, Op) else op.run(args[1], args[2])
+            return generic(*args, **options)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return call
+
+
+@_in_one_step
 def einsum(
     *args: Any,
     optimize: Any = "auto",
@@ -76,14 +103,6 @@ def einsum(
     >>> einsum("ii->", np.array([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
-    usual = optimize.__class__ is str and optimize == "auto" and memory_budget is None and time_limit is None
-    if usual and len(args) == 3:
-        try:
-            op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
-        except (AttributeError, TypeError):  # operands that are not tensors, or labels in lists
-            op = None
-        if op is not None:
-            return op(args[1], args[2]) if isinstance(op, Op) else op.run(args[1], args[2])
     subscripts, operands = _split(args)
     try:
         values = _values(operands)
@@ -116,6 +135,7 @@ def _by_steps(
     return result
 
 
+@boundary
 def plan(
     *args: Any,
     optimize: Any = "auto",
@@ -151,6 +171,7 @@ def plan(
     return _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
 
 
+@boundary
 def contract_path(
     *args: Any,
     optimize: Any = "auto",

@@ -12,8 +12,10 @@ from tenferro_fft._convolution import fftconvolve
 from tenferro_fft._transforms import as_complex, fft, floating, geometry, ifft
 from tenferro_tensor import Array, catalog, tensor
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, TenferroError, UnsupportedError, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def czt(x: Any, /, *, m: int | None = None, w: complex | None = None, a: complex = 1.0 + 0.0j, axis: int = -1) -> Array:
     """Chirp z-transform ``X[k] = sum_j x[j] z[k]^(-j)`` at the points ``z[k] = a w^(-k)`` of a spiral.
 
@@ -52,6 +54,7 @@ def czt(x: Any, /, *, m: int | None = None, w: complex | None = None, a: complex
     return _chirped(x, axis, count, start, math.log(abs(ratio)), k * (k * cmath.phase(ratio)) / (4.0 * math.pi))
 
 
+@boundary
 def zoom_fft(
     x: Any, fn: float | tuple[float, float], /, *, m: int | None = None, fs: float = 2.0, endpoint: bool = False,
     axis: int = -1,
@@ -91,6 +94,7 @@ def zoom_fft(
     return _chirped(x, axis, count, cmath.exp(2j * math.pi * low / rate), 0.0, turns)
 
 
+@boundary
 def hilbert(x: Any, /, *, n: int | None = None, axis: int = -1) -> Array:
     """Analytic signal of a real signal: its imaginary part is the Hilbert transform.
 

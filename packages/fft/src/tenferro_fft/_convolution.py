@@ -11,10 +11,12 @@ from tenferro_fft._transforms import fftn, floating, ifftn, integers, irfftn, rf
 from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import result_type
 from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, ShapeError, ask, floordiv
+from tenferro_tensor_core.tracebacks import boundary
 
 Mode = Literal["full", "valid", "same"]
 
 
+@boundary
 def fftconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[int] | None = None) -> Array:
     """Convolution ``z[i] = sum_j x[j] y[i - j]`` over several axes, by Fourier transforms.
 
@@ -49,6 +51,7 @@ def fftconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[
     return _part(full, x, y, mode, found, swap)
 
 
+@boundary
 def oaconvolve(x: Any, y: Any, /, *, mode: Mode = "full", axes: int | Sequence[int] | None = None) -> Array:
     """Convolution as `fftconvolve`, by the overlap-add method: the longer operand is split into blocks.
 

@@ -10,8 +10,10 @@ from tenferro_fft._trigonometric import TRANSPOSED, Kind, trigonometric
 from tenferro_tensor import Array
 from tenferro_tensor.identity import apart
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def dct(
     x: Any,
     /,
@@ -54,6 +56,7 @@ def dct(
     return _transformed("dct", "cosine", x, type, None if n is None else (n,), (axis,), norm, orthogonalize)
 
 
+@boundary
 def idct(
     x: Any,
     /,
@@ -88,6 +91,7 @@ def idct(
     return _transformed("idct", "cosine", x, type, None if n is None else (n,), (axis,), norm, orthogonalize, True)
 
 
+@boundary
 def dst(
     x: Any,
     /,
@@ -129,6 +133,7 @@ def dst(
     return _transformed("dst", "sine", x, type, None if n is None else (n,), (axis,), norm, orthogonalize)
 
 
+@boundary
 def idst(
     x: Any,
     /,
@@ -163,6 +168,7 @@ def idst(
     return _transformed("idst", "sine", x, type, None if n is None else (n,), (axis,), norm, orthogonalize, True)
 
 
+@boundary
 def dctn(
     x: Any,
     /,
@@ -199,6 +205,7 @@ def dctn(
     return _transformed("dctn", "cosine", x, type, s, axes, norm, orthogonalize)
 
 
+@boundary
 def idctn(
     x: Any,
     /,
@@ -232,6 +239,7 @@ def idctn(
     return _transformed("idctn", "cosine", x, type, s, axes, norm, orthogonalize, True)
 
 
+@boundary
 def dstn(
     x: Any,
     /,
@@ -268,6 +276,7 @@ def dstn(
     return _transformed("dstn", "sine", x, type, s, axes, norm, orthogonalize)
 
 
+@boundary
 def idstn(
     x: Any,
     /,

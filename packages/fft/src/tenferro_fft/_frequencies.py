@@ -13,8 +13,10 @@ from tenferro_tensor import Array, ComputeDevice, catalog, tensor
 from tenferro_tensor.catalog import dim_value, select
 from tenferro_tensor.functions import arange, astype
 from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, TenferroError, as_size, ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
     """Frequencies of `fft`: ``[0, 1, ..., -2, -1] / (d n)``, in cycles per unit of the sample spacing.
 
@@ -44,6 +46,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
     return _open(at - select(at < half, 0, whole), points, d, dtype)
 
 
+@boundary
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
     """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``, in cycles per unit of the sample spacing.
 
@@ -74,6 +77,7 @@ def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
     return out if dtype is None else astype(out, dtype, copy=False)
 
 
+@boundary
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Move the zero frequency to the middle.
 
@@ -96,6 +100,7 @@ def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
     return _rolled(x, axes, lambda n: n - n // 2)
 
 
+@boundary
 def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Inverse of `fftshift`: move the zero frequency from the middle to the front.
 

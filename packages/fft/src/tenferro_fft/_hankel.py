@@ -10,8 +10,10 @@ import numpy as np
 from tenferro_fft._transforms import floating, irfft, rfft
 from tenferro_tensor import Array, catalog, tensor
 from tenferro_tensor_core import ArgumentError, AxisError, Dim, DTypeError, TenferroError, UnsupportedError, complex_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def fht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
     """Hankel transform ``A(k) = integral a(r) J_mu(k r) k dr`` along the last axis, of samples spaced evenly in log r.
 
@@ -47,6 +49,7 @@ def fht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0
     return out * _powers(-bias * (_centred(n) * dln + offset), out) if bias else out
 
 
+@boundary
 def ifht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
     """Inverse of `fht`.
 
@@ -78,6 +81,7 @@ def ifht(x: Any, /, dln: float, mu: float, offset: float = 0.0, bias: float = 0.
     return out / _powers(-bias * _centred(n) * dln, out) if bias else out
 
 
+@boundary
 def fhtoffset(dln: float, mu: float, initial: float = 0.0, bias: float = 0.0) -> float:
     """The offset nearest to `initial` for which the periodic kernel of `fht` is smooth, which avoids ringing.
 

@@ -8,12 +8,14 @@ from functools import cache
 from typing import Any, Final
 
 from tenferro_tensor_core import ArgumentError, TenferroError, as_size
+from tenferro_tensor_core.tracebacks import boundary
 
 REAL_PRIMES: Final = (2, 3, 5)
 COMPLEX_PRIMES: Final = (2, 3, 5, 7, 11)
 """Primes with dedicated passes in SciPy's transforms."""
 
 
+@boundary
 def next_fast_len(target: int, /, *, real: bool = False) -> int:
     """The smallest number of points, at least `target`, whose transform is fast: a product of small primes.
 
@@ -38,6 +40,7 @@ def next_fast_len(target: int, /, *, real: bool = False) -> int:
     return found[bisect_left(found, n)]
 
 
+@boundary
 def prev_fast_len(target: int, /, *, real: bool = False) -> int:
     """The largest number of points, at most `target`, whose transform is fast: a product of small primes.
 

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from tenferro_fft._transforms import Norm, as_complex, fftn, ifftn, irfftn, rfftn, swapped
 from tenferro_tensor import Array, catalog
+from tenferro_tensor_core.tracebacks import boundary
 
 LAST_TWO: Final = (-2, -1)
 
 
+@boundary
 def fft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
@@ -39,6 +41,7 @@ def fft2(
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
+@boundary
 def ifft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
@@ -63,6 +66,7 @@ def ifft2(
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
+@boundary
 def rfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
@@ -91,6 +95,7 @@ def rfft2(
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
+@boundary
 def irfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
@@ -115,6 +120,7 @@ def irfft2(
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
+@boundary
 def hfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -142,6 +148,7 @@ def hfftn(
     return irfftn(catalog.conj(as_complex(x)), s=s, axes=axes, norm=swapped(norm))
 
 
+@boundary
 def ihfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -167,6 +174,7 @@ def ihfftn(
     return catalog.conj(rfftn(x, s=s, axes=axes, norm=swapped(norm)))
 
 
+@boundary
 def hfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:
@@ -191,6 +199,7 @@ def hfft2(
     return hfftn(x, s=s, axes=axes, norm=norm)
 
 
+@boundary
 def ihfft2(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
 ) -> Array:

@@ -24,10 +24,12 @@ from tenferro_tensor_core import (
     inexact_of,
     real_of,
 )
+from tenferro_tensor_core.tracebacks import boundary
 
 Norm = Literal["backward", "ortho", "forward"]
 
 
+@boundary
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform ``X[k] = sum_j x[j] exp(-2 pi i j k / n)`` along one axis.
 
@@ -55,6 +57,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     return _complex("fft", x, None if n is None else (n,), (axis,), norm, FORWARD)
 
 
+@boundary
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``.
 
@@ -78,6 +81,7 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return _complex("ifft", x, None if n is None else (n,), (axis,), norm, BACKWARD)
 
 
+@boundary
 def fftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -106,6 +110,7 @@ def fftn(
     return _complex("fftn", x, s, axes, norm, FORWARD)
 
 
+@boundary
 def ifftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -130,6 +135,7 @@ def ifftn(
     return _complex("ifftn", x, s, axes, norm, BACKWARD)
 
 
+@boundary
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """First half, ``n // 2 + 1`` coefficients, of the Fourier transform of a real signal; symmetry determines the rest.
 
@@ -158,6 +164,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return rfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
 
+@boundary
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `rfft`: the real signal of a half spectrum.
 
@@ -181,6 +188,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     return irfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
 
 
+@boundary
 def rfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -217,6 +225,7 @@ def rfftn(
     return _scaled(y, points, norm, FORWARD)
 
 
+@boundary
 def irfftn(
     x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
@@ -246,6 +255,7 @@ def irfftn(
     return _scaled(c2r(x, axis=axes[-1], n=points[-1]), points, norm, BACKWARD)
 
 
+@boundary
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Real spectrum of a Hermitian-symmetric signal whose first half is `x`.
 
@@ -272,6 +282,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return irfft(catalog.conj(as_complex(x)), n=n, axis=axis, norm=swapped(norm))
 
 
+@boundary
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `hfft`: the first half of the signal whose spectrum is the real array `x`.
 

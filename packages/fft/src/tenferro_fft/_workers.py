@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core.tracebacks import boundary
 
 
 @contextmanager
@@ -40,6 +41,7 @@ def set_workers(workers: int, /) -> Iterator[None]:
         scope.__exit__(None, None, None)
 
 
+@boundary
 def get_workers() -> int:
     """The number of threads for transforms on the CPU that this thread calls.
 

@@ -275,5 +275,23 @@ _DEFERRED = {
 }
 """Names whose modules are imported on first access."""
 
+_INSTEAD = {
+    "LinAlgError": "tenferro_tensor_core.NumericalError",
+    "dot": "tr.dot",
+    "einsum": "tr.einsum",
+    "kron": "tr.kron",
+    "lu_unpack": "tr.linalg.lu",
+    "pinvh": "tr.linalg.pinv(x, hermitian=True)",
+    "randomized_svd": "tr.linalg.svd_random",
+    "rsvd": "tr.linalg.svd_random",
+    "svd_lowrank": "tr.linalg.svd_random, or tr.linalg.svd_trunc",
+    "symeig": "tr.linalg.eigh",
+    "tril": "tr.tril",
+    "triu": "tr.triu",
+    "truncated_svd": "tr.linalg.svd_trunc",
+    "tsvd": "tr.linalg.svd_trunc",
+}
+"""Replacements of names of other libraries."""
+
 if not TYPE_CHECKING:
-    __getattr__ = deferred(__name__, _DEFERRED, absent_from(__name__))
+    __getattr__ = deferred(__name__, _DEFERRED, absent_from(__name__, _INSTEAD))

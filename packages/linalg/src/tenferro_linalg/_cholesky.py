@@ -16,8 +16,10 @@ from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """Cholesky factor of Hermitian positive definite matrices: lower triangular L with ``A = L @ L*``.
 

@@ -14,8 +14,10 @@ from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce
 from tenferro_tensor.functions import matmul
 from tenferro_tensor.operands import number
 from tenferro_tensor_core import ask, dim_max, finfo, int64
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Cross product of 3-vectors along an axis; the other axes broadcast.
 
@@ -62,6 +64,7 @@ def _entry(x: Any, axis: int, i: int) -> Any:
     return slice_(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
 
 
+@boundary
 def matrix_power(x: Any, n: int, /) -> Array:
     """Integer power of square matrices, by repeated squaring; for negative `n`, of the inverse.
 
@@ -99,6 +102,7 @@ def matrix_power(x: Any, n: int, /) -> Array:
     return out
 
 
+@boundary
 def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Array:
     """Rank of matrices: the number of singular values above `rtol` times the largest.
 

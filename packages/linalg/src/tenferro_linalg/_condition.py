@@ -12,8 +12,10 @@ from tenferro_runtime.extension import ShapeError
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import broadcast_in_dim, eq, reduce_any, reshape, select, slice_, stop_gradient
 from tenferro_tensor_core import ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def cond(x: Any, /, p: float | str | None = None) -> Array:
     """Condition numbers ``norm(A, p) * norm(inv(A), p)`` of matrices.
 

@@ -28,6 +28,7 @@ from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import broadcast_in_dim, mul, reduce_sum
 from tenferro_tensor_core import real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class SlogdetResult(NamedTuple):
@@ -42,6 +43,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
+@boundary
 def det(x: Any, /) -> Array:
     """Determinants of square matrices.
 
@@ -66,6 +68,7 @@ def det(x: Any, /) -> Array:
     return det_(matrices("det", x, square=True))
 
 
+@boundary
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign and ``log|det|`` of square matrices, computed without overflow.
 

@@ -21,6 +21,7 @@ from tenferro_runtime.extension import General, Op, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum
 from tenferro_tensor_core import complex_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class EigResult(NamedTuple):
@@ -35,6 +36,7 @@ class EigResult(NamedTuple):
     eigenvectors: Array
 
 
+@boundary
 def eig(x: Any, b: Any = None, /) -> EigResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of square matrices, ``A @ V = V @ diag(w)``, both complex.
 
@@ -63,6 +65,7 @@ def eig(x: Any, b: Any = None, /) -> EigResult:
     return EigResult(*eig_(_matrix("eig", x, b)))
 
 
+@boundary
 def eigvals(x: Any, b: Any = None, /) -> Array:
     """Eigenvalues of square matrices, complex, in LAPACK's order.
 

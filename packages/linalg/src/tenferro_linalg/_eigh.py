@@ -29,6 +29,7 @@ from tenferro_runtime.extension import General, GradientError, Op, Registry, Spe
 from tenferro_tensor import Array
 from tenferro_tensor.functions import tril, triu
 from tenferro_tensor_core import real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class EighResult(NamedTuple):
@@ -43,6 +44,7 @@ class EighResult(NamedTuple):
     eigenvectors: Array
 
 
+@boundary
 def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) -> EighResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
 
@@ -83,6 +85,7 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) ->
     return EighResult(*eigh_(x, basis=basis(x)))
 
 
+@boundary
 def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) -> Array:
     """Eigenvalues of Hermitian matrices, ascending.
 

@@ -8,7 +8,9 @@ holds for derivatives with respect to a zero element where they do not exist; fo
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from tenferro_linalg._algebra import cj, re, to
 from tenferro_linalg._operands import inexact, integer, matrices
@@ -32,10 +34,12 @@ from tenferro_tensor.catalog import (
 )
 from tenferro_tensor.functions import abs2, moveaxis
 from tenferro_tensor_core import real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 inf = float("inf")
 
 
+@boundary
 def vector_norm(
     x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Array:
@@ -65,6 +69,7 @@ def vector_norm(
     return _kept(out, x, axes) if keepdims else out
 
 
+@boundary
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Array:
     """Norm of matrices.
 
@@ -110,6 +115,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
     return _kept(out, x, (m, n)) if keepdims else out
 
 
+@boundary
 def norm(
     x: Any, /, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Array:
@@ -196,10 +202,24 @@ def power_norm_(x: Spec, *, axes: tuple[int, ...], p: float) -> Spec:
     return x.with_(shape=tuple(d for i, d in enumerate(x.shape) if i not in axes), dtype=real_of(x.dtype))
 
 
+SQUARES: Final = {
+    dtype: (float(info.tiny / info.eps**2), float(info.max * info.eps))
+    for dtype, info in [(np.dtype(name), np.finfo(name)) for name in ("float32", "float64")]
+}
+"""Sums of squares that lost nothing to underflow or overflow."""
+
+
 def power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> Any:
     xp, dtype, ndim = la.xp, outs[0].dtype, ins[0].ndim
 
     def run(x: Any) -> Any:
+        if p == 2 and xp is np and x.size:
+            with np.errstate(over="ignore"):
+                squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+                found = squares.sum(axis=axes, dtype=dtype)
+            low, high = SQUARES[dtype]
+            if low < found < high if len(axes) == ndim else low < found.min() and found.max() < high:
+                return np.sqrt(found)
         size = xp.abs(x)
         shape = tuple([x.shape[i] for i in range(ndim) if i not in axes])
         if not x.size:

@@ -23,8 +23,10 @@ from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor.promotion import brought
 from tenferro_tensor_core import real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def pinv(x: Any, /, *, rtol: float | Any | None = None) -> Array:
     """Moore-Penrose pseudo-inverse.
 

@@ -12,11 +12,13 @@ from tenferro_tensor import Array
 from tenferro_tensor.catalog import reshape, transpose
 from tenferro_tensor.functions import matmul
 from tenferro_tensor_core import DimLike, example_of, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 ASSUMED_SIZE = 32
 """Size assumed for a symbolic extent without an example; every order of products is correct for all sizes."""
 
 
+@boundary
 def multi_dot(arrays: Sequence[Any], /) -> Array:
     """Product of two or more matrices, in the order that needs the fewest operations.
 
@@ -96,6 +98,7 @@ def _brackets(sizes: list[int]) -> dict[tuple[int, int], int]:
     return splits
 
 
+@boundary
 def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Array:
     """Solve ``tensordot(A, X, X.ndim) == B`` for the tensor X.
 
@@ -134,6 +137,7 @@ def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Array:
     return reshape(solve(reshape(a, shape=(rows, columns)), reshape(b, shape=(rows,))), shape=out)
 
 
+@boundary
 def tensorinv(a: Any, /, ind: int = 2) -> Array:
     """Inverse of the map ``tensordot(A, ., ind)``.
 

@@ -38,6 +38,7 @@ from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import Array, General, Inactive, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
 from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 ZERO_TOLERANCE = 64
 """An entry of a cotangent counts as zero up to this multiple of ``size eps`` times the norm of the cotangent."""
@@ -55,6 +56,7 @@ class QRResult(NamedTuple):
     R: Array
 
 
+@boundary
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition ``A = Q @ R`` with orthonormal columns in Q and upper triangular R.
 

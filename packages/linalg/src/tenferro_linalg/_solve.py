@@ -24,8 +24,10 @@ from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import reshape
 from tenferro_tensor.contractible import is_contractible
 from tenferro_tensor_core import DTypeError, ask, int64, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def solve(x1: Any, x2: Any, /) -> Array:
     """Solve ``A @ X = B`` for square, non-singular matrices.
 
@@ -62,6 +64,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
     return reshape(x, shape=x.spec.shape[:-1]) if vector else x
 
 
+@boundary
 def solve_triangular(
     x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "N", unit_diagonal: bool = False
 ) -> Array:
@@ -94,6 +97,7 @@ def solve_triangular(
     return reshape(x, shape=x.spec.shape[:-1]) if vector else x
 
 
+@boundary
 def inv(x: Any, /) -> Array:
     """Inverse of square, non-singular matrices.
 

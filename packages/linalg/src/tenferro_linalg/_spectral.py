@@ -24,8 +24,10 @@ from tenferro_runtime.extension import General, Program, Registry, ShapeError, S
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import pad, reduce_sum, stop_gradient
 from tenferro_tensor_core import promote
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Array:
     """Apply an element-wise function to the eigenvalues of Hermitian matrices: ``V @ diag(f(w)) @ V*``.
 
@@ -57,6 +59,7 @@ def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Array:
     return _term(x, w, v, program, captured, ())
 
 
+@boundary
 def singular_function(x: Any, f: Callable[[Any], Any], /) -> Array:
     """Apply an odd element-wise function to the singular values of matrices: ``U @ diag(f(S)) @ Vh``.
 

@@ -38,6 +38,7 @@ from tenferro_runtime.extension import General, GradientError, Op, Registry, Spe
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import concatenate
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class SVDResult(NamedTuple):
@@ -54,6 +55,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
+@boundary
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
@@ -87,6 +89,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     return SVDResult(*svd_(x, full=bool(full_matrices), basis=basis(x), cut=None))
 
 
+@boundary
 def svdvals(x: Any, /) -> Array:
     """Singular values of matrices, descending.
 

@@ -13,8 +13,10 @@ from tenferro_runtime.extension import ArgumentError, General, NumericalError, R
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import pad, reshape
 from tenferro_tensor_core import ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def eigh_tridiagonal(d: Any, e: Any, /) -> EighResult:
     """Eigenvalues and eigenvectors of symmetric tridiagonal matrices.
 
@@ -39,6 +41,7 @@ def eigh_tridiagonal(d: Any, e: Any, /) -> EighResult:
     return eigh(_dense(*_diagonals("eigh_tridiagonal", d, e)))
 
 
+@boundary
 def eigvalsh_tridiagonal(d: Any, e: Any, /) -> Array:
     """Eigenvalues of symmetric tridiagonal matrices, ascending, in O(n^2) operations.
 

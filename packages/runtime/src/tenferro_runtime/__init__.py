@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from tenferro_runtime.running._donation import DonatedError
     from tenferro_runtime.runtime import Runtime, current_runtime
     from tenferro_runtime.tracing._traced import TracedTensor
+    from tenferro_runtime.trees._vector import ravel_tree
 
 __all__ = [
     "Array",
@@ -492,6 +493,7 @@ __all__ = [
     "random",
     "ravel",
     "ravel_multi_index",
+    "ravel_tree",
     "real",
     "real_if_close",
     "reciprocal",
@@ -659,6 +661,7 @@ _DEFERRED = {
     "running._donation": "DonatedError",
     "runtime": "Runtime current_runtime",
     "tracing._traced": "TracedTensor",
+    "trees._vector": "ravel_tree",
 }
 
 _deferred = deferred(__name__, _DEFERRED, _namespace.export)

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tenferro_tensor_core.absent import AbsentNameError, nearest
+from tenferro_tensor_core.absent import AbsentNameError, advice_for, nearest
 
+_EXPORT: Final = (
+    'tr.export_library(path, {"f": tr.trace(f, *specs)}) for a C library, tr.compile(f).save(path, *args) for a file'
+)
+_FIT: Final = "scipy.optimize.minimize(f, x0, jac=True) with f = tr.value_and_grad(loss); tr.ravel_tree for trees"
+_NAN: Final = "tr.find_nan(f, *args), which names the step and the line, also of a gradient"
+_RANDOM: Final = "tr.random.{name}(tr.random.key(seed), ...)"
+_STEP: Final = "tr.tree_map(lambda p, g: p - rate * g, params, grads), or an optimizer of optax, which takes such trees"
 _PRINT: Final = "NumPy's function: np.set_printoptions also applies to tensors"
 _LOAD: Final = "tr.asarray(np.{name}(...))"
 _SAVE: Final = "np.{name}(file, np.asarray(x))"
@@ -35,6 +42,60 @@ INSTEAD: Final = {
     "tensor": "tr.asarray, or tr.variable for a value that records gradients",
     "unsqueeze": "tr.expand_dims",
     "frompyfunc": "tr.vmap, or tr.pure_callback for a function that tenferro cannot trace",
+    "Variable": "tr.variable",
+    "Parameter": "tr.variable",
+    "ShapeDtypeStruct": "tr.Spec",
+    "aot_compile": _EXPORT,
+    "autograd": "tr.grad, tr.vjp, tr.jvp, or tr.variable for backward()",
+    "contract": "tr.einsum",
+    "contract_expression": "tenferro_einsum.plan",
+    "contract_path": "tenferro_einsum.contract_path",
+    "debug_nans": _NAN,
+    "debug_infs": _NAN,
+    "detect_anomaly": _NAN,
+    "device_count": "len(tr.__array_namespace_info__().devices())",
+    "devices": "tr.__array_namespace_info__().devices()",
+    "local_devices": "tr.__array_namespace_info__().devices()",
+    "eq": "tr.equal",
+    "ne": "tr.not_equal",
+    "lt": "tr.less",
+    "le": "tr.less_equal",
+    "gt": "tr.greater",
+    "ge": "tr.greater_equal",
+    "div": "tr.divide",
+    "mul": "tr.multiply",
+    "neg": "tr.negative",
+    "sub": "tr.subtract",
+    "elementwise_grad": "tr.vmap(tr.grad(f))",
+    "enable_x64": "nothing: float64 is the default",
+    "eval_shape": "tr.trace(f, *specs).outputs",
+    "export": _EXPORT,
+    "func": "tr itself: tr.grad, tr.vjp, tr.jvp, tr.vmap and others are functions of tr",
+    "functional": "tr.nn, or tr itself",
+    "make_jaxpr": "tr.trace",
+    "manual_seed": "tr.random.key(seed), and pass the key to each draw",
+    "mesh": "tenferro_einsum.run_on(workers), or tenferro_xla.mesh for several devices",
+    "minimize": _FIT,
+    "optimize": _FIT,
+    "scipy": "tr.special, tr.linalg, tr.fft; scipy.optimize takes tr.value_and_grad(f) with jac=True",
+    "optim": _STEP,
+    "primitive": "tenferro_runtime.extension.primitive",
+    "pytree": "tr.tree_map, tr.tree_flatten and others",
+    "rand": _RANDOM.format(name="uniform"),
+    "randn": _RANDOM.format(name="normal"),
+    "ravel_pytree": "tr.ravel_tree",
+    "tree_ravel": "tr.ravel_tree",
+    "flatten_util": "tr.ravel_tree",
+    "register_primitive": "tenferro_runtime.extension.primitive",
+    "custom_op": "tenferro_runtime.extension.primitive, or tr.custom_rule for a derivative",
+    "register_pytree_node": "tr.register_node, or tr.register_dataclass",
+    "seed": "tr.random.key(seed), and pass the key to each draw",
+    "sparse": "tr.linalg.sparse_array, tr.linalg.csr_array or tr.linalg.coo_array",
+    "stats": "tr.random for draws, and tr.special for distribution functions such as tr.special.ndtr",
+    "tree": "tr.tree_map, tr.tree_leaves and others",
+    "tree_util": "tr.tree_map, tr.tree_leaves and others",
+    "xla_computation": "tenferro_xla.lower_to_stablehlo",
+    "zero_grad": "x.zero_grad() of a tr.variable",
     # NumPy's former names.
     "alltrue": "tr.all",
     "asfarray": "tr.asarray(x, dtype=tr.float64)",
@@ -87,6 +148,33 @@ INSTEAD: Final = {
 }
 """Replacement for each name that exists under another name or in another place."""
 
+PARTS: Final = {
+    "random": {
+        "PRNGKey": "tr.random.key(seed)",
+        "RandomState": "tr.random.default_rng(seed), or keys",
+        "manual_seed": "tr.random.key(seed), and pass the key to each draw",
+        "rand": _RANDOM.format(name="uniform"),
+        "randn": _RANDOM.format(name="normal"),
+        "random": _RANDOM.format(name="uniform"),
+        "random_sample": _RANDOM.format(name="uniform"),
+        "randperm": _RANDOM.format(name="permutation"),
+        "seed": "tr.random.key(seed), and pass the key to each draw",
+        "shuffle": _RANDOM.format(name="permutation"),
+        "standard_normal": _RANDOM.format(name="normal"),
+    },
+    "nn": dict.fromkeys(
+        "BatchNorm Conv Conv2d Dense Dropout Embed Embedding LSTM LayerNorm Linear Module Sequential".split(),
+        "a dataclass with tr.register_dataclass and a method __call__: layers are trees of arrays, as in docs/trees.md",
+    )
+    | {
+        "Parameter": "tr.variable",
+        "functional": "tr.nn itself, whose functions are those of jax.nn",
+        "hardswish": "tr.nn.hard_swish",
+        "initializers": "tr.random.normal(key, shape) times a scale, or tr.random.orthogonal",
+    },
+}
+"""The same for sub-namespaces of this distribution."""
+
 ELSEWHERE: Final = ("linalg", "fft", "special", "random", "nn")
 """Sub-namespaces whose functions users may look for in the main namespace."""
 
@@ -100,7 +188,7 @@ def absent(name: str, names: Callable[[], list[str]], part: Callable[[str], Any]
 def _advice(name: str, names: list[str], part: Callable[[str], Any]) -> str:
     instead = INSTEAD.get(name)
     if instead is not None:
-        return f"write {instead}" if not instead.startswith(("nothing", "NumPy", "tr itself")) else f"use {instead}"
+        return advice_for(instead)
     for place in ELSEWHERE:
         try:
             if name in part(place).__all__:

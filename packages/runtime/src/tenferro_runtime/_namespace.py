@@ -189,7 +189,7 @@ def export(name: str) -> Any:
     if name in PARTS or name in MODULES:
         with importing():
             return import_module(f"tenferro_runtime.{name}")
-    raise absent(name, lambda: Array.namespace.__all__, lambda part: getattr(Array.namespace, part))
+    raise absent(name, lambda: dir(Array.namespace), lambda part: getattr(Array.namespace, part))
 
 
 def register(namespace: Any) -> None:

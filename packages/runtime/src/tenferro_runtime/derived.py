@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, TypeVar
 
 from tenferro_runtime.ir import definitions, example_of, holds, inform, instance
@@ -11,6 +10,7 @@ from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import within
 from tenferro_runtime.tracing._staging import stage
 from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, dim
 
@@ -25,7 +25,7 @@ def derived(
     key: Any,
     sizes: Mapping[str, DimLike] | None,
     make: Callable[[Program, Builder], D],
-    unified: Callable[[D, Mapping[str, DimLike]], D],
+    unified: Callable[[D, Mapping[str, DimLike]], D] | None = None,
     otherwise: Callable[[Program, Builder], D] | None = None,
 ) -> D:
     """Derive an object from a program, and cache it with the program.
@@ -39,7 +39,7 @@ def derived(
             enclosing trace.
         make: derives the object from the program, or from one with concrete sizes; it may record with the builder,
             which also records values that are computed from sizes alone.
-        unified: substitutes sizes that the derivation found equal.
+        unified: substitutes sizes that the derivation found equal; not needed for a branch or a body.
         otherwise: derives the object from a program with concrete sizes; `make` by default.
 
     Returns:
@@ -51,16 +51,10 @@ def derived(
             return found
     if len(kept) >= MAX_DERIVED:
         del kept[0]
-    made: D | None
-    if not program.symbolic and not sizes:
-        made = make(program, Builder())
-        kept.append(((), made))
-        return made
-    made = None
+    made: D | None = None
     builder = Builder()
-    if sizes is None:
-        with staged(program, builder):
-            made = make(program, builder)
+    if sizes is None or not (sizes or program.symbolic):
+        made = (within(stage(builder), make) if program.symbolic else make)(program, builder)
         kept.append(((), made))
         return made
     decisions = Decisions({name: example_of(n) for name, n in sizes.items()}, builder)
@@ -72,7 +66,7 @@ def derived(
             if definitions(program) or any(isinstance(n, Dim) for n in sizes.values()):
                 raise
         else:
-            if decisions.equalities:
+            if decisions.equalities and unified is not None:
                 made = unified(made, decisions.equalities)
     if made is None:
         # Some rule needs numbers: the derived object is valid for these sizes only.
@@ -84,8 +78,3 @@ def derived(
         guards = tuple(dict.fromkeys(decisions.guards))
     kept.append((guards, made))
     return made
-
-
-def staged(program: Program, builder: Builder) -> AbstractContextManager[None]:
-    """The scope in which a branch or a body is derived; the builder records values computed from sizes alone."""
-    return stage(builder) if program.symbolic else nullcontext()

@@ -10,13 +10,14 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_runtime.ir._call import sizes_for
+from tenferro_runtime.ir._interpret import interpret
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Array, Spec
-from tenferro_tensor_core import Decisions, GradientError, ShapeError, dim
+from tenferro_tensor_core import GradientError, ShapeError, dim
 
 __all__ = ["DERIVATIVES", "along_captured", "applied", "derivative", "recorded"]
 __dir__ = __all__.copy
@@ -42,18 +43,15 @@ def recorded(f: Callable[[Any], Any], like: Spec, what: str) -> tuple[Program, t
     Raises:
         ShapeError: the function changes the shape, or captures a differentiated or traced array that is not a scalar.
     """
-    builder = Builder()
-    size, examples = dim("elements"), {"elements": 7}
-    with Decisions(examples, builder):
-        x = builder.input(like.with_(shape=(size,)))
-        y = f(x)
-    if y.spec.shape != x.spec.shape:
+    x = like.with_(shape=(dim("elements"),))
+    program, captured, _ = staged(lambda x: [f(x)], [x], decide=True, examples={"elements": 7})
+    (y,) = program.outputs
+    if y.shape != x.shape:
         raise ShapeError(
-            f"{what}: f maps numbers element by element, but took shape {tuple(map(str, x.spec.shape))} to "
-            f"{tuple(map(str, y.spec.shape))}; reduce the result instead",
-            shapes=(x.spec.shape, y.spec.shape),
+            f"{what}: f maps numbers element by element, but took shape {tuple(map(str, x.shape))} to "
+            f"{tuple(map(str, y.shape))}; reduce the result instead",
+            shapes=(x.shape, y.shape),
         )
-    captured = tuple([value for value, _ in builder.captured])
     for value in captured:
         if value.spec.shape:
             raise ShapeError(
@@ -61,7 +59,7 @@ def recorded(f: Callable[[Any], Any], like: Spec, what: str) -> tuple[Program, t
                 "parameters are scalars",
                 shapes=(value.spec.shape,),
             )
-    program = optimise(builder.close([y], examples=examples))
+    program = optimise(program)
     # One program for equal structures, so that derivatives are made once.
     return _programs.setdefault(program.structure, program), captured
 
@@ -79,7 +77,7 @@ def applied(program: Program, x: Any, *captured: Any) -> Array:
     """
     values = (x, *captured)
     sizes = named(program, sizes_for(program, [v.spec for v in values]))
-    return replayed(program, values, sizes)[0]  # type: ignore[no-any-return]
+    return interpret(program, values, sizes)[0]  # type: ignore[no-any-return]
 
 
 def derivative(program: Program, order: int = 1) -> Program:
@@ -115,12 +113,9 @@ def along_captured(program: Program) -> Program:
     return _derived(program, True)
 
 
+@kept
 def _derived(program: Program, captured: bool) -> Program:
-    key = ("elementwise derivative", captured)
-    made: Program | None = program.memo.get(key)
-    if made is None:
-        if not DERIVATIVES:
-            raise GradientError("derivatives of a function need tenferro_ad; install and import it")
-        made = DERIVATIVES[0](program, captured)
-        made = program.memo[key] = _programs.setdefault(made.structure, made)
-    return made
+    if not DERIVATIVES:
+        raise GradientError("derivatives of a function need tenferro_ad; install and import it")
+    made = DERIVATIVES[0](program, captured)
+    return _programs.setdefault(made.structure, made)

@@ -27,12 +27,12 @@ from tenferro_runtime._providers import ProviderRegistration, Providers
 from tenferro_runtime._rule_check import check_rule
 from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes, Within
 from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.tracing._builder import Builder
-from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._traced import TracedTensor, is_traced
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import (

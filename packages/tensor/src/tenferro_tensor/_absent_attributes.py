@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from tenferro_tensor_core.absent import AbsentNameError
+from tenferro_tensor_core.absent import AbsentNameError, advice_for
 
 _LAYOUT: Final = "nothing: layouts of memory are not part of a value"
 _UPDATE: Final = "x[key] = values"
@@ -31,6 +31,7 @@ INSTEAD: Final = {
     "tobytes": "x.numpy().tobytes()",
     "tofile": "x.numpy().tofile(file)",
     # PyTorch and JAX
+    "backward": "tr.variable(x) and compute with it, or use tr.grad",
     "block_until_ready": "tr.synchronize()",
     "clamp": "x.clip(low, high)",
     "clone": "x.copy()",
@@ -40,13 +41,18 @@ INSTEAD: Final = {
     "double": "x.astype(tr.float64)",
     "expand": "tr.broadcast_to(x, shape)",
     "float": "x.astype(tr.float32)",
+    "grad": "tr.variable(x) and compute with it, or use tr.grad",
+    "long": "x.astype(tr.int64)",
     "norm": "tr.linalg.vector_norm(x)",
     "numel": "x.size",
     "permute": "x.transpose(axes)",
-    "requires_grad_": "tenferro_ad.variable(x)",
+    "register_hook": "tr.custom_rule on a function of x",
+    "requires_grad_": "tr.variable(x)",
+    "retain_grad": "tr.vjp or tr.grad with respect to x",
     "to": "x.astype(dtype), or tr.to_device(x, device)",
     "type": "x.astype(dtype)",
     "unsqueeze": "tr.expand_dims(x, axis=axis)",
+    "zero_grad": "tr.variable(x) for a value that has a gradient",
 }
 """Replacement by name of the attribute."""
 
@@ -63,5 +69,4 @@ class Absent:
         )
 
     def _advice(self) -> str:
-        advice = INSTEAD[self._name]
-        return f"use {advice}" if advice.startswith("nothing") else f"write {advice}"
+        return advice_for(INSTEAD[self._name])

@@ -52,6 +52,7 @@ from tenferro_tensor_core import (
     ShapeError,
 )
 from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.tracebacks import hide_frames
 
 
 class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
@@ -312,11 +313,19 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     def _assign(self, key: Any, values: Any) -> None:
         """The slow path of ``self[key] = values``."""
-        assign(self, key, values)
+        try:
+            assign(self, key, values)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _augment(self, op: Any, other: Any) -> Any:
         """The slow path of an in-place operator."""
-        return augment(self, op, other)
+        try:
+            return augment(self, op, other)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _go_over(self, updated: Any) -> None:
         """Become the result of an assignment to elements of this value."""
@@ -418,12 +427,16 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         unsupported.
         """
         other = y if x is self else x
-        if other.__class__ in SCALARS or isinstance(other, (Array, np.ndarray, np.generic)):
-            return op.generic((x, y))
-        if isinstance(other, Dim):
-            size = Size(other).as_operand((self,))
-            return op(self, size) if x is self else op(size, self)
-        require_no_array(other)
+        try:
+            if other.__class__ in SCALARS or isinstance(other, (Array, np.ndarray, np.generic)):
+                return op.generic((x, y))
+            if isinstance(other, Dim):
+                size = Size(other).as_operand((self,))
+                return op(self, size) if x is self else op(size, self)
+            require_no_array(other)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return NotImplemented
 
     def __pos__(self) -> Array:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.tracebacks import hide_frames
 
 UFUNCS: Final[dict[np.ufunc, Callable[..., Any]]] = {}
 """The namespace's function for each ufunc called so far; bounded by the number of functions."""
@@ -41,13 +42,21 @@ class NumpyCalls:
 
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
         function = UFUNCS.get(ufunc)
-        if function is not None and not kwargs and method == "__call__":
-            for x in inputs:
-                if x.__class__ not in _PLAIN and not isinstance(x, (NumpyCalls, np.ndarray, np.generic)):
-                    break
-            else:
-                return function(*inputs)
-        return _adapters().call_ufunc(ufunc, method, inputs, kwargs)
+        try:
+            if function is not None and not kwargs and method == "__call__":
+                for x in inputs:
+                    if x.__class__ not in _PLAIN and not isinstance(x, (NumpyCalls, np.ndarray, np.generic)):
+                        break
+                else:
+                    return function(*inputs)
+            return _adapters().call_ufunc(ufunc, method, inputs, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _adapters().call_function(function, types, args, kwargs)
+        try:
+            return _adapters().call_function(function, types, args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise

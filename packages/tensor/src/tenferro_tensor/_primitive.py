@@ -29,6 +29,7 @@ from tenferro_tensor.calls import SCALARS, OpBase, state
 from tenferro_tensor.families import claim
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of, kind_of
 from tenferro_tensor_core.forks import new_lock
+from tenferro_tensor_core.tracebacks import hide_frames
 
 DOMAINS: Final = {
     "any": ("biufc", "everything"),
@@ -102,17 +103,21 @@ class Op(OpBase):
         """
         bind: Any = None
         level = -1
-        for a in operands:
-            if a.__class__ in SCALARS:
-                continue
-            try:
-                if a.level > level:
-                    bind, level = a._bind, a.level
-            except AttributeError:
-                if hasattr(a, "_bind"):  # a damaged value
-                    raise
-                return self.generic(_adopted(self, operands))
-        return state.tensor.evaluate(self, operands) if bind is None else bind(self, operands)
+        try:
+            for a in operands:
+                if a.__class__ in SCALARS:
+                    continue
+                try:
+                    if a.level > level:
+                        bind, level = a._bind, a.level
+                except AttributeError:
+                    if hasattr(a, "_bind"):  # a damaged value
+                        raise
+                    return self.generic(_adopted(self, operands))
+            return state.tensor.evaluate(self, operands) if bind is None else bind(self, operands)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def evaluate(self, operands: tuple[Any, ...]) -> Any:
         """Run the op on concrete operands.
@@ -123,7 +128,11 @@ class Op(OpBase):
         Returns:
             The result, or a tuple of results.
         """
-        return state.tensor.evaluate(self, operands)
+        try:
+            return state.tensor.evaluate(self, operands)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def infer(self, *specs: Spec) -> Spec | tuple[Spec, ...]:
         """Infer the output specs.
@@ -186,7 +195,11 @@ class Primitive:
         Returns:
             The tensor.
         """
-        return state.tensor.adopt(x, **how)
+        try:
+            return state.tensor.adopt(x, **how)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __init__(
         self,
@@ -228,9 +241,13 @@ class Primitive:
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Apply to array operands; the operand of the highest level interprets the call."""
-        if self.bare is not None and not params:
-            return self.bare(*args)
-        return self.op(**params)(*args)
+        try:
+            if self.bare is not None and not params:
+                return self.bare(*args)
+            return self.op(**params)(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def op(self, **params: Any) -> Op:
         """Return the op with the given metadata; equal metadata yield the same object."""

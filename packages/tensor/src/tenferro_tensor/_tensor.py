@@ -49,7 +49,7 @@ class Tensor(TensorBase, Array):
     __slots__ = ()
     level = 0
 
-    def __init__(self) -> None:
+    def __init__(self, *data: Any, **options: Any) -> None:
         raise ArgumentError("Tensor has no public constructor; use asarray(...), tensor(...) or Tensor.wrap(raw, spec)")
 
     @staticmethod

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tenferro_tensor._array import Array
+from tenferro_tensor_core.absent import AbsentNameError
 
 __all__ = ["class_home"]
 __dir__ = __all__.copy
@@ -34,7 +35,7 @@ def class_home(package: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         namespace = Array.namespace
         if namespace is not None and not name.startswith("_"):
-            found = getattr(namespace, name, None)
+            found = _found(package, name)
             # A submodule of the namespace's package may share its name with a module of this one.
             inside = isinstance(found, ModuleType) and found.__name__.startswith(f"{namespace.__name__}.")
             if found is not None and not inside:
@@ -42,3 +43,14 @@ def class_home(package: str) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get
+
+
+def _found(package: str, name: str) -> Any:
+    """The attribute of the namespace or None; the error for a name of another library says what to write instead."""
+    try:
+        return getattr(Array.namespace, name)
+    except AbsentNameError as error:
+        message = f"module {package!r} has no attribute {name!r}"
+        raise AbsentNameError(message, error.advice, name=name) from None
+    except AttributeError:
+        return None

@@ -27,6 +27,7 @@ from typing import Any, Final, TypeVar
 
 from tenferro_tensor.calls import DIRECT_MAX_BYTES, DirectFunction, forget_specs, kept_specs
 from tenferro_tensor.tables import TABLES
+from tenferro_tensor_core.tracebacks import boundary
 
 __all__ = ["ANY_SIZE", "DIRECT", "direct"]
 __dir__ = __all__.copy
@@ -53,7 +54,7 @@ def direct(form: Callable[..., Any], most: int = DIRECT_MAX_BYTES, views: bool =
     """
 
     def decorate(function: _F) -> _F:
-        made = DirectFunction(function, form, most, views)
+        made = DirectFunction(boundary(function), form, most, views)
         DIRECT.append(made)
         return update_wrapper(made, function)  # type: ignore[return-value]
 

@@ -3,6 +3,7 @@
 from typing import Any, Final, TypeVar
 
 from tenferro_tensor.calls import OpBase
+from tenferro_tensor_core.tracebacks import hide_frames
 
 T = TypeVar("T")
 
@@ -70,7 +71,11 @@ class EntryTable(OpBase):
         Returns:
             The result.
         """
-        return self.generic(operands)
+        try:
+            return self.generic(operands)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def generic(self, operands: tuple[Any, ...]) -> Any:
         """Call the function with operands of any kind.

@@ -10,6 +10,7 @@ from threading import Lock, Thread
 from typing import Any, Final, Protocol, TypeVar
 
 from tenferro_runtime.extension import ArgumentError, Program
+from tenferro_runtime.ir import kept
 from tenferro_xla._executor import XlaExecutor
 from tenferro_xla._jax_modules import library
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
@@ -200,14 +201,7 @@ class LocalDevice:
         Returns:
             Tensors with the specs of its outputs.
         """
-        return self._executor.compile(self._lowered(program))(*arrays)
-
-    def _lowered(self, program: Program) -> StableHloModule:
-        key = ("tenferro_xla: module", self.platform)
-        found: StableHloModule | None = program.memo.get(key)
-        if found is None:
-            found = program.memo.setdefault(key, lower_to_stablehlo(program, self.platform))
-        return found
+        return self._executor.compile(_lowered(program, self.platform))(*arrays)
 
     def close(self) -> None:
         """Do nothing: a local device holds no connection."""
@@ -255,3 +249,8 @@ def count(platform: str) -> int:
     """Return the number of devices of a platform in this process."""
     XlaExecutor(platform)  # raises if JAX or the platform is missing
     return len(library().local_devices(backend=platform))
+
+
+@kept
+def _lowered(program: Program, platform: str) -> StableHloModule:
+    return lower_to_stablehlo(program, platform)

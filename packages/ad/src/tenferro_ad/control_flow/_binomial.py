@@ -1,4 +1,4 @@
-"""The arithmetic of binomial checkpointing, on traced integers.
+"""Binomial checkpointing: the states to keep for a known number of steps.
 
 With `s` slots for states, one of which holds the state before the first step, beta(s, r) = C(s + r, s) steps can be
 reversed if each is repeated at most r times; the minimum for n steps is r n - beta(s + 1, r - 1) repeated steps.
@@ -7,34 +7,48 @@ A. Griewank and A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000) 19-45.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final
 
+from tenferro_ad.control_flow._states import Ranks
 from tenferro_runtime import cond, maximum, minimum, while_loop
 
 
-class Repetition(NamedTuple):
-    """The least r for which ``beta(slots, r) >= steps``, and the neighbouring binomial coefficients.
+class Binomial:
+    """The strategy for `total` steps with `slots` slots: never replaces a state."""
 
-    Attributes:
-        r: maximum number of repetitions of a step.
-        reach: ``beta(slots, r)``.
-        below: ``beta(slots, r - 1)``.
+    horizon: Final = ()
+
+    def __init__(self, total: Any, slots: Any) -> None:
+        self.total, self.slots = total, slots
+
+    def with_room(self, ranks: Ranks, k: Any, horizon: Any) -> tuple[Ranks, Any]:
+        """The ranks with a free slot for the state before step `k`, and the horizon."""
+        return ranks, horizon
+
+    def spacing(self, k: Any, count: Any, horizon: Any = ()) -> Any:
+        """The number of steps from the state before step `k`, one of `count`, to the next one to store."""
+        steps, slots = self.total - k, self.slots - count + 1
+
+        def split() -> Any:
+            r, _, below = repetition(steps, slots)
+            rest = below * slots // maximum(slots + r - 1, 1)  # beta(slots - 1, r - 1)
+            return maximum(minimum(below, steps - rest), 1)
+
+        return cond(slots > 1, split, lambda: steps)
+
+
+def repetition(steps: Any, slots: Any) -> tuple[Any, Any, Any]:
+    """The least r for which ``beta(slots, r) >= steps``, ``beta(slots, r)``, and ``beta(slots, r - 1)``.
+
+    No step has to be repeated more than r times. Arguments and results are 0-d integers.
     """
-
-    r: Any
-    reach: Any
-    below: Any
-
-
-def repetition(steps: Any, slots: Any) -> Repetition:
-    """The maximum number of repetitions of a step; arguments and results are 0-d integers."""
 
     def more(now: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         r, reach, _ = now
         return r + 1, reach * (slots + r + 1) // (r + 1), reach
 
     zero = 0 * steps
-    return Repetition(*while_loop(lambda now: now[1] < steps, more, (zero, zero + 1, zero)))
+    return while_loop(lambda now: now[1] < steps, more, (zero, zero + 1, zero))  # type: ignore[no-any-return]
 
 
 def repeated_steps(steps: Any, slots: Any) -> Any:
@@ -50,19 +64,3 @@ def repeated_steps(steps: Any, slots: Any) -> Any:
         return r * steps - reach * r // (slots + 1)
 
     return cond(slots > 1, formula, lambda: steps * (steps - 1) // 2)
-
-
-def next_stored(steps: Any, slots: Any) -> Any:
-    """The number of steps from a stored state to the next one to store, for the fewest repeated steps.
-
-    Args:
-        steps: number of steps to reverse from the stored state.
-        slots: number of slots, including that of the stored state; with one slot there is no next state.
-    """
-
-    def split() -> Any:
-        r, _, below = repetition(steps, slots)
-        rest = below * slots // maximum(slots + r - 1, 1)  # beta(slots - 1, r - 1)
-        return maximum(minimum(below, steps - rest), 1)
-
-    return cond(slots > 1, split, lambda: steps)

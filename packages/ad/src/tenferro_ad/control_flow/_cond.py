@@ -10,14 +10,15 @@ from tenferro_ad._node import make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
-from tenferro_ad.control_flow._free_operands import free_operands, free_operands_of
-from tenferro_ad.control_flow._pushed import outranked, pushed_program
+from tenferro_ad.control_flow._branch_slots import in_slots, shared_slots
+from tenferro_ad.control_flow._forward_program import forward_program, outranked
+from tenferro_ad.control_flow._free_operands import differentiating, free_operands
 from tenferro_ad.control_flow._selection import selected
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied, without_effects
 from tenferro_runtime.passes.schedule import weight
-from tenferro_tensor import Op, Spec
+from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
 
 CHEAP_OPERAND_MAX_BYTES: Final = 16
@@ -28,17 +29,18 @@ class _Choice(NamedTuple):
     """The branches in two parts.
 
     Attributes:
-        firsts: first parts, from the operands to the outputs, then the residuals.
-        active: which outputs carry a derivative in some branch.
         splits: the parts of each branch.
-        slots: for each branch, the index in `firsts` of each of its residuals; a negative number ``~i`` means operand
-            ``i``.
+        firsts: first parts, from the operands to the outputs, then the values of the slots that branches share.
+        active: which outputs carry a derivative in some branch.
+        kept: positions of the operands that second parts read.
+        residuals: for each branch, the index of each residual among the slots, then the kept operands.
     """
 
+    splits: tuple[Split, ...]
     firsts: tuple[Program, ...]
     active: tuple[bool, ...]
-    splits: tuple[Split, ...]
-    slots: tuple[tuple[int, ...], ...]
+    kept: tuple[int, ...]
+    residuals: tuple[tuple[int, ...], ...]
 
 
 def _choice(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
@@ -50,28 +52,19 @@ def _choice(branches: tuple[Program, ...], need: tuple[int, ...], free: frozense
 def _split(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
     splits = tuple([_split_branch(branch, need, free) for branch in branches])
     count = len(branches[0].output_ids)
-    # Branches share the slots of residuals of equal spec; operands need no slots.
-    specs: list[Spec] = []
-    slots: list[tuple[int, ...]] = []
-    for split in splits:
-        unused = list(range(len(specs)))
-        mine = []
-        for v in split.first.output_ids[count:]:
-            if v in split.first.input_ids:
-                mine.append(~split.first.input_ids.index(v))
-                continue
-            spec = split.first.specs[v]
-            slot = next((i for i in unused if specs[i] is spec), None)
-            if slot is None:
-                slot = len(specs)
-                specs.append(spec)
-            else:
-                unused.remove(slot)
-            mine.append(slot)
-        slots.append(tuple(mine))
-    firsts = tuple([_first(split, count, mine, specs) for split, mine in zip(splits, slots)])
     active = tuple([any(split.active[k] for split in splits) for k in range(count)])
-    return _Choice(firsts, active, splits, tuple(slots))
+    positions = [{v: i for i, v in enumerate(split.first.input_ids)} for split in splits]
+    residuals = [split.first.output_ids[count:] for split in splits]
+    kept = tuple(sorted({at[v] for at, vs in zip(positions, residuals) for v in vs if v in at}))
+    stored = [[v for v in vs if v not in at] for at, vs in zip(positions, residuals)]
+    specs, slots = shared_slots([[split.first.specs[v] for v in vs] for split, vs in zip(splits, stored)])
+    firsts, indices = [], []
+    for split, at, vs, mine, places in zip(splits, positions, residuals, stored, slots):
+        first = split.first.with_(output_ids=(*split.first.output_ids[:count], *mine))
+        firsts.append(in_slots(first, count, places, specs))
+        slot_of = dict(zip(mine, places))
+        indices.append(tuple([len(specs) + kept.index(at[v]) if v in at else slot_of[v] for v in vs]))
+    return _Choice(splits, tuple(firsts), active, kept, tuple(indices))
 
 
 def _split_branch(branch: Program, need: tuple[int, ...], free: frozenset[int]) -> Split:
@@ -79,111 +72,83 @@ def _split_branch(branch: Program, need: tuple[int, ...], free: frozenset[int]) 
 
     Only `free` and small operands count as free: an enclosing loop would have to stack the others.
     """
-    with free_operands_of(branch, {*branch.constants, *[branch.input_ids[i] for i in free]}):
+    with differentiating(branch, {*branch.constants, *[branch.input_ids[i] for i in free]}):
         split = split_reverse(branch, need, whole=True, thin=False)
     first = split.first
     small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= CHEAP_OPERAND_MAX_BYTES]
     return selected(split, len(branch.output_ids), {*small, *[first.input_ids[i] for i in free]})[0]
 
 
-def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:
-    """The first part of a branch with its residuals in the shared slots, and zeros in the other slots."""
-    builder = Builder()
-    found = applied(split.first, [builder.input(s) for s in split.first.inputs])
-    residuals = {slot: value for slot, value in zip(slots, found[count:]) if slot >= 0}
-    rest = [residuals[i] if i in residuals else zeros_in(builder, spec) for i, spec in enumerate(specs)]
-    return optimise(builder.close([*found[:count], *rest]))
-
-
-class _Backward(NamedTuple):
-    """The second parts of the branches for a subset of cotangents.
-
-    Attributes:
-        branches: programs of the residuals, the operands at `kept`, and the cotangents.
-        kept: positions of the operands that they read.
-        places: index in `need` of each of their outputs.
-    """
-
-    branches: tuple[Program, ...]
-    kept: tuple[int, ...]
-    places: tuple[int, ...]
-
-
 def _backward(
     branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int], there: tuple[bool, ...]
-) -> _Backward:
+) -> tuple[tuple[Program, ...], tuple[int, ...]]:
+    """The second parts of the branches, for a subset of cotangents, and the index in `need` of each of their outputs.
+
+    They are programs of the slots, the kept operands, and the cotangents.
+    """
     memo, key = branches[0].memo, ("cond backward", branches, need, free, there)
-    found: _Backward | None = memo.get(key)
-    return memo.setdefault(key, _make_backward(_choice(branches, need, free), need, there)) if found is None else found
+    found: tuple[tuple[Program, ...], tuple[int, ...]] | None = memo.get(key)
+    if found is None:
+        choice = _choice(branches, need, free)
+        opened = [_second(choice, k, there) for k in range(len(branches))]
+        places = tuple(sorted({i for _, cts in opened for i in cts}))
+        specs = [branches[0].inputs[need[i]] for i in places]
+        programs = [
+            optimise(builder.close([cts[i] if i in cts else zeros_in(builder, s) for i, s in zip(places, specs)]))
+            for builder, cts in opened
+        ]
+        found = memo.setdefault(key, (tuple(programs), places))
+    return found
 
 
-def _make_backward(choice: _Choice, need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
-    kept = tuple(sorted({~slot for slots in choice.slots for slot in slots if slot < 0}))
-    opened = [_pulled(choice, k, there, kept) for k in range(len(choice.splits))]
-    places = tuple(sorted({i for _, found in opened for i in found}))
-    inputs = choice.firsts[0].inputs
-    programs = [
-        optimise(builder.close([found[i] if i in found else zeros_in(builder, inputs[need[i]]) for i in places]))
-        for builder, found in opened
-    ]
-    return _Backward(tuple(programs), kept, places)
-
-
-def _pulled(choice: _Choice, k: int, there: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Builder, dict[int, Any]]:
+def _second(choice: _Choice, k: int, there: tuple[bool, ...]) -> tuple[Builder, dict[int, Any]]:
     """The builder of the second part of branch `k`, and its cotangents by index in `need`."""
     split, outputs = choice.splits[k], choice.firsts[k].outputs
     builder = Builder()
-    residuals = [builder.input(s) for s in outputs[len(there) :]]
-    operands = {i: builder.input(split.first.inputs[i]) for i in kept}
+    kept = [split.first.inputs[i] for i in choice.kept]
+    values = [builder.input(s) for s in (*outputs[len(there) :], *kept)]
     given = {i: builder.input(outputs[i]) for i, g in enumerate(there) if g}
     mine = [i for i, active in enumerate(split.active) if active]
     if not any(i in given for i in mine):
         return builder, {}
     second = split.seconds[split.active]
     cts = [given[i] if i in given else zeros_in(builder, outputs[i]) for i in mine]
-    slots = [choice.slots[k][r] for r in second.residuals]
-    rest = [residuals[slot] if slot >= 0 else operands[~slot] for slot in slots]
-    return builder, dict(zip(second.places, applied(second.program, [*cts, *rest])))
+    residuals = [values[choice.residuals[k][r]] for r in second.residuals]
+    return builder, dict(zip(second.places, applied(second.program, [*cts, *residuals])))
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    """Run the first parts; save the index, the residuals and the operands that second parts read."""
+    """Run the first parts; save the index, the slots and the kept operands."""
     branches = op.params["branches"]
-    index, *operands = lower
     wanted = tuple([i - 1 for i in need])  # the index is an integer or a boolean, and never differentiated
     free = free_operands(op)
     choice = _choice(branches, wanted, free)
     if not any(choice.active):
         return op(*lower)
-    found = cond(index, *operands, branches=choice.firsts)
+    found = cond(*lower, branches=choice.firsts)
     count = len(choice.active)
-    outs, residuals = found[:count], found[count:]
-    kept = sorted({~slot for slots in choice.slots for slot in slots if slot < 0})
-    saved = (index, *residuals, *[operands[i] for i in kept])
+    saved = (lower[0], *found[count:], *[lower[1 + i] for i in choice.kept])
 
-    def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
-        back = _backward(branches, wanted, free, tuple([g is not None for g in gs]))
-        results: list[Any] = [None] * len(need)
-        if back.places:
-            cts = cond(*saved, *[g for g in gs if g is not None], branches=back.branches)
-            for i, c in zip(back.places, cts):
-                results[i] = c
-        return results
+    def vjp(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
+        seconds, places = _backward(branches, wanted, free, tuple([g is not None for g in gs]))
+        cts = cond(*saved, *[g for g in gs if g is not None], branches=seconds) if places else ()
+        results = dict(zip(places, cts))
+        return [results.get(k) for k in range(len(need))]
 
-    pull.op = op  # type: ignore[attr-defined]
-    wrapped = wrap_many(outs, level, make_node(pull, parents, saved))
-    return tuple([w if active else z for w, z, active in zip(wrapped, outs, choice.active)])
+    vjp.op = op  # type: ignore[attr-defined]
+    wrapped = wrap_many(found[:count], level, make_node(vjp, parents, saved))
+    return tuple([w if active else z for w, z, active in zip(wrapped, found, choice.active)])
 
 
-def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
+def _jvp(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """A `cond` over branches of values and tangents."""
     branches, apart = op.params["branches"], outranked(lower, tangents)
     if apart:
         branches = tuple([without_effects(branch) for branch in branches])
     wanted = tuple([i - 1 for i in need])
-    active = {k for branch in branches for k in pushed_program(branch, wanted).active}
+    active = {k for branch in branches for k in forward_program(branch, wanted).active}
     forced = tuple(sorted(active))
-    programs = tuple([pushed_program(branch, wanted, forced).program for branch in branches])
+    programs = tuple([forward_program(branch, wanted, forced).program for branch in branches])
     found = cond(*lower, *tangents, branches=programs)
     count = len(branches[0].output_ids)
     outs = op(*lower) if apart else found[:count]
@@ -192,4 +157,4 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
 
 
 RECORDERS[cond] = _record
-JVP_RULES[cond] = _push
+JVP_RULES[cond] = _jvp

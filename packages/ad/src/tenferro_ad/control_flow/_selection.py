@@ -8,20 +8,19 @@ Equations that only the derivative needs move to the backward pass at no cost.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from tenferro_ad._min_cut import UNBOUNDED, FlowNetwork
 from tenferro_ad._partition import Split
 from tenferro_ad._rematerialization import with_moves
-from tenferro_ad.control_flow._undoing import CarryChain, ordered
+from tenferro_ad.control_flow._undo_log import UndoLog, ordered
 from tenferro_runtime.extension import Equation, Program
 from tenferro_runtime.passes import remove_dead_code
-from tenferro_runtime.passes.schedule import VIEWS, extent_in_trace, weight
+from tenferro_runtime.passes.schedule import VIEWS, weight
 from tenferro_runtime.runtime import promised_like
 from tenferro_tensor import Primitive
 from tenferro_tensor import catalog as c
-from tenferro_tensor_core import Dim
 
 STACKING_COST: Final = 2.0
 """Fixed cost of stacking a value, in addition to 1 per byte."""
@@ -60,8 +59,8 @@ MOVABLE: Final = frozenset({c.reduce_sum, c.reduce_max, c.reduce_min, c.reduce_a
 
 
 def selected(
-    split: Split, count: int, there: Collection[int], stacked: Collection[int] = (), chains: Sequence[CarryChain] = ()
-) -> tuple[Split, tuple[CarryChain, ...]]:
+    split: Split, count: int, there: Collection[int], stacked: Collection[int] = (), logs: Sequence[UndoLog] = ()
+) -> tuple[Split, tuple[UndoLog, ...]]:
     """The two parts of a step or a branch with the cheapest set of residuals.
 
     Args:
@@ -69,23 +68,22 @@ def selected(
         count: number of outputs of the program.
         there: variables of the first part that the second can read for free.
         stacked: variables that are stacked in any case.
-        chains: the carries that the second part may restore; the first part computes their logs.
+        logs: the undo logs of carries, whose windows the first part computes.
 
     Returns:
-        The parts, and the chains that the second part restores: the last version of each is one of its residuals, the
-        first version an additional output.
+        The parts, and the logs of the carries that the second part restores: the last version of each is one of its
+        residuals, the first version an additional output.
     """
     second = split.seconds.get(split.active)
     if second is None:
         return split, ()
     first = split.first
     old = first.output_ids[count:]
-    again, used = _SelectionNetwork(first, count, there, stacked, chains).recomputed(old)
-    restores = [eq for chain in used for eq in chain.restores]
-    restored = {v for chain in used for v in (*chain.versions[-1:], *[eq.results[0] for eq in chain.restores])}
+    again, used = _ResidualSelector(first, count, there, stacked, logs).recomputed(old)
+    restores = [eq for log in used for eq in log.restores]
+    ends, starts = [log.versions[-1] for log in used], [log.versions[0] for log in used]
+    restored = {*ends, *[eq.results[0] for eq in restores]}
     moves = ordered([eq for eq in first.equations if eq.results and eq.results[0] in again - restored], restores)
-    ends = [chain.versions[-1] for chain in used]
-    starts = [chain.versions[0] for chain in used]
     kept = list(dict.fromkeys([v for v in old if v not in again] + ends))
     made = again | restored | set(first.constants)
     read = {u for eq in moves for u in eq.variables} | set(starts)
@@ -97,106 +95,87 @@ def selected(
     return split._replace(first=lighter, seconds=seconds), used
 
 
-class _SelectionNetwork:
+class _ResidualSelector:
     """The flow network whose minimum cut is the selection.
 
     Each value that the backward pass reads has two nodes, "available" and "recomputed". The edge between them has the
     cost of stacking, the edge from the second to the sink the cost of the work, and unbounded edges lead from
-    "recomputed" to the operands' "available". A chain is one more node, required by recomputing any of its versions.
+    "recomputed" to the operands' "available". A log is one more node, required by recomputing any version of its carry.
     """
 
     def __init__(
-        self,
-        first: Program,
-        count: int,
-        there: Collection[int],
-        stacked: Collection[int],
-        chains: Sequence[CarryChain],
+        self, first: Program, count: int, there: Collection[int], stacked: Collection[int], logs: Sequence[UndoLog]
     ) -> None:
-        self.program, self.there, self.stacked = first, there, stacked
+        self.program, self.stacked, self.logs = first, stacked, logs
+        self.there = {*there, *first.constants}
         self.made = {v: eq for eq in first.equations for v in eq.results}
         self.outputs = _ancestors(self.made, first.output_ids[:count])
-        self.chains = chains
         # Inputs of the restoring equations must not depend on restored values.
-        versions = {v for chain in chains for v in chain.versions}
-        self.fixed = {v for chain in chains for v in chain.logs}
-        self.fixed |= {v for chain in chains for v in chain.indices if versions & _ancestors(self.made, (v,))}
-        self.chain_of = {v: chain for chain in chains for v in self._restorable(chain)}
+        versions = {v for log in logs for v in log.versions}
+        self.fixed = {v for log in logs for v in log.logs}
+        self.fixed |= {v for log in logs for v in log.indices if versions & _ancestors(self.made, (v,))}
+        self.log_of = {v: log for log in logs for v in self._restorable(log)}
 
-    def recomputed(self, residuals: Collection[int]) -> tuple[set[int], tuple[CarryChain, ...]]:
-        """The values to recompute, and the chains to restore."""
+    def recomputed(self, residuals: Collection[int]) -> tuple[set[int], tuple[UndoLog, ...]]:
+        """The values to recompute, and the logs of the carries to restore."""
         network = FlowNetwork()
         nodes: dict[int, int] = {}
         again: dict[int, int] = {}
         undone: dict[int, int] = {}
         waiting: list[int] = []
 
-        def there(v: int) -> int:
-            if v not in nodes:
-                nodes[v] = network.node()
-                waiting.append(v)
-            return nodes[v]
+        def require(node: int, variables: Iterable[int]) -> None:
+            for v in variables:
+                if v not in self.there:
+                    if v not in nodes:
+                        nodes[v] = network.node()
+                        waiting.append(v)
+                    network.edge(node, nodes[v], UNBOUNDED)
 
-        for v in dict.fromkeys(residuals):
-            if not self._is_there(v):
-                network.edge(0, there(v), UNBOUNDED)
+        require(0, dict.fromkeys(residuals))
         while waiting:
             v = waiting.pop()
-            chain = self.chain_of.get(v)
-            work = VIEW_COST if chain is not None else self._work(v)
+            log = self.log_of.get(v)
+            work = VIEW_COST if log is not None else self._work(v)
             if work is None:
                 network.edge(nodes[v], 1, self._storage(v))
                 continue
             again[v] = network.node()
             network.edge(nodes[v], again[v], self._storage(v))
             network.edge(again[v], 1, work)
-            if chain is None:
-                for u in self.made[v].variables:
-                    if not self._is_there(u):
-                        network.edge(again[v], there(u), UNBOUNDED)
+            if log is None:
+                require(again[v], self.made[v].variables)
                 continue
-            if chain.carry not in undone:
-                undone[chain.carry] = network.node()
-                network.edge(undone[chain.carry], 1, self._way_back(chain))
-                for u in (*chain.logs, *chain.indices):
-                    if not self._is_there(u):
-                        network.edge(undone[chain.carry], there(u), UNBOUNDED)
-            network.edge(again[v], undone[chain.carry], UNBOUNDED)
+            if log.carry not in undone:
+                undone[log.carry] = network.node()
+                windows = [STACKING_COST + RESTORE_COST_PER_BYTE * self._bytes(u) for u in log.logs]
+                network.edge(undone[log.carry], 1, VIEW_COST + sum(windows))
+                require(undone[log.carry], (*log.logs, *log.indices))
+            network.edge(again[v], undone[log.carry], UNBOUNDED)
         side = network.source_side()
-        used = tuple([chain for chain in self.chains if undone.get(chain.carry) in side])
+        used = tuple([log for log in self.logs if undone.get(log.carry) in side])
         return {v for v, node in again.items() if node in side}, used
 
-    def _restorable(self, chain: CarryChain) -> tuple[int, ...]:
+    def _restorable(self, log: UndoLog) -> tuple[int, ...]:
         """The versions of a carry that follow from its last version; only the last one if the carry is stacked."""
-        if chain.restores or len(chain.versions) == 1:
-            return chain.versions
-        end = chain.versions[-1]
+        if log.restores or len(log.versions) == 1:
+            return log.versions
+        end = log.versions[-1]
         work = self._work(end)
         return (end,) if work is None or work > self._storage(end) else ()
 
-    def _way_back(self, chain: CarryChain) -> float:
-        """The cost of restoring a carry, without that of stacking its logs."""
-        return VIEW_COST + sum(
-            [
-                STACKING_COST + RESTORE_COST_PER_BYTE * weight(self.program.specs[v], self.program.examples)
-                for v in chain.logs
-            ]
-        )
-
-    def _is_there(self, v: int) -> bool:
-        return v in self.program.constants or v in self.there
+    def _bytes(self, v: int) -> int:
+        return weight(self.program.specs[v], self.program.examples)
 
     def _storage(self, v: int) -> float:
-        if v in self.stacked:
-            return VIEW_COST
-        return STACKING_COST + weight(self.program.specs[v], self.program.examples)
+        return VIEW_COST if v in self.stacked else STACKING_COST + self._bytes(v)
 
     def _work(self, v: int) -> float | None:
         """The cost of recomputing a value; ``None`` if it must be stacked."""
         eq = self.made.get(v)
         if eq is None or len(eq.results) != 1 or v in self.fixed:
             return None
-        p, elements = eq.op.primitive, self._elements(v)
+        p, spec = eq.op.primitive, self.program.specs[v]
         if p in VIEWS:
             return VIEW_COST
         if not p.elementwise and p not in COST_PER_ELEMENT and p not in MOVABLE:
@@ -205,14 +184,8 @@ class _SelectionNetwork:
             return VIEW_COST
         if p in MOVABLE:
             return None
-        start = FLOAT_STEP_COST if self.program.specs[v].inexact else VIEW_COST
-        return start + elements * COST_PER_ELEMENT.get(p, FUNCTION_COST_PER_ELEMENT)
-
-    def _elements(self, v: int) -> int:
-        n, examples = 1, self.program.examples
-        for d in self.program.specs[v].shape:
-            n *= extent_in_trace(d, examples) if isinstance(d, Dim) else d
-        return n
+        start = FLOAT_STEP_COST if spec.inexact else VIEW_COST
+        return start + self._bytes(v) // spec.dtype.itemsize * COST_PER_ELEMENT.get(p, FUNCTION_COST_PER_ELEMENT)
 
 
 def _ancestors(made: Mapping[int, Equation], ends: Collection[int]) -> set[int]:

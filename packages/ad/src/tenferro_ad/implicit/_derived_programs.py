@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._partition import split_reverse
 from tenferro_ad._reverse import conjugated
-from tenferro_ad._zeros import zeros_in
-from tenferro_ad.control_flow._pushed import pushed_program
-from tenferro_runtime.derived import staged
+from tenferro_ad._zeros import zeros_beside
+from tenferro_ad.control_flow._forward_program import forward_program
+from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, kept
 from tenferro_tensor import next_level
 
 
+@kept
 def tangents_of(f: Program, need: tuple[int, ...]) -> Program:
     """The program from the operands, then tangents of those at `need`, to the tangents of all outputs."""
-    found: Program | None = f.memo.get(("tangents", need))
-    if found is None:
-        count = len(f.output_ids)
-        both = pushed_program(f, need, tuple(range(count))).program
-        found = f.memo.setdefault(("tangents", need), optimise(both.with_(output_ids=both.output_ids[count:])))
-    return found
+    count = len(f.output_ids)
+    both = forward_program(f, need, tuple(range(count))).program
+    return optimise(both.with_(output_ids=both.output_ids[count:]))
 
 
 def linearised(f: Program, consts: int) -> Program:
@@ -34,28 +33,22 @@ def linearised(f: Program, consts: int) -> Program:
 
 def adjoint_of(matvec: Program, consts: int, unconjugated: bool = False) -> Program:
     """The adjoint (or, `unconjugated`, the transpose) of a program that is linear in its operands after `consts`."""
-    key = ("adjoint", consts, unconjugated)
-    found: Program | None = matvec.memo.get(key)
-    if found is None:
-        builder = Builder()
-        with staged(matvec, builder):
-            found = matvec.memo.setdefault(key, _adjoint(matvec, consts, unconjugated, builder))
-    return found
+    return derived(matvec, ("adjoint", consts, unconjugated), None, partial(_adjoint, consts, unconjugated))
 
 
-def _adjoint(matvec: Program, consts: int, unconjugated: bool, builder: Builder) -> Program:
+def _adjoint(consts: int, unconjugated: bool, matvec: Program, builder: Builder) -> Program:
     level = next_level()
     fixed = [builder.input(s) for s in matvec.inputs[:consts]]
     given = [builder.input(s) for s in matvec.outputs]
     if unconjugated:
         given = [conjugated(g) for g in given]
-    xs = [watched(zeros_in(builder, s), level) for s in matvec.inputs[consts:]]
+    xs = [watched(zeros_beside(given[0], s), level) for s in matvec.inputs[consts:]]
     outs = interpret(matvec, [*fixed, *xs])
     roots = [
         (out.node, g) for out, g in zip(outs, given, strict=True) if out.__class__ is EagerTensor and out.level == level
     ]
     reached = backward_pass(roots)
-    pulled = [reached[x.node] if x.node in reached else zeros_in(builder, x.spec) for x in xs]
+    pulled = [reached[x.node] if x.node in reached else zeros_beside(given[0], x.spec) for x in xs]
     return optimise(builder.close([conjugated(c) for c in pulled] if unconjugated else pulled))
 
 

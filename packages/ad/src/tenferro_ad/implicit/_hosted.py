@@ -7,8 +7,9 @@ from typing import Any
 
 from tenferro_ad._modes import no_grad
 from tenferro_ad.implicit._values import plain
-from tenferro_runtime.extension import REGISTRY, Builder, Primitive, Program
+from tenferro_runtime.extension import REGISTRY, Primitive, Program
 from tenferro_runtime.ir import instance, open_sizes
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import DimLike, GradientError
@@ -49,10 +50,8 @@ def hosted(function: Function, program: Program, specs: Sequence[Spec], results:
         specs: specs of the operands.
         results: number of leaves that it returns, with the specs of the last operands.
     """
-    builder = Builder()
-    operands = [builder.input(s) for s in specs]
     op = hosted_solver.op(program=program, function=function, results=results, sizes=open_sizes(program))
-    return builder.close(builder.emit(op, operands))
+    return staged(op, specs).program
 
 
 def _make_kernel(

@@ -9,8 +9,8 @@ from tenferro_ad._apply import same_sizes
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._trees import as_value
 from tenferro_runtime import StructureError
-from tenferro_runtime.extension import Builder
 from tenferro_runtime.ir import here
+from tenferro_runtime.tracing import staged
 from tenferro_runtime.trees import LEAF, TreeDef, flatten, flatten_like, unflatten
 from tenferro_tensor import SCALARS, Primitive, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError, TenferroError, weak
@@ -42,16 +42,18 @@ def unknowns(x: Any, what: str, f: Callable[..., Any] | None = None) -> tuple[li
 
 
 def _settled(leaves: list[Any], values: list[Any], tree: TreeDef, f: Callable[..., Any]) -> list[Any]:
-    builder = Builder()
-    try:
-        classes = [leaf.__class__ if leaf.__class__ in SCALARS else None for leaf in leaves]
-        xs = [builder.input(v.spec, weak=cls) for v, cls in zip(values, classes, strict=True)]
+    classes = [leaf.__class__ if leaf.__class__ in SCALARS else None for leaf in leaves]
+    specs: list[Spec] = []
+
+    def recorded(*xs: Any) -> tuple[()]:
         outs, seen = flatten(f(unflatten(tree, xs)))
-        if seen is not tree:
-            return values  # an error, once the function is recorded
-        specs = [v.spec if o.__class__ in SCALARS else as_value(o).spec for o, v in zip(outs, values, strict=True)]
-    finally:
-        builder.closed = True
+        if seen is tree:
+            specs.extend([v.spec if o.__class__ in SCALARS else as_value(o).spec for o, v in zip(outs, values)])
+        return ()
+
+    staged(recorded, [v.spec for v in values], weak=classes)
+    if not specs:
+        return values  # an error, once the function is recorded
     return [
         v if cls is None or s.shape or not s.inexact or weak(cls, s.dtype) != s.dtype else _number(leaf, s)
         for leaf, v, cls, s in zip(leaves, values, classes, specs, strict=True)

@@ -11,7 +11,7 @@ from tenferro_ad.power_series._derived import Recurrence
 from tenferro_ad.power_series._kinds import DIRECT, PROGRAMS
 from tenferro_ad.power_series._programs import Found, for_call, orders_of, outranked, recomputed, with_terms
 from tenferro_runtime.extension import call
-from tenferro_runtime.ir import chosen, definitions, named, replayed, sizes_for
+from tenferro_runtime.ir import chosen, definitions, interpret, named, sizes_for
 from tenferro_tensor import Op
 
 
@@ -34,15 +34,15 @@ def _called(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recurrence
     return Recurrence(recomputed(run, xs, need), len(program.output_ids))
 
 
-def _replayed(op: Op, operands: tuple[Any, ...]) -> Callable[[], Any] | None:
+def _interpret(op: Op, operands: tuple[Any, ...]) -> Callable[[], Any] | None:
     """Run a program with data-dependent sizes step by step."""
     program = op.params["program"]
     if not definitions(program):
         return None
     sizes = named(program, sizes_for(program, [x.spec for x in operands], op.params["sizes"]))
-    return lambda: replayed(program, operands, sizes)
+    return lambda: interpret(program, operands, sizes)
 
 
 for primitive in (call, checkpointed):
     PROGRAMS[primitive] = _called
-    DIRECT[primitive] = _replayed
+    DIRECT[primitive] = _interpret

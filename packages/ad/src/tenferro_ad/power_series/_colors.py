@@ -19,8 +19,8 @@ from tenferro_ad.sparse._flat import Arguments, FlatFunction, split_arguments
 from tenferro_ad.sparse._patterns import relations_of
 from tenferro_runtime import imag, real
 from tenferro_runtime import sum as sum_of
-from tenferro_runtime.extension import Builder
 from tenferro_runtime.ir import here
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import SCALARS, Spec
 from tenferro_tensor_core import ArgumentError
 
@@ -68,9 +68,7 @@ class VariableColors:
             return sum([sum_of(part) for part in parts if part.spec.inexact], as_value(0.0))
 
         # Values that the function closes over, also of other differentiations, become inputs after the leaves.
-        builder = Builder()
-        leaves = [builder.input(s) if isinstance(s, Spec) else s for s in specs]
-        program = builder.close(grad(total, tuple(range(given.chosen)))(*leaves))
+        program = staged(grad(total, tuple(range(given.chosen))), specs).program
         chosen = specs[: given.chosen]
         pattern = _pattern(program, [int(s.size) for s in chosen])
         upper = scipy_sparse().triu(pattern, k=1).tocoo()

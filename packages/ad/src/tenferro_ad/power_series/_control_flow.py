@@ -18,8 +18,9 @@ from tenferro_ad.power_series._programs import (
     with_terms,
 )
 from tenferro_runtime.control_flow.primitives import budgeted, cond, scan, while_loop
-from tenferro_runtime.extension import Builder, Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.extension import Program, optimise
+from tenferro_runtime.ir import applied, kept
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import Op
 
 Terms = list[Coefficients]
@@ -118,19 +119,13 @@ def _budgeted(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
     return Recurrence(recomputed(run, xs, need), len(program.output_ids))
 
 
+@kept
 def _on_values(condition: Program, given: tuple[Orders, ...]) -> Program:
     """The condition as a program that also takes the coefficients, and ignores them."""
-    key = ("series", given)
-    found: Program | None = condition.memo.get(key)
-    if found is None:
-        builder = Builder()
-        xs = []
-        for spec, orders in zip(condition.inputs, given, strict=True):
-            xs.append(builder.input(spec))
-            for _ in orders:
-                builder.input(spec)
-        found = condition.memo.setdefault(key, optimise(builder.close(applied(condition, xs))))
-    return found
+    counts = [1 + len(orders) for orders in given]
+    specs = [spec for spec, n in zip(condition.inputs, counts, strict=True) for _ in range(n)]
+    values = [sum(counts[:i]) for i in range(len(counts))]
+    return optimise(staged(lambda *xs: applied(condition, [xs[i] for i in values]), specs).program)
 
 
 PROGRAMS[budgeted] = _budgeted

@@ -19,8 +19,9 @@ from tenferro_ad.power_series._slotted import SlotPlans, run_slotted
 from tenferro_ad.power_series._taylor import SeriesRun
 from tenferro_ad.sparse._coloring import Coloring
 from tenferro_runtime import asarray, concat, eye, vmap
-from tenferro_runtime.extension import Builder, optimise
+from tenferro_runtime.extension import optimise
 from tenferro_runtime.ir import here
+from tenferro_runtime.tracing import staged
 from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
@@ -157,19 +158,26 @@ class _Directions:
 
     def in_slots(self, plans: SlotPlans) -> list[tuple[Any, Any]]:
         """`on_all`, with derivatives only in the variables that each element depends on."""
-        builder = Builder()
-        out, aux = split_aux(self.f(*[builder.input(x.spec) for x in self.values]), self.has_aux, "laplacian")
-        outs, self.tree = flatten(out)
-        others, other_tree = flatten(aux)
-        arrays = [x for x in others if isinstance(x, Array)]
-        program = optimise(builder.close([*as_values(outs, self.tree, "the result of the function"), *arrays]))
-        values = [*self.values, *[x for x, _ in builder.captured]]
+        outs: Any = None
+        others: Any = None
+        other_tree: Any = None
+
+        def outputs(*xs: Any) -> list[Any]:
+            nonlocal outs, others, other_tree
+            out, aux = split_aux(self.f(*xs), self.has_aux, "laplacian")
+            outs, self.tree = flatten(out)
+            others, other_tree = flatten(aux)
+            arrays = [x for x in others if isinstance(x, Array)]
+            return [*as_values(outs, self.tree, "the result of the function"), *arrays]
+
+        made = staged(outputs, [x.spec for x in self.values])
+        program = optimise(made.program)
         plan = plans.of(program, tuple([int(x.spec.size) for x in self.values]))
-        found = run_slotted(program, plan, values)
+        found = run_slotted(program, plan, [*self.values, *made.captured])
         self.outs = [z for z, _, _ in found[: len(outs)]]
         self._require_floats()
-        made = iter([z for z, _, _ in found[len(outs) :]])
-        self.aux = unflatten(other_tree, [next(made) if isinstance(x, Array) else x for x in others])
+        rest = iter([z for z, _, _ in found[len(outs) :]])
+        self.aux = unflatten(other_tree, [next(rest) if isinstance(x, Array) else x for x in others])
         return [(rows, term) for _, rows, term in found[: len(outs)]]
 
     def _bytes_of_one(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Coefficients, Term
 from tenferro_ad.power_series._series import coefficients_of, series
-from tenferro_runtime.derived import derived, staged
+from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import substitute
 from tenferro_tensor import next_level
@@ -50,7 +51,7 @@ def for_call(program: Program, given: tuple[Orders, ...], order: int, sizes: Map
         program,
         ("series", given, order),
         sizes,
-        lambda p, builder: _made(p, given, order, ((),) * len(p.output_ids), builder),
+        partial(_made, given, order, ((),) * len(program.output_ids)),
         lambda found, equalities: found._replace(program=substitute(found.program, equalities)),
     )
     return found
@@ -67,18 +68,12 @@ def for_body(
         order: the highest order.
         forced: orders of each output that are computed even if the coefficient is always zero.
     """
-    forced = ((),) * len(program.output_ids) if forced is None else forced
-    key = ("series", given, order, forced)
-    found: SeriesProgram | None = program.memo.get(key)
-    if found is None:
-        builder = Builder()
-        with staged(program, builder):
-            found = program.memo.setdefault(key, _made(program, given, order, forced, builder))
-    return found
+    ends = ((),) * len(program.output_ids) if forced is None else forced
+    return derived(program, ("series", given, order, ends), None, partial(_made, given, order, ends))
 
 
 def _made(
-    program: Program, given: tuple[Orders, ...], order: int, forced: tuple[Orders, ...], builder: Builder
+    given: tuple[Orders, ...], order: int, forced: tuple[Orders, ...], program: Program, builder: Builder
 ) -> SeriesProgram:
     level = next_level()
     ins = []

@@ -13,7 +13,7 @@ from tenferro_ad.power_series._mean import first_lane, mean_over_lanes
 from tenferro_ad.power_series._series import coefficients_of, series
 from tenferro_ad.power_series._slots import SlotChoice, SlotPlan, SlotStep
 from tenferro_runtime import asarray, ones_like, take_along_axis, vmap, where, zeros
-from tenferro_runtime.extension import Equation, Literal, Program
+from tenferro_runtime.extension import Equation, Literal, Program, interpret
 from tenferro_tensor import catalog, next_level
 
 PLANS_MAX: Final = 32
@@ -77,14 +77,14 @@ def run_slotted(program: Program, plan: SlotPlan, values: Sequence[Any]) -> list
         plan: its plan.
         values: values of all inputs.
     """
-    env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values, strict=True))}
-    for v in program.input_ids[: plan.arguments]:
-        env[v] = Slotted(env[v], catalog.reshape(ones_like(env[v]), shape=(1, *env[v].spec.shape)), None)
-    for eq, step in zip(program.equations, plan.steps, strict=True):
-        env.update(zip(eq.results, _results(eq, step, env), strict=True))
+    ins = [
+        Slotted(x, catalog.reshape(ones_like(x), shape=(1, *x.spec.shape)), None) if i < plan.arguments else x
+        for i, x in enumerate(values)
+    ]
+    following = iter(plan.steps)
+    outs = interpret(program, ins, apply=lambda eq, operands: tuple(_results(eq, next(following), operands)))
     found = []
-    for v, pick in zip(program.output_ids, plan.outputs, strict=True):
-        x = env[v]
+    for x, pick in zip(outs, plan.outputs, strict=True):
         if isinstance(x, Slotted):
             rows = _picked(x.first, pick, plan.total)
             found.append((x.value, rows, zeros_like(x.value) if x.second is None else x.second * 2.0))
@@ -94,8 +94,7 @@ def run_slotted(program: Program, plan: SlotPlan, values: Sequence[Any]) -> list
     return found
 
 
-def _results(eq: Equation, step: SlotStep, env: dict[int, Any]) -> Sequence[Any]:
-    ins: list[Any] = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
+def _results(eq: Equation, step: SlotStep, ins: list[Any]) -> Sequence[Any]:
     bare = [x.value if isinstance(x, Slotted) else x for x in ins]
     if not step.number:
         out = eq.op(*bare)

@@ -26,8 +26,10 @@ from tenferro_linalg.equations._sylvester import lyapunov
 from tenferro_runtime.extension import General, NumericalError, Registry, ShapeError, Spec, library, primitive
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor_core import ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: Any = None) -> Array:
     """Solve the continuous algebraic Riccati equation for its stabilising solution X.
 
@@ -54,6 +56,7 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: An
     return continuous_are_(*_coefficients("solve_continuous_are", a, b, q, r, e, s))
 
 
+@boundary
 def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, /, e: Any = None, s: Any = None) -> Array:
     """Solve the discrete algebraic Riccati equation for its stabilising solution X.
 

@@ -20,8 +20,10 @@ from tenferro_linalg.equations._schur_factors import common_eigenvalues, indices
 from tenferro_linalg.equations._sylvester import fitted
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def solve_discrete_lyapunov(a: Any, q: Any, /) -> Array:
     """Solve the discrete Lyapunov equation ``A @ X @ A* - X + Q = 0`` (Kitagawa 1977).
 

@@ -19,8 +19,10 @@ from tenferro_linalg.equations._schur_factors import common_eigenvalues, indices
 from tenferro_runtime.extension import General, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor_core import ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def solve_sylvester(a: Any, b: Any, q: Any, /) -> Array:
     """Solve the Sylvester equation ``A @ X + X @ B = Q`` (Bartels and Stewart 1972).
 
@@ -45,6 +47,7 @@ def solve_sylvester(a: Any, b: Any, q: Any, /) -> Array:
     return sylvester(what, a, b, q)
 
 
+@boundary
 def solve_continuous_lyapunov(a: Any, q: Any, /) -> Array:
     """Solve the continuous Lyapunov equation ``A @ X + X @ A* = Q`` (Bartels and Stewart 1972).
 
@@ -69,6 +72,7 @@ def solve_continuous_lyapunov(a: Any, q: Any, /) -> Array:
     return lyapunov(what, a, q)
 
 
+@boundary
 def solve_lyapunov(a: Any, q: Any, /) -> Array:
     """Solve the continuous Lyapunov equation; `solve_continuous_lyapunov` under its short name.
 

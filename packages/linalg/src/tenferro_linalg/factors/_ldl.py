@@ -17,6 +17,7 @@ from tenferro_linalg.factors._lu import taken
 from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor.catalog import argsort, bitwise_or, ne, select, stop_gradient
 from tenferro_tensor_core import int64
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class LDLResult(NamedTuple):
@@ -33,6 +34,7 @@ class LDLResult(NamedTuple):
     perm: Array
 
 
+@boundary
 def ldl(x: Any, /, lower: bool = True, hermitian: bool = True) -> LDLResult:
     """LDL decomposition ``A = lu @ d @ lu*`` of Hermitian indefinite matrices (Bunch and Kaufman 1977).
 

@@ -8,6 +8,7 @@ Exact at full rank; below it, this is the derivative along matrices of the same 
 primitive again, whose derivatives go through A rather than Y.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint as adjoint_of
@@ -22,7 +23,8 @@ from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import convert, gt, reduce_max, reduce_sum, reshape, select, stop_gradient
 from tenferro_tensor.functions import abs2
 from tenferro_tensor.operands import number
-from tenferro_tensor_core import ask, dim_max, finfo, int64, require_equal
+from tenferro_tensor_core import ask, dim_max, dim_min, finfo, int64, real_of, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class LstsqResult(NamedTuple):
@@ -41,6 +43,7 @@ class LstsqResult(NamedTuple):
     s: Array
 
 
+@boundary
 def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
     """Least-squares solution: the shortest X that minimises the norm of ``A @ X - B``, for any shape and rank.
 
@@ -78,6 +81,29 @@ def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
         f"lstsq: matrices of shape {show(a.spec.shape)} and right sides of other length",
     )
     a, cut = cut_of("lstsq", a, "rcond", rcond)
+    x, residuals, rank, s = _solution(a, *cut, b) if differentiated(a) or differentiated(b) else solution_(a, *cut, b)
+    return LstsqResult(reshape(x, shape=x.spec.shape[:-1]) if vector else x, residuals, rank, s)
+
+
+@primitive(family="tenferro-linalg.least_squares_solution.v1", extension="linalg")
+def solution_(a: Spec, *more: Spec) -> tuple[Spec, Spec, Spec, Spec]:
+    """The fields of `LstsqResult`, where `more` are the cutoffs, if given, and matrices b."""
+    require_inexact("lstsq", a, more[-1])
+    (*batch, m, n), columns = a.shape, more[-1].shape[-1]
+    real = a.with_(shape=(*batch, dim_min(m, n)), dtype=real_of(a.dtype))
+    both = broadcast_shapes(a.shape[:-2], more[-1].shape[:-2])
+    ask(real.shape[-1], "==", 0)  # a derivative of a program must ask nothing that the program has not asked
+    return (
+        a.with_(shape=(*both, n, columns)),
+        real.with_(shape=(*both, columns)),
+        a.with_(shape=tuple(batch), dtype=int64),
+        real,
+    )
+
+
+def _solution(a: Any, *more: Any) -> tuple[Any, Any, Any, Any]:
+    """The solution, and what is known about it."""
+    *cut, b = more
     batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
     wide, b, cuts = stacked(a, batch), stacked(b, batch), [_repeated(c, batch, ()) for c in cut]
     if differentiated(a) or small(a):  # the derivative of the values needs the vectors
@@ -89,9 +115,8 @@ def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
         s = svdvals_(a)
         inside = above(a, s, cut)
         x = least_squares_(wide, *cuts, b)
-    a, rank = wide, reduce_sum(convert(inside, dtype=int64), axes=(s.ndim - 1,))
-    residuals = reduce_sum(abs2(b - mm(a, x)), axes=(x.ndim - 2,))
-    return LstsqResult(reshape(x, shape=x.spec.shape[:-1]) if vector else x, residuals, rank, s)
+    rank = reduce_sum(convert(inside, dtype=int64), axes=(s.ndim - 1,))
+    return x, reduce_sum(abs2(b - mm(wide, x)), axes=(x.ndim - 2,)), rank, s
 
 
 def small(a: Any) -> bool:
@@ -105,7 +130,7 @@ def pseudo_inverse(u: Any, s: Any, vh: Any, inside: Any) -> Any:
     return mm(scaled(adjoint_of(vh), to(inverse, u.dtype)), adjoint_of(u))
 
 
-def above(a: Any, s: Any, cut: tuple[Any, ...]) -> Any:
+def above(a: Any, s: Any, cut: Sequence[Any]) -> Any:
     """Which singular values exceed the cutoff."""
     if ask(s.spec.shape[-1], "==", 0):
         return gt(s, 0.0)
@@ -208,4 +233,5 @@ def register(registry: Registry) -> None:
     kernels(registry, lstsq_, _kernel)
     kernels(registry, least_squares_, _least_squares_kernel)
     registry.expansion(least_squares_, _by_inverse, keep=True)
+    registry.expansion(solution_, _solution)
     registry.rule(lstsq_, General(jvp=_jvp, vjp=_vjp))

@@ -34,6 +34,7 @@ from tenferro_tensor.catalog import (
 )
 from tenferro_tensor.functions import take
 from tenferro_tensor_core import DimLike, dim_min, int64, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class LUResult(NamedTuple):
@@ -66,6 +67,7 @@ class LUFactors(NamedTuple):
 def lu(x: Any, /, *, permute_l: Literal[False] = ..., p_indices: bool = ...) -> LUResult: ...
 @overload
 def lu(x: Any, /, *, permute_l: Literal[True], p_indices: bool = ...) -> tuple[Array, Array]: ...
+@boundary
 def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> LUResult | tuple[Array, Array]:
     """LU decomposition ``A = P @ L @ U``.
 
@@ -101,6 +103,7 @@ def lu(x: Any, /, *, permute_l: bool = False, p_indices: bool = False) -> LUResu
     return (taken(lower, back), upper) if permute_l else LUResult(back, lower, upper)
 
 
+@boundary
 def lu_factor(x: Any, /) -> LUFactors:
     """LU factors in LAPACK's packed form, for `lu_solve`.
 
@@ -122,6 +125,7 @@ def lu_factor(x: Any, /) -> LUFactors:
     return LUFactors(packed, pivots)
 
 
+@boundary
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, /, trans: int = 0) -> Array:
     """Solve ``op(A) @ X = B`` from the LU factors of A.
 

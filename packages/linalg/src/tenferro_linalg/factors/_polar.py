@@ -18,6 +18,7 @@ from tenferro_linalg._operands import flag, matrices, require_inexact, require_s
 from tenferro_linalg._solve import solve_
 from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor_core import ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class PolarResult(NamedTuple):
@@ -32,6 +33,7 @@ class PolarResult(NamedTuple):
     p: Array
 
 
+@boundary
 def polar(x: Any, /, side: str = "right") -> PolarResult:
     """Polar decomposition ``A = U @ P`` with orthonormal columns (for m < n, rows) in U and positive semidefinite P.
 

@@ -7,6 +7,7 @@ from tenferro_linalg._cholesky import cholesky
 from tenferro_linalg._operands import matrices
 from tenferro_linalg._solve import inv_, solve_triangular
 from tenferro_tensor import Array
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class CholeskyFactor(NamedTuple):
@@ -21,6 +22,7 @@ class CholeskyFactor(NamedTuple):
     lower: bool
 
 
+@boundary
 def cho_factor(x: Any, /, lower: bool = False) -> CholeskyFactor:
     """Cholesky factor for `cho_solve`.
 
@@ -41,6 +43,7 @@ def cho_factor(x: Any, /, lower: bool = False) -> CholeskyFactor:
     return CholeskyFactor(cholesky(x, upper=not lower), bool(lower))
 
 
+@boundary
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, /) -> Array:
     """Solve ``A @ X = B`` from a Cholesky factor of A.
 
@@ -63,6 +66,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, /) -> Array:
     return solve_triangular(c, solve_triangular(c, b, lower=lower, trans=first), lower=lower, trans=second)
 
 
+@boundary
 def cholesky_solve(x: Any, b: Any, /, *, upper: bool = False) -> Array:
     """Solve ``L @ L* @ X = B``, or with `upper` ``U* @ U @ X = B``.
 
@@ -84,6 +88,7 @@ def cholesky_solve(x: Any, b: Any, /, *, upper: bool = False) -> Array:
     return cho_solve((x, not upper), b)
 
 
+@boundary
 def cholesky_inverse(x: Any, /, *, upper: bool = False) -> Array:
     """Inverse of ``L @ L*``, or with `upper` of ``U* @ U``.
 

@@ -11,6 +11,7 @@ from tenferro_runtime.extension import Inactive, Registry, ShapeError, Spec, pri
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor_core import int64, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class PivotedQRResult(NamedTuple):
@@ -27,6 +28,7 @@ class PivotedQRResult(NamedTuple):
     P: Array
 
 
+@boundary
 def rank_revealing_qr(x: Any, /, *, mode: str = "reduced") -> PivotedQRResult:
     """QR decomposition ``A[:, P] = Q @ R`` with column pivoting, which reveals the rank.
 
@@ -55,6 +57,7 @@ def rank_revealing_qr(x: Any, /, *, mode: str = "reduced") -> PivotedQRResult:
     return PivotedQRResult(q, r, order)
 
 
+@boundary
 def householder_product(x: Any, tau: Any, /) -> Array:
     """The first n columns of the product ``H_1 H_2 ...`` of reflections ``H_i = 1 - tau_i v_i v_i*``.
 

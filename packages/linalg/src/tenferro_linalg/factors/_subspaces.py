@@ -45,8 +45,10 @@ from tenferro_tensor.catalog import (
 from tenferro_tensor.functions import truncate
 from tenferro_tensor.operands import number
 from tenferro_tensor_core import DimLike, ask, dim_max, int64, require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def orth(x: Any, /, rcond: float | Any | None = None) -> Array:
     """Orthonormal basis of the range of matrices, in columns.
 
@@ -75,6 +77,7 @@ def orth(x: Any, /, rcond: float | Any | None = None) -> Array:
     return _basis("orth", x, rcond)
 
 
+@boundary
 def null_space(x: Any, /, rcond: float | Any | None = None) -> Array:
     """Orthonormal basis of the null space of matrices, in columns.
 
@@ -162,6 +165,7 @@ def _basis_vjp(primals: Any, outs: Any, cotangents: Any, *, what: str) -> tuple[
     return (out, *[None] * (3 + len(cut)))
 
 
+@boundary
 def subspace_angles(a: Any, b: Any, /) -> Array:
     """Principal angles between the ranges of two matrices, descending (Knyazev and Argentati 2002).
 

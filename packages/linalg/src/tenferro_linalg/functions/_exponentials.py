@@ -10,6 +10,7 @@ from tenferro_linalg._solve import solve
 from tenferro_linalg.functions._terms import term
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor_core import complex_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class ExpmFrechetResult(NamedTuple):
@@ -24,6 +25,7 @@ class ExpmFrechetResult(NamedTuple):
     derivative: Array
 
 
+@boundary
 def expm(x: Any, /) -> Array:
     """Matrix exponential ``sum A**k / k!``, by scaling and squaring (Al-Mohy and Higham 2009).
 
@@ -48,6 +50,7 @@ def expm(x: Any, /) -> Array:
     return term("exp", matrices("expm", x, square=True))
 
 
+@boundary
 def matrix_exp(x: Any, /) -> Array:
     """Matrix exponential; `expm` under the name that PyTorch and TensorFlow use.
 
@@ -67,6 +70,7 @@ def matrix_exp(x: Any, /) -> Array:
     return expm(x)
 
 
+@boundary
 def expm_frechet(x: Any, e: Any, /) -> ExpmFrechetResult:
     """Matrix exponential and its derivative along the directions `e` (Al-Mohy and Higham 2009).
 
@@ -91,6 +95,7 @@ def expm_frechet(x: Any, e: Any, /) -> ExpmFrechetResult:
     return ExpmFrechetResult(term("exp", x), term("exp", x, e))
 
 
+@boundary
 def cosm(x: Any, /) -> Array:
     """Matrix cosine ``(exp(iA) + exp(-iA)) / 2``.
 
@@ -111,6 +116,7 @@ def cosm(x: Any, /) -> Array:
     return _circular("cosm", x)[0]
 
 
+@boundary
 def sinm(x: Any, /) -> Array:
     """Matrix sine ``(exp(iA) - exp(-iA)) / 2i``.
 
@@ -131,6 +137,7 @@ def sinm(x: Any, /) -> Array:
     return _circular("sinm", x)[1]
 
 
+@boundary
 def tanm(x: Any, /) -> Array:
     """Matrix tangent ``cos(A)**-1 sin(A)``.
 
@@ -152,6 +159,7 @@ def tanm(x: Any, /) -> Array:
     return solve(cosine, sine)
 
 
+@boundary
 def coshm(x: Any, /) -> Array:
     """Matrix hyperbolic cosine ``(exp(A) + exp(-A)) / 2``.
 
@@ -172,6 +180,7 @@ def coshm(x: Any, /) -> Array:
     return _hyperbolic("coshm", x)[0]
 
 
+@boundary
 def sinhm(x: Any, /) -> Array:
     """Matrix hyperbolic sine ``(exp(A) - exp(-A)) / 2``.
 
@@ -192,6 +201,7 @@ def sinhm(x: Any, /) -> Array:
     return _hyperbolic("sinhm", x)[1]
 
 
+@boundary
 def tanhm(x: Any, /) -> Array:
     """Matrix hyperbolic tangent ``cosh(A)**-1 sinh(A)``.
 

@@ -21,10 +21,12 @@ from tenferro_runtime.extension import General, Inactive, Program, Registry, Spe
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum, reshape, stop_gradient
 from tenferro_tensor_core import real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 COMPLEX = np.dtype(np.complex128)
 
 
+@boundary
 def funm(x: Any, f: Callable[[Any], Any], /) -> Array:
     """Analytic function ``f(A)`` of square matrices, by the blocked Schur-Parlett algorithm (Davies and Higham 2003).
 

@@ -11,8 +11,10 @@ from tenferro_linalg.functions._terms import term
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import broadcast_in_dim, reshape
 from tenferro_tensor_core import promote
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def sqrtm(x: Any, /) -> Array:
     """Principal square root of square matrices: ``X @ X = A``, where no eigenvalue of X has a negative real part.
 
@@ -38,6 +40,7 @@ def sqrtm(x: Any, /) -> Array:
     return term("sqrt", matrices("sqrtm", x, square=True))
 
 
+@boundary
 def logm(x: Any, /) -> Array:
     """Principal logarithm of invertible matrices: ``expm(logm(A)) = A`` with imaginary parts up to pi.
 
@@ -60,6 +63,7 @@ def logm(x: Any, /) -> Array:
     return term("log", matrices("logm", x, square=True))
 
 
+@boundary
 def signm(x: Any, /) -> Array:
     """Sign of square matrices: eigenvalues with positive real part become 1, those with negative real part -1 (Higham
     2008).
@@ -80,6 +84,7 @@ def signm(x: Any, /) -> Array:
     return term("sign", matrices("signm", x, square=True))
 
 
+@boundary
 def fractional_matrix_power(x: Any, t: Any, /) -> Array:
     """Principal power ``A**t = exp(t log A)`` of square matrices, differentiable with respect to `t` too.
 

@@ -23,6 +23,7 @@ from tenferro_runtime.extension import ArgumentError, Array, DimLike
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import unflatten
 from tenferro_tensor_core import ask, finfo, isdtype, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def _eigs(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, which: str, ncv: int | None, vectors: bool) -> Any:
@@ -167,6 +168,7 @@ def eigs(
     A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
     tol: float = ..., return_eigenvectors: Literal[False],
 ) -> Array: ...  # fmt: skip
+@boundary
 def eigs(
     A: Any,
     k: int = 6,

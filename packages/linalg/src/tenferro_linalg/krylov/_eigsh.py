@@ -22,6 +22,7 @@ from tenferro_runtime.extension import ArgumentError, Array, DimLike, ShapeError
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import LEAF, unflatten
 from tenferro_tensor_core import ask, finfo, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def domain(A: Any, v0: Any, what: str, *, two_sided: bool) -> tuple[FlatSpace, Any, RecordedOperator]:
@@ -135,6 +136,7 @@ def eigsh(
     A: Any, k: int = ..., *, which: str = ..., v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
     tol: float = ..., return_eigenvectors: Literal[False],
 ) -> Array: ...  # fmt: skip
+@boundary
 def eigsh(
     A: Any,
     k: int = 6,

@@ -20,6 +20,7 @@ from tenferro_linalg.sparse import SparseArray
 from tenferro_runtime.extension import ArgumentError, Array
 from tenferro_runtime.ir import here
 from tenferro_tensor_core import complex_of, promote, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ POWER_STEPS: Final = 12
 def expm_multiply(A: Any, b: Array | np.ndarray[Any, Any] | list[float], t: Any = ..., *, norm: Any = ...) -> Array: ...
 @overload
 def expm_multiply(A: Any, b: T, t: Any = ..., *, norm: Any = ...) -> T: ...
+@boundary
 def expm_multiply(A: Any, b: Any, t: Any = 1.0, *, norm: Any = None) -> Any:
     """Exponential of an operator applied to a vector: ``exp(t A) b``, the solution of b' = A b at time t.
 

@@ -23,6 +23,7 @@ from tenferro_runtime.extension import ArgumentError
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import flatten
 from tenferro_tensor_core import ask, finfo, promote, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def _domain(A: Any, b: FlatSpace, rhs: Any, x0: Any, what: str) -> tuple[FlatSpace, Any]:
@@ -93,6 +94,7 @@ def least_squares(
     return solution(y, KrylovInfo(*rest))
 
 
+@boundary
 def lsqr(
     A: Any,
     b: Any,
@@ -137,6 +139,7 @@ def lsqr(
     return _solved(A, b, x0, damp, atol, btol, maxiter, throw, "lsqr")
 
 
+@boundary
 def lsmr(
     A: Any,
     b: Any,

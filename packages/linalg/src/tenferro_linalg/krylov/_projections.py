@@ -12,6 +12,7 @@ from tenferro_linalg.krylov._spaces import space_of
 from tenferro_runtime.extension import ArgumentError, Array
 from tenferro_runtime.ir import here
 from tenferro_tensor_core import finfo
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class ArnoldiResult(NamedTuple):
@@ -41,6 +42,7 @@ class LanczosResult(NamedTuple):
     beside: Array
 
 
+@boundary
 def arnoldi(A: Any, v0: Any, m: int) -> ArnoldiResult:
     """Project an operator onto the Krylov space of a vector, by m steps of Arnoldi (1951).
 
@@ -70,6 +72,7 @@ def arnoldi(A: Any, v0: Any, m: int) -> ArnoldiResult:
     return ArnoldiResult(basis, matrix)
 
 
+@boundary
 def lanczos(A: Any, v0: Any, m: int) -> LanczosResult:
     """Project a Hermitian operator onto the Krylov space of a vector, by m steps of Lanczos (1950).
 

@@ -14,12 +14,14 @@ from tenferro_linalg.krylov._minimal_residuals import minimal_residuals
 from tenferro_linalg.krylov._operators import is_matrix, known
 from tenferro_runtime.extension import ArgumentError
 from tenferro_runtime.ir import here
+from tenferro_tensor_core.tracebacks import boundary
 
 _CG: Final = KrylovMethod("cg", conjugate_gradients, True, 10)
 _BICGSTAB: Final = KrylovMethod("bicgstab", stabilised_biconjugate_gradients, False, 10)
 _MINRES: Final = KrylovMethod("minres", minimal_residuals, True, 5)
 
 
+@boundary
 def cg(
     A: Any,
     b: Any,
@@ -66,6 +68,7 @@ def cg(
     return _run(_CG, A, b, x0, M, rtol, atol, maxiter, throw)
 
 
+@boundary
 def bicgstab(
     A: Any,
     b: Any,
@@ -106,6 +109,7 @@ def bicgstab(
     return _run(_BICGSTAB, A, b, x0, M, rtol, atol, maxiter, throw)
 
 
+@boundary
 def minres(
     A: Any,
     b: Any,
@@ -145,6 +149,7 @@ def minres(
     return _run(_MINRES, A, b, x0, M, rtol, atol, maxiter, throw)
 
 
+@boundary
 def gmres(
     A: Any,
     b: Any,

@@ -15,6 +15,7 @@ from tenferro_linalg.krylov._krylov_bases import noise
 from tenferro_linalg.krylov._operators import as_operator, is_matrix, known
 from tenferro_runtime.extension import ArgumentError, Array
 from tenferro_runtime.ir import here
+from tenferro_tensor_core.tracebacks import boundary
 
 
 def _svds(A: Any, v0: Any, maxiter: Any, tol: Any, *, k: int, ncv: int | None, vectors: bool) -> Any:
@@ -51,6 +52,7 @@ def svds(
     A: Any, k: int = ..., *, v0: Any = ..., ncv: int | None = ..., maxiter: int | None = ...,
     tol: float = ..., return_singular_vectors: Literal[False],
 ) -> Array: ...  # fmt: skip
+@boundary
 def svds(
     A: Any,
     k: int = 6,

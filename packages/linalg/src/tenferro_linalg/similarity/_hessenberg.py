@@ -21,6 +21,7 @@ from tenferro_linalg.similarity._rotations import hessenberg_rotation_
 from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor.catalog import iota, le, select
 from tenferro_tensor_core import int64
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class HessenbergResult(NamedTuple):
@@ -35,6 +36,7 @@ class HessenbergResult(NamedTuple):
     Q: Array
 
 
+@boundary
 def hessenberg(x: Any, /) -> HessenbergResult:
     """Hessenberg form ``A = Q @ H @ Q*``, with unitary Q and zeros below the subdiagonal of H.
 

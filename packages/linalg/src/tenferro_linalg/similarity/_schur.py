@@ -24,6 +24,7 @@ from tenferro_linalg.similarity._rotations import schur_rotation_, strict_lower
 from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor_core import complex_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class SchurResult(NamedTuple):
@@ -38,6 +39,7 @@ class SchurResult(NamedTuple):
     Z: Array
 
 
+@boundary
 def schur(x: Any, /, output: str = "real") -> SchurResult:
     """Schur form ``A = Z @ T @ Z*``, with unitary Z and upper triangular T.
 
@@ -68,6 +70,7 @@ def schur(x: Any, /, output: str = "real") -> SchurResult:
     return SchurResult(*schur_(to(x, complex_of(x.dtype)) if output == "complex" else x))
 
 
+@boundary
 def rsf2csf(t: Any, z: Any, /) -> SchurResult:
     """Convert a real Schur form to the complex one.
 

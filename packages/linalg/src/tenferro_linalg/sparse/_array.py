@@ -16,6 +16,7 @@ from tenferro_runtime.extension import ArgumentError, ShapeError, library
 from tenferro_tensor import Array
 from tenferro_tensor.contractible import Labels
 from tenferro_tensor_core import require_equal
+from tenferro_tensor_core.tracebacks import boundary
 
 
 class SparseArray:
@@ -214,6 +215,7 @@ class SparseArray:
 tr.register_node(SparseArray, lambda a: ((a.data,), a.structure, ("data",)), lambda s, parts: SparseArray(parts[0], s))
 
 
+@boundary
 def coo_array(entries: tuple[Any, tuple[Any, Any]], shape: tuple[int, int]) -> SparseArray:
     """Create a sparse matrix from entries with row and column indices, in any order; duplicates are added.
 
@@ -243,6 +245,7 @@ def coo_array(entries: tuple[Any, tuple[Any, Any]], shape: tuple[int, int]) -> S
     return SparseArray(data, structure)
 
 
+@boundary
 def csr_array(entries: tuple[Any, Any, Any], shape: tuple[int, int]) -> SparseArray:
     """Create a sparse matrix from compressed rows, in the format of ``scipy.sparse.csr_array``.
 
@@ -267,6 +270,7 @@ def csr_array(entries: tuple[Any, Any, Any], shape: tuple[int, int]) -> SparseAr
     return coo_array((data, (np.repeat(np.arange(shape[0]), np.diff(starts)), columns)), shape)
 
 
+@boundary
 def sparse_array(A: Any) -> SparseArray:
     """Convert a sparse matrix of SciPy, in any format.
 
@@ -296,6 +300,7 @@ def is_scipy(A: Any) -> bool:
     return type(A).__module__.startswith("scipy.sparse") and hasattr(A, "tocoo")
 
 
+@boundary
 def spsolve(A: Any, b: Any) -> Array:
     """Solve ``A x = b`` for a sparse matrix, by SuperLU's sparse LU factors.
 

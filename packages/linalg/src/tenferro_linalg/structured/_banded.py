@@ -14,8 +14,10 @@ from tenferro_runtime.extension import ArgumentError, General, Registry, ShapeEr
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import broadcast_in_dim, concatenate, pad, reduce_sum, reshape
 from tenferro_tensor_core import ask
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any, /) -> Array:
     """Solve ``A @ X = B`` for banded matrices.
 
@@ -50,6 +52,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any, /) -> Array:
     return single(banded_solve_(_inside(ab, lower, upper), b, lower=lower, upper=upper, positive=False), vector)
 
 
+@boundary
 def solveh_banded(ab: Any, b: Any, /, *, lower: bool = False) -> Array:
     """Solve ``A @ X = B`` for Hermitian positive definite banded matrices.
 

@@ -7,8 +7,10 @@ import numpy as np
 from tenferro_linalg._operands import integer
 from tenferro_runtime.extension import ArgumentError, library
 from tenferro_tensor import Array, tensor
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def hilbert(n: int, /) -> Array:
     """Hilbert matrix ``1 / (i + j + 1)``.
 
@@ -28,6 +30,7 @@ def hilbert(n: int, /) -> Array:
     return _constant("hilbert", n)
 
 
+@boundary
 def invhilbert(n: int, /) -> Array:
     """Inverse of the Hilbert matrix, exact up to n = 14.
 
@@ -47,6 +50,7 @@ def invhilbert(n: int, /) -> Array:
     return _constant("invhilbert", n)
 
 
+@boundary
 def hadamard(n: int, /) -> Array:
     """Hadamard matrix of Sylvester.
 
@@ -66,6 +70,7 @@ def hadamard(n: int, /) -> Array:
     return _constant("hadamard", n)
 
 
+@boundary
 def pascal(n: int, /, kind: str = "symmetric") -> Array:
     """Pascal matrix of binomial coefficients.
 
@@ -87,6 +92,7 @@ def pascal(n: int, /, kind: str = "symmetric") -> Array:
     return _constant("pascal", n, kind=kind, exact=False)
 
 
+@boundary
 def invpascal(n: int, /, kind: str = "symmetric") -> Array:
     """Inverse of the Pascal matrix.
 
@@ -107,6 +113,7 @@ def invpascal(n: int, /, kind: str = "symmetric") -> Array:
     return _constant("invpascal", n, kind=kind, exact=False)
 
 
+@boundary
 def helmert(n: int, /, full: bool = False) -> Array:
     """Helmert matrix, which is orthogonal.
 
@@ -126,6 +133,7 @@ def helmert(n: int, /, full: bool = False) -> Array:
     return _constant("helmert", n, full=full)
 
 
+@boundary
 def dft(n: int, /, scale: str | None = None) -> Array:
     """Matrix of the discrete Fourier transform, ``exp(-2 pi i j k / n)``.
 

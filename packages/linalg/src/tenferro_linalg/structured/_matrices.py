@@ -13,8 +13,10 @@ from tenferro_tensor.functions import remainder as modulo
 from tenferro_tensor.functions import take
 from tenferro_tensor.functions.polynomials import vander  # noqa: F401 - a structured matrix of another module
 from tenferro_tensor_core import DimLike, ask, int64
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def block_diag(*arrays: Any) -> Array:
     """Block diagonal matrix.
 
@@ -51,6 +53,7 @@ def block_diag(*arrays: Any) -> Array:
     return concatenate(*rows, axis=len(batch)) if len(rows) > 1 else rows[0] + 0
 
 
+@boundary
 def toeplitz(c: Any, r: Any = None, /) -> Array:
     """Toeplitz matrices ``T[i, j] = c[i - j]`` below and ``r[j - i]`` above the diagonal.
 
@@ -79,6 +82,7 @@ def toeplitz(c: Any, r: Any = None, /) -> Array:
     return by_diagonals(v, m, n)
 
 
+@boundary
 def hankel(c: Any, r: Any = None, /) -> Array:
     """Hankel matrices, constant along anti-diagonals: ``H[i, j] = v[i + j]``.
 
@@ -105,6 +109,7 @@ def hankel(c: Any, r: Any = None, /) -> Array:
     return take(concatenate(c, _rest(r), axis=c.ndim - 1), rows + columns, axis=c.ndim - 1)
 
 
+@boundary
 def circulant(c: Any, /) -> Array:
     """Circulant matrices ``C[i, j] = c[(i - j) mod n]``.
 
@@ -130,6 +135,7 @@ def circulant(c: Any, /) -> Array:
     return take(c, modulo(rows - columns, n), axis=c.ndim - 1)
 
 
+@boundary
 def companion(a: Any, /) -> Array:
     """Companion matrix of a polynomial, whose eigenvalues are the roots.
 
@@ -160,6 +166,7 @@ def companion(a: Any, /) -> Array:
     return concatenate(reshape(row, shape=(*batch, 1, n - 1)), below, axis=len(batch))
 
 
+@boundary
 def convolution_matrix(a: Any, n: int, /, mode: str = "full") -> Array:
     """Matrix of a convolution: ``C @ v == convolve(a, v, mode)`` for vectors v of n entries.
 

@@ -17,8 +17,10 @@ from tenferro_runtime.extension import General, NumericalError, Registry, ShapeE
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import concatenate, pad, reduce_sum, reshape, reverse, slice_
 from tenferro_tensor_core import ask, real_of
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def solve_toeplitz(c_or_cr: Any, b: Any, /) -> Array:
     """Solve ``T @ X = B`` for Toeplitz matrices, by Levinson's recursion in O(n^2) operations (Levinson 1947).
 
@@ -56,6 +58,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, /) -> Array:
     return single(toeplitz_solve_(v, b), vector)
 
 
+@boundary
 def solve_circulant(c: Any, b: Any, /) -> Array:
     """Solve ``C @ X = B`` for circulant matrices ``C[i, j] = c[(i - j) mod n]``, by Fourier transforms.
 

@@ -20,12 +20,14 @@ from tenferro_tensor.catalog import abs as absolute
 from tenferro_tensor.catalog import argsort, stop_gradient
 from tenferro_tensor.functions import take_along_axis
 from tenferro_tensor_core import DimLike
+from tenferro_tensor_core.tracebacks import boundary
 
 ORDERS = ("magnitude", "largest", "smallest")
 
 
+@boundary
 def eigh_trunc(
-    x: Any, k: Any = None, /, *, rtol: float | Any | None = None, atol: float | Any | None = None,
+    x: Any, /, k: Any = None, *, rtol: float | Any | None = None, atol: float | Any | None = None,
     which: str = "magnitude",
 ) -> EighResult:  # fmt: skip
     """Leading eigenpairs of Hermitian matrices.

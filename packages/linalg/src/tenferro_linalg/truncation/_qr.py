@@ -13,10 +13,12 @@ from tenferro_linalg.factors._lu import taken
 from tenferro_linalg.factors._reflections import PivotedQRResult, column_order_
 from tenferro_linalg.truncation._ranks import first, kept
 from tenferro_tensor.catalog import concatenate, stop_gradient
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def qr_trunc(
-    x: Any, k: Any = None, /, *, rtol: float | Any | None = None, atol: float | Any | None = None
+    x: Any, /, k: Any = None, *, rtol: float | Any | None = None, atol: float | Any | None = None
 ) -> PivotedQRResult:
     """Low-rank approximation ``A[:, P] ~ Q @ R`` by QR with column pivoting, stopped after k columns.
 

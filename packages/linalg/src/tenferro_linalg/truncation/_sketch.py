@@ -37,10 +37,12 @@ from tenferro_tensor import tensor
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor_core import ask, dim_max, dim_min, real_of, require_equal
 from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def svd_random(
-    x: Any, k: int, /, *, oversample: int = 8, iterations: int = 2, key: Any = None, sketch: Any = None
+    x: Any, /, k: int, *, oversample: int = 8, iterations: int = 2, key: Any = None, sketch: Any = None
 ) -> SVDResult:
     """The `k` largest singular triplets from a random sketch (Halko, Martinsson and Tropp 2011).
 

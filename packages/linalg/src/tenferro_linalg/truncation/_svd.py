@@ -10,10 +10,12 @@ from tenferro_linalg._operands import basis, matrices
 from tenferro_linalg._svd import SVDResult, svd_
 from tenferro_linalg.truncation._ranks import first, kept
 from tenferro_tensor_core import Dim
+from tenferro_tensor_core.tracebacks import boundary
 
 
+@boundary
 def svd_trunc(
-    x: Any, k: Any = None, /, *, rtol: float | Any | None = None, atol: float | Any | None = None
+    x: Any, /, k: Any = None, *, rtol: float | Any | None = None, atol: float | Any | None = None
 ) -> SVDResult:
     """The largest singular triplets of matrices.
 

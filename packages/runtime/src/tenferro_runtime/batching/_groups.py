@@ -14,8 +14,8 @@ import numpy as np
 from tenferro_runtime.batching._batched import Batched, batched
 from tenferro_runtime.batching._lanes import lane_by_lane
 from tenferro_runtime.batching._records import Flags, Values, all_with_lanes, with_lanes
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_tensor import Op, catalog, next_level
 from tenferro_tensor.functions import asarray, concat

@@ -11,10 +11,12 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.batching._records import Flags, Values, batch_of, lane_specs, open_number_of_lanes
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.ir import _source
+from tenferro_runtime.ir._interpret import recording
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program, inner_programs
 from tenferro_runtime.runtime import current_runtime
-from tenferro_runtime.tracing._builder import Builder
-from tenferro_runtime.tracing._traced import is_traced, recording
+from tenferro_runtime.tracing._staged import staged
+from tenferro_runtime.tracing._traced import is_traced
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
@@ -73,11 +75,13 @@ def _body(op: Op, lanes: list[Spec], batched: Flags) -> Program:
     key = ("lane by lane", op, tuple(lanes), batched)
     found: Program | None = held[0].memo.get(key) if held else BODIES.get(key)
     if found is None:
-        builder = Builder()
         order = sorted(range(len(lanes)), key=lambda i: batched[i])
-        inputs = {i: builder.input(lanes[i]) for i in order}
-        out = builder.emit(op, [inputs[i] for i in range(len(lanes))])
-        found = current_runtime().optimise(builder.close(out if out.__class__ is tuple else (out,)))
+
+        def on_one(*xs: Any) -> Any:
+            out = op(*[xs[order.index(i)] for i in range(len(lanes))])
+            return out if out.__class__ is tuple else (out,)
+
+        found = current_runtime().optimise(staged(on_one, [lanes[i] for i in order]).program)
         if held:
             held[0].memo[key] = found
         else:
@@ -85,14 +89,9 @@ def _body(op: Op, lanes: list[Spec], batched: Flags) -> Program:
     return found
 
 
+@kept
 def _program(body: Program, consts: int) -> Program:
     """The loop over the lanes as a program for any number of lanes, which becomes native code."""
-    found: Program | None = body.memo.get("lanes")
-    if found is None:
-        size = open_number_of_lanes()
-        builder = Builder()
-        specs = body.inputs
-        values = [builder.input(s if i < consts else batch_of(s, size)) for i, s in enumerate(specs)]
-        program = builder.close(_scan(body, size, values, consts))
-        found = body.memo["lanes"] = current_runtime().optimise(program)
-    return found
+    size = open_number_of_lanes()
+    specs = [s if i < consts else batch_of(s, size) for i, s in enumerate(body.inputs)]
+    return current_runtime().optimise(staged(lambda *xs: _scan(body, size, list(xs), consts), specs).program)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from tenferro_runtime.batching._batched import Batched, batched
@@ -19,12 +18,13 @@ from tenferro_runtime.batching._records import (
 )
 from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
+from tenferro_runtime.ir._interpret import interpret
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import chosen, example_of, named, substitute
 from tenferro_runtime.runtime import optimised_like
 from tenferro_runtime.tracing._builder import Builder
-from tenferro_runtime.tracing._interpret import interpret
-from tenferro_runtime.tracing._staging import stage
+from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike, key_of
 
@@ -54,13 +54,7 @@ def batched_body(program: Program, batched: Flags, size: DimLike, outputs: Flags
         The program of all lanes.
     """
     key = ("batched", batched, key_of(size), outputs)
-    found: BatchedProgram | None = program.memo.get(key)
-    if found is None:
-        builder = Builder()
-        with stage(builder) if program.symbolic or isinstance(size, Dim) else nullcontext():
-            found = _batched(program, builder, batched, size, outputs)
-        program.memo[key] = found
-    return found
+    return derived(program, key, None, lambda p, builder: _batched(p, builder, batched, size, outputs))
 
 
 def _batched(
@@ -71,21 +65,30 @@ def _batched(
     outputs: Flags | None = None,
     example: int | None = None,
 ) -> BatchedProgram:
-    inputs = [builder.input(batch_of(s, size) if lanes else s) for s, lanes in zip(program.inputs, flags, strict=True)]
-    level = next_level()
-    outs = interpret(program, [batched(x, level) if lanes else x for x, lanes in zip(inputs, flags, strict=True)])
-    there = [o.__class__ is Batched and o.level == level for o in outs]
-    results = [
-        o.value if lanes else with_lanes(size, builder.lift(o)) if outputs and outputs[i] else o
-        for i, (o, lanes) in enumerate(zip(outs, there, strict=True))
-    ]
+    there: list[bool] = []
+
+    def on_lanes(*xs: Any) -> list[Any]:
+        level = next_level()
+        outs = interpret(program, [batched(x, level) if lanes else x for x, lanes in zip(xs, flags, strict=True)])
+        there.extend([o.__class__ is Batched and o.level == level for o in outs])
+        return [
+            o.value if lanes else with_lanes(size, builder.lift(o)) if outputs and outputs[i] else o
+            for i, (o, lanes) in enumerate(zip(outs, there, strict=True))
+        ]
+
     # A program that is not symbolic takes no sizes, even if it was derived from one that did.
     examples = dict(program.examples) if program.symbolic else {}
     if example is not None:
         examples[str(size)] = example
-    made = builder.close(results, examples=examples)
+    specs = [batch_of(s, size) if lanes else s for s, lanes in zip(program.inputs, flags, strict=True)]
+    made = staged(on_lanes, specs, builder, alone=isinstance(size, Dim), examples=examples).program
     found = tuple([lanes or bool(outputs and outputs[i]) for i, lanes in enumerate(there)])
     return BatchedProgram(optimised_like(made, program), found)
+
+
+@kept
+def _number_of_lanes(_: Program) -> DimLike:
+    return open_number_of_lanes()
 
 
 def calling(primitive: ProgramPrimitive) -> BatchingRule:
@@ -102,9 +105,7 @@ def calling(primitive: ProgramPrimitive) -> BatchingRule:
         size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()
     ) -> Any:
         lanes = lane_specs(values, batched)
-        open_ = program.memo.get("lanes")
-        if open_ is None:
-            open_ = program.memo.setdefault("lanes", open_number_of_lanes())
+        open_ = _number_of_lanes(program)
         known = {**named(program, sizes_for(program, lanes, sizes)), str(open_): size}
         made = derived(
             program,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values
 from tenferro_runtime.ir._program import Literal, inner_programs
+from tenferro_runtime.ir._replay import Replay
 from tenferro_runtime.passes.dead_code import remove_dead_code
-from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Op
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, TenferroError
@@ -20,50 +22,41 @@ REPLAYS: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_runtime: batchin
 """By rule, op, flags and specs: the number of uses, then the replay, or the rule if it cannot be recorded."""
 
 
-class Replay:
-    """Operations over numbered values: the operands, constants, then the results of each."""
+class Recorded(Replay):
+    """A rule as a replay of its operations."""
 
-    __slots__ = ("calls", "constants", "many", "results")
+    __slots__ = ("many", "outputs")
 
     def __init__(self, rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> None:
-        builder = Builder()
-        inputs = tuple([builder.input(v.spec) for v in values])
-        out = rule(size, inputs, batched, **op.params)
-        self.many = out.__class__ is tuple
-        outs = out if self.many else (out,)
-        shared = [x.__class__ is Shared for x in outs]
-        made = builder.close([x.value if alike else x for x, alike in zip(outs, shared, strict=True)])
-        program = remove_dead_code(made)
-        self.constants = tuple(program.constants.values())
-        number = {v: i for i, v in enumerate((*program.input_ids, *program.constants))}
-        calls = []
-        for eq in program.equations:
-            if any(isinstance(v, Literal) for v in eq.operands) or builder.captured:
-                raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
-            calls.append((eq.op, tuple([number[v] for v in eq.variables])))
-            number.update({v: len(number) + k for k, v in enumerate(eq.results)})
-        self.calls = tuple(calls)
-        self.results = tuple([(number[v], alike) for v, alike in zip(program.output_ids, shared, strict=True)])
+        shared: list[bool] = []
 
-    def __call__(self, values: Values) -> Any:
-        registers = [*values, *self.constants]
-        for op, operands in self.calls:
-            out = op(*[registers[i] for i in operands])
-            if out.__class__ is tuple:
-                registers += out
-            else:
-                registers.append(out)
+        def by_rule(*xs: Any) -> list[Any]:
+            out = rule(size, xs, batched, **op.params)
+            self.many = out.__class__ is tuple
+            outs = out if self.many else (out,)
+            shared.extend([x.__class__ is Shared for x in outs])
+            return [x.value if alike else x for x, alike in zip(outs, shared, strict=True)]
+
+        made = staged(by_rule, [v.spec for v in values])
+        program = remove_dead_code(made.program)
+        if made.captured or any(isinstance(v, Literal) for eq in program.equations for v in eq.operands):
+            raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
+        super().__init__(program)
+        self.outputs = tuple(zip(self.results, shared, strict=True))
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        registers = self.registers(values)
         if not self.many:
-            at, alike = self.results[0]
+            at, alike = self.outputs[0]
             return Shared(registers[at]) if alike else registers[at]
-        return tuple([Shared(registers[at]) if alike else registers[at] for at, alike in self.results])
+        return tuple([Shared(registers[at]) if alike else registers[at] for at, alike in self.outputs])
 
 
 def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
     """Apply a rule, by replay if it was recorded for these specs."""
     key = (rule, op, batched, *[v.spec for v in values])
     found = REPLAYS.table.get(key, 0)
-    if found.__class__ is Replay:
+    if found.__class__ is Recorded:
         return found(values)
     if found.__class__ is int and not state.open_scopes:
         REPLAYS.put(key, found + 1 if found < TRACE_USES else _written_down(rule, op, size, values, batched))
@@ -74,6 +67,6 @@ def _written_down(rule: BatchingRule, op: Op, size: DimLike, values: Values, bat
     if inner_programs(op.params) or op.symbolic or any(v.spec.symbolic for v in values):
         return rule
     try:
-        return Replay(rule, op, size, values, batched)
+        return Recorded(rule, op, size, values, batched)
     except TenferroError:
         return rule

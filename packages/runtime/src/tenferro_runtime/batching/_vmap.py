@@ -16,11 +16,13 @@ from tenferro_tensor import SCALARS, next_level
 from tenferro_tensor.functions import asarray, moveaxis
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
+from tenferro_tensor_core.tracebacks import boundary, hiding
 
 F = TypeVar("F", bound=Callable[..., Any])
 Axis = int | None
 
 
+@boundary
 def vmap(f: F, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None) -> F:
     """Vectorize a function: apply it to all lanes of a batch at once.
 
@@ -53,6 +55,7 @@ def vmap(f: F, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
+    @hiding
     @wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten(args)

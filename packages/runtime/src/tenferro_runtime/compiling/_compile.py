@@ -14,6 +14,7 @@ from tenferro_runtime.compiling._retraces import CacheInfo
 from tenferro_runtime.ir._program import Program
 from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan
@@ -167,6 +168,7 @@ def compile(
     unroll: bool | int | None = ...,
     backend: str | ProgramCompiler | None = ...,
 ) -> CompiledFunction[P, R]: ...
+@boundary
 def compile(
     f: Callable[..., Any] | None = None,
     /,
@@ -281,7 +283,7 @@ def _compile(
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         here = state.scoped()
         signature = here.signature
-        dynamic, static = signature.split((args, kwargs) if signature.names is None else entry.parameters(args, kwargs))
+        dynamic, static = signature.split((args, kwargs) if signature.names is None else _given(entry, args, kwargs))
         leaves, treedef, constants = here.flattened(dynamic)
         found = here.find(static, leaves, treedef, constants)
         form = found.form
@@ -292,6 +294,17 @@ def _compile(
     entry.cache_info, entry.clear = state.info, state.clear
     equip(entry, traced)
     return entry
+
+
+def _given(entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The arguments of a method of a compiled function, which inspects the program for them."""
+    try:
+        return entry.parameters(args, kwargs)
+    except TypeError as cause:
+        raise TypeError(
+            f"{cause}; save, explain, draw, program and others take arguments of the function (save and draw after the "
+            "path), which choose the program, as in compile(f).save(path, x)"
+        ) from None
 
 
 def _places(placement: Any) -> bool:

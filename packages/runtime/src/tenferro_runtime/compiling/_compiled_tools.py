@@ -14,6 +14,7 @@ from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor_core import TracingError
 from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.tracebacks import hiding
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import ExecutionPlan
@@ -113,4 +114,4 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
         return t.program.find_nan(*t.values)
 
     for method in (program, plan, save, explain, profile, draw, find_nan):
-        setattr(entry, method.__name__, method)
+        setattr(entry, method.__name__, hiding(method))

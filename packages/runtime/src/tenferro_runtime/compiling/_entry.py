@@ -19,6 +19,7 @@ from tenferro_runtime.trees._tree import TreeDef, flatten
 from tenferro_tensor import SCALARS, Array, Tensor, library
 from tenferro_tensor.calls import ProgramEntry, ProgramsBase
 from tenferro_tensor_core import ArgumentError, key_of
+from tenferro_tensor_core.tracebacks import hide_frames
 
 
 class Constant:
@@ -220,13 +221,21 @@ class Entrance(ProgramsBase):
 
     def generic(self, operands: tuple[Any, ...]) -> Any:
         """Call the function with the values of all parameters by position."""
-        return self._slow(operands)
+        try:
+            return self._slow(operands)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     evaluate = generic
 
     def bound_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function with positional and keyword arguments."""
-        return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))
+        try:
+            return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all parameters by position; the function must have named parameters only."""

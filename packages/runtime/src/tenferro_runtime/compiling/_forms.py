@@ -23,6 +23,7 @@ from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
 from tenferro_tensor.calls import ProgramEntry
 from tenferro_tensor_core import Guard, dim
+from tenferro_tensor_core.tracebacks import hide_frames
 
 Finish = Callable[[Any], Any]
 
@@ -180,12 +181,14 @@ class Form:
 
 def _explain(error: BaseException) -> bool:
     explain_failure(error)
+    hide_frames(error, below=True)
     return recourse_of(error) is not None
 
 
 def _explain_step(equation: Equation, error: BaseException) -> bool:
     explain_failure(error)
     blame(error, equation)
+    hide_frames(error, below=True)
     return recourse_of(error) is not None
 
 

@@ -21,6 +21,7 @@ from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.functions import matrix_trace
 from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
 from tenferro_tensor_core import decisions as active
+from tenferro_tensor_core.tracebacks import hiding
 
 FIRST_EXAMPLE: Final = 5
 """Smallest example of a symbolic size: larger than 0 and 1, which have special meanings."""
@@ -109,6 +110,7 @@ def trace(
 ) -> Program: ...
 @overload
 def trace(f: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Array: ...
+@hiding
 def trace(f: Any, /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Program | Array:
     """Record `f` as a `Program`, without running it on any data.
 

@@ -14,6 +14,7 @@ from tenferro_runtime.control_flow._scan import length_of
 from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, flip, moveaxis, reshape, stack
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime._signatures import Leaf, R
@@ -31,6 +32,7 @@ def associative_scan(
 def associative_scan(
     f: Callable[[Any, Any], R], xs: Any, *, reverse: bool = ..., axis: int = ...
 ) -> R: ...  # fmt: skip
+@boundary
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = False, axis: int = 0) -> Any:
     """Prefix results ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, computed in parallel.
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tenferro_runtime.control_flow._agreement import require_tree
 from tenferro_runtime.control_flow._values import leaf_values
+from tenferro_runtime.ir._interpret import recording
 from tenferro_runtime.ir._source import here
-from tenferro_runtime.tracing._traced import recording
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, reshape, stack
 from tenferro_tensor_core import ArgumentError

@@ -9,7 +9,7 @@ from typing import Any
 from tenferro_runtime.control_flow.primitives import budgeted
 from tenferro_runtime.effects._recording import apply_here
 from tenferro_runtime.ir._source import here
-from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Op
 from tenferro_tensor_core import ArgumentError
 
@@ -46,7 +46,6 @@ def within_budget(op: Op, operands: Sequence[Any], memory_budget: int | None) ->
     """
     if memory_budget is None:
         return apply_here(op, operands)  # type: ignore[no-any-return]
-    builder = Builder()
-    program = builder.close(op(*[builder.input(x.spec) for x in operands]))
+    program = staged(op, [x.spec for x in operands]).program
     held = budgeted.op(program=program, memory_budget=memory_budget)
     return apply_here(held, operands)  # type: ignore[no-any-return]

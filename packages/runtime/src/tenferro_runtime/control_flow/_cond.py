@@ -16,11 +16,13 @@ from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.identity import handed
 from tenferro_tensor_core import ArgumentError, conditional
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime._signatures import R
 
 
+@boundary
 def cond(pred: Any, true_fun: Callable[..., R], false_fun: Callable[..., R], *operands: Any) -> R:
     """Return ``true_fun(*operands)`` if `pred` holds, else ``false_fun(*operands)``.
 
@@ -54,6 +56,7 @@ def cond(pred: Any, true_fun: Callable[..., R], false_fun: Callable[..., R], *op
     return _recorded("cond", p, (false_fun, true_fun), operands)
 
 
+@boundary
 def switch(index: Any, branches: Sequence[Callable[..., R]], *operands: Any) -> R:
     """Return ``branches[index](*operands)``; an index out of range chooses the nearest branch.
 

@@ -31,6 +31,7 @@ from tenferro_tensor_core import (
     dim_min,
     int64,
 )
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime._signatures import Leaf, R
@@ -52,6 +53,7 @@ def fori_loop(
     lo: Any, hi: Any, body: Callable[[Any, Any], R], init: Any, *, unroll: bool | int = ...,
     max_steps: Any = ..., memory_budget: int | None = ...,
 ) -> R: ...  # fmt: skip
+@boundary
 def fori_loop(
     lo: Any,
     hi: Any,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.control_flow.primitives import scan, while_loop
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._reuse import CARRIED, UPDATES, SharedMemory, keeps
 from tenferro_runtime.rendering._overwriting import overwriting
@@ -20,17 +21,16 @@ from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Op
 
 
+@kept
 def overwritten_carries(body: Program, consts: int, carry: int) -> tuple[int, ...]:
-    """The carries that a body updates in place, as positions among its inputs; cached with the body.
+    """The carries that a body updates in place, as positions among its inputs.
 
     Args:
         body: the body; its outputs start with the carry.
         consts: number of inputs before the carry.
         carry: number of carries.
     """
-    key = ("in place", consts, carry)
-    found: tuple[int, ...] | None = body.memo.get(key)
-    return body.memo.setdefault(key, _overwritten(lowered(body), consts, carry)) if found is None else found
+    return _overwritten(lowered(body), consts, carry)
 
 
 def overwritten_by_while(cond: Program, body: Program, consts: int) -> tuple[int, ...]:

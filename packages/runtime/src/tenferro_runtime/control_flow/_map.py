@@ -10,11 +10,13 @@ from tenferro_runtime.control_flow._scan import length_of, recorded, slice_kinds
 from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor.functions import asarray
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime._signatures import R
 
 
+@boundary
 def map(f: Callable[[Any], R], xs: Any) -> R:
     """Apply a function to each slice of arrays along their leading axis, one after the other, and stack the results.
 

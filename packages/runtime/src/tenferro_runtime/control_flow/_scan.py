@@ -23,6 +23,7 @@ from tenferro_tensor import SCALARS, Interval, Spec, catalog, tensor
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime._signatures import Leaf, R, Row
@@ -41,6 +42,7 @@ def scan(
     f: Callable[[Any, Any], tuple[R, Row]], init: Any, xs: Any = ..., length: Any = ..., *, reverse: bool = ...,
     unroll: bool | int = ..., progress: bool | str = ..., memory_budget: int | None = ...,
 ) -> tuple[R, Row]: ...  # fmt: skip
+@boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

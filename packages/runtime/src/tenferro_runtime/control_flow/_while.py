@@ -19,6 +19,7 @@ from tenferro_runtime.trees._tree import unflatten
 from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, conditional
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_runtime._signatures import Leaf, R
@@ -37,6 +38,7 @@ def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], R], init: Any, *, max_steps: Any = ...,
     memory_budget: int | None = ...,
 ) -> R: ...  # fmt: skip
+@boundary
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime.ir._call import applied
 from tenferro_runtime.ir._program import Program, ProgramError, inner_programs
-from tenferro_runtime.passes.dead_code import remove_dead_code
+from tenferro_runtime.passes.dead_code import with_outputs
 from tenferro_tensor import REGISTRY, Op, Place, Primitive, Spec, catalog, get_backend
 from tenferro_tensor_core import DimLike, key_of
 
@@ -188,7 +188,7 @@ def _zeros(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place) ->
 
 
 def _prune_cond(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
-    branches = tuple([_only_outputs(b, used) for b in op.params["branches"]])
+    branches = tuple([with_outputs(b, used) for b in op.params["branches"]])
     return cond.op(branches=branches), _places(used)
 
 
@@ -197,16 +197,7 @@ def _prune_scan(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, .
     kept = (*[True] * carry, *used[carry:])
     if all(kept):
         return None
-    return scan.op(**{**op.params, "body": _only_outputs(op.params["body"], kept)}), _places(kept)
-
-
-def _only_outputs(program: Program, used: tuple[bool, ...]) -> Program:
-    """The program without unused outputs; one object for each choice."""
-    found: Program | None = program.memo.get(("outputs", used))
-    if found is None:
-        kept = tuple([v for v, there in zip(program.output_ids, used, strict=True) if there])
-        found = program.memo.setdefault(("outputs", used), remove_dead_code(program.with_(output_ids=kept)))
-    return found
+    return scan.op(**{**op.params, "body": with_outputs(op.params["body"], kept)}), _places(kept)
 
 
 def _places(used: tuple[bool, ...]) -> tuple[int | None, ...]:

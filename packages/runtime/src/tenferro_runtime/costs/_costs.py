@@ -44,7 +44,7 @@ def cost(program: Program, eq: Equation, storage: Storage) -> Cost:
     outs = tuple([program.specs[v] for v in eq.results])
     if storage.is_view(eq):
         return Cost(0, 0)
-    model = REGISTRY.find("cost", eq.op.primitive) or MODELS.get(eq.op.primitive, _moved)
+    model = REGISTRY.find("cost", eq.op.primitive) or MODELS.get(eq.op.primitive, _unknown)
     found: Cost = model(ins, outs, **eq.op.params)
     if not isinstance(found, Cost) or not all(n is None or isinstance(n, (int, float, Dim)) for n in found):
         raise RegistryError(
@@ -91,7 +91,7 @@ def _sort(ins: Specs, outs: Specs, *, axis: int, **_: Any) -> Cost:
     return Cost(int(prod(map(int, ins[0].shape)) * max(1.0, log2(n or 1)))) if not ins[0].symbolic else Cost(None)  # type: ignore[arg-type]
 
 
-def _moved(ins: Specs, outs: Specs, **_: Any) -> Cost:
+def _unknown(ins: Specs, outs: Specs, **_: Any) -> Cost:
     """The cost of a primitive without a model: bytes moved, and no operations."""
     return Cost(None)
 
@@ -108,22 +108,19 @@ def cost_of_steps(program: Program, donated: Sequence[int] = ()) -> Cost:
     return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes for c in parts if c.bytes is not None]))
 
 
-def _table() -> dict[Primitive, Callable[..., Cost]]:
-    table: dict[Primitive, Callable[..., Cost]] = {
-        p: _elementwise(p) for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise
-    }
-    table.update(dict.fromkeys(ALONG, _along))
-    movers = (
-        catalog.transfer, catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
-        catalog.pad, catalog.concatenate, catalog.scatter, catalog.iota, catalog.dim_value,
-        catalog.dynamic_update_slice, catalog.update_slice,
-    )  # fmt: skip
-    table.update(dict.fromkeys(movers, _nothing))
-    table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table[catalog.dot_general] = _dot_general
-    table[catalog.gather] = table[catalog.dynamic_slice] = _gather
-    return table
+MOVERS: Final = (
+    catalog.transfer, catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
+    catalog.pad, catalog.concatenate, catalog.scatter, catalog.iota, catalog.dim_value, catalog.dynamic_update_slice,
+    catalog.update_slice,
+)  # fmt: skip
+"""Primitives that move elements."""
 
-
-MODELS: Final = _table()
+MODELS: Final[dict[Primitive, Callable[..., Cost]]] = {
+    **{p: _elementwise(p) for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise},
+    **dict.fromkeys(ALONG, _along),
+    **dict.fromkeys(MOVERS, _nothing),
+    **dict.fromkeys((catalog.sort, catalog.argsort), _sort),
+    **dict.fromkeys((catalog.gather, catalog.dynamic_slice), _gather),
+    catalog.dot_general: _dot_general,
+}
 """Models by primitive; those of calls, branches and loops come from `_bodies`."""

@@ -53,7 +53,8 @@ class MemoryPlan:
         Raises:
             InconclusiveDimError: a size is neither given nor bounded.
         """
-        return max([_most(n, sizes) for n in _undominated(self.live)], default=0)
+        distinct = {n if isinstance(n, int) else id(n): n for n in self.live}  # comparing sizes may not be conclusive
+        return max([_most(n, sizes) for n in distinct.values()], default=0)
 
 
 def plan_memory(program: Program, donated: Sequence[int] = ()) -> MemoryPlan:
@@ -94,11 +95,6 @@ def plan_memory(program: Program, donated: Sequence[int] = ()) -> MemoryPlan:
         last,
         victims,
     )
-
-
-def _undominated(live: tuple[DimLike, ...]) -> list[DimLike]:
-    """The distinct sums; identity tells equal ones apart from different ones."""
-    return list({id(n) if not isinstance(n, int) else n: n for n in live}.values())
 
 
 def _most(n: DimLike, sizes: Mapping[str, int]) -> int:

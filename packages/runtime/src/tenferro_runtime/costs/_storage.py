@@ -12,7 +12,7 @@ from tenferro_tensor_core import DimLike
 VIEWS: Final[frozenset[Primitive]] = frozenset(
     {
         catalog.transpose, catalog.reverse, catalog.slice_, catalog.stop_gradient, catalog.broadcast_in_dim,
-        catalog.define_size,
+        catalog.define_size, catalog.real,
     }
 )  # fmt: skip
 """Primitives that return views of their operand, up to small copies that are not counted."""
@@ -35,9 +35,6 @@ class Storage:
         owner: variable that owns the block of each variable.
         external: variables whose block belongs to the caller or the program: inputs and constants.
     """
-
-    victims: Mapping[int, int]
-    external: frozenset[int]
 
     def __init__(self, program: Program, victims: Mapping[int, int] | None = None) -> None:
         self.program = program
@@ -64,22 +61,15 @@ class Storage:
             return None
         (first, *rest), p = eq.operands, eq.op.primitive
         source, out = self.program.specs[first], self.program.specs[eq.results[0]]  # type: ignore[index]
-        if p in VIEWS:
-            seen = True
-        elif p is catalog.reshape:
-            seen = self._in_order[first] or _without_ones(source) == _without_ones(out)  # type: ignore[index]
-        elif p in (catalog.real, catalog.imag):
-            seen = source.cplx or p is catalog.real
-        elif p is catalog.conj:
-            seen = not source.cplx
-        elif p is catalog.convert:
-            seen = source.dtype == out.dtype
-        elif p is catalog.concatenate:
-            seen = not rest
-        elif p is catalog.transfer:
-            seen = source.place.memory_space is out.place.memory_space
-        else:
-            seen = False
+        seen = (
+            p in VIEWS
+            or (p is catalog.imag and source.cplx)
+            or (p is catalog.conj and not source.cplx)
+            or (p is catalog.convert and source.dtype == out.dtype)
+            or (p is catalog.concatenate and not rest)
+            or (p is catalog.transfer and source.place.memory_space is out.place.memory_space)
+            or (p is catalog.reshape and (self._in_order[first] or _without_ones(source) == _without_ones(out)))  # type: ignore[index]
+        )
         return first if seen else None  # type: ignore[return-value]
 
     def _ordered(self, eq: Equation) -> bool:

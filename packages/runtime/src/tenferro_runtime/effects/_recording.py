@@ -7,9 +7,10 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from tenferro_runtime.ir._effects import effectful
+from tenferro_runtime.ir._interpret import recording
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staging import stage_above
-from tenferro_runtime.tracing._traced import TracedTensor, innermost, recording
+from tenferro_runtime.tracing._traced import TracedTensor, innermost
 from tenferro_tensor import Op, Tensor
 from tenferro_tensor_core import decisions
 

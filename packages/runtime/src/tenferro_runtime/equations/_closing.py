@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tenferro_runtime.ir import definitions, here
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Spec
 from tenferro_tensor_core import UnsupportedError
 
@@ -41,11 +41,7 @@ def closed(what: str, f: Callable[[list[Any]], Sequence[Any]], specs: Sequence[S
     Raises:
         UnsupportedError: the function makes arrays of data-dependent sizes.
     """
-    builder = Builder()
-    try:
-        program = builder.close(f([builder.input(s) for s in specs]))
-    finally:
-        builder.closed = True
+    program, captured, _ = staged(lambda *xs: f(list(xs)), specs)
     if definitions(program):
         raise UnsupportedError(
             f"{what}{here()} makes an array whose size depends on data ({', '.join(definitions(program))}); keep the "
@@ -53,4 +49,4 @@ def closed(what: str, f: Callable[[list[Any]], Sequence[Any]], specs: Sequence[S
         )
     ids, count = program.input_ids, len(specs)
     program = program.with_(input_ids=(*ids[count:], *ids[:count]))
-    return Closed(optimise(program), tuple([value for value, _ in builder.captured]))
+    return Closed(optimise(program), captured)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tenferro_runtime.costs._costs import cost
 from tenferro_runtime.costs._storage import Storage
+from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor_core import ArgumentError
 
@@ -71,7 +72,8 @@ class CostModel:
 
 
 def _by_elements(eq: Equation) -> bool:
-    return eq.op.primitive.elementwise or eq.op.primitive.name == "fused"
+    steps = eq.op.params["program"].equations if is_part(eq) else (eq,)
+    return all(step.op.primitive.elementwise for step in steps)
 
 
 def _number(n: object) -> float:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.executing._cost import CostModel
+from tenferro_runtime.ir._call import name_of
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.reports._table import aligned, text_card
+from tenferro_runtime.reports._table import Report, aligned
 from tenferro_tensor import HOST, ComputeDevice, catalog
 from tenferro_tensor.dispatch import scoped_device
 
@@ -39,7 +40,7 @@ class PlacedStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Placement:
+class Placement(Report):
     """The placement of a program's steps, and its reason; prints as a table.
 
     Attributes:
@@ -62,8 +63,9 @@ class Placement:
     def __repr__(self) -> str:
         return f"<Placement: {self.why}>"
 
-    def _repr_html_(self) -> str:
-        return text_card(repr(self)[1:-1], str(self))
+    @property
+    def _heading(self) -> str:
+        return repr(self)[1:-1]
 
     def __str__(self) -> str:
         rows = [("step", "device", "start", "time", "line")]
@@ -159,7 +161,7 @@ class _Scheduler:
             idle[where[i]] = starts[i] + self.seconds[i]
         ends = [starts[i] + s + (self.model.join if where[i].index else 0.0) for i, s in enumerate(self.seconds)]
         steps = [
-            PlacedStep(eq.op.primitive.name, where[i], self.seconds[i], starts[i], not self.free[i], eq.where)
+            PlacedStep(name_of(eq), where[i], self.seconds[i], starts[i], not self.free[i], eq.where)
             for i, eq in enumerate(self.program.equations)
         ]
         return _Schedule(tuple(steps), max(ends, default=0.0))

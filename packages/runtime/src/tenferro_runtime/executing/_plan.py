@@ -22,12 +22,12 @@ from tenferro_runtime.executing._queue import CALLER, Queue
 from tenferro_runtime.executing._step import Clock, Step, by_handle, kept_by_host
 from tenferro_runtime.executing._sync import Reaches, wait_between
 from tenferro_runtime.executing._tasks import Work
-from tenferro_runtime.reports._table import aligned, text_card
+from tenferro_runtime.reports._table import Report, aligned
 from tenferro_tensor import ComputeDevice, Spec
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ExecutionPlan:
+class ExecutionPlan(Report):
     """The steps of a program on queues, with the waits between them; immutable, prints as a table.
 
     Attributes:
@@ -87,8 +87,9 @@ class ExecutionPlan:
         told = [] if self.placement is None else [self.placement.why]
         return "\n".join([aligned(rows), f"{self.waits} waits for {self.edges} dependencies between queues", *told])
 
-    def _repr_html_(self) -> str:
-        return text_card(repr(self)[1:-1], str(self))
+    @property
+    def _heading(self) -> str:
+        return repr(self)[1:-1]
 
     def __repr__(self) -> str:
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tenferro_runtime.ir._call import name_of
 from tenferro_runtime.ir._program import Equation, Operand
 from tenferro_tensor import ComputeDevice, MemorySpace, Spec
 
@@ -38,7 +39,7 @@ class Task(NamedTuple):
     @property
     def title(self) -> str:
         """Name of the kernel or transfer."""
-        return "task" if self.equation is None else self.equation.op.primitive.name
+        return "task" if self.equation is None else name_of(self.equation)
 
 
 class Work(NamedTuple):

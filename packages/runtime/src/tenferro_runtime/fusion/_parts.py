@@ -26,7 +26,8 @@ def parts(program: Program, has_native_form: Callable[[Program], bool]) -> Progr
     """Replace each run of steps that can be one native function by one step, which calls a program of these steps.
 
     Steps keep their order, except that a step which needs nothing of the part that is being collected precedes it. A
-    view is computed both in a part and outside of it, wherever it is read. In a deterministic program, parts consist of
+    part ends before a step that needs a value of another device, for which its other steps need not wait. A view is
+    computed both in a part and outside of it, wherever it is read. In a deterministic program, parts consist of
     element-wise steps that round alike in all kernels.
 
     Args:
@@ -36,7 +37,7 @@ def parts(program: Program, has_native_form: Callable[[Program], bool]) -> Progr
     Returns:
         The program with calls of its parts, or the program itself if there are none.
     """
-    return _Splitting(program, has_native_form).run()
+    return program if len(program.equations) < 2 else _Splitting(program, has_native_form).run()
 
 
 class _Splitting:
@@ -53,6 +54,10 @@ class _Splitting:
         self.made: set[int] = set()
         """Results of the part."""
         self.place: Place | None = None
+        self.read: set[int] = set()
+        """Operands of the equations of the part."""
+        self.arrived: set[int] = set()
+        """Values that come from other devices."""
         self.views: dict[int, Equation] = {}
         """Views that a part may compute again."""
         self.kept = frozenset(program.output_ids)
@@ -68,8 +73,10 @@ class _Splitting:
                 if not self.made.isdisjoint((*eq.variables, *defining(self.program, eq))):
                     self._close()
                 self._write(eq)
+                if len(self._places(eq)) > 1:
+                    self.arrived.update(eq.results)
                 continue
-            if place is not self.place:
+            if place is not self.place or any(v in self.arrived and v not in self.read for v in eq.variables):
                 self._close()
                 self.place = place
             self._join(eq)
@@ -82,15 +89,19 @@ class _Splitting:
 
     def _place(self, eq: Equation) -> Place | None:
         """The place of the values of an equation, if it may be a step of a part."""
-        p, specs = eq.op.primitive, self.program.specs
+        p = eq.op.primitive
         if p in (catalog.define_size, catalog.transfer) or effectful(eq.op):
             return None
         if p in UPDATES and eq.operands[0] not in self.made:
             return None  # a single step may write to the memory of its operand
         if self.how.exact and not rounds_alike(self.program, eq):
             return None
-        places = {specs[v].place for v in (*eq.variables, *eq.results)}
+        places = self._places(eq)
         return places.pop() if len(places) == 1 else None
+
+    def _places(self, eq: Equation) -> set[Place]:
+        specs = self.program.specs
+        return {specs[v].place for v in (*eq.variables, *eq.results)}
 
     def _join(self, eq: Equation) -> None:
         """Add an equation to the part, after the views that it reads."""
@@ -99,6 +110,7 @@ class _Splitting:
                 self._join(self.views[v])
         self.members[id(eq)] = eq
         self.made.update(eq.results)
+        self.read.update(eq.variables)
 
     def _write(self, eq: Equation) -> None:
         self.written.append(eq)
@@ -124,6 +136,7 @@ class _Splitting:
                 if self.shown.isdisjoint(eq.results):
                     self._write(eq)
         self.members, self.made = {}, set()
+        self.read = set()
 
     def _is_read(self, v: int, views: list[Equation]) -> bool:
         """Whether a result of the part is read outside, by a step, as an output, or by a view that is."""
@@ -139,8 +152,9 @@ class _Splitting:
         live, equations = set(outputs), list[Equation]()
         for eq in reversed(self.members.values()):
             if not live.isdisjoint(eq.results):
-                equations.insert(0, eq)
+                equations.append(eq)
                 live.update(eq.variables)
+        equations.reverse()
         made = {v for eq in equations for v in eq.results}
         given = dict.fromkeys([v for eq in equations for v in eq.variables if v not in made])
         names = set().union(
@@ -161,6 +175,6 @@ class _Splitting:
 
 def _shared(part: Program) -> Op:
     """The op that calls a part, or one that is equal to it."""
-    key = part.structure, how_of(part), tuple([eq.source for eq in part.equations])
+    key = part.structure, part.guards, how_of(part), tuple([eq.source for eq in part.equations])
     known = _PARTS.setdefault(key, part)
     return call.op(program=known, sizes=open_sizes(known))

@@ -12,8 +12,8 @@ from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.compiling._compile import compile
 from tenferro_runtime.compiling._entry import Entrance
 from tenferro_runtime.fusion import wait
+from tenferro_runtime.inspection._calls import transfers
 from tenferro_runtime.inspection._differences import differences, paired
-from tenferro_runtime.inspection._transfers import transfers
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import Comparison, Side
@@ -54,37 +54,31 @@ def compare(
     """
     if repeat < 1:
         raise ArgumentError(f"compare measures at least one call, got {repeat=}")
-    first, second = _side(old, args, kwargs, repeat), _side(new, args, kwargs, repeat)
+    first, second = (_side(f, args, kwargs, repeat) for f in (old, new))
     if first.title == second.title:
         first, second = replace(first, title=f"{first.title} (old)"), replace(second, title=f"{second.title} (new)")
-    return Comparison(
-        first,
-        second,
-        paired(first.profile.steps, second.profile.steps),
-        differences(first, second),
-        differences(second, first),
-    )
+    steps = paired(first.profile.steps, second.profile.steps)
+    return Comparison(first, second, steps, differences(first, second), differences(second, first))
 
 
 def _side(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int) -> Side:
-    reasons: tuple[str, ...] = ()
+    known = isinstance(f, (Program, Entrance))
     if isinstance(f, Program):
-        call, program, title = f.run, f, "program"
+        call, program, title, reason = f.run, f, "program", ""
         profile, explained = f.profile(*args, repeat=repeat), f.explain()
     else:
+        compiled: Any = f if known else compile(f)
         call, title = f, getattr(f, "__name__", repr(f))
         title = "function" if title == "<lambda>" else title
-        compiled: Any = f if isinstance(f, Entrance) else compile(f)
         program, profile = compiled.program(*args, **kwargs), compiled.profile(*args, **kwargs)
-        explained, reasons = compiled.explain(*args, **kwargs), compiled.cache_info().reasons
-    known = isinstance(f, (Program, Entrance))
+        explained, reason = compiled.explain(*args, **kwargs), ["", *compiled.cache_info().reasons][-1]
     ms, traces = _measured(call, args, kwargs, repeat)
     with transfers() as log:
         call(*args, **kwargs)
     return Side(
         title, known, ms, profile, explained.flops, explained.bytes, explained.peak_bytes,
-        _nests(program) if known and profile.native_bytes is not None else None, traces, reasons[-1] if reasons else "",
-        log.count, log.nbytes, program.memo.get(CHANGES, ()),
+        _nests(program) if known and profile.native_bytes is not None else None, traces, reason, log.count, log.nbytes,
+        program.memo.get(CHANGES, ()),
     )  # fmt: skip
 
 

@@ -1,25 +1,25 @@
-"""`draw`: a program as a graph, in the DOT language, as SVG, or as a self-contained HTML page."""
+"""`draw`: a program as a graph, in the DOT language, as SVG, as a self-contained HTML page, or in a notebook."""
 
 from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tenferro_runtime.inspection._explain import explain
 from tenferro_runtime.inspection._graph import graph
-from tenferro_runtime.inspection._picture import legend, opened, program_picture, title
+from tenferro_runtime.inspection._picture import FILLS, cut_lines, legend, opened, program_picture, title
 from tenferro_runtime.ir._program import Program
-from tenferro_tensor.markup import card, element, page, standalone
+from tenferro_tensor.markup import Markup, card, details, element, page, preformatted, standalone, table
 from tenferro_tensor_core import ArgumentError
 
 FORMATS: Final = ("dot", "svg", "html")
 
-FILLS: Final = {
-    "input": "#cfe2f3", "constant": "#e6e6e6", "output": "#d9ead3", "view": "#f7f7f7", "contraction": "#f9cb9c",
-    "element-wise": "#fff2cc", "fused": "#fff2cc", "program": "#d9d2e9", "other": "#ffffff",
-}  # fmt: skip
-"""Opaque colours of boxes for Graphviz, by kind of step."""
+MAX_PROGRAMS: Final = 4
+"""Number of latest programs of a compiled function that are shown."""
+
+MAX_REASONS: Final = 12
+"""Number of latest reasons of traces that are shown."""
 
 
 def draw(program: Program, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
@@ -43,7 +43,7 @@ def draw(program: Program, path: str | PathLike[str] | None = None, format: str 
         format = Path(path).suffix.removeprefix(".") if path is not None else "dot"
     if format not in FORMATS:
         raise ArgumentError(f"draw writes {', '.join(FORMATS)}, got {format=}; name the file x.dot, x.svg or x.html")
-    text = {"dot": _dot, "svg": _svg, "html": _html}[format](program)
+    text = standalone(program_picture(program)) if format == "svg" else {"dot": _dot, "html": _html}[format](program)
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
@@ -65,10 +65,41 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _svg(program: Program) -> str:
-    return standalone(program_picture(program))
-
-
 def _html(program: Program) -> str:
     drawn = card(legend(), opened(program), explain(program)._table().html())
     return page(title(program), element("h1", title(program)), drawn)
+
+
+def program_card(program: Program) -> str:
+    """Markup of a program: its drawing, and its text to open.
+
+    Args:
+        program: the program.
+
+    Returns:
+        HTML.
+    """
+    return card(element("b", title(program)), opened(program), _text_of(program))
+
+
+def function_card(function: Any, programs: list[Program]) -> str:
+    """Markup of a compiled function: the number of traces and their reasons, and its programs to open.
+
+    Args:
+        function: the compiled function.
+        programs: its programs.
+
+    Returns:
+        HTML.
+    """
+    info = function.cache_info()
+    head = f"compiled function {function.__qualname__}"
+    counts = f" traced {info.traces} times, {info.size} programs kept" if info.traces else " not called so far"
+    reasons = [*enumerate(info.reasons, info.traces - len(info.reasons) + 1)]
+    why = table(("trace", "because of"), reasons[-MAX_REASONS:], (0,)) if reasons else ""
+    shown = [details(title(p), opened(p), _text_of(p), open_=len(programs) == 1) for p in programs[-MAX_PROGRAMS:]]
+    return card(element("b", head), element("span", counts), why, *shown)
+
+
+def _text_of(program: Program) -> Markup:
+    return details("as text", preformatted(cut_lines(str(program))))

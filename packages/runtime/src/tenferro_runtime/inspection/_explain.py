@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tenferro_runtime import whole
+from tenferro_runtime.costs._bodies import programs_inside
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
-from tenferro_runtime.inspection._bodies import Inside, programs_inside
-from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.ir._call import is_part
+from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.ir._sizes import substitute
 from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running import _executables as executables
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.runtime import promised_like
-from tenferro_tensor import REGISTRY, Spec, get_backend
-from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
+from tenferro_tensor import REGISTRY, get_backend
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, Dim, InconclusiveDimError
 
 MAX_NAMED_STEPS: Final = 4
 """Largest number of steps in the name of a part."""
@@ -39,7 +40,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     Returns:
         An `Explanation`.
     """
-    given = filled(program, sizes)
+    given = _filled(program, sizes)
     program = lowered(promised_like(given, program))
     memory = plan_memory(program, donated)
     steps = step_costs(program, memory)
@@ -49,7 +50,8 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     peak = None
     if sizes or not program.symbolic:
         natively = whole.memory(given, tuple(donated))
-        peak = _peak(memory, sizes) if natively is None else natively
+        with suppress(InconclusiveDimError):  # a data-dependent size that is bounded by another size only
+            peak = memory.peak(sizes) if natively is None else natively
     known = [s.flops for s in steps if s.flops is not None]
     return Explanation(
         steps,
@@ -65,35 +67,39 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     )
 
 
-def _peak(memory: MemoryPlan, sizes: dict[str, int]) -> int | None:
-    try:
-        return memory.peak(sizes)
-    except InconclusiveDimError:  # a data-dependent size that is bounded by another size only
-        return None
+def _filled(program: Program, sizes: Mapping[str, int]) -> Program:
+    """The program with numbers for its symbolic sizes; itself if none are given, or if some depend on data."""
+    if not sizes:
+        return program
+    names = {n for spec in program.inputs for d in spec.shape if isinstance(d, Dim) for n in d.variables}
+    if names != set(sizes):
+        raise ArgumentError(
+            f"the symbolic sizes of the program are {sorted(names) or 'none'}, but {sorted(sizes)} were given; "
+            "give each of them, or none",
+            sizes=tuple(sorted(names)),
+        )
+    return program if definitions(program) else substitute(program, sizes)
 
 
 def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
     """The cost of each step of a program, without further passes."""
-    storage = Storage(program)
+    storage, specs = Storage(program), program.specs
     steps = []
-    for i, eq in enumerate(program.equations):
-        c, outs = memory.costs[i], tuple([program.specs[v] for v in eq.results])
-        device, kernel = _kernel(program, eq, storage)
+    for i, (eq, c) in enumerate(zip(program.equations, memory.costs, strict=True)):
+        operands = tuple([repr(v.value) if isinstance(v, Literal) else specs[v] for v in eq.operands])
+        over = tuple([eq.operands.index(memory.victims[v]) if v in memory.victims else None for v in eq.results])
+        bodies = []
+        for title, inner, times, carried, donated, most in programs_inside(eq):
+            inner = lowered(inner)
+            bodies.append(BodyCost(title, times, carried, step_costs(inner, plan_memory(inner, donated)), most))
         steps.append(
             StepCost(
-                i, name_of(eq), _operands(program, eq), outs, _over(eq, memory.victims), c.flops,
-                0 if c.bytes is None else c.bytes, c.workspace, memory.live[i], device, kernel, eq.where,
-                tuple([_inside(inside) for inside in programs_inside(eq)]), _parts(eq),
+                i, name_of(eq), operands, tuple([specs[v] for v in eq.results]), over, c.flops,
+                0 if c.bytes is None else c.bytes, c.workspace, memory.live[i], *_kernel(program, eq, storage),
+                eq.where, tuple(bodies), _parts(eq),
             )
         )  # fmt: skip
     return tuple(steps)
-
-
-def _inside(inside: Inside) -> BodyCost:
-    """The cost of one run of the program inside a step."""
-    program = lowered(inside.program)
-    steps = step_costs(program, plan_memory(program, inside.donated))
-    return BodyCost(inside.title, inside.times, inside.carried, steps, inside.most)
 
 
 def name_of(eq: Equation) -> str:
@@ -101,8 +107,7 @@ def name_of(eq: Equation) -> str:
     names = _parts(eq)
     if not names:
         return eq.op.primitive.name
-    rest = ", …" if len(names) > MAX_NAMED_STEPS else ""
-    return f"fused({', '.join(names[:MAX_NAMED_STEPS])}{rest})"
+    return f"fused({', '.join(names[:MAX_NAMED_STEPS])}{', …' * (len(names) > MAX_NAMED_STEPS)})"
 
 
 def _parts(eq: Equation) -> tuple[str, ...]:
@@ -110,15 +115,6 @@ def _parts(eq: Equation) -> tuple[str, ...]:
     if not is_part(eq):
         return ()
     return tuple([inner.op.primitive.name for inner in eq.op.params["program"].equations])
-
-
-def _over(eq: Equation, victims: Mapping[int, int]) -> tuple[int | None, ...]:
-    """The operand whose memory each result reuses."""
-    return tuple([eq.operands.index(victims[v]) if v in victims else None for v in eq.results])
-
-
-def _operands(program: Program, eq: Equation) -> tuple[Spec | str, ...]:
-    return tuple([repr(v.value) if isinstance(v, Literal) else program.specs[v] for v in eq.operands])
 
 
 def _kernel(program: Program, eq: Equation, storage: Storage) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,61 +42,59 @@ def find_nan(f: Program | Callable[..., Any], /, *args: Any, infinities: bool = 
     >>> tr.find_nan(lambda x: tr.sqrt(x - 2) * 3, tr.asarray([1.0, 6.0])).results[0].nan
     1
     """
-    if isinstance(f, Program):
-        return _first(*fitting(f, args), infinities)
-    program = trace(f, *args, **kwargs)
-    return _first(*fitting(program, flatten((args, kwargs))[0]), infinities)
-
-
-def _first(program: Program, values: tuple[Tensor, ...], infinities: bool) -> BadStep | None:
+    if not isinstance(f, Program):
+        f, args = trace(f, *args, **kwargs), tuple(flatten((args, kwargs))[0])
+    program, values = fitting(f, args)
     for v, value in (*zip(program.input_ids, values, strict=True), *program.constants.items()):
         if _bad(value, infinities):
             what = "a constant" if v in program.constants else "an input"
             return BadStep(f"{program.label(v)} is {what}", (), "", (), (_statistics(program.label(v), value),))
-    with np.errstate(all="ignore"):
-        return _walk(program, values, infinities, {})
-
-
-def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool, env: dict[int, Any]) -> BadStep | None:
-    for i, (eq, operands) in enumerate(steps(program, values, env)):
-        if inner_programs(eq.op.params):
-            results, bad = _watched(eq, operands, infinities, i)
-            if bad is not None:
-                return bad
-        else:
-            results = eq.op(*operands)
-        if any(_bad(x, infinities) for x in store(env, eq, results)):
-            return _report(program, eq, operands, tuple([env[v] for v in eq.results]), i)
+    try:
+        with np.errstate(all="ignore"):
+            _walk(program, values, infinities)
+    except _Found as found:
+        return found.bad
     return None
 
 
 class _Found(Exception):
     """Raised to report a bad step through the kernel that ran it."""
 
-    def __init__(self, bad: BadStep, iteration: int) -> None:
-        self.bad, self.iteration = bad, iteration
+    def __init__(self, bad: BadStep) -> None:
+        self.bad, self.iteration = bad, 0
 
 
-def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) -> tuple[Any, BadStep | None]:
-    """The results of an equation that runs programs; raises `_Found` for a bad step.
+def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool) -> tuple[Any, ...]:
+    """The results of a program; raises `_Found` for a bad step."""
+    env: dict[int, Any] = {}
+    for i, (eq, operands) in enumerate(steps(program, values, env)):
+        try:
+            results = _watched(eq, operands, infinities) if inner_programs(eq.op.params) else eq.op(*operands)
+        except _Found as found:
+            raise _Found(_within(found, eq, i)) from None
+        if any(_bad(x, infinities) for x in store(env, eq, results)):
+            made = [_statistics(program.label(v), env[v]) for v in eq.results]
+            read = [_statistics(program.label(v), x) for v, x in zip(eq.operands, operands, strict=True)]
+            text = program.show(eq).partition("  #")[0]
+            raise _Found(BadStep(f"step {i}: {text}", (i,), eq.where, tuple(read), tuple(made)))
+    return tuple([env[v] for v in program.output_ids])
 
-    The kernel is made again while programs are watched.
-    """
+
+def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool) -> Any:
+    """The results of an equation that runs programs; its kernel is made again while programs are watched."""
     ins = tuple([x.spec for x in operands if isinstance(x, Tensor)])
     make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind) if ins else None
     if make is None:
-        return eq.op(*operands), None
+        return eq.op(*operands)
     inferred = eq.op.infer(*ins)
     outs = inferred if isinstance(inferred, tuple) else (inferred,)
     token = WATCH.set(lambda inner: _WatchedProgram(inner, infinities))
     try:
         raws = make(ins, outs, **eq.op.params)(*[x._data if isinstance(x, Tensor) else x for x in operands])
-    except _Found as found:
-        return None, _within(found, eq, i)
     finally:
         WATCH.reset(token)
     raws = raws if isinstance(raws, tuple | list) else (raws,)
-    return tuple([wrapped(raw, spec) for raw, spec in zip(raws, outs, strict=True)]), None
+    return tuple([wrapped(raw, spec) for raw, spec in zip(raws, outs, strict=True)])
 
 
 class _WatchedProgram:
@@ -112,15 +111,15 @@ class _WatchedProgram:
     def __call__(self, *raws: Any) -> tuple[Any, ...]:
         self.iteration += 1
         if self.quick is not None:
-            found: tuple[Any, ...] = self._unwatched(self.quick, *raws)
-            if not any(_bad(x, self.infinities) for x in found):
-                return found
+            results: tuple[Any, ...] = self._unwatched(self.quick, *raws)
+            if not any(_bad(x, self.infinities) for x in results):
+                return results
         values = tuple([wrapped(raw, spec) for raw, spec in zip(raws, self.program.inputs, strict=True)])
-        env: dict[int, Any] = {}
-        bad = _walk(self.program, values, self.infinities, env)
-        if bad is not None:
-            raise _Found(bad, self.iteration)
-        return tuple([env[v]._data for v in self.program.output_ids])
+        try:
+            return tuple([x._data for x in _walk(self.program, values, self.infinities)])
+        except _Found as found:
+            found.iteration = self.iteration
+            raise
 
     @staticmethod
     def _unwatched(f: Callable[..., Any], *args: Any) -> Any:
@@ -134,31 +133,12 @@ class _WatchedProgram:
 def _within(found: _Found, eq: Equation, i: int) -> BadStep:
     """The bad step of a nested program as a step of the outer program."""
     bad, name = found.bad, eq.op.primitive.name
-    loop = eq.op.primitive in (scan, while_loop)
-    if loop:
-        at = f" at {eq.where}" if eq.where else ""
-        around = f"in iteration {found.iteration} (from 0) of the {name}{at}, step {i}"
-    else:
-        around = f"in step {i}: {name}"
-    return BadStep(
-        f"{bad.step}, {around}",
-        (i, *bad.path),
-        bad.where or eq.where,
-        bad.operands,
-        bad.results,
-        (found.iteration if loop else None, *bad.iterations),
-    )
-
-
-def _report(program: Program, eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], i: int) -> BadStep:
-    text = program.show(eq).partition("  #")[0]
-    return BadStep(
-        f"step {i}: {text}",
-        (i,),
-        eq.where,
-        tuple([_statistics(program.label(v), x) for v, x in zip(eq.operands, operands, strict=True)]),
-        tuple([_statistics(program.label(v), x) for v, x in zip(eq.results, results, strict=True)]),
-    )
+    around, iteration = f"in step {i}: {name}", None
+    if eq.op.primitive in (scan, while_loop):
+        iteration, at = found.iteration, f" at {eq.where}" if eq.where else ""
+        around = f"in iteration {iteration} (from 0) of the {name}{at}, step {i}"
+    path, iterations = (i, *bad.path), (iteration, *bad.iterations)
+    return replace(bad, step=f"{bad.step}, {around}", path=path, where=bad.where or eq.where, iterations=iterations)
 
 
 def _host(x: Any) -> np.ndarray[Any, Any]:
@@ -177,12 +157,6 @@ def _statistics(name: str, x: Any) -> Statistics:
     exact = not is_inexact(array.dtype)
     finite = array.ravel() if exact else array[np.isfinite(array)]
     sizes = np.abs(finite) if array.dtype.kind == "c" else finite
-    return Statistics(
-        name,
-        array.shape,
-        array.dtype.name,
-        0 if exact else int(np.isnan(array).sum()),
-        0 if exact else int(np.isinf(array).sum()),
-        float(sizes.min()) if sizes.size else None,
-        float(sizes.max()) if sizes.size else None,
-    )
+    nan, inf = (0 if exact else int(counted(array).sum()) for counted in (np.isnan, np.isinf))
+    least, most = (float(sizes.min()), float(sizes.max())) if sizes.size else (None, None)
+    return Statistics(name, array.shape, array.dtype.name, nan, inf, least, most)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from pathlib import PurePath
 from typing import Final
 
+from tenferro_runtime.costs._bodies import programs_inside
 from tenferro_runtime.costs._memory import plan_memory
-from tenferro_runtime.inspection._bodies import programs_inside
 from tenferro_runtime.inspection._explain import step_costs
-from tenferro_runtime.inspection._places import Box
 from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import StepCost, readable
+from tenferro_runtime.reports._lines import brief, code_at
 
 MAX_BOXES: Final = 32
 """Largest number of boxes of steps in a drawing; beyond it, runs of steps from one source line are one box."""
@@ -30,65 +28,69 @@ LOOP_WEIGHT: Final = 8
 """Weight of a loop or a branch, in steps, when runs are chosen, so that it keeps its own box."""
 
 
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of a graph.
+
+    Attributes:
+        index: its number; it reads only boxes with smaller ones.
+        kind: kind of the step, input, constant or output.
+        label: its text.
+        detail: smaller text below.
+        note: text of the tooltip.
+        reads: boxes that it reads.
+        inside: programs that it runs, each with its role.
+        where: line of code.
+    """
+
+    index: int
+    kind: str
+    label: str
+    detail: str
+    note: str = ""
+    reads: tuple[int, ...] = ()
+    inside: tuple[tuple[str, Program], ...] = ()
+    where: str = ""
+
+
 def graph(program: Program) -> list[Box]:
     """The boxes of inputs, constants, steps and outputs, in this order, with the boxes that they read."""
-    costs = step_costs(program, plan_memory(program))
     nodes: list[Box] = []
     of: dict[int, int] = {}
-
-    def add(kind: str, label: str, detail: str, note: str, reads: Iterable[int] = (), **more: object) -> int:
-        nodes.append(Box(len(nodes), kind, label, detail, note, tuple(dict.fromkeys(reads)), **more))  # type: ignore[arg-type]
-        return len(nodes) - 1
-
-    for v in program.input_ids:
-        of[v] = add("input", program.label(v), repr(program.specs[v]), "")
-    for v in program.constants:
-        of[v] = add("constant", program.label(v), repr(program.specs[v]), "")
-    for eq, c in zip(program.equations, costs, strict=True):
-        made = add(
-            _kind(eq, c), _title(eq), ", ".join(map(str, c.outputs)), _note(program.show(eq), eq.where, c),
-            (of[v] for v in eq.variables), inside=_inside(eq), where=eq.where,
-        )  # fmt: skip
-        of.update(dict.fromkeys(eq.results, made))
+    for kind, variables in (("input", program.input_ids), ("constant", program.constants)):
+        for v in variables:
+            of[v] = len(nodes)
+            nodes.append(Box(of[v], kind, program.label(v), repr(program.specs[v])))
+    for eq, c in zip(program.equations, step_costs(program, plan_memory(program)), strict=True):
+        of.update(dict.fromkeys(eq.results, len(nodes)))
+        reads = tuple(dict.fromkeys([of[v] for v in eq.variables]))
+        nodes.append(replace(_box(eq, c, program.show(eq)), index=len(nodes), reads=reads))
     for i, v in enumerate(program.output_ids):
-        add("output", f"output {i}", repr(program.specs[v]), "", (of[v],))
+        nodes.append(Box(len(nodes), "output", f"output {i}", repr(program.specs[v]), reads=(of[v],)))
     return nodes
 
 
-def _kind(eq: Equation, c: StepCost) -> str:
-    if is_part(eq):
-        return "fused"
-    if programs_inside(eq):
-        return "program"
-    if c.kernel == "view":
-        return "view"
-    if c.primitive in ("dot_general", "contract", "contract_slices"):
-        return "contraction"
-    return "element-wise" if eq.op.primitive.elementwise else "other"
-
-
-def _title(eq: Equation) -> str:
-    """Name of the primitive with its numbers; for a loop the number of iterations, for a fused step that of steps."""
-    name = eq.op.primitive.name
-    if is_part(eq):
-        return f"{len(eq.op.params['program'].equations)} fused steps"
-    inside = programs_inside(eq)
-    if inside and inside[0].times is not None and inside[0].times != 1:
-        return f"{name}, {inside[0].times} times"
+def _box(eq: Equation, c: StepCost, text: str) -> Box:
+    """The box of a step: its numbers or how often it runs, its full text, its line and its cost."""
+    programs = programs_inside(eq)
+    inside = tuple([(each.title, each.program) for each in programs])
+    name, p = eq.op.primitive.name, eq.op.primitive
     numbers = [repr(v.value) for v in eq.operands if isinstance(v, Literal)]
-    return f"{name}({', '.join(numbers)})" if numbers else name
-
-
-def _inside(eq: Equation) -> tuple[tuple[str, Program], ...]:
+    title = f"{name}({', '.join(numbers)})" if numbers else name
+    kind = "element-wise" if p.elementwise else "other"
     if is_part(eq):
-        return (("", eq.op.params["program"]),)
-    return tuple([(inside.title, inside.program) for inside in programs_inside(eq)])
-
-
-def _note(text: str, where: str, c: StepCost) -> str:
-    """The full text of the step, its source line without the folder, and its cost."""
-    step = text.partition("  # ")[0] + (f"  # {PurePath(where).name}" if where else "")
-    return f"{step}\n{readable(c.flops, 'flop')}, {readable(c.bytes, 'B')}, {c.kernel} on {c.device}"
+        part = eq.op.params["program"]
+        kind, title, inside = "fused", f"{len(part.equations)} fused steps", (("", part),)
+    elif programs:
+        kind, times = "program", programs[0].times
+        title = title if times is None or times == 1 else f"{name}, {times} times"
+    elif c.kernel == "view":
+        kind = "view"
+    elif c.primitive in ("dot_general", "contract", "contract_slices"):
+        kind = "contraction"
+    step = text.partition("  # ")[0] + (f"  # {brief(eq.where)}" if eq.where else "")
+    note = f"{step}\n{readable(c.flops, 'flop')}, {readable(c.bytes, 'B')}, {c.kernel} on {c.device}"
+    return Box(0, kind, title, ", ".join(map(str, c.outputs)), note, inside=inside, where=eq.where)
 
 
 def folded(nodes: Sequence[Box]) -> list[Box]:
@@ -108,8 +110,6 @@ def folded(nodes: Sequence[Box]) -> list[Box]:
 
 def _runs(steps: Sequence[Box]) -> list[list[Box]]:
     """Merge adjacent steps until there are few enough: those of one line first, then the shortest runs."""
-    if len(steps) <= MAX_BOXES:
-        return [[n] for n in steps]
     runs = [[n] for n in steps]
     if len(runs) > ROUGH_BOXES:
         runs = [list(run) for _, run in groupby(steps, lambda n: n.index if n.inside else n.where)]
@@ -135,16 +135,8 @@ def _merged(index: int, group: Sequence[Box], number: dict[int, int]) -> Box:
     lines = list(dict.fromkeys([n.where for n in group if n.where]))
     words = ", ".join(dict.fromkeys([n.label.partition("(")[0] for n in group]))
     label = (code_at(lines[0]) if len(lines) == 1 else "") or words
-    note = "\n".join(
-        [*[PurePath(line).name for line in lines], *[n.note.partition("\n")[0].partition("  # ")[0] for n in group]]
-    )
+    note = "\n".join([*map(brief, lines), *[n.note.partition("\n")[0].partition("  # ")[0] for n in group]])
     return Box(
         index, "several", label, f"{len(group)} steps: {words}", note, reads,
         inside=tuple([part for n in group for part in n.inside]), where=first.where,
     )  # fmt: skip
-
-
-def code_at(line: str) -> str:
-    """The text of a source line given as ``file.py:12``; empty if the file does not exist."""
-    path, _, number = line.rpartition(":")
-    return linecache.getline(path, int(number)).strip() if number.isdigit() else ""

@@ -1,12 +1,14 @@
-"""The picture of a program: boxes and curves in SVG, and below them the contents of loops and fused steps."""
+"""The picture of a program: boxes and curves in SVG, and below them the contents of loops and fused steps.
+
+Boxes are in rows by depth, within a row near the middle of the boxes that they read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from tenferro_runtime.inspection._graph import folded, graph
-from tenferro_runtime.inspection._places import Box, placed
+from tenferro_runtime.inspection._graph import Box, folded, graph
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor.markup import COLOURS, Markup, details, element, joined, picture, preformatted
@@ -17,14 +19,16 @@ KINDS: Final = {
 }  # fmt: skip
 """Colour of a box by kind of step."""
 
+FILLS: Final = {
+    "input": "#cfe2f3", "constant": "#e6e6e6", "output": "#d9ead3", "view": "#f7f7f7", "contraction": "#f9cb9c",
+    "element-wise": "#fff2cc", "fused": "#fff2cc", "program": "#d9d2e9", "other": "#ffffff",
+}  # fmt: skip
+"""The same as opaque colours for Graphviz."""
+
 DASHED: Final = frozenset({"fused", "program", "several"})
 """Kinds of boxes that hold several steps."""
 
-WIDTH: Final = 196
-HEIGHT: Final = 34
-GAP_X: Final = 14
-GAP_Y: Final = 22
-MARGIN: Final = 3
+WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 196, 34, 14, 22, 3
 """Boxes and the space between them, in pixels."""
 
 MAX_OPENED: Final = 10
@@ -39,25 +43,29 @@ MAX_LINES: Final = 60
 
 def program_picture(program: Program) -> Markup:
     """The steps that run as one drawing, without nested programs."""
-    nodes = folded(graph(lowered(program)))
-    places, columns, rows = placed(nodes)
-    width = columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN
-    height = rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
-    return picture(width, height, *_edges(nodes, places), *_boxes(nodes, places), label=repr(program))
+    return _drawn(program, folded(graph(lowered(program))))
 
 
 def opened(program: Program, depth: int = 0) -> Markup:
     """The drawing, and below it an expandable part for each box that runs programs or contains several steps."""
-    nodes = [n for n in folded(graph(lowered(program))) if n.inside or n.kind == "several"]
-    parts = [_inner(n, depth) for n in nodes[:MAX_OPENED]]
-    if len(nodes) > MAX_OPENED:
-        parts.append(element("div", f"and {len(nodes) - MAX_OPENED} more boxes of several steps", class_="q"))
-    return joined([program_picture(program), *parts])
+    nodes = folded(graph(lowered(program)))
+    several = [n for n in nodes if n.inside or n.kind == "several"]
+    parts = [_inner(n, depth) for n in several[:MAX_OPENED]]
+    if len(several) > MAX_OPENED:
+        parts.append(element("div", f"and {len(several) - MAX_OPENED} more boxes of several steps", class_="q"))
+    return joined([_drawn(program, nodes), *parts])
+
+
+def _drawn(program: Program, nodes: Sequence[Box]) -> Markup:
+    places, columns, rows = _placed(nodes)
+    width, height = columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN, rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
+    corners = [(MARGIN + x * (WIDTH + GAP_X), MARGIN + y * (HEIGHT + GAP_Y)) for x, y in places]
+    return picture(width, height, *_edges(nodes, corners), *map(_box, nodes, corners), label=repr(program))
 
 
 def _inner(n: Box, depth: int) -> Markup:
-    programs = n.inside if depth < MAX_DEPTH else ()
-    drawn = [joined([element("div", title, class_="q"), opened(p, depth + 1)]) for title, p in programs[:MAX_OPENED]]
+    programs = n.inside[:MAX_OPENED] if depth < MAX_DEPTH else ()
+    drawn = [joined([element("div", title, class_="q"), opened(p, depth + 1)]) for title, p in programs]
     listed = [preformatted(cut_lines(n.note))] if n.kind == "several" else []
     summary = joined([element("b", n.label), f" {n.detail}"])
     return details(summary, element("div", *listed, *drawn, style="margin-left:18px"))
@@ -89,37 +97,60 @@ def cut_lines(text: str) -> str:
     return "\n".join([*lines[:half], f"  … {len(lines) - 2 * half} more lines", *lines[-half:]])
 
 
-def _corner(place: tuple[float, int]) -> tuple[float, float]:
-    return MARGIN + place[0] * (WIDTH + GAP_X), MARGIN + place[1] * (HEIGHT + GAP_Y)
-
-
-def _edges(nodes: Sequence[Box], places: Sequence[tuple[float, int]]) -> Iterator[Markup]:
+def _placed(nodes: Sequence[Box]) -> tuple[list[tuple[float, int]], int, int]:
+    """Column and row of each box, and the numbers of columns and rows."""
+    depth: list[int] = []
+    sink = [len(nodes)] * len(nodes)
     for n in nodes:
-        x1, y1 = _corner(places[n.index])
-        for k, r in enumerate(n.reads):
-            x0, y0 = _corner(places[r])
-            a, b = x0 + WIDTH / 2, x1 + WIDTH * (k + 1) / (len(n.reads) + 1)
-            low, bend = y0 + HEIGHT, (y1 - y0 - HEIGHT) / 2
+        depth.append(1 + max([depth[r] for r in n.reads], default=-1))
+        for r in n.reads:
+            sink[r] = min(sink[r], depth[-1])
+    for n in nodes:  # boxes that are read late move down to their reader, so that constants are next to their use
+        if not n.reads and sink[n.index] < len(nodes):
+            depth[n.index] = sink[n.index] - 1
+    rows: dict[int, list[Box]] = {}
+    for n in nodes:
+        rows.setdefault(depth[n.index], []).append(n)
+    columns = max(map(len, rows.values()), default=1)
+    x = [0.0] * len(nodes)
+    for d in sorted(rows):
+        row = sorted(rows[d], key=lambda n: (_middle(x, n), n.index))
+        start = (columns - len(row)) / 2
+        for i, n in enumerate(row):
+            x[n.index] = start + i
+    return [(x[n.index], depth[n.index]) for n in nodes], columns, max(rows, default=0) + 1
+
+
+def _middle(x: list[float], n: Box) -> float:
+    return sum([x[r] for r in n.reads]) / len(n.reads) if n.reads else float(n.index)
+
+
+Corners = Sequence[tuple[float, float]]
+
+
+def _edges(nodes: Sequence[Box], corners: Corners) -> Iterator[Markup]:
+    for n, (x1, y1) in zip(nodes, corners, strict=True):
+        for k, (x0, y0) in enumerate([corners[r] for r in n.reads], 1):
+            a, b, low = x0 + WIDTH / 2, x1 + WIDTH * k / (len(n.reads) + 1), y0 + HEIGHT
+            bend = (y1 - low) / 2
             curve = f"M{a:.0f},{low:.0f} C{a:.0f},{low + bend:.0f} {b:.0f},{y1 - bend:.0f} {b:.0f},{y1:.0f}"
-            near = places[n.index][1] == places[r][1] + 1  # other edges pass behind boxes and are drawn faintly
+            near = y1 - low == GAP_Y  # other edges pass behind boxes and are drawn faintly
             yield element("path", d=curve, fill="none", stroke=COLOURS["grey"], stroke_opacity=0.9 if near else 0.35)
 
 
-def _boxes(nodes: Sequence[Box], places: Sequence[tuple[float, int]]) -> Iterator[Markup]:
-    for n in nodes:
-        x, y = _corner(places[n.index])
-        colour = KINDS[n.kind]
-        shape: dict[str, Any] = {"x": round(x), "y": round(y), "width": WIDTH, "height": HEIGHT, "rx": 5}
-        yield element(
-            "g",
-            element("title", cut_lines(n.note or f"{n.label}: {n.detail}")),
-            element(
-                "rect", **shape, fill=COLOURS[colour] if colour else "none", fill_opacity=0.25 if colour else None,
-                stroke=COLOURS[colour or "grey"], stroke_dasharray="5 3" if n.kind in DASHED else None,
-            ),
-            element("text", _cut(n.label, 30), x=round(x) + 8, y=round(y) + 14),
-            element("text", _cut(n.detail, 32), x=round(x) + 8, y=round(y) + 27, class_="q"),
-        )  # fmt: skip
+def _box(n: Box, corner: tuple[float, float]) -> Markup:
+    x, y = map(round, corner)
+    hue, colour = KINDS[n.kind], COLOURS[KINDS[n.kind] or "grey"]
+    return element(
+        "g",
+        element("title", cut_lines(n.note or f"{n.label}: {n.detail}")),
+        element(
+            "rect", x=x, y=y, width=WIDTH, height=HEIGHT, rx=5, fill=colour if hue else "none",
+            fill_opacity=0.25 if hue else None, stroke=colour, stroke_dasharray="5 3" if n.kind in DASHED else None,
+        ),
+        element("text", _cut(n.label, 30), x=x + 8, y=y + 14),
+        element("text", _cut(n.detail, 32), x=x + 8, y=y + 27, class_="q"),
+    )  # fmt: skip
 
 
 def _cut(text: str, length: int) -> str:

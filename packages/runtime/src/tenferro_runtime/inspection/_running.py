@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.ir._interpret import Known
 from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
-from tenferro_runtime.ir._replay import Known
 from tenferro_runtime.ir._sizes import substituted
 from tenferro_runtime.runtime import promised_like
 from tenferro_tensor import Array, Tensor, catalog, tensor

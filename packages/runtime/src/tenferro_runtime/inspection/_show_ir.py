@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import Any, Final
 
 from tenferro_runtime.compiling._compile import compile
@@ -12,6 +10,7 @@ from tenferro_runtime.compiling._entry import Entrance
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import LoopNests
+from tenferro_runtime.reports._lines import brief, code_at
 from tenferro_tensor.loop_ir import Call, For, Let, Load, Position, Reg, Statement, Store, Switch, While, show
 from tenferro_tensor_core import ArgumentError
 
@@ -63,19 +62,13 @@ class _Lines:
         self.where, self.last = where, ""
 
     def __call__(self, s: Statement) -> str:
-        found = self._of(s)
+        made = _made(s)
+        found = s.where if isinstance(s, Call) else self.where(made.number) if isinstance(made, Reg) else ""
         if not found or found == self.last:
             return ""
         self.last = found
-        path, _, line = found.rpartition(":")
-        code = linecache.getline(path, int(line)).strip() if line.isdigit() else ""
-        return f"{PurePath(path).name}:{line}: {code}" if code else f"{PurePath(path).name}:{line}"
-
-    def _of(self, s: Statement) -> str:
-        if isinstance(s, Call):
-            return s.where
-        made = _made(s)
-        return self.where(made.number) if isinstance(made, Reg) else ""
+        code = code_at(found)
+        return f"{brief(found)}: {code}" if code else brief(found)
 
 
 def _made(s: Statement) -> object:

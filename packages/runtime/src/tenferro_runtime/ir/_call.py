@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Equation, Program, ProgramError
-from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import filled, named, open_sizes, shown, sizes_of, substitute, variables
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import DimLike, ShapeError, ask
@@ -199,6 +199,18 @@ def is_part(eq: Equation) -> bool:
     return eq.op.primitive is call and PART in eq.op.params["program"].memo
 
 
+def name_of(eq: Equation) -> str:
+    """The name of a step: ``"part"``, or that of its primitive.
+
+    Args:
+        eq: the step.
+
+    Returns:
+        The name.
+    """
+    return PART if is_part(eq) else eq.op.primitive.name
+
+
 def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
     """Outputs of a branch or a body for values of a trace that shares its sizes.
 
@@ -211,5 +223,5 @@ def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
     """
     sizes = open_sizes(program)
     if definitions(program):
-        return replayed(program, values, named(program, sizes))
+        return interpret(program, values, named(program, sizes))
     return call(*values, program=program, sizes=sizes)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import Op, Primitive, Tensor, tensor
 
@@ -53,12 +54,7 @@ def without_effects(program: Program) -> Program:
     Returns:
         The program.
     """
-    if not has_effects(program):
-        return program
-    found: Program | None = program.memo.get("without effects")
-    if found is None:
-        found = program.memo["without effects"] = _silent(program)
-    return found
+    return _silent(program) if has_effects(program) else program
 
 
 def silenced(eq: Equation) -> Equation | None:
@@ -71,6 +67,7 @@ def silenced(eq: Equation) -> Equation | None:
     return Equation(eq.op.primitive.op(**params), eq.operands, eq.results, eq.source)
 
 
+@kept
 def _silent(program: Program) -> Program:
     equations: list[Equation] = []
     constants: dict[int, Tensor] = dict(program.constants)

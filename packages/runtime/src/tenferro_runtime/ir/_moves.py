@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import catalog
 from tenferro_tensor.transfers import Move
@@ -23,8 +24,9 @@ def moving(program: Program, eq: Equation) -> Move | None:
     return Move(nbytes, spec.place.memory_space, target, eq.where)  # type: ignore[arg-type]
 
 
+@kept
 def moves_of(program: Program) -> tuple[Move, ...]:
-    """The transfers of a program and of the programs that it runs, in order; cached with the program.
+    """The transfers of a program and of the programs that it runs, in order.
 
     Args:
         program: the program.
@@ -32,15 +34,12 @@ def moves_of(program: Program) -> tuple[Move, ...]:
     Returns:
         The transfers.
     """
-    found: tuple[Move, ...] | None = program.memo.get("moves")
-    if found is None:
-        moves: list[Move] = []
-        for eq in program.equations:
-            move = moving(program, eq)
-            if move is not None:
-                moves.append(move)
-            elif eq.op.primitive.name not in CHOOSERS:
-                for inner in inner_programs(eq.op.params):
-                    moves += moves_of(inner)
-        found = program.memo["moves"] = tuple(moves)
-    return found
+    moves: list[Move] = []
+    for eq in program.equations:
+        move = moving(program, eq)
+        if move is not None:
+            moves.append(move)
+        elif eq.op.primitive.name not in CHOOSERS:
+            for inner in inner_programs(eq.op.params):
+                moves += moves_of(inner)
+    return tuple(moves)

@@ -15,6 +15,7 @@ from tenferro_runtime.ir._structure import Structured
 from tenferro_runtime.ir._tools import Tooled, above
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor_core import Guard, TenferroError, key_of
+from tenferro_tensor_core.tracebacks import hide_frames
 
 
 class ProgramError(TenferroError, ValueError):
@@ -204,8 +205,36 @@ class Program(Structured, Tooled):
         Raises:
             ProgramError: the number or the specs of the values do not fit.
         """
-        results: tuple[Any, ...] = above("running").run(self, values)
+        try:
+            results: tuple[Any, ...] = above("running").run(self, values)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return results
+
+    def __call__(self, *values: Any) -> Any:
+        """Run the program, as `run` does; one output is returned by itself, several as a tuple.
+
+        Args:
+            values: one array for each input, in order.
+
+        Returns:
+            The output, or the tuple of outputs.
+
+        Raises:
+            ProgramError: the number or the specs of the values do not fit.
+
+        >>> import tenferro_runtime as tr
+        >>> program = tr.trace(lambda x: x * x, tr.asarray([1.0, 2.0]))
+        >>> program(tr.asarray([3.0, 4.0]))
+        Tensor([ 9., 16.])
+        """
+        try:
+            results = self.run(*values)
+        except Exception as error:
+            hide_frames(error)
+            raise
+        return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(repr, s)) for s in (self.inputs, self.outputs))

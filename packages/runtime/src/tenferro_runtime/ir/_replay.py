@@ -1,59 +1,62 @@
-"""Runs a program with data-dependent sizes on values of any level, equation by equation."""
+"""`Replay`: a program prepared for many runs on values of any level."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tenferro_runtime.ir._data_sizes import conditions, names_in, require
 from tenferro_runtime.ir._program import Literal, Program
-from tenferro_runtime.ir._sizes import substituted
-from tenferro_tensor import catalog
-from tenferro_tensor_core import Dim, DimLike
 
 
-class Known:
-    """The sizes of a program whose equations run one by one.
+class Replay:
+    """The ops of a program over numbered values: inputs, constants, numbers, then the results of each.
 
-    Args:
-        program: the program.
-        sizes: its symbolic sizes; data-dependent ones are added as they become known.
-    """
-
-    def __init__(self, program: Program, sizes: Mapping[str, DimLike]) -> None:
-        self.sizes: dict[str, DimLike] = dict(sizes)
-        self._pending = list(conditions(program))
-
-    def define(self, size: Dim, value: Any) -> None:
-        """Set the value of a size after checking its guards."""
-        self.sizes[str(size)] = value._as_extent(size.upper)
-        for guard in [g for g in self._pending if (names_in(g.lhs) | names_in(g.rhs)) <= self.sizes.keys()]:
-            self._pending.remove(guard)
-            require(guard, self.sizes)
-
-
-def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
-    """Run a program by applying its ops to values of any level.
-
-    Data-dependent sizes become extents of the values: numbers, or new sizes of the enclosing trace.
+    Apart from `interpret` for speed: it looks nothing up by variable, and attributes no source lines.
 
     Args:
-        program: the program.
-        values: one value for each input.
-        sizes: values of the symbolic sizes.
-
-    Returns:
-        The outputs.
+        program: the program, whose sizes stay as they are.
+        arguments: for each input of the program, the index among the values; by default, these are the inputs.
+        count: number of values, if not all are inputs.
     """
-    known = Known(program, sizes)
-    env: dict[int, Any] = dict(program.constants)
-    env.update(zip(program.input_ids, values, strict=True))
-    for eq in program.equations:
-        operands: list[Any] = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
-        if eq.op.primitive is catalog.define_size:
-            known.define(eq.op.params["size"], operands[0])
-            env[eq.results[0]] = operands[0]
-            continue
-        out = substituted(eq.op, known.sizes)(*operands)
-        env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
-    return tuple([env[v] for v in program.output_ids])
+
+    __slots__ = ("calls", "constants", "results")
+
+    def __init__(self, program: Program, arguments: Sequence[int] | None = None, count: int | None = None) -> None:
+        ids, constants = program.input_ids, program.constants
+        at: dict[Any, int] = dict(zip(ids, range(len(ids)) if arguments is None else arguments, strict=True))
+        last = len(ids) if count is None else count
+        at.update(zip(constants, range(last, last + len(constants))))
+        literals = [v for eq in program.equations for v in eq.operands if isinstance(v, Literal)]
+        last += len(constants)
+        numbers = iter(range(last, last + len(literals)))
+        self.constants = (*constants.values(), *[v.value for v in literals])
+        last += len(literals)
+        calls = []
+        for eq in program.equations:
+            calls.append((eq.op, tuple([next(numbers) if isinstance(v, Literal) else at[v] for v in eq.operands])))
+            at.update(zip(eq.results, range(last, last + len(eq.results)), strict=True))
+            last += len(eq.results)
+        self.calls = tuple(calls)
+        self.results = tuple([at[v] for v in program.output_ids])
+
+    def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        registers = self.registers(values)
+        return tuple([registers[i] for i in self.results])
+
+    def registers(self, values: Sequence[Any]) -> list[Any]:
+        """All values of a run, of which `results` numbers the outputs.
+
+        Args:
+            values: the values that it takes.
+
+        Returns:
+            The values.
+        """
+        registers = [*values, *self.constants]
+        for op, operands in self.calls:
+            out = op(*[registers[i] for i in operands])
+            if out.__class__ is tuple:
+                registers += out
+            else:
+                registers.append(out)
+        return registers

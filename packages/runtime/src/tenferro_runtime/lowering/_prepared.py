@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._widen import widened
 from tenferro_runtime.passes import optimise
 
 
+@kept
 def prepared(program: Program) -> Program:
-    """The program after the passes that preserve every bit; cached with it."""
-    found: Program | None = program.memo.get("prepared")
-    if found is None:
-        found = optimise(program)
-        steps = widened(found)  # those of inlined calls
-        found = program.memo["prepared"] = found if steps is found else optimise(steps)
-    return found
+    """The program after the passes that preserve every bit."""
+    found = optimise(program)
+    steps = widened(found)  # those of inlined calls
+    return found if steps is found else optimise(steps)

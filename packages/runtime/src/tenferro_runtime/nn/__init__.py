@@ -4,6 +4,9 @@ All are differentiable to every order. The documentation of each function states
 overflows in the tails, and neither values nor derivatives are NaN at infinity.
 """
 
+from typing import TYPE_CHECKING
+
+from tenferro_runtime._absent import PARTS
 from tenferro_runtime.nn._layers import glu, logmeanexp, one_hot, standardize
 from tenferro_runtime.nn._rectifiers import (
     celu,
@@ -32,6 +35,7 @@ from tenferro_runtime.nn._sigmoids import (
     swish,
 )
 from tenferro_tensor.functions import log_softmax, logsumexp, softmax, tanh
+from tenferro_tensor_core.absent import absent_from
 
 __all__ = [
     "celu",
@@ -66,3 +70,6 @@ __all__ = [
     "tanh",
 ]
 __dir__ = __all__.copy
+
+if not TYPE_CHECKING:
+    __getattr__ = absent_from(__name__, PARTS["nn"])

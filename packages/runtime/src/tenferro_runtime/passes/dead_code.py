@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import defining, definitions, names_in
 from tenferro_runtime.ir._effects import effectful, has_effects
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._prunings import pruned
@@ -79,16 +80,27 @@ def _pruned(eq: Equation, used: tuple[bool, ...], rounding: bool) -> Equation:
     return Equation(op, eq.operands, tuple([results[i] for i in range(len(results))]), eq.source)
 
 
+@kept
+def with_outputs(program: Program, used: tuple[bool, ...]) -> Program:
+    """The program without unused outputs; one object for each choice.
+
+    Args:
+        program: the program.
+        used: which outputs are used.
+
+    Returns:
+        The program.
+    """
+    return remove_dead_code(program.with_(output_ids=tuple([v for v, u in zip(program.output_ids, used) if u])))
+
+
 def _prune_call(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
     """A call of the program without the unused outputs."""
     program: Program = op.params["program"]
-    key = ("pruned", used)
-    less = program.memo.get(key)
-    if less is None:
-        outputs = tuple([v for v, there in zip(program.output_ids, used, strict=True) if there])
-        less = program.memo.setdefault(key, remove_dead_code(program.with_(output_ids=outputs)))
     places = iter(range(len(used)))
-    return call.op(program=less, sizes=op.params["sizes"]), tuple([next(places) if there else None for there in used])
+    return call.op(program=with_outputs(program, used), sizes=op.params["sizes"]), tuple(
+        [next(places) if there else None for there in used]
+    )
 
 
 REGISTRY.pruning(call, _prune_call, keeps_bits=True)

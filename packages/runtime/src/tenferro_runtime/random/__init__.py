@@ -4,6 +4,9 @@ A key and a position give a number, whatever runs them: eager calls, compiled pr
 and pieces of a stream by themselves. Bits and uniform numbers are those of JAX for the same key.
 """
 
+from typing import TYPE_CHECKING
+
+from tenferro_runtime._absent import PARTS
 from tenferro_runtime.random._basic import bernoulli, bits, exponential, normal, rademacher, uniform
 from tenferro_runtime.random._continuous import (
     beta,
@@ -50,6 +53,7 @@ from tenferro_runtime.random._multivariate import (
     unit_sphere,
 )
 from tenferro_runtime.random._noncentral import noncentral_chisquare
+from tenferro_tensor_core.absent import absent_from
 
 __all__ = [
     "Generator",
@@ -104,3 +108,6 @@ __all__ = [
     "zipf",
 ]
 __dir__ = __all__.copy
+
+if not TYPE_CHECKING:
+    __getattr__ = absent_from(__name__, PARTS["random"])

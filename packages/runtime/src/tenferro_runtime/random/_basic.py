@@ -13,6 +13,7 @@ from tenferro_tensor.operands import shape_of
 from tenferro_tensor.random_streams import random_bits, random_exponential, random_normal, random_uniform
 from tenferro_tensor_core import DTypeError, is_complex, real_of, uint8, uint16, uint32, uint64
 from tenferro_tensor_core import dtype as known_dtype
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_tensor import Array
@@ -43,6 +44,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     return drawn(random_bits, "bits", key, shape, found)
 
 
+@boundary
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
     """Uniform numbers in [minval, maxval), equal to those of `jax.random.uniform`.
 
@@ -67,6 +69,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     return maximum(x * (high - low) + low, catalog.stop_gradient(low))
 
 
+@boundary
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Standard normal numbers, equal to those of `jax.random.normal` up to rounding.
 

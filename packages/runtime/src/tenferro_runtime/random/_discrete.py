@@ -28,11 +28,13 @@ from tenferro_tensor.functions import (
 from tenferro_tensor.operands import axis_of, shape_of
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, float64, int64, is_integer, uint64
 from tenferro_tensor_core import dtype as known_dtype
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_tensor import Array
 
 
+@boundary
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
     """Uniform integers in [minval, maxval).
 

@@ -24,6 +24,7 @@ from tenferro_tensor_core import (
     uint64,
 )
 from tenferro_tensor_core import dtype as known_dtype
+from tenferro_tensor_core.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from tenferro_tensor import Array
@@ -40,6 +41,10 @@ def checked(what: str, key: Any) -> Any:
     Raises:
         DTypeError: it is something else.
     """
+    if isinstance(key, (tuple, list)):
+        raise DTypeError(
+            f"{what} takes a key before all else, got {key!r:.60}; write tr.random.{what}(tr.random.key(seed), ...)"
+        )
     found = key if hasattr(key, "spec") else value(key)
     if found.spec.dtype != uint64:
         raise DTypeError(
@@ -61,11 +66,15 @@ def drawn(primitive: Primitive, what: str, key: Any, shape: Any, dtype: Any, sta
         start: position of the first number, 0 by default.
     """
     try:
-        op = _OPS[primitive, shape, dtype]
-    except (KeyError, TypeError):
-        op = _op(primitive, shape, dtype)
-    key = checked(what, key)
-    return op(key, beginning(key) if start is None else start)
+        try:
+            op = _OPS[primitive, shape, dtype]
+        except (KeyError, TypeError):
+            op = _op(primitive, shape, dtype)
+        key = checked(what, key)
+        return op(key, beginning(key) if start is None else start)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _op(primitive: Primitive, shape: Any, dtype: Any) -> Op:

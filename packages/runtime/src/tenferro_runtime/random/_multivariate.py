@@ -25,11 +25,13 @@ from tenferro_tensor.functions import (
 )
 from tenferro_tensor.operands import axis_of, empty_extent, shape_of
 from tenferro_tensor_core import ArgumentError, ShapeError, ask, uint64
+from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_tensor import Array
 
 
+@boundary
 def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
 ) -> Array:
@@ -149,6 +151,7 @@ def ball(key: Any, n: int, shape: Any = (), dtype: Any = None) -> Array:
     return x / sqrt(vecdot(x, x) + 2.0 * e)[..., None]
 
 
+@boundary
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
     """The elements along an axis in random order, or a permutation of the integers below a number.
 
@@ -173,6 +176,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     return take(x, argsort(bits(key, (x.spec.shape[axis],), uint64)), axis=axis)
 
 
+@boundary
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Array:
     """Elements along an axis, or integers below a number, drawn with or without replacement.
 

@@ -2,7 +2,7 @@
 
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.rendering._step import Step
-from tenferro_runtime.rendering._steps import aliases, raw_steps, value_steps
+from tenferro_runtime.rendering._steps import aliases, raw_steps
 
-__all__ = ["Step", "aliases", "raw_steps", "render", "value_steps"]
+__all__ = ["Step", "aliases", "raw_steps", "render"]
 __dir__ = __all__.copy

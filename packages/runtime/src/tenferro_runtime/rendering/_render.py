@@ -20,11 +20,12 @@ from tenferro_runtime._written import defined
 from tenferro_runtime.ir._bind import Binder, Binding
 from tenferro_runtime.ir._data_sizes import decided
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._replay import Replay
 from tenferro_runtime.ir._sizes import filled, variables
 from tenferro_runtime.rendering._checked import poisoning
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.rendering._step import Step
-from tenferro_runtime.rendering._steps import aliases, raw_steps, value_steps
+from tenferro_runtime.rendering._steps import aliases, raw_steps
 from tenferro_tensor.checked import is_checked
 from tenferro_tensor_core import ArgumentError
 
@@ -49,18 +50,17 @@ def render(
     Raises:
         ArgumentError: the program has symbolic sizes, or `bare` is given for several outputs.
     """
-    if mode == "raw":
-        if program.symbolic:
-            raise ArgumentError("kernels need numbers as sizes; render_open returns a function for all sizes")
-        steps, alias = aliases(raw_steps(program))
-        constants = {v: c._data for v, c in program.constants.items()}
-    else:
-        steps, alias = value_steps(program), {}
-        constants = dict(program.constants)
+    if mode == "raw" and program.symbolic:
+        raise ArgumentError("kernels need numbers as sizes; render_open returns a function for all sizes")
     if bare and len(program.output_ids) != 1:
         raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
+    if mode == "value":
+        replay = Replay(program)
+        return (lambda *values: replay(values)[0]) if bare else (lambda *values: replay(values))
+    steps, alias = aliases(raw_steps(program))
+    constants = {v: c._data for v, c in program.constants.items()}
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
-    victims = overwriting(program, donated) if mode == "raw" else {}
+    victims = overwriting(program, donated)
     if victims and is_checked():
         steps, victims = poisoning(program, steps, victims), {}
     return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()

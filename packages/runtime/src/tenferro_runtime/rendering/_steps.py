@@ -1,4 +1,4 @@
-"""The steps of a rendered program: kernels on raw arrays, or ops on values."""
+"""The steps of a rendered program: kernels on raw arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from operator import methodcaller
 from typing import Any
 
 from tenferro_runtime.ir._bind import Binder, is_open, is_open_op
-from tenferro_runtime.ir._data_sizes import decided, defining
+from tenferro_runtime.ir._data_sizes import defining
 from tenferro_runtime.ir._inference import infer
 from tenferro_runtime.ir._moves import moves_of, moving
 from tenferro_runtime.ir._placement import stays
@@ -19,19 +19,6 @@ from tenferro_tensor.entries import entry_of, open_step
 from tenferro_tensor.kernels import open_kernel_of
 from tenferro_tensor.transfers import Booked, book_raw, require_allowed
 from tenferro_tensor_core import DimLike, TenferroError
-
-
-def value_steps(program: Program) -> list[Step]:
-    """The ops of a program as steps on values of any level.
-
-    Args:
-        program: the program.
-
-    Returns:
-        One step for each equation.
-    """
-    with decided(program):
-        return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
 
 
 def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:

@@ -1,15 +1,15 @@
 """Reports of program inspection, as plain data that prints for people."""
 
 from tenferro_runtime.reports._bad_step import BadStep, Statistics
+from tenferro_runtime.reports._calls import Dispatch, DispatchStep, TransferRow, Transfers
 from tenferro_runtime.reports._comparison import Comparison, Difference, Side
 from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
-from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._library import LibraryFiles
 from tenferro_runtime.reports._loop_nests import LoopNests
 from tenferro_runtime.reports._memory import MemoryBlock, MemoryTimeline
-from tenferro_runtime.reports._table import aligned, readable, text_card
+from tenferro_runtime.reports._table import aligned, text_card
 from tenferro_runtime.reports._time import BodyTime, Profile, StepTime
-from tenferro_runtime.reports._transfers import TransferRow, Transfers
+from tenferro_tensor.markup import readable
 
 __all__ = [
     "BadStep",

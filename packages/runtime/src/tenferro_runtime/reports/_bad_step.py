@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import TextTable
-from tenferro_tensor import library
+from tenferro_runtime.reports._table import Report, TextTable
+from tenferro_tensor.markup import element
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def _between(s: Statistics) -> str:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BadStep:
+class BadStep(Report):
     """The first step that produces a NaN or an infinity from finite values.
 
     Attributes:
@@ -64,16 +65,17 @@ class BadStep:
             lines.append(f"  traced at {self.where}")
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        markup = library("tenferro_tensor.markup")
+    @property
+    def _heading(self) -> str:
+        return self.step
+
+    def _parts(self) -> Sequence[object]:
         rows = [
             (role, s.name, f"{s.dtype}{list(s.shape)}", str(s.nan), str(s.inf), _between(s))
             for role, s in self._values()
         ]
         table = TextTable(("", "value", "spec", "nan", "inf", "finite elements"), rows, frozenset({3, 4}))
-        where = f"traced at {self.where}" if self.where else ""
-        html: str = markup.card(markup.element("b", self.step), table.html(), markup.element("div", where, class_="q"))
-        return html
+        return table.html(), element("div", f"traced at {self.where}" if self.where else "", class_="q")
 
     def _values(self) -> list[tuple[str, Statistics]]:
         return [*[("from", s) for s in self.operands], *[("made", s) for s in self.results]]

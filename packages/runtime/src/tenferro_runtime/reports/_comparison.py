@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_runtime.reports._table import Tabular, TextTable
 from tenferro_runtime.reports._time import Profile, StepTime
-from tenferro_tensor import library
+from tenferro_tensor.markup import details, readable
 from tenferro_tensor_core import DimLike
 
 
@@ -99,51 +100,46 @@ class Comparison(Tabular):
         return f"{said}: it {reasons[0].text}" if reasons else f"{said}, and does nothing that explains it"
 
     def _table(self) -> TextTable:
-        old, new = self.old, self.new
-        rows = [
-            ("", *["compiled" if side.compiled else "not compiled" for side in (old, new)]),
-            ("ms of a call", f"{old.ms:.4f}", f"{new.ms:.4f}"),
-            ("ms of all steps, one by one", *[f"{sum(s.ms for s in side.profile.steps):.4f}" for side in (old, new)]),
-            ("operations", readable(old.flops), readable(new.flops)),
-            ("bytes moved", readable(old.bytes, "B"), readable(new.bytes, "B")),
-            ("peak of bytes", readable(old.peak_bytes, "B"), readable(new.peak_bytes, "B")),
-            ("steps", str(len(old.profile.steps)), str(len(new.profile.steps))),
-            ("steps inside of fused ones", *[str(_fused(side)) for side in (old, new)]),
-            ("loop nests of the native function", _count(old.nests), _count(new.nests)),
-            ("traces for each call", f"{old.traces:g}", f"{new.traces:g}"),
-            ("transfers for each call", *[_moved(side) for side in (old, new)]),
-            *_passes(old, new),
-        ]
-        return TextTable(("", old.title, new.title), rows, frozenset({1, 2}), "\n".join(self._list()))
+        sides = self.old, self.new
 
+        def row(title: str, of: Callable[[Side], str]) -> tuple[str, ...]:
+            return title, *map(of, sides)
+
+        rows = [
+            row("", lambda s: "compiled" if s.compiled else "not compiled"),
+            row("ms of a call", lambda s: f"{s.ms:.4f}"),
+            row("ms of all steps, one by one", lambda s: f"{sum(step.ms for step in s.profile.steps):.4f}"),
+            row("operations", lambda s: readable(s.flops)),
+            row("bytes moved", lambda s: readable(s.bytes, "B")),
+            row("peak of bytes", lambda s: readable(s.peak_bytes, "B")),
+            row("steps", lambda s: str(len(s.profile.steps))),
+            row("steps inside of fused ones", lambda s: str(sum([len(step.cost.parts) for step in s.profile.steps]))),
+            row("loop nests of the native function", lambda s: "none" if s.nests is None else str(s.nests)),
+            row("traces for each call", lambda s: f"{s.traces:g}"),
+            row("transfers for each call", _moved),
+            *_passes(*sides),
+        ]
+        said = [
+            f"{side.title} {d.text}"
+            for side, found in ((self.new, self.costs), (self.old, self.savings))
+            for d in found
+        ]
+        return TextTable(("", self.old.title, self.new.title), rows, frozenset({1, 2}), "\n".join(said))
+
+    @property
     def _heading(self) -> str:
         return self.sentence
 
-    def _list(self) -> list[str]:
-        lines = [f"{self.new.title} {d.text}" for d in self.costs]
-        return [*lines, *[f"{self.old.title} {d.text}" for d in self.savings]]
-
     def _steps(self) -> TextTable:
-        rows = [(*_cells(old), *_cells(new), _line(new or old)) for old, new in self.steps]
+        rows = [(*_cells(old), *_cells(new), next(s.cost.where for s in (new, old) if s)) for old, new in self.steps]
         head = (self.old.title, "result", "ms", self.new.title, "result", "ms", "line")
         return TextTable(head, rows, frozenset({2, 5}))
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n\n{self._table().text()}\n\n{self._steps().text()}"
 
-    def _repr_html_(self) -> str:
-        markup = library("tenferro_tensor.markup")
-        steps = markup.details("Steps side by side", self._steps().html(), open_=True)
-        html: str = markup.card(markup.element("b", self.sentence), self._table().html(), steps)
-        return html
-
-
-def _fused(side: Side) -> int:
-    return sum([len(s.cost.parts) for s in side.profile.steps])
-
-
-def _count(n: int | None) -> str:
-    return "none" if n is None else str(n)
+    def _parts(self) -> Sequence[object]:
+        return self._table().html(), details("Steps side by side", self._steps().html(), open_=True)
 
 
 def _moved(side: Side) -> str:
@@ -159,7 +155,3 @@ def _passes(old: Side, new: Side) -> list[tuple[str, str, str]]:
 
 def _cells(s: StepTime | None) -> tuple[str, str, str]:
     return ("", "", "") if s is None else (s.cost.primitive, ", ".join(map(str, s.cost.outputs)), f"{s.ms:.4f}")
-
-
-def _line(s: StepTime | None) -> str:
-    return "" if s is None else s.cost.where

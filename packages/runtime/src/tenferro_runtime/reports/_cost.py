@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
+from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_runtime.reports._walk import Visit, walk
 from tenferro_tensor import Spec
+from tenferro_tensor.markup import readable
 from tenferro_tensor_core import DimLike
 
 
@@ -98,6 +99,8 @@ class Explanation(Tabular):
             or step by step and why.
     """
 
+    _heading = "Cost of a program"
+
     steps: tuple[StepCost, ...]
     flops: DimLike
     unknown: int
@@ -111,6 +114,7 @@ class Explanation(Tabular):
 
     def _table(self) -> TextTable:
         head = ("step", "primitive", "operands", "result", "flops", "bytes", "live", "device", "kernel", "line")
+        rows = [_row(v) for v in walk(self.steps)]
         more = f" and {self.unknown} steps that are not described" if self.unknown else ""
         given = "".join([f", {name} = {n}" for name, n in self.sizes.items()])
         peak = "open, give the sizes" if self.peak_bytes is None else readable(self.peak_bytes, "B")
@@ -120,31 +124,19 @@ class Explanation(Tabular):
             f"{reused}; peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
             f"{readable(self.constant_bytes, 'B')} of constants" + (f"\n{self.form}" if self.form else "")
         )
-        return TextTable(head, list(_rows(self.steps, "", 0)), frozenset({0, 4, 5, 6}), foot)
-
-    def _heading(self) -> str:
-        return "Cost of a program"
+        return TextTable(head, rows, frozenset({0, 4, 5, 6}), foot)
 
 
-def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[str, ...]]:
-    """A row for each step, followed by the steps that it runs, numbered within it and indented."""
-    for s in steps:
-        yield (
-            f"{outer}{s.index}",
-            "  " * depth + s.primitive,
-            ", ".join(map(str, s.inputs)),
-            ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]),
-            readable(s.flops),
-            readable(s.bytes, "B"),
-            readable(s.live, "B"),
-            s.device,
-            s.kernel,
-            s.where,
-        )
-        for body in s.bodies:
-            each = readable(body.flops), readable(body.bytes, "B")
-            yield "", "  " * (depth + 1) + titled(body), "", "", *each, *[""] * 4
-            yield from _rows(body.steps, f"{outer}{s.index}.", depth + 2)
+def _row(v: Visit) -> tuple[str, ...]:
+    s = v.step
+    if s is None:
+        body = v.bodies[-1]
+        return "", v.indent + titled(body), "", "", readable(body.flops), readable(body.bytes, "B"), *[""] * 4
+    return (
+        v.number, v.indent + s.primitive, ", ".join(map(str, s.inputs)),
+        ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]), readable(s.flops),
+        readable(s.bytes, "B"), readable(s.live, "B"), s.device, s.kernel, s.where,
+    )  # fmt: skip
 
 
 def titled(body: BodyCost) -> str:
@@ -157,11 +149,8 @@ def titled(body: BodyCost) -> str:
     """
     often = "" if body.times is None or body.times == 1 else f", {body.times} times"
     often = often if body.most is None else f", at most {body.most} times"
-    carries = (
-        ""
-        if isinstance(body.carried_bytes, int) and not body.carried_bytes
-        else (f", carries {readable(body.carried_bytes, 'B')}")
-    )
+    nothing = isinstance(body.carried_bytes, int) and not body.carried_bytes
+    carries = "" if nothing else f", carries {readable(body.carried_bytes, 'B')}"
     return f"{body.title}{often}{carries}:"
 
 

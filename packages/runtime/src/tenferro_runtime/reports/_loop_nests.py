@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenferro_runtime.reports._table import text_card
+from tenferro_runtime.reports._table import Report
 from tenferro_tensor.loop_ir import LoopFunction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LoopNests:
+class LoopNests(Report):
     """The loop nests of a program; prints as text.
 
     Attributes:
@@ -17,14 +17,10 @@ class LoopNests:
         text: one line for each statement, with the user's line if it differs from that above.
     """
 
+    _heading = "Loop nests of a program"
+
     function: LoopFunction
     text: str
 
-    def __str__(self) -> str:
-        return self.text
-
     def __repr__(self) -> str:
         return self.text
-
-    def _repr_html_(self) -> str:
-        return text_card("Loop nests of a program", self.text)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from os import PathLike
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Final
 
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
-from tenferro_tensor import library
-
-if TYPE_CHECKING:
-    from tenferro_tensor.markup import Markup
+from tenferro_runtime.reports._lines import brief, code_at
+from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_tensor.markup import COLOURS, Markup, element, joined, picture, preformatted, readable, standalone
 
 WIDTH: Final = 640
 HEIGHT: Final = 180
@@ -37,7 +35,7 @@ MAX_CODE: Final = 100
 MAX_ROWS: Final = 60
 """Lines of code in the table of a notebook."""
 
-HUES: Final = ("blue", "orange", "green", "sky", "red", "purple", "grey")
+HUES: Final = tuple([COLOURS[name] for name in ("blue", "orange", "green", "sky", "red", "purple", "grey")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,8 @@ class MemoryTimeline(Tabular):
         blocks: what they allocate; of a loop, what its body needs at once.
     """
 
+    _heading = "Memory by line of code"
+
     steps: tuple[str, ...]
     blocks: tuple[MemoryBlock, ...]
 
@@ -91,20 +91,18 @@ class MemoryTimeline(Tabular):
         return tuple(sorted([(line, *sums) for line, sums in found.items()], key=lambda row: (-row[1], -row[2])))  # type: ignore[misc]
 
     def _table(self) -> TextTable:
-        alive = self.alive
-        rows = [(_brief(line), readable(at, "B"), readable(made, "B"), _code(line)) for line, at, made in self.lines]
+        rows = [(brief(line), readable(at, "B"), readable(made, "B"), code_at(line)) for line, at, made in self.lines]
         peak = self.peak_step
         name = self.steps[peak] if self.steps else "none"
-        foot = f"peak {readable(max(alive, default=0), 'B')} at step {peak}, {name}, beside inputs and constants"
+        foot = f"peak {readable(self._peak, 'B')} at step {peak}, {name}, beside inputs and constants"
         return TextTable(("line", "at the peak", "allocated", "code"), rows, frozenset({1, 2}), foot)
 
-    def _heading(self) -> str:
-        return "Memory by line of code"
+    @property
+    def _peak(self) -> int:
+        return max(self.alive, default=0)
 
-    def _repr_html_(self) -> str:
-        markup = library("tenferro_tensor.markup")
-        html: str = markup.card(markup.element("b", self._heading()), self.chart())
-        return html
+    def _parts(self) -> Sequence[Markup]:
+        return (self.chart(),)
 
     def draw(self, path: str | PathLike[str] | None = None) -> str:
         """The bytes over the steps in SVG, an area for each line of code; written to a file if a path is given.
@@ -115,81 +113,62 @@ class MemoryTimeline(Tabular):
         Returns:
             The drawing.
         """
-        drawn: str = library("tenferro_tensor.markup").standalone(self._picture(legend=True))
+        drawn = standalone(self._picture(legend=True))
         if path is not None:
             Path(path).write_text(drawn, encoding="utf-8")
         return drawn
 
     def chart(self) -> Markup:
         """The same with the table of the lines in their colours, as markup."""
-        markup, hues = library("tenferro_tensor.markup"), self._hues()
-        table = self._table()
-        rows = []
-        for i, (hue, row) in enumerate(zip(hues.values(), table.rows, strict=True)):
-            swatch = markup.element("span", " ", style=f"background:{hue}99;padding:0 6px")
-            cells = [markup.element("td", cell, class_="n" if k in (1, 2) else None) for k, cell in enumerate(row)]
-            rows.append(markup.element("tr", markup.element("td", swatch), *cells, data_line=min(i, MAX_LINES)))
-        head = markup.element("tr", *[markup.element("th", t) for t in ("", *table.head)])
-        return markup.joined(  # type: ignore[no-any-return]
-            [self._picture(), markup.element("table", head, *rows[:MAX_ROWS]), markup.preformatted(table.foot)]
-        )
+        table, rows = self._table(), []
+        for i, row in enumerate(table.rows[:MAX_ROWS]):
+            hue = min(i, MAX_LINES)
+            swatch = element("td", element("span", " ", style=f"background:{HUES[hue]}99;padding:0 6px"))
+            cells = [element("td", cell, class_="n" if k in table.right else None) for k, cell in enumerate(row)]
+            rows.append(element("tr", swatch, *cells, data_line=hue))
+        head = element("tr", *[element("th", t) for t in ("", *table.head)])
+        return joined([self._picture(), element("table", head, *rows), preformatted(table.foot)])
 
-    def _hues(self) -> dict[str, str]:
-        """The colour of each line of code."""
-        colours = library("tenferro_tensor.markup").COLOURS
-        return {line: colours[HUES[min(i, MAX_LINES)]] for i, (line, _, _) in enumerate(self.lines)}
-
-    def _picture(self, legend: bool = False) -> Any:
-        markup, hues = library("tenferro_tensor.markup"), self._hues()
-        lines = list(hues)
+    def _picture(self, legend: bool = False) -> Markup:
+        lines = [line for line, _, _ in self.lines]
         groups = [[line] for line in lines[:MAX_LINES]] + ([lines[MAX_LINES:]] if lines[MAX_LINES:] else [])
-        named = groups[:MAX_LINES] if legend else []
-        drawn = [*self._areas(markup, groups, hues), *self._axes(markup)]
-        for i, (line,) in enumerate(named):
+        named = lines[:MAX_LINES] if legend else []
+        drawn = [*self._areas(groups), *self._axes()]
+        for i, line in enumerate(named):
             y = TOP + HEIGHT + BOTTOM + LEGEND_ROW * (i + 1)
-            drawn.append(
-                markup.element("rect", x=LEFT, y=y - 9, width=12, height=10, fill=hues[line], fill_opacity=0.6)
-            )
-            drawn.append(markup.element("text", f"{_brief(line)}: {_code(line)}"[:MAX_CODE], x=LEFT + 20, y=y))
+            drawn.append(element("rect", x=LEFT, y=y - 9, width=12, height=10, fill=HUES[i], fill_opacity=0.6))
+            drawn.append(element("text", _noted(line)[:MAX_CODE], x=LEFT + 20, y=y))
         height = TOP + HEIGHT + BOTTOM + LEGEND_ROW * (len(named) + 1) * bool(named)
-        return markup.picture(LEFT + WIDTH + 10, height, *drawn, label="bytes alive at each step, by line of code")
+        return picture(LEFT + WIDTH + 10, height, *drawn, label="bytes alive at each step, by line of code")
 
-    def _areas(self, markup: Any, groups: Sequence[Sequence[str]], hue: dict[str, str]) -> list[Any]:
+    def _areas(self, groups: Sequence[Sequence[str]]) -> Iterator[Markup]:
         """Stacked areas, one for each source line."""
-        count, top = len(self.steps), max([*self.alive, 1])
-        below, found = [0] * count, []
+        count, top = len(self.steps), max(self._peak, 1)
+        below = [0] * count
         for i, group in enumerate(groups):
             here = _alive([b for b in self.blocks if b.line in group], count)
             above = [a + b for a, b in zip(below, here, strict=True)]
             edges = [_stairs(level, count, top) for level in (above, below)]
             path = f"M{' '.join(edges[0])}L{' '.join(reversed(edges[1]))}Z"
-            note = "\n".join([f"{_brief(line)}: {_code(line)}" for line in group])
-            area = markup.element("title", note)
-            found.append(markup.element("path", area, d=path, fill=hue[group[0]], fill_opacity=0.6, data_line=i))
+            note = element("title", "\n".join(map(_noted, group)))
+            yield element("path", note, d=path, fill=HUES[i], fill_opacity=0.6, data_line=i)
             below = above
-        return found
 
-    def _axes(self, markup: Any) -> list[Any]:
-        count, alive, peak = len(self.steps), self.alive, self.peak_step
-        grey, top = markup.COLOURS["grey"], max([*alive, 1])
+    def _axes(self) -> Iterator[Markup]:
+        count, peak, grey = len(self.steps), self.peak_step, COLOURS["grey"]
         base, at = TOP + HEIGHT, LEFT + WIDTH * (peak + 0.5) / max(count, 1)
-        said = f"peak {readable(max(alive, default=0), 'B')}, step {peak}"
+        said = f"peak {readable(self._peak, 'B')}, step {peak}"
         end = "end" if at > LEFT + WIDTH / 2 else "start"
-        found = [
-            markup.element("path", d=f"M{LEFT},{TOP}V{base}H{LEFT + WIDTH}", fill="none", stroke=grey),
-            markup.element("path", d=f"M{at:.1f},{TOP - 4}V{base}", stroke=grey, stroke_dasharray="4 3"),
-            markup.element("text", said, x=round(at), y=TOP - 8, text_anchor=end),
-            markup.element("text", readable(top, "B"), x=LEFT - 6, y=TOP + 4, text_anchor="end"),
-            markup.element("text", "0", x=LEFT - 6, y=base, text_anchor="end"),
-            markup.element("text", f"step 0 to {max(count - 1, 0)}", x=LEFT, y=base + 16, class_="q"),
-        ]
-        if count <= MAX_NOTES:
-            width = WIDTH / max(count, 1)
-            for i, (name, n) in enumerate(zip(self.steps, alive, strict=True)):
-                note = markup.element("title", f"step {i}: {name}, {readable(n, 'B')}")
-                strip = {"x": LEFT + i * width, "y": base, "width": width, "height": 6}
-                found.append(markup.element("rect", note, **strip, fill=grey, fill_opacity=0.3 + 0.4 * (i % 2)))
-        return found
+        yield element("path", d=f"M{LEFT},{TOP}V{base}H{LEFT + WIDTH}", fill="none", stroke=grey)
+        yield element("path", d=f"M{at:.1f},{TOP - 4}V{base}", stroke=grey, stroke_dasharray="4 3")
+        yield element("text", said, x=round(at), y=TOP - 8, text_anchor=end)
+        yield element("text", readable(max(self._peak, 1), "B"), x=LEFT - 6, y=TOP + 4, text_anchor="end")
+        yield element("text", "0", x=LEFT - 6, y=base, text_anchor="end")
+        yield element("text", f"step 0 to {max(count - 1, 0)}", x=LEFT, y=base + 16, class_="q")
+        for i, (name, n) in enumerate(zip(self.steps, self.alive, strict=True) if count <= MAX_NOTES else ()):
+            note = element("title", f"step {i}: {name}, {readable(n, 'B')}")
+            strip = {"x": LEFT + i * WIDTH / count, "y": base, "width": WIDTH / count, "height": 6}
+            yield element("rect", note, **strip, fill=grey, fill_opacity=0.3 + 0.4 * (i % 2))
 
 
 def _alive(blocks: Sequence[MemoryBlock], count: int) -> list[int]:
@@ -198,11 +177,7 @@ def _alive(blocks: Sequence[MemoryBlock], count: int) -> list[int]:
     for b in blocks:
         change[b.step] += b.nbytes
         change[min(b.last, count - 1) + 1] -= b.nbytes
-    found, now = [], 0
-    for c in change[:count]:
-        now += c
-        found.append(now)
-    return found
+    return list(accumulate(change[:count]))
 
 
 def _stairs(levels: Sequence[int], count: int, top: int) -> list[str]:
@@ -214,12 +189,5 @@ def _stairs(levels: Sequence[int], count: int, top: int) -> list[str]:
     return corners or [f"{LEFT},{TOP + HEIGHT}"]
 
 
-def _brief(line: str) -> str:
-    """A source line without the folder of its file."""
-    path, sign, number = line.rpartition(":")
-    return f"{PurePath(path).name}{sign}{number}" if sign else line or "unknown"
-
-
-def _code(line: str) -> str:
-    path, _, number = line.rpartition(":")
-    return linecache.getline(path, int(number)).strip() if number.isdigit() else ""
+def _noted(line: str) -> str:
+    return f"{brief(line)}: {code_at(line)}"

@@ -1,4 +1,4 @@
-"""Tables of reports: the same rows as aligned text and as HTML, with counts in readable units."""
+"""The cards of reports, and their tables: the same rows as aligned text and as HTML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tenferro_tensor import library
-
-_STEP: Final = 1000.0
+from tenferro_tensor.markup import Markup, bar, card, element, joined, preformatted, table
 
 MAX_HTML_ROWS: Final = 120
 """Largest number of rows of a table in a notebook; rows in the middle are omitted."""
@@ -34,31 +33,47 @@ class TextTable:
         """The table as aligned text, for a terminal."""
         return "\n".join([aligned([self.head, *self.rows], self.right), *([self.foot] if self.foot else [])])
 
-    def html(self, shares: Sequence[float | None] = ()) -> Any:
+    def html(self, shares: Sequence[float | None] = ()) -> Markup:
         """The table as HTML; shares of a total are bars at the end of rows."""
-        markup = library("tenferro_tensor.markup")
-        rows: list[Sequence[object]] = [[_indented(markup, cell) for cell in row] for row in self.rows]
+        rows: list[Sequence[object]] = [[_indented(cell) for cell in row] for row in self.rows]
         if shares:
-            rows = [[*row, "" if share is None else markup.bar(share)] for row, share in zip(rows, shares, strict=True)]
+            rows = [[*row, "" if share is None else bar(share)] for row, share in zip(rows, shares, strict=True)]
         left_out = len(rows) - MAX_HTML_ROWS
         if left_out > 0:
             half = MAX_HTML_ROWS // 2
             rows = [*rows[:half], ["…", f"{left_out} more rows", *[""] * (len(rows[0]) - 2)], *rows[-half:]]
         head = (*self.head, "") if shares else self.head
-        return markup.joined([markup.table(head, rows, self.right), markup.element("div", self.foot, class_="w")])
+        return joined([table(head, rows, self.right), element("div", self.foot, class_="w")])
 
     def rich(self, title: str) -> Any:
         """The same as a table of rich."""
         text, tables, group = library("rich.text").Text, library("rich.table"), library("rich.console").Group
-        table = tables.Table(title=title, title_justify="left", box=None, pad_edge=False)
+        drawn = tables.Table(title=title, title_justify="left", box=None, pad_edge=False)
         for i, name in enumerate(self.head):
-            table.add_column(name, justify="right" if i in self.right else "left", no_wrap=i in self.right)
+            drawn.add_column(name, justify="right" if i in self.right else "left", no_wrap=i in self.right)
         for row in self.rows:
-            table.add_row(*[text(cell) for cell in row])
-        return group(table, text(self.foot))
+            drawn.add_row(*[text(cell) for cell in row])
+        return group(drawn, text(self.foot))
 
 
-class Tabular:
+class Report:
+    """A report that prints as text, and that a notebook shows as a card."""
+
+    __slots__ = ()
+
+    @property
+    def _heading(self) -> str:
+        raise NotImplementedError
+
+    def _parts(self) -> Sequence[object]:
+        """What stands below the heading: by default the text."""
+        return (preformatted(str(self)),)
+
+    def _repr_html_(self) -> str:
+        return card(element("b", self._heading), *self._parts())
+
+
+class Tabular(Report):
     """A report that is a table: it prints as text, and shows the same rows in a notebook."""
 
     __slots__ = ()
@@ -66,21 +81,15 @@ class Tabular:
     def _table(self) -> TextTable:
         raise NotImplementedError
 
-    def _heading(self) -> str:
-        """The heading of the table in a notebook."""
-        return type(self).__name__
+    def _parts(self) -> Sequence[object]:
+        return (self._table().html(),)
 
     def __repr__(self) -> str:
         return self._table().text()
 
-    def _repr_html_(self) -> str:
-        markup = library("tenferro_tensor.markup")
-        html: str = markup.card(markup.element("b", self._heading()), self._table().html())
-        return html
-
     def __rich__(self) -> Any:
         """The report as rich draws it, which calls this."""
-        return self._table().rich(self._heading())
+        return self._table().rich(self._heading)
 
 
 def text_card(head: str, text: str) -> str:
@@ -93,9 +102,7 @@ def text_card(head: str, text: str) -> str:
     Returns:
         HTML.
     """
-    markup = library("tenferro_tensor.markup")
-    html: str = markup.card(markup.element("b", head), markup.preformatted(text))
-    return html
+    return card(element("b", head), preformatted(text))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
@@ -117,31 +124,7 @@ def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
     )
 
 
-def readable(n: Any, unit: str = "") -> str:
-    """A count with a unit prefix, ``1.5 kB``; symbolic counts unchanged, ``?`` if unknown.
-
-    Args:
-        n: a number, a symbolic size, or ``None``.
-        unit: put behind the prefix.
-
-    Returns:
-        Text of three digits.
-
-    >>> readable(1536, "B"), readable(12), readable(3.2e9, "flop"), readable(None)
-    ('1.54 kB', '12', '3.2 Gflop', '?')
-    """
-    if n is None:
-        return "?"
-    if not isinstance(n, (int, float)):
-        return f"{n} {unit}".rstrip()
-    value, prefixes = float(n), iter(("", "k", "M", "G", "T", "P"))
-    prefix = next(prefixes)
-    while abs(value) >= _STEP and prefix != "P":
-        value, prefix = value / _STEP, next(prefixes)
-    return f"{value:.3g} {prefix}{unit}".rstrip()
-
-
-def _indented(markup: Any, cell: str) -> Any:
+def _indented(cell: str) -> object:
     """A cell with visible leading spaces, which indent the steps of a body."""
     depth = len(cell) - len(cell.lstrip(" "))
-    return markup.element("span", cell.lstrip(" "), style=f"padding-left:{depth}ch") if depth else cell
+    return element("span", cell.lstrip(" "), style=f"padding-left:{depth}ch") if depth else cell

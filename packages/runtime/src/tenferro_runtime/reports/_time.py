@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from tenferro_runtime.reports._cost import StepCost
 from tenferro_runtime.reports._memory import MemoryTimeline
-from tenferro_runtime.reports._table import Tabular, TextTable, readable
-from tenferro_tensor import library
+from tenferro_runtime.reports._table import Tabular, TextTable
+from tenferro_runtime.reports._walk import Visit, walk
+from tenferro_tensor.markup import Markup, card, details, element, page, readable
 
 NO_MEMORY: Final = MemoryTimeline((), ())
 """The timeline of a program without steps."""
@@ -88,12 +89,17 @@ class Profile(Tabular):
         native_bytes: bytes that the native function allocates at once, ``None`` where there is none.
     """
 
+    _heading = "Times of a program's steps"
+
     steps: tuple[StepTime, ...]
     ms: float
     repeat: int
     form: str = ""
     memory: MemoryTimeline = NO_MEMORY
     native_bytes: int | None = None
+
+    def _walk(self) -> list[Visit]:
+        return list(walk(sorted(self.steps, key=lambda s: -s.ms)))
 
     def _table(self) -> TextTable:
         head = ("step", "primitive", "result", "ms each", "ms in all", "share", "rate", "kernel", "line")
@@ -105,28 +111,17 @@ class Profile(Tabular):
             + ("\nwhat is inside of a step was measured step by step, in the first iterations of a loop" * inside)
             + (f"; the replay {self.form}" if self.form else "")
         )
-        return TextTable(
-            head, list(_rows(sorted(self.steps, key=lambda s: -s.ms), "", 0, 1)), frozenset({0, 3, 4, 5, 6}), foot
-        )
+        return TextTable(head, [_row(v) for v in self._walk()], frozenset({0, 3, 4, 5, 6}), foot)
 
-    def _heading(self) -> str:
-        return "Times of a program's steps"
-
-    def _repr_html_(self) -> str:
-        markup = library("tenferro_tensor.markup")
-        html: str = markup.card(markup.element("b", self._heading()), *self._parts(markup))
-        return html
-
-    def _parts(self, markup: Any) -> list[Any]:
-        """The steps with the share of each, and the memory over the steps."""
-        steps = sorted(self.steps, key=lambda s: -s.ms)
-        shares = [share for s in steps for share in (s.share, *[None] * _rows_inside(s))]
+    def _parts(self) -> Sequence[Markup]:
+        """The memory over the steps, and the steps with the share of each."""
+        shares = [None if v.bodies else v.step.share for v in self._walk()]
         native = readable(self.native_bytes, "B")
         said = (
             f"As one native function, the program allocates {native} at once." if self.native_bytes is not None else ""
         )
-        memory = markup.details("Memory by line of code", self.memory.chart(), markup.element("div", said), open_=True)
-        return [memory, markup.details("Steps, slowest first", self._table().html(shares), open_=True)]
+        memory = details("Memory by line of code", self.memory.chart(), element("div", said), open_=True)
+        return memory, details("Steps, slowest first", self._table().html(shares), open_=True)
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write a page with the times of the steps and the memory over time by line of code.
@@ -136,10 +131,9 @@ class Profile(Tabular):
         Args:
             path: the file.
         """
-        markup = library("tenferro_tensor.markup")
         title = f"Profile of a program of {len(self.steps)} steps"
-        body = markup.card(markup.element("h1", title), *self._parts(markup))
-        Path(path).write_text(markup.page(title, body, script=POINTING), encoding="utf-8")
+        body = card(element("h1", title), *self._parts())
+        Path(path).write_text(page(title, body, script=POINTING), encoding="utf-8")
 
     def to_chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write the runs in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
@@ -147,55 +141,37 @@ class Profile(Tabular):
         Args:
             path: the file.
         """
+        devices = sorted({s.cost.device for s in self.steps})
         events: list[dict[str, Any]] = [
             {"ph": "M", "pid": 1, "tid": i, "name": "thread_name", "args": {"name": device}}
-            for i, device in enumerate(self._devices())
+            for i, device in enumerate(devices)
         ]
         for s in self.steps:
             c = s.cost
             facts = {
-                "step": c.index,
-                "operands": ", ".join(map(str, c.inputs)),
-                "results": ", ".join(map(str, c.outputs)),
-                "flops": c.flops,
-                "bytes": c.bytes,
-                "kernel": c.kernel,
-                "line": c.where,
-            }
-            for start, length in s.runs:
-                events.append(
-                    {
-                        "ph": "X", "pid": 1, "tid": self._devices().index(c.device), "name": c.primitive, "cat": "step",
-                        "ts": start / 1e3, "dur": length / 1e3, "args": facts,
-                    }
-                )  # fmt: skip
+                "step": c.index, "operands": ", ".join(map(str, c.inputs)), "results": ", ".join(map(str, c.outputs)),
+                "flops": c.flops, "bytes": c.bytes, "kernel": c.kernel, "line": c.where,
+            }  # fmt: skip
+            events += [
+                {
+                    "ph": "X", "pid": 1, "tid": devices.index(c.device), "name": c.primitive, "cat": "step",
+                    "ts": start / 1e3, "dur": length / 1e3, "args": facts,
+                }
+                for start, length in s.runs
+            ]  # fmt: skip
         Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}), encoding="utf-8")
 
-    def _devices(self) -> list[str]:
-        return sorted({s.cost.device for s in self.steps})
 
-
-def _rows_inside(s: StepTime) -> int:
-    return sum([1 + sum([1 + _rows_inside(inner) for inner in body.steps]) for body in s.bodies])
-
-
-def _rows(steps: Iterable[StepTime], outer: str, depth: int, times: int) -> Iterator[tuple[str, ...]]:
-    """A row for each step; the steps inside of one follow it, numbered within it and indented, with the time of one run
-    and of all."""
-    for s in steps:
-        yield (
-            f"{outer}{s.cost.index}",
-            "  " * depth + s.cost.primitive,
-            ", ".join(map(str, s.cost.outputs)),
-            f"{s.ms:.4f}",
-            f"{s.ms * times:.4f}",
-            f"{s.share:.1%}",
-            "" if not s.rate else readable(s.rate, "flop/s"),
-            s.cost.kernel,
-            s.cost.where,
-        )
-        for body in s.bodies:
-            often, total = "once" if body.times == 1 else f"{body.times} times", times * body.times
-            title = f"{'  ' * (depth + 1)}{body.title}, {often}:"
-            yield "", title, "", f"{body.ms:.4f}", f"{body.ms * total:.4f}", *[""] * 4
-            yield from _rows(body.steps, f"{outer}{s.cost.index}.", depth + 2, total)
+def _row(v: Visit) -> tuple[str, ...]:
+    """The time of one run and of all runs of a step, or of the program of a heading."""
+    s = v.step
+    if s is None:
+        body = v.bodies[-1]
+        often = "once" if body.times == 1 else f"{body.times} times"
+        each = f"{body.ms:.4f}", f"{body.ms * v.times:.4f}"
+        return "", f"{v.indent}{body.title}, {often}:", "", *each, *[""] * 4
+    return (
+        v.number, v.indent + s.cost.primitive, ", ".join(map(str, s.cost.outputs)), f"{s.ms:.4f}",
+        f"{s.ms * v.times:.4f}", f"{s.share:.1%}", readable(s.rate, "flop/s") if s.rate else "", s.cost.kernel,
+        s.cost.where,
+    )  # fmt: skip

@@ -16,8 +16,8 @@ from tenferro_runtime._native_forms import native_forms
 from tenferro_runtime.expanding import expand
 from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program, ProgramError
-from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named, sizes_of
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
@@ -233,14 +233,14 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
     if state.open_scopes and dispatch.recorder() is not None:  # it is notified of each operation
-        return replayed(program, given, named(program, sizes_for(program, specs)))
+        return interpret(program, given, named(program, sizes_for(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)
         if definitions(program):
             with suppress(InconclusiveDimError):  # a rule needs a concrete size, which the steps have
                 if not any(map(is_traced, given)):
                     return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
-            return replayed(program, given, named(program, sizes))
+            return interpret(program, given, named(program, sizes))
         return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
     if not program.symbolic and not definitions(program):
         return _run(executable(program), [t._data for t in given], program.outputs)
@@ -291,17 +291,16 @@ class _OfSizes:
 
     def __init__(self, program: Program) -> None:
         self.prepare = preparing(program)
-        self.known: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self.known: dict[tuple[int, ...], Ready] = {}
 
     def __call__(self, *raws_and_sizes: Any) -> Any:
-        sizes = raws_and_sizes[-1]
-        run = self.known.get(sizes)
-        if run is None:
+        *raws, sizes = raws_and_sizes
+        found = self.known.get(sizes)
+        if found is None:
             if len(self.known) >= MAX_PREPARED_SIZES:
                 self.known.clear()
-            found = self.prepare(sizes)
-            run = self.known[sizes] = partial(found.run, found.values)
-        return run(*raws_and_sizes[:-1])
+            found = self.known[sizes] = self.prepare(sizes)
+        return found.run(found.values, *raws)
 
 
 def _sizes_of_call(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tenferro_runtime.expanding import expansion_of
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import executable
 from tenferro_runtime.runtime import Runtime
@@ -15,8 +16,6 @@ from tenferro_tensor import SCALARS, Op, Spec, catalog, get_backend
 from tenferro_tensor.expansions import Expansion
 from tenferro_tensor.kernels import kernel_of
 from tenferro_tensor_core import UnsupportedError
-
-_OPTIMISED: Final = "optimised expansion"
 
 
 def make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:
@@ -49,10 +48,12 @@ def _optimised(op: Op, ins: tuple[Spec, ...]) -> Program:
             f"the expansion of {op!r} asks for sizes that have no number here; pass operands of known sizes",
             primitive=op.primitive.name,
         )
-    found: Program | None = program.memo.get(_OPTIMISED)
-    if found is None:
-        found = program.memo[_OPTIMISED] = Runtime().optimise(program)
-    return found
+    return _fully_optimised(program)
+
+
+@kept
+def _fully_optimised(program: Program) -> Program:
+    return Runtime().optimise(program)
 
 
 class _Broadcast:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.batching import on_stacks
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.special._declared import partials, several
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._recurrences import combined
 from tenferro_runtime.special._sampling import circled
-from tenferro_runtime.special._scipy import family, host_special
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
 
 __all__ = ["AiryResult", "airy", "airye"]
-
-_SCALED = [
-    partials(f"airye_{name}", "x", f"Airy function {text} times ``exp({sign}2 / 3 x sqrt(x))``.")
-    for name, text, sign in (("ai", "Ai", ""), ("aip", "Ai'", ""), ("bi", "Bi", "-"), ("bip", "Bi'", "-"))
-]
-
-
-@primitive(family=family("airy"), extension="special", widens=True)
-def airy_(x: Spec) -> tuple[Spec, Spec, Spec, Spec]:
-    """Airy functions Ai and Bi, each followed by its derivative."""
-    return x, x, x, x
 
 
 class AiryResult(NamedTuple):
@@ -75,15 +62,6 @@ def airye(x: Any, /) -> AiryResult:
     return AiryResult(*[of(x) for of in _SCALED])
 
 
-def _airy_kernel(ins: Any, outs: Any) -> Callable[..., Any]:
-    function, dtype = host_special().airy, outs[0].dtype
-
-    def run(x: Any) -> Any:
-        return tuple([np.asarray(value, dtype) for value in function(x)])
-
-    return run
-
-
 def _airy_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
     (x,), (t,), (ai, aip, bi, bip) = primals, tangents, outs
     return t * aip, t * (x * ai), t * bip, t * (x * bi)
@@ -118,19 +96,15 @@ def _compute_scaled(first: int, prime: int, orders: tuple[int], x: Any) -> Any:
 def _near(first: int, prime: int, order: int, x: Any) -> Any:
     """Sums of products of a power of the root of `x` and the function or its derivative, all of them scaled."""
     side = 1 if first == 0 else -1
-    terms = {(0, prime): 1.0}
-    for _ in range(order):
-        after: dict[tuple[int, int], float] = {}
 
-        def add(key: tuple[int, int], factor: float, into: dict[tuple[int, int], float] = after) -> None:
-            into[key] = into.get(key, 0.0) + factor
+    def slopes(key: tuple[int, int], factor: float) -> Any:
+        power, primed = key
+        if power:
+            yield (power - 2, primed), factor * power / 2
+        yield (power + 1, primed), side * factor
+        yield ((power + 2, 0) if primed else (power, 1)), factor
 
-        for (power, primed), factor in terms.items():
-            if power:
-                add((power - 2, primed), factor * power / 2)
-            add((power + 1, primed), side * factor)
-            add((power + 2, 0) if primed else (power, 1), factor)
-        terms = after
+    terms = combined({(0, prime): 1.0}, order, slopes)
     values = host_special().airye(np.maximum(x, 0.0))[first : first + 2]
     root = np.sqrt(np.maximum(x, 0.0))
     near: Any = sum(factor * root**power * values[primed] for (power, primed), factor in terms.items() if factor)
@@ -138,10 +112,19 @@ def _near(first: int, prime: int, order: int, x: Any) -> Any:
     return np.where(x < 0, below, near)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    registry.kernel(airy_, "cpu", _airy_kernel)
-    registry.rule(airy_, General(jvp=_airy_jvp))
-    registry.batching(airy_, on_stacks(airy_))
-    for i, of in enumerate(_SCALED):
-        register_partials(registry, of, partial(_compute_scaled, i - i % 2, i % 2), own=True)
+_SCALED = [
+    partials(
+        f"airye_{name}",
+        "x",
+        f"Airy function {text} times ``exp({sign}2 / 3 x sqrt(x))``.",
+        partial(_compute_scaled, first, prime),
+        own=True,
+    )
+    for name, text, sign, first, prime in (
+        ("ai", "Ai", "", 0, 0),
+        ("aip", "Ai'", "", 0, 1),
+        ("bi", "Bi", "-", 2, 0),
+        ("bip", "Bi'", "-", 2, 1),
+    )
+]
+airy_ = several("airy", "x", "Airy functions Ai and Bi, each followed by its derivative.", 4, _airy_jvp)

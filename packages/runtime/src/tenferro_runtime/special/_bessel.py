@@ -14,20 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Primitive, Registry
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.extension import Primitive
+from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._sampling import circled, sampled
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["hankel1", "hankel2", "iv", "ive", "jn", "jv", "kv", "kve", "yv"]
 
-jv_ = partials("jv", "v x", "Bessel function of the first kind.")
-yv_ = partials("yv", "v x", "Bessel function of the second kind.")
-iv_ = partials("iv", "v x", "Modified Bessel function of the first kind.")
-kv_ = partials("kv", "v x", "Modified Bessel function of the second kind.")
-ive_ = partials("ive", "v x", "Modified Bessel function of the first kind times ``exp(-abs(x))``.")
-kve_ = partials("kve", "v x", "Modified Bessel function of the second kind times ``exp(x)``.")
 
 SIGNS = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
 """The derivative by x is half the sum of the functions of the orders below and above, with these signs."""
@@ -257,11 +251,13 @@ def _order_radius(kind: str, v: Any, x: Any) -> Any:
 def _compute(name: str, orders: tuple[int, int], v: Any, x: Any) -> Any:
     base, kind = getattr(host_special(), name), name[0]
     by_order, by_argument = orders
-    if name.endswith("e"):
-        parity = np.where(v == np.round(v), np.cos(np.pi * (v % 2)), np.nan)
-        f = partial(_scaled, base, kind, by_argument, parity, x)
-    else:
-        f = partial(_unscaled, base, kind, by_argument, x)
+    parity = np.where(v == np.round(v), np.cos(np.pi * (v % 2)), np.nan)
+
+    def f(v: Any) -> Any:
+        if name.endswith("e"):
+            return scaled_slope(base, kind, v, x, by_argument, parity)
+        return neighbours(base, kind, v, x, by_argument)
+
     if by_order == 0:
         value = f(v)
         if kind in "ji" and by_argument:  # x**v / gamma(v + 1) at 0; infinite neighbours do not tell which dominates
@@ -276,18 +272,13 @@ def _compute(name: str, orders: tuple[int, int], v: Any, x: Any) -> Any:
     return result
 
 
-def _unscaled(base: Any, kind: str, order: int, x: Any, v: Any) -> Any:
-    return neighbours(base, kind, v, x, order)
+def _bessel(name: str, doc: str) -> Primitive:
+    return partials(name, "v x", doc, partial(_compute, name))
 
 
-def _scaled(base: Any, kind: str, order: int, parity: Any, x: Any, v: Any) -> Any:
-    return scaled_slope(base, kind, v, x, order, parity)
-
-
-_PRIMITIVES: tuple[Primitive, ...] = (jv_, yv_, iv_, kv_, ive_, kve_)
-
-
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    for of in _PRIMITIVES:
-        register_partials(registry, of, partial(_compute, of.name))
+jv_ = _bessel("jv", "Bessel function of the first kind.")
+yv_ = _bessel("yv", "Bessel function of the second kind.")
+iv_ = _bessel("iv", "Modified Bessel function of the first kind.")
+kv_ = _bessel("kv", "Modified Bessel function of the second kind.")
+ive_ = _bessel("ive", "Modified Bessel function of the first kind times ``exp(-abs(x))``.")
+kve_ = _bessel("kve", "Modified Bessel function of the second kind times ``exp(x)``.")

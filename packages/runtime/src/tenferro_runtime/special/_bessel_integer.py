@@ -8,28 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Primitive, Registry
+from tenferro_runtime.extension import Primitive
 from tenferro_runtime.special._bessel import jv_, neighbours, scaled_slope
-from tenferro_runtime.special._partials import degree, partials, register_jax_partials, register_partials
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, functions
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "kn", "y0", "y1", "yn"]
-
-j0_ = partials("j0", "x", "Bessel function of the first kind of order 0.")
-j1_ = partials("j1", "x", "Bessel function of the first kind of order 1.")
-y0_ = partials("y0", "x", "Bessel function of the second kind of order 0.")
-y1_ = partials("y1", "x", "Bessel function of the second kind of order 1.")
-i0_ = partials("i0", "x", "Modified Bessel function of the first kind of order 0.")
-i1_ = partials("i1", "x", "Modified Bessel function of the first kind of order 1.")
-k0_ = partials("k0", "x", "Modified Bessel function of the second kind of order 0.")
-k1_ = partials("k1", "x", "Modified Bessel function of the second kind of order 1.")
-i0e_ = partials("i0e", "x", "`i0` times ``exp(-abs(x))``.")
-i1e_ = partials("i1e", "x", "`i1` times ``exp(-abs(x))``.")
-k0e_ = partials("k0e", "x", "`k0` times ``exp(x)``.")
-k1e_ = partials("k1e", "x", "`k1` times ``exp(x)``.")
-yn_ = partials("yn", "n x", "Bessel function of the second kind of integer order.")
-kn_ = partials("kn", "n x", "Modified Bessel function of the second kind of integer order.")
 
 
 def j0(x: Any, /) -> Array:
@@ -350,13 +336,25 @@ def _to_first(after: Primitive, sign: int) -> Callable[..., Any]:
     return slope
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    for of in (j1_, y1_, i1_, k1_, i0e_, i1e_, k0e_, k1e_):
-        register_partials(registry, of, partial(_compute_fixed, of.name))
-    for of, after, sign in ((j0_, j1_, -1), (y0_, y1_, -1), (i0_, i1_, 1), (k0_, k1_, -1)):
-        register_partials(registry, of, partial(_compute_fixed, of.name), x=_to_first(after, sign))
-    for of in (yn_, kn_):
-        register_partials(registry, of, partial(_compute_integer, of.name), "n")
-    for of in (i0_, i0e_, i1_, i1e_):
-        register_jax_partials(registry, of, 1)
+def _fixed(name: str, doc: str, **how: Any) -> Primitive:
+    return partials(name, "x", doc, partial(_compute_fixed, name), **how)
+
+
+j1_ = _fixed("j1", "Bessel function of the first kind of order 1.")
+y1_ = _fixed("y1", "Bessel function of the second kind of order 1.")
+i1_ = _fixed("i1", "Modified Bessel function of the first kind of order 1.", jax="i1", most=1)
+k1_ = _fixed("k1", "Modified Bessel function of the second kind of order 1.")
+j0_ = _fixed("j0", "Bessel function of the first kind of order 0.", x=_to_first(j1_, -1))
+y0_ = _fixed("y0", "Bessel function of the second kind of order 0.", x=_to_first(y1_, -1))
+i0_ = _fixed("i0", "Modified Bessel function of the first kind of order 0.", jax="i0", most=1, x=_to_first(i1_, 1))
+k0_ = _fixed("k0", "Modified Bessel function of the second kind of order 0.", x=_to_first(k1_, -1))
+i0e_ = _fixed("i0e", "`i0` times ``exp(-abs(x))``.", jax="i0e", most=1)
+i1e_ = _fixed("i1e", "`i1` times ``exp(-abs(x))``.", jax="i1e", most=1)
+k0e_ = _fixed("k0e", "`k0` times ``exp(x)``.")
+k1e_ = _fixed("k1e", "`k1` times ``exp(x)``.")
+yn_ = partials(
+    "yn", "n x", "Bessel function of the second kind of integer order.", partial(_compute_integer, "yn"), "n"
+)
+kn_ = partials(
+    "kn", "n x", "Modified Bessel function of the second kind of integer order.", partial(_compute_integer, "kn"), "n"
+)

@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.extension import Primitive
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
+from tenferro_runtime.special._recurrences import combined
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
 
 __all__ = ["spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
-
-jn_ = partials("spherical_jn", "n x", "Spherical Bessel function of the first kind.")
-yn_ = partials("spherical_yn", "n x", "Spherical Bessel function of the second kind.")
-in_ = partials("spherical_in", "n x", "Modified spherical Bessel function of the first kind.")
-kn_ = partials("spherical_kn", "n x", "Modified spherical Bessel function of the second kind.")
 
 
 def spherical_jn(n: Any, x: Any, /, derivative: bool = False) -> Array:
@@ -114,23 +111,25 @@ _SIGNS = {"spherical_jn": (1, -1), "spherical_yn": (1, -1), "spherical_in": (1, 
 def _compute(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
     """``f' = (n f[n - 1] +- (n + 1) f[n + 1]) / (2 n + 1)``, which has no quotient by `x`, applied repeatedly."""
     function, (below, above) = getattr(host_special(), name), _SIGNS[name]
-    terms: dict[int, Any] = {0: np.ones_like(n)}
-    for _ in range(orders[1]):
-        after: dict[int, Any] = {}
-        for shift, factor in terms.items():
-            m = n + shift
-            after[shift - 1] = after.get(shift - 1, 0.0) + below * factor * m / (2 * m + 1)
-            after[shift + 1] = after.get(shift + 1, 0.0) + above * factor * (m + 1) / (2 * m + 1)
-        terms = after
+
+    def neighbours(shift: int, factor: Any) -> Any:
+        m = n + shift
+        yield shift - 1, below * factor * m / (2 * m + 1)
+        yield shift + 1, above * factor * (m + 1) / (2 * m + 1)
+
     total: Any = 0.0
-    for shift, factor in terms.items():
+    for shift, factor in combined({0: np.ones_like(n)}, orders[1], neighbours).items():
         m = (n + shift).astype(np.int64)
         # The function of order -1 always has the factor 0.
         total = total + np.where(m < 0, 0.0, factor * function(np.maximum(m, 0), x))
     return total
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    for of in (jn_, yn_, in_, kn_):
-        register_partials(registry, of, partial(_compute, of.name), "n")
+def _spherical(name: str, doc: str) -> Primitive:
+    return partials(name, "n x", doc, partial(_compute, name), "n")
+
+
+jn_ = _spherical("spherical_jn", "Spherical Bessel function of the first kind.")
+yn_ = _spherical("spherical_yn", "Spherical Bessel function of the second kind.")
+in_ = _spherical("spherical_in", "Modified spherical Bessel function of the first kind.")
+kn_ = _spherical("spherical_kn", "Modified spherical Bessel function of the second kind.")

@@ -6,33 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._digamma import psi_increment
 from tenferro_runtime.special._gamma import gamma, rgamma, rgamma_slope
 from tenferro_runtime.special._increments import LARGE, log_beta
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_jax, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["beta", "betaln", "binom", "comb"]
-
-
-@primitive(elementwise=True, domain="floating", family=family("beta"), extension="special")
-def beta_(a: Spec, b: Spec) -> Spec:
-    """Beta function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("betaln"), extension="special")
-def betaln_(a: Spec, b: Spec) -> Spec:
-    """Logarithm of the absolute value of the beta function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("binom"), extension="special")
-def binom_(n: Spec, k: Spec) -> Spec:
-    """Binomial coefficient of real numbers."""
-    return n
 
 
 def beta(a: Any, b: Any, /) -> Array:
@@ -151,24 +133,24 @@ def _beta(a: Any, b: Any) -> Any:
     return found
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_host(
-        registry,
-        beta_,
-        Slopes(
-            singular=True,
-            a=lambda a, b, out: -out * psi_increment(a, b),
-            b=lambda a, b, out: -out * psi_increment(b, a),
-        ),
-        _beta,
-    )
-    register_host(
-        registry,
-        betaln_,
-        Slopes(singular=True, a=lambda a, b: -psi_increment(a, b), b=lambda a, b: -psi_increment(b, a)),
-        lambda a, b: log_beta(host_special(), a, b),
-        expansion=lambda a, b: catalog.lgamma(a) + catalog.lgamma(b) - catalog.lgamma(a + b),
-    )
-    register_scipy(registry, binom_, Slopes(singular=True, n=_binom_by_n, k=_binom_by_k), expansion=_expand_binom)
-    register_jax(registry, beta_)
+beta_ = from_host(
+    "beta",
+    "a b",
+    "Beta function.",
+    _beta,
+    jax="beta",
+    a=lambda a, b, out: -out * psi_increment(a, b),
+    b=lambda a, b, out: -out * psi_increment(b, a),
+)
+betaln_ = from_host(
+    "betaln",
+    "a b",
+    "Logarithm of the absolute value of the beta function.",
+    lambda a, b: log_beta(host_special(), a, b),
+    expansion=lambda a, b: catalog.lgamma(a) + catalog.lgamma(b) - catalog.lgamma(a + b),
+    a=lambda a, b: -psi_increment(a, b),
+    b=lambda a, b: -psi_increment(b, a),
+)
+binom_ = from_scipy(
+    "binom", "n k", "Binomial coefficient of real numbers.", expansion=_expand_binom, n=_binom_by_n, k=_binom_by_k
+)

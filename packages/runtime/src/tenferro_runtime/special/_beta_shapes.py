@@ -8,14 +8,14 @@ which is the lower one of the function with ``t`` and ``1 - t`` exchanged.
 
 from __future__ import annotations
 
-from math import comb
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime.special._gamma_shape import deviance
 from tenferro_runtime.special._increments import LARGE, increment, log_beta, polygamma, stirling_error
-from tenferro_runtime.special._quadrature import DECAY, cut_off, in_blocks, laguerre, legendre
+from tenferro_runtime.special._quadrature import DECAY, cut_off, in_blocks, laguerre, legendre, weighted_sum
+from tenferro_runtime.special._recurrences import bell_polynomials
 from tenferro_runtime.special._scipy import host_special
 
 NODES: Final = 56
@@ -23,16 +23,16 @@ PLATEAU: Final = 0.5
 """For ``1 - t`` below this over a, powers of t are nearly 1."""
 
 
-def shapes_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
+def shapes_derivative(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
     """The derivative of ``I_x(a, b)`` by a and b.
 
     Args:
         a: first shapes, as a vector.
         b: second shapes, as a vector of the same length.
         x: arguments, as a vector of the same length.
-        orders: the orders by a and by b, not both 0.
+        first, second: the orders by a and by b, not both 0.
     """
-    return in_blocks(lambda a, b, x: _derivative(a, b, x, orders), (a, b, x))
+    return in_blocks(lambda a, b, x: _derivative(a, b, x, (first, second)), (a, b, x))
 
 
 def _derivative(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
@@ -73,17 +73,17 @@ class _JointBell:
     def __init__(self, special: Any, a: Any, b: Any, orders: tuple[int, int]) -> None:
         self.orders = orders
         self.means = (-increment(special, 0, a, b), -increment(special, 0, b, a))
-        self.cumulants: dict[tuple[int, int], Any] = {}
+        self.logs: dict[tuple[int, int], Any] = {}
         for i in range(orders[0] + 1):
             for j in range(orders[1] + 1):
                 n = i + j - 1
                 if n > 0:
-                    self.cumulants[i, j] = (
-                        -increment(special, n, a, b)
+                    self.logs[i, j] = (
+                        increment(special, n, a, b)
                         if j == 0
-                        else -increment(special, n, b, a)
+                        else increment(special, n, b, a)
                         if i == 0
-                        else -polygamma(special, n, a + b)
+                        else polygamma(special, n, a + b)
                     )
 
     def of(self, part: Any) -> _JointBell:
@@ -91,47 +91,26 @@ class _JointBell:
         less = object.__new__(_JointBell)
         less.orders = self.orders
         less.means = (self.means[0][part], self.means[1][part])
-        less.cumulants = {key: c[part] for key, c in self.cumulants.items()}
+        less.logs = {key: c[part] for key, c in self.logs.items()}
         return less
 
     def __call__(self, log_t: Any, log_rest: Any) -> Any:
-        first, second = log_t - self.means[0], log_rest - self.means[1]
-        values: dict[tuple[int, int], Any] = {(0, 0): 1.0}
-        j, k = self.orders
-        for m in range(j + 1):
-            for n in range(k + 1):
-                if m:
-                    values[m, n] = self._term(values, first, second, m - 1, n, (1, 0))
-                elif n:
-                    values[m, n] = self._term(values, first, second, m, n - 1, (0, 1))
-        return values[j, k]
-
-    def _term(self, values: Any, first: Any, second: Any, m: int, n: int, by: tuple[int, int]) -> Any:
-        total = 0.0
-        for i in range(m + 1):
-            for k in range(n + 1):
-                key = (i + by[0], k + by[1])
-                factor = first if key == (1, 0) else second if key == (0, 1) else -self.cumulants[key]
-                total = total + comb(m, i) * comb(n, k) * factor * values[m - i, n - k]
-        return total
-
-
-def _sum(values: Any, weights: Any, width: Any) -> Any:
-    return (values @ weights) * np.broadcast_to(width, (len(values), 1))[:, 0]
+        first = {(1, 0): log_t - self.means[0], (0, 1): log_rest - self.means[1]}
+        return bell_polynomials({**first, **self.logs}, self.orders)[self.orders]
 
 
 def _small(a: Any, b: Any, x: Any, y: Any, bell: _JointBell) -> Any:
     """``1 - t`` is 1, for which the integral is exact, and the rest, which vanishes quickly."""
     log_x = np.log(x)
     s, w = laguerre(8 + sum(bell.orders))
-    whole = _sum(np.broadcast_to(bell(log_x - s / a, 0.0), (len(a), len(s))), w, 1 / a)
+    whole = weighted_sum(np.broadcast_to(bell(log_x - s / a, 0.0), (len(a), len(s))), w, 1 / a)
     s, w = legendre(NODES)
     width = DECAY / (1 + a)
     v = width * s
     log_t = log_x - v
     log_rest = np.log1p(-np.exp(log_t))
     rest = np.exp((b - 1) * log_rest) * bell(log_t, log_rest) - bell(log_t, 0.0)
-    return (whole + _sum(np.exp(-a * v) * rest, w, width)) * y[:, 0] ** -b[:, 0]
+    return (whole + weighted_sum(np.exp(-a * v) * rest, w, width)) * y[:, 0] ** -b[:, 0]
 
 
 def _large(a: Any, b: Any, x: Any, y: Any, bell: _JointBell) -> Any:
@@ -152,7 +131,7 @@ def _large(a: Any, b: Any, x: Any, y: Any, bell: _JointBell) -> Any:
     v = width * s
     u = at - v
     log_rest = -np.logaddexp(0.0, u)
-    return _sum(np.exp(-exponent(v)[0]) * bell(u + log_rest, log_rest), w, width)
+    return weighted_sum(np.exp(-exponent(v)[0]) * bell(u + log_rest, log_rest), w, width)
 
 
 def _with_plateau(a: Any, b: Any, x: Any, y: Any, bell: _JointBell) -> Any:
@@ -164,13 +143,13 @@ def _with_plateau(a: Any, b: Any, x: Any, y: Any, bell: _JointBell) -> Any:
     length = np.log(edge) - log_y
     s, w = legendre(NODES)
     v = length * s
-    whole = _sum(np.exp(b * v) * bell(0.0, log_y + v), w, length)
+    whole = weighted_sum(np.exp(b * v) * bell(0.0, log_y + v), w, length)
     short = np.minimum(length, DECAY)
     v = length - short * s
     log_rest = log_y + v
     log_t = np.log1p(-np.exp(log_rest))
     rest = np.exp((a - 1) * log_t) * bell(log_t, log_rest) - bell(0.0, log_rest)
-    beyond = whole + _sum(np.exp(b * v) * rest, w, short)
+    beyond = whole + weighted_sum(np.exp(b * v) * rest, w, short)
     return up_to + beyond * np.exp(-(a * log_x)[:, 0])
 
 

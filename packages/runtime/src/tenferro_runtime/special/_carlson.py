@@ -7,34 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._declared import from_scipy, partials
 from tenferro_runtime.special._sampling import circled
-from tenferro_runtime.special._scipy import family, host_special, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["elliprc", "elliprd", "elliprf", "elliprg", "elliprj"]
-
-elliprd_ = partials("elliprd", "x y z", "Carlson's integral of the second kind.")
-elliprj_ = partials("elliprj", "x y z p", "Carlson's integral of the third kind.")
-
-
-@primitive(elementwise=True, domain="floating", family=family("elliprc"), extension="special")
-def elliprc_(x: Spec, y: Spec) -> Spec:
-    """Carlson's degenerate integral."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("elliprf"), extension="special")
-def elliprf_(x: Spec, y: Spec, z: Spec) -> Spec:
-    """Carlson's integral of the first kind."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("elliprg"), extension="special")
-def elliprg_(x: Spec, y: Spec, z: Spec) -> Spec:
-    """Carlson's symmetric integral of the second kind."""
-    return x
 
 
 def elliprc(x: Any, y: Any, /) -> Array:
@@ -184,22 +162,22 @@ def _second_slope(x: Any, y: Any, z: Any) -> Any:
     return catalog.select(alone, 0.25 * catalog.rsqrt(x), elliprf_(x, y, z) * 0.25 - rest)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_partials(registry, elliprd_, partial(_compute, "elliprd"))
-    register_partials(registry, elliprj_, partial(_compute, "elliprj"))
-    register_scipy(registry, elliprc_, Slopes(singular=True, x=_degenerate_by_x, y=_degenerate_by_y))
-    first = Slopes(
-        singular=True,
-        x=lambda x, y, z: elliprd_(y, z, x) * (-1 / 6),
-        y=lambda x, y, z: elliprd_(x, z, y) * (-1 / 6),
-        z=lambda x, y, z: elliprd_(x, y, z) * (-1 / 6),
-    )
-    register_scipy(registry, elliprf_, first)
-    second = Slopes(
-        singular=True,
-        x=lambda x, y, z: _second_slope(x, y, z),
-        y=lambda x, y, z: _second_slope(y, x, z),
-        z=lambda x, y, z: _second_slope(z, x, y),
-    )
-    register_scipy(registry, elliprg_, second)
+elliprd_ = partials("elliprd", "x y z", "Carlson's integral of the second kind.", partial(_compute, "elliprd"))
+elliprj_ = partials("elliprj", "x y z p", "Carlson's integral of the third kind.", partial(_compute, "elliprj"))
+elliprc_ = from_scipy("elliprc", "x y", "Carlson's degenerate integral.", x=_degenerate_by_x, y=_degenerate_by_y)
+elliprf_ = from_scipy(
+    "elliprf",
+    "x y z",
+    "Carlson's integral of the first kind.",
+    x=lambda x, y, z: elliprd_(y, z, x) * (-1 / 6),
+    y=lambda x, y, z: elliprd_(x, z, y) * (-1 / 6),
+    z=lambda x, y, z: elliprd_(x, y, z) * (-1 / 6),
+)
+elliprg_ = from_scipy(
+    "elliprg",
+    "x y z",
+    "Carlson's symmetric integral of the second kind.",
+    x=lambda x, y, z: _second_slope(x, y, z),
+    y=lambda x, y, z: _second_slope(y, x, z),
+    z=lambda x, y, z: _second_slope(z, x, y),
+)

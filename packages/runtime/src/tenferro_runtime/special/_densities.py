@@ -12,34 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import composed
 from tenferro_runtime.special._digamma import psi_increment
-from tenferro_runtime.special._scipy import family, register_composed
+from tenferro_runtime.special._increments import LARGE, stirling_error
+from tenferro_runtime.special._recurrences import bell_polynomials
 from tenferro_tensor import catalog
 
-LARGE: Final = 16.0
-_STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _HALF_LOG: Final = 0.5 * math.log(2 * math.pi)
-
-
-@primitive(elementwise=True, domain="floating", family=family("gamma_density_at_0"), extension="special")
-def gamma_density_at_0_(a: Spec, x: Spec, *, by_shape: int, by_x: int) -> Spec:
-    """The limit at ``x = 0`` of a derivative of the density of the gamma distribution."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("beta_density_at_0"), extension="special")
-def beta_density_at_0_(a: Spec, b: Spec, x: Spec, *, first: int, second: int, by_x: int) -> Spec:
-    """The limit at ``x = 0`` of a derivative of the density of the beta distribution."""
-    return a
-
-
-def _stirling_error(a: Any) -> Any:
-    power = 1.0 / (a * a)
-    series: Any = _STIRLING[-1]
-    for c in _STIRLING[-2::-1]:
-        series = power * series + c
-    return series / a
 
 
 def _log_ratio(change: Any, ratio: Any) -> Any:
@@ -68,7 +47,7 @@ def _gamma_density(a: Any, x: Any) -> Any:
     many = catalog.select(large, a, LARGE)
     change = (x - many) / many
     # The large terms of Stirling's formula cancel those of the density.
-    saddle = many * (_log_ratio(change, x / many) - change) - _stirling_error(many)
+    saddle = many * (_log_ratio(change, x / many) - change) - stirling_error(many)
     saddle = saddle + 0.5 * catalog.log(many) - _HALF_LOG - catalog.log(catalog.select(large, x, 1.0))
     return catalog.select(end, 0.0, catalog.exp(catalog.select(large, saddle, plain)))
 
@@ -84,12 +63,9 @@ def _gamma_derivative(a: Any, x: Any, order: int) -> Any:
     density = _gamma_density(a, x)
     if not order:
         return density
-    cumulants: list[Any] = [None, catalog.log(catalog.select(catalog.is_inf(x), 1.0, x)) - catalog.digamma(a)]
-    cumulants += [-catalog.polygamma(a, order=k - 1) for k in range(2, order + 1)]
-    values: list[Any] = [1.0]
-    for n in range(order):
-        values.append(sum(math.comb(n, k) * cumulants[k + 1] * values[n - k] for k in range(n + 1)))
-    return catalog.absorbing_mul(density, values[-1])
+    cumulants = {(1, 0): catalog.log(catalog.select(catalog.is_inf(x), 1.0, x)) - catalog.digamma(a)}
+    cumulants |= {(k, 0): -catalog.polygamma(a, order=k - 1) for k in range(2, order + 1)}
+    return catalog.absorbing_mul(density, bell_polynomials(cumulants, (order, 0))[order, 0])
 
 
 def _beta_density(a: Any, b: Any, x: Any, log_beta: Any) -> Any:
@@ -102,7 +78,7 @@ def _beta_density(a: Any, b: Any, x: Any, log_beta: Any) -> Any:
     n, y = p + q, 1.0 - x
     gap = x * q - y * p
     saddle = p * _log_ratio(gap / p, n * x / p) + q * _log_ratio(-gap / q, n * y / q)
-    saddle = saddle + _stirling_error(n) - _stirling_error(p) - _stirling_error(q)
+    saddle = saddle + stirling_error(n) - stirling_error(p) - stirling_error(q)
     saddle = saddle + 0.5 * catalog.log(p * q / n) - _HALF_LOG
     saddle = saddle - catalog.log(catalog.select(large, x, 0.5)) - catalog.log1p(-catalog.select(large, x, 0.5))
     return catalog.exp(catalog.select(large, saddle, plain))
@@ -134,17 +110,7 @@ def _beta_derivative(a: Any, b: Any, x: Any, orders: tuple[int, int], log_beta: 
                     if i == 0
                     else catalog.polygamma(a + b, order=order)
                 )
-    values: dict[tuple[int, int], Any] = {(0, 0): 1.0}
-    for m in range(orders[0] + 1):
-        for n in range(orders[1] + 1):
-            if m or n:
-                by, m1, n1 = ((1, 0), m - 1, n) if m else ((0, 1), m, n - 1)
-                values[m, n] = sum(
-                    math.comb(m1, i) * math.comb(n1, j) * logs[i + by[0], j + by[1]] * values[m1 - i, n1 - j]
-                    for i in range(m1 + 1)
-                    for j in range(n1 + 1)
-                )
-    return catalog.absorbing_mul(density, values[orders])
+    return catalog.absorbing_mul(density, bell_polynomials(logs, orders)[orders])
 
 
 def _power_limit(a: Any, by_shape: int, by_x: int, constants: Sequence[Any], sign: Any = 1.0) -> Any:
@@ -190,27 +156,17 @@ def _beta_limit(a: Any, b: Any, x: Any, *, first: int, second: int, by_x: int) -
     return _power_limit(a, first, by_x, constants, sign)
 
 
-def register(registry: Registry) -> None:
-    """Register the expansions and rules of this module."""
-    register_composed(
-        registry,
-        gamma_density_at_0_,
-        Slopes(
-            singular=True,
-            a=lambda a, x, by_shape, by_x: gamma_density_at_0_(a, x, by_shape=by_shape + 1, by_x=by_x),
-            x=lambda a, x, by_shape, by_x: gamma_density_at_0_(a, x, by_shape=by_shape, by_x=by_x + 1),
-        ),
-        _gamma_limit,
-    )
-    at_0 = beta_density_at_0_
-    register_composed(
-        registry,
-        at_0,
-        Slopes(
-            singular=True,
-            a=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first + 1, second=second, by_x=by_x),
-            b=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first, second=second + 1, by_x=by_x),
-            x=lambda a, b, x, first, second, by_x: at_0(a, b, x, first=first, second=second, by_x=by_x + 1),
-        ),
-        _beta_limit,
-    )
+gamma_density_at_0_ = composed(
+    "gamma_density_at_0",
+    "a x",
+    "The limit at ``x = 0`` of a derivative of the density of the gamma distribution.",
+    _gamma_limit,
+    {"a": "by_shape", "x": "by_x"},
+)
+beta_density_at_0_ = composed(
+    "beta_density_at_0",
+    "a b x",
+    "The limit at ``x = 0`` of a derivative of the density of the beta distribution.",
+    _beta_limit,
+    {"a": "first", "b": "second", "x": "by_x"},
+)

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import increment
 from tenferro_runtime.special._operands import is_complex, real_floating
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._recurrences import BERNOULLI
+from tenferro_runtime.special._scipy import host_special
 from tenferro_runtime.special._zeta import zeta
 from tenferro_tensor import Array, catalog
 
@@ -63,26 +64,6 @@ def polygamma(n: Any, x: Any, /) -> Array:
     return catalog.select(first, catalog.digamma(x), factor * zeta(order + 1.0, x))  # type: ignore[no-any-return]
 
 
-@primitive(elementwise=True, domain="inexact", family=family("complex_digamma"), extension="special")
-def complex_digamma_(x: Spec) -> Spec:
-    """Logarithmic derivative of the gamma function, of complex numbers."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("complex_polygamma"), extension="special")
-def complex_polygamma_(x: Spec, *, order: int) -> Spec:
-    """Derivative of the digamma function, of complex numbers."""
-    if order < 0:
-        raise ArgumentError(f"polygamma needs an order of at least 0, got {order}", order=order)
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("polygamma_increment"), extension="special")
-def polygamma_increment_(a: Spec, step: Spec, *, order: int) -> Spec:
-    """``polygamma(order, a + step) - polygamma(order, a)``."""
-    return a
-
-
 def psi_increment(a: Any, step: Any, order: int = 0) -> Any:
     """``polygamma(order, a + step) - polygamma(order, a)``, which does not cancel for small steps."""
     return polygamma_increment_(a, step, order=order)
@@ -90,8 +71,6 @@ def psi_increment(a: Any, step: Any, order: int = 0) -> Any:
 
 FAR: Final = 15.0
 """Least real parts for which the asymptotic series is exact."""
-
-_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 
 
 def _complex_polygamma(z: Any, order: int) -> Any:
@@ -108,7 +87,7 @@ def _complex_polygamma(z: Any, order: int) -> Any:
     factorial = float(math.factorial(order))
     series = w ** -float(order) / order + w ** -(order + 1.0) / 2
     rising = (order + 1) / 2.0  # (order + 2 j - 1)! / (order! (2 j)!)
-    for j, number in enumerate(_BERNOULLI, 1):
+    for j, number in enumerate(BERNOULLI[:9], 1):
         series = series + number * rising * w ** -(order + 2.0 * j)
         rising *= (order + 2 * j) * (order + 2 * j + 1) / ((2 * j + 1) * (2 * j + 2))
     sign = (-1) ** (order + 1)
@@ -130,23 +109,29 @@ def _cotangent(order: int, z: Any) -> Any:
     return square * polynomial(cot)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(registry, complex_digamma_, Slopes(singular=True, x=lambda x: complex_polygamma_(x, order=1)), "psi")
-    register_host(
-        registry,
-        complex_polygamma_,
-        Slopes(singular=True, x=lambda x, order: complex_polygamma_(x, order=order + 1)),
-        _complex_polygamma,
-    )
-    register_host(
-        registry,
-        polygamma_increment_,
-        Slopes(
-            singular=True,
-            a=lambda a, step, order: polygamma_increment_(a, step, order=order + 1),
-            step=lambda a, step, order: catalog.polygamma(a + step, order=order + 1),
-        ),
-        lambda a, step, order: increment(host_special(), order, a, step),
-        expansion=lambda a, step, order: catalog.polygamma(a + step, order=order) - catalog.polygamma(a, order=order),
-    )
+complex_polygamma_ = from_host(
+    "complex_polygamma",
+    "x",
+    "Derivative of the digamma function, of complex numbers.",
+    _complex_polygamma,
+    {"x": "order"},
+    domain="inexact",
+    refusal="polygamma needs an order of at least 0",
+)
+complex_digamma_ = from_scipy(
+    "complex_digamma",
+    "x",
+    "Logarithmic derivative of the gamma function, of complex numbers.",
+    "psi",
+    domain="inexact",
+    x=lambda x: complex_polygamma_(x, order=1),
+)
+polygamma_increment_ = from_host(
+    "polygamma_increment",
+    "a step",
+    "``polygamma(order, a + step) - polygamma(order, a)``.",
+    lambda a, step, order: increment(host_special(), order, a, step),
+    {"a": "order"},
+    expansion=lambda a, step, order: catalog.polygamma(a + step, order=order) - catalog.polygamma(a, order=order),
+    step=lambda a, step, order: catalog.polygamma(a + step, order=order + 1),
+)

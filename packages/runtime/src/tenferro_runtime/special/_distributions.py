@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tenferro_runtime.special._error_functions import wofz
 from tenferro_runtime.special._gamma import poch
-from tenferro_runtime.special._incomplete_beta import betainccinv, betaincinv
+from tenferro_runtime.special._incomplete_beta import betainccinv, betaincinv, negative_binomial
 from tenferro_runtime.special._incomplete_gamma import gammainccinv
 from tenferro_runtime.special._operands import both, counted, probable, real_floating, within
 from tenferro_tensor import Array, catalog
@@ -87,8 +87,7 @@ def nbdtri(k: Any, n: Any, y: Any, /) -> Array:
     >>> tr.special.nbdtri(tr.asarray([0, 1]), 2, 0.25)
     Tensor([0.5       , 0.32635182])
     """
-    k, n = counted("nbdtri", k), counted("nbdtri", n)
-    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    k, n, inside = negative_binomial("nbdtri", k, n)
     return within(inside, betaincinv(n, k + 1.0, y))  # type: ignore[no-any-return]
 
 

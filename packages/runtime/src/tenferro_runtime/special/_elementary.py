@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_scipy
 from tenferro_runtime.special._operands import real_floating
 from tenferro_runtime.special._removable import exprel, log1p_quotient
-from tenferro_runtime.special._scipy import family, register_scipy
 from tenferro_tensor import Array, catalog
+from tenferro_tensor.functions import cbrt, exp2, expm1, log1p
 
-__all__ = ["boxcox", "boxcox1p", "cosm1", "exp10", "inv_boxcox", "inv_boxcox1p", "powm1"]
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "cbrt",
+    "cosm1",
+    "exp10",
+    "exp2",
+    "expm1",
+    "inv_boxcox",
+    "inv_boxcox1p",
+    "log1p",
+    "powm1",
+]
 
 _LN10: Final = math.log(10)
-
-
-@primitive(elementwise=True, domain="floating", family=family("exp10"), extension="special")
-def exp10_(x: Spec) -> Spec:
-    """Power of ten."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("powm1"), extension="special")
-def powm1_(x: Spec, y: Spec) -> Spec:
-    """``x ** y - 1``."""
-    return x
 
 
 def exp10(x: Any, /) -> Array:
@@ -161,23 +161,18 @@ def _log_inverse(y: Any, lmbda: Any) -> Any:
     return y * log1p_quotient(catalog.mul(y, lmbda))
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(
-        registry,
-        exp10_,
-        Slopes(singular=True, x=lambda out: _LN10 * out),
-        expansion=lambda x: catalog.pow(10.0, x),
-    )
-    power = Slopes(
-        singular=True,
-        x=lambda x, y: y * catalog.pow(x, y - 1.0),
-        y=lambda x, y: catalog.absorbing_mul(catalog.pow(x, y), catalog.log(x)),
-    )
-    register_scipy(registry, powm1_, power, expansion=_expand_powm1)
-
-
 def _expand_powm1(x: Any, y: Any) -> Any:
     close = catalog.bitwise_and(catalog.gt(x, 0), catalog.lt(catalog.abs(y * (x - 1.0)), 0.5 * catalog.abs(x)))
     exponent = y * catalog.log(catalog.select(close, x, 1.0))
     return catalog.select(close, catalog.expm1(exponent), catalog.pow(x, y) - 1.0)
+
+
+exp10_ = from_scipy("exp10", "x", "Power of ten.", expansion=lambda x: catalog.pow(10.0, x), x=lambda out: _LN10 * out)
+powm1_ = from_scipy(
+    "powm1",
+    "x y",
+    "``x ** y - 1``.",
+    expansion=_expand_powm1,
+    x=lambda x, y: y * catalog.pow(x, y - 1.0),
+    y=lambda x, y: catalog.absorbing_mul(catalog.pow(x, y), catalog.log(x)),
+)

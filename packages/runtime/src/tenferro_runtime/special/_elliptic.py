@@ -6,35 +6,20 @@ quotient by `m` or ``1 - m``; they are accurate at ``m == 0`` and for `m` near 1
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.batching import on_stacks
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_runtime.special._declared import partials, several
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._partials import partials, register_partials
 from tenferro_runtime.special._sampling import circled
-from tenferro_runtime.special._scipy import family, host_special
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import broadcast_arrays
 from tenferro_tensor.operands import alike
 
 __all__ = ["EllipjResult", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1"]
-
-ellipk_ = partials("ellipk", "m", "Complete elliptic integral of the first kind.")
-ellipkm1_ = partials("ellipkm1", "p", "Complete elliptic integral of the first kind of the parameter ``1 - p``.")
-ellipe_ = partials("ellipe", "m", "Complete elliptic integral of the second kind.")
-ellipkinc_ = partials("ellipkinc", "phi m", "Incomplete elliptic integral of the first kind.")
-ellipeinc_ = partials("ellipeinc", "phi m", "Incomplete elliptic integral of the second kind.")
-
-
-@primitive(family=family("ellipj"), extension="special", widens=True)
-def ellipj_(u: Spec, m: Spec) -> tuple[Spec, Spec, Spec, Spec]:
-    """Jacobi's elliptic functions sn, cn, dn and the amplitude; both operands have one shape and type."""
-    return u, u, u, u
 
 
 class EllipjResult(NamedTuple):
@@ -203,23 +188,6 @@ def _integrand(power: float, phi: Any, m: Any, orders: tuple[int, int]) -> Any:
     return value if order == 0 else factor * sine2**order * value
 
 
-def _first_integrand(phi: Any, m: Any, orders: tuple[int, int]) -> Any:
-    return _integrand(-0.5, phi, m, orders)
-
-
-def _second_integrand(phi: Any, m: Any, orders: tuple[int, int]) -> Any:
-    return _integrand(0.5, phi, m, orders)
-
-
-def _ellipj_kernel(ins: Any, outs: Any) -> Callable[..., Any]:
-    function, dtype = host_special().ellipj, outs[0].dtype
-
-    def run(u: Any, m: Any) -> Any:
-        return tuple([np.asarray(value, dtype) for value in function(u, m)])
-
-    return run
-
-
 def _ellipj_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
     (_, m), (t, r), (sn, cn, dn, ph) = primals, tangents, outs
     by_argument = cn * dn, -sn * dn, -m * sn * cn, dn
@@ -232,12 +200,32 @@ def _ellipj_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
     return tuple([t * a + r * b for a, b in zip(by_argument, by_parameter, strict=True)])
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    for of in (ellipk_, ellipkm1_, ellipe_):
-        register_partials(registry, of, partial(_complete, of.name))
-    register_partials(registry, ellipkinc_, partial(_incomplete, "ellipkinc"), phi=_first_integrand)
-    register_partials(registry, ellipeinc_, partial(_incomplete, "ellipeinc"), phi=_second_integrand)
-    registry.kernel(ellipj_, "cpu", _ellipj_kernel)
-    registry.rule(ellipj_, General(jvp=_ellipj_jvp))
-    registry.batching(ellipj_, on_stacks(ellipj_))
+ellipk_ = partials("ellipk", "m", "Complete elliptic integral of the first kind.", partial(_complete, "ellipk"))
+ellipkm1_ = partials(
+    "ellipkm1",
+    "p",
+    "Complete elliptic integral of the first kind of the parameter ``1 - p``.",
+    partial(_complete, "ellipkm1"),
+)
+ellipe_ = partials("ellipe", "m", "Complete elliptic integral of the second kind.", partial(_complete, "ellipe"))
+ellipkinc_ = partials(
+    "ellipkinc",
+    "phi m",
+    "Incomplete elliptic integral of the first kind.",
+    partial(_incomplete, "ellipkinc"),
+    phi=lambda phi, m, orders: _integrand(-0.5, phi, m, orders),
+)
+ellipeinc_ = partials(
+    "ellipeinc",
+    "phi m",
+    "Incomplete elliptic integral of the second kind.",
+    partial(_incomplete, "ellipeinc"),
+    phi=lambda phi, m, orders: _integrand(0.5, phi, m, orders),
+)
+ellipj_ = several(
+    "ellipj",
+    "u m",
+    "Jacobi's elliptic functions sn, cn, dn and the amplitude; both operands have one shape and type.",
+    4,
+    _ellipj_jvp,
+)

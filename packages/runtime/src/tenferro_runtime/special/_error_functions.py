@@ -7,79 +7,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._operands import is_complex, real_floating
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_jax, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["FresnelResult", "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "wofz"]
 
 _ROOT: Final = math.sqrt(math.pi)
-
-
-@primitive(elementwise=True, domain="inexact", family=family("complex_erf"), extension="special")
-def complex_erf_(x: Spec) -> Spec:
-    """Error function of complex numbers."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("complex_erfc"), extension="special")
-def complex_erfc_(x: Spec) -> Spec:
-    """Complementary error function of complex numbers."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("wofz"), extension="special")
-def wofz_(z: Spec) -> Spec:
-    """Faddeeva function."""
-    return z
-
-
-@primitive(elementwise=True, domain="inexact", family=family("erfi"), extension="special")
-def erfi_(x: Spec) -> Spec:
-    """Imaginary error function."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("erfcinv"), extension="special")
-def erfcinv_(x: Spec) -> Spec:
-    """Inverse of the complementary error function."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("erfcx"), extension="special")
-def erfcx_(x: Spec, *, order: int) -> Spec:
-    """A derivative of the scaled complementary error function."""
-    if order < 0:
-        raise ArgumentError(f"erfcx has derivatives of order at least 0, got {order}", order=order)
-    return x
-
-
-_ERFCX: Final = erfcx_.op(order=0)
-
-
-@primitive(elementwise=True, domain="inexact", family=family("dawsn"), extension="special")
-def dawsn_(x: Spec, *, order: int) -> Spec:
-    """A derivative of Dawson's integral."""
-    if order < 0:
-        raise ArgumentError(f"dawsn has derivatives of order at least 0, got {order}", order=order)
-    return x
-
-
-_DAWSN: Final = dawsn_.op(order=0)
-
-
-@primitive(elementwise=True, domain="inexact", family=family("fresnel_s"), extension="special")
-def fresnel_s_(x: Spec) -> Spec:
-    """Fresnel's sine integral."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("fresnel_c"), extension="special")
-def fresnel_c_(x: Spec) -> Spec:
-    """Fresnel's cosine integral."""
-    return x
 
 
 def erf(x: Any, /) -> Array:
@@ -166,7 +102,7 @@ def erfcx(x: Any, /) -> Array:
     >>> tr.special.erfcx(tr.asarray([0.0, 1e10]))
     Tensor([1.00000000e+00, 5.64189584e-11])
     """
-    return _ERFCX(x)  # type: ignore[no-any-return]
+    return erfcx_(x)  # type: ignore[no-any-return]
 
 
 def erfi(x: Any, /) -> Array:
@@ -198,7 +134,7 @@ def dawsn(x: Any, /) -> Array:
     >>> tr.special.dawsn(tr.asarray([0.0, 1.0]))
     Tensor([0.        , 0.53807951])
     """
-    return _DAWSN(x)  # type: ignore[no-any-return]
+    return dawsn_(x)  # type: ignore[no-any-return]
 
 
 def wofz(z: Any, /) -> Array:
@@ -315,28 +251,75 @@ def _fresnel_phase(x: Any) -> Any:
     return math.pi * halves
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(registry, complex_erf_, Slopes(singular=True, x=_gaussian(1, 2 / _ROOT)), "erf")
-    register_scipy(registry, complex_erfc_, Slopes(singular=True, x=_gaussian(-1, 2 / _ROOT)), "erfc")
-    register_scipy(registry, wofz_, Slopes(singular=True, z=lambda z, out: -2.0 * z * out + 2j / _ROOT))
-    register_scipy(
-        registry,
-        erfi_,
-        Slopes(singular=True, x=lambda x: (2 / _ROOT) * catalog.exp(x * x)),
-        expansion=lambda x: (2 / _ROOT) * catalog.exp(x * x) * dawsn(x),
-    )
-    register_scipy(registry, erfcinv_, Slopes(singular=True, x=lambda out: (-0.5 * _ROOT) * catalog.exp(out * out)))
-    rule = Slopes(singular=True, x=lambda x, order: erfcx_(x, order=order + 1))
-    register_host(registry, erfcx_, rule, _erfcx, value="erfcx")
-    rule = Slopes(singular=True, x=lambda x, order: dawsn_(x, order=order + 1))
-    register_host(registry, dawsn_, rule, _dawsn, value="dawsn")
-    sine = Slopes(singular=True, x=lambda x: catalog.sin(_fresnel_phase(x)))
-    register_scipy(registry, fresnel_s_, sine, "fresnel", pick=0)
-    cosine = Slopes(singular=True, x=lambda x: catalog.cos(_fresnel_phase(x)))
-    register_scipy(registry, fresnel_c_, cosine, "fresnel", pick=1)
-    register_jax(registry, wofz_)
-    register_jax(registry, erfcx_, by=("order",), most=1)
-    register_jax(registry, dawsn_, by=("order",), most=1)
-    register_jax(registry, fresnel_s_, "fresnel", pick=0)
-    register_jax(registry, fresnel_c_, "fresnel", pick=1)
+complex_erf_ = from_scipy(
+    "complex_erf", "x", "Error function of complex numbers.", "erf", domain="inexact", x=_gaussian(1, 2 / _ROOT)
+)
+complex_erfc_ = from_scipy(
+    "complex_erfc",
+    "x",
+    "Complementary error function of complex numbers.",
+    "erfc",
+    domain="inexact",
+    x=_gaussian(-1, 2 / _ROOT),
+)
+wofz_ = from_scipy(
+    "wofz", "z", "Faddeeva function.", domain="inexact", jax="wofz", z=lambda z, out: -2.0 * z * out + 2j / _ROOT
+)
+erfi_ = from_scipy(
+    "erfi",
+    "x",
+    "Imaginary error function.",
+    domain="inexact",
+    expansion=lambda x: (2 / _ROOT) * catalog.exp(x * x) * dawsn(x),
+    x=lambda x: (2 / _ROOT) * catalog.exp(x * x),
+)
+erfcinv_ = from_scipy(
+    "erfcinv",
+    "x",
+    "Inverse of the complementary error function.",
+    x=lambda out: (-0.5 * _ROOT) * catalog.exp(out * out),
+)
+erfcx_ = from_host(
+    "erfcx",
+    "x",
+    "A derivative of the scaled complementary error function.",
+    _erfcx,
+    {"x": "order"},
+    domain="inexact",
+    refusal="erfcx has derivatives of order at least 0",
+    value="erfcx",
+    jax="erfcx",
+    most=1,
+)
+dawsn_ = from_host(
+    "dawsn",
+    "x",
+    "A derivative of Dawson's integral.",
+    _dawsn,
+    {"x": "order"},
+    domain="inexact",
+    refusal="dawsn has derivatives of order at least 0",
+    value="dawsn",
+    jax="dawsn",
+    most=1,
+)
+fresnel_s_ = from_scipy(
+    "fresnel_s",
+    "x",
+    "Fresnel's sine integral.",
+    "fresnel",
+    pick=0,
+    domain="inexact",
+    jax="fresnel",
+    x=lambda x: catalog.sin(_fresnel_phase(x)),
+)
+fresnel_c_ = from_scipy(
+    "fresnel_c",
+    "x",
+    "Fresnel's cosine integral.",
+    "fresnel",
+    pick=1,
+    domain="inexact",
+    jax="fresnel",
+    x=lambda x: catalog.cos(_fresnel_phase(x)),
+)

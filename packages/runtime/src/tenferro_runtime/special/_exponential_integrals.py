@@ -4,61 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_scipy
 from tenferro_runtime.special._operands import is_complex
 from tenferro_runtime.special._removable import log1p_quotient, sin_quotient, sinh_quotient
-from tenferro_runtime.special._scipy import family, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["ShichiResult", "SiciResult", "exp1", "expi", "expn", "shichi", "sici", "spence"]
-
-
-@primitive(elementwise=True, domain="inexact", family=family("expi"), extension="special")
-def expi_(x: Spec) -> Spec:
-    """Exponential integral Ei."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("exp1"), extension="special")
-def exp1_(x: Spec) -> Spec:
-    """Exponential integral E1."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("expn"), extension="special")
-def expn_(n: Spec, x: Spec) -> Spec:
-    """Exponential integral of integer order at least 1."""
-    return n
-
-
-@primitive(elementwise=True, domain="inexact", family=family("sine_integral"), extension="special")
-def sine_integral_(x: Spec) -> Spec:
-    """Sine integral Si."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("cosine_integral"), extension="special")
-def cosine_integral_(x: Spec) -> Spec:
-    """Cosine integral Ci."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("hyperbolic_sine_integral"), extension="special")
-def hyperbolic_sine_integral_(x: Spec) -> Spec:
-    """Hyperbolic sine integral Shi."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("hyperbolic_cosine_integral"), extension="special")
-def hyperbolic_cosine_integral_(x: Spec) -> Spec:
-    """Hyperbolic cosine integral Chi."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("spence"), extension="special")
-def spence_(x: Spec) -> Spec:
-    """Spence's function."""
-    return x
 
 
 def expi(x: Any, /) -> Array:
@@ -193,27 +144,56 @@ def spence(x: Any, /) -> Array:
     return spence_(x)  # type: ignore[no-any-return]
 
 
-def _expn_slope(n: Any, x: Any) -> Any:
-    return -expn(n - 1.0, x)
-
-
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(registry, expi_, Slopes(singular=True, x=lambda x: catalog.exp(x) / x))
-    register_scipy(registry, exp1_, Slopes(singular=True, x=lambda x: -catalog.exp(-x) / x))
-    register_scipy(registry, expn_, Slopes(singular=True, n=0, x=_expn_slope))
-    register_scipy(registry, sine_integral_, Slopes(singular=True, x=sin_quotient), "sici", pick=0)
-    cosine = Slopes(singular=True, x=lambda x: catalog.cos(x) / x)
-    register_scipy(registry, cosine_integral_, cosine, "sici", pick=1)
-    register_scipy(registry, hyperbolic_sine_integral_, Slopes(singular=True, x=sinh_quotient), "shichi", pick=0)
-    hyperbolic = Slopes(singular=True, x=lambda x: catalog.cosh(x) / x)
-    register_scipy(registry, hyperbolic_cosine_integral_, hyperbolic, "shichi", pick=1)
-    register_scipy(registry, spence_, Slopes(singular=True, x=_spence_slope))
-    for known in (expi_, exp1_, expn_, spence_):
-        register_jax(registry, known)
-    register_jax(registry, sine_integral_, "sici", pick=0)
-    register_jax(registry, cosine_integral_, "sici", pick=1)
-
-
-def _spence_slope(x: Any) -> Any:
-    return catalog.log(x) / (1.0 - x) if is_complex(x) else -log1p_quotient(x - 1.0)
+expi_ = from_scipy(
+    "expi", "x", "Exponential integral Ei.", domain="inexact", jax="expi", x=lambda x: catalog.exp(x) / x
+)
+exp1_ = from_scipy(
+    "exp1", "x", "Exponential integral E1.", domain="inexact", jax="exp1", x=lambda x: -catalog.exp(-x) / x
+)
+expn_ = from_scipy(
+    "expn",
+    "n x",
+    "Exponential integral of integer order at least 1.",
+    jax="expn",
+    n=0,
+    x=lambda n, x: -expn(n - 1.0, x),
+)
+sine_integral_ = from_scipy(
+    "sine_integral", "x", "Sine integral Si.", "sici", domain="inexact", pick=0, jax="sici", x=sin_quotient
+)
+cosine_integral_ = from_scipy(
+    "cosine_integral",
+    "x",
+    "Cosine integral Ci.",
+    "sici",
+    domain="inexact",
+    pick=1,
+    jax="sici",
+    x=lambda x: catalog.cos(x) / x,
+)
+hyperbolic_sine_integral_ = from_scipy(
+    "hyperbolic_sine_integral",
+    "x",
+    "Hyperbolic sine integral Shi.",
+    "shichi",
+    domain="inexact",
+    pick=0,
+    x=sinh_quotient,
+)
+hyperbolic_cosine_integral_ = from_scipy(
+    "hyperbolic_cosine_integral",
+    "x",
+    "Hyperbolic cosine integral Chi.",
+    "shichi",
+    domain="inexact",
+    pick=1,
+    x=lambda x: catalog.cosh(x) / x,
+)
+spence_ = from_scipy(
+    "spence",
+    "x",
+    "Spence's function.",
+    domain="inexact",
+    jax="spence",
+    x=lambda x: catalog.log(x) / (1.0 - x) if is_complex(x) else -log1p_quotient(x - 1.0),
+)

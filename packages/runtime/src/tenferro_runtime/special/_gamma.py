@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_scipy
 from tenferro_runtime.special._digamma import digamma, psi_increment
 from tenferro_runtime.special._operands import is_complex, real_floating
-from tenferro_runtime.special._scipy import family, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.operands import whole
@@ -21,12 +20,6 @@ POLE: Final = math.nan
 """The sign of the gamma function at a pole below 0."""
 
 __all__ = ["bernoulli", "factorial", "gamma", "gammaln", "gammasgn", "loggamma", "multigammaln", "poch", "rgamma"]
-
-
-@primitive(elementwise=True, domain="inexact", family=family("gamma"), extension="special")
-def gamma_(x: Spec) -> Spec:
-    """Gamma function."""
-    return x
 
 
 def gamma(x: Any, /) -> Array:
@@ -44,12 +37,6 @@ def gamma(x: Any, /) -> Array:
     Tensor([ 1.77245385, 24.        ])
     """
     return gamma_(x)  # type: ignore[no-any-return]
-
-
-@primitive(elementwise=True, domain="inexact", family=family("loggamma"), extension="special")
-def loggamma_(x: Spec) -> Spec:
-    """Principal branch of the logarithm of the gamma function."""
-    return x
 
 
 def loggamma(x: Any, /) -> Array:
@@ -108,12 +95,6 @@ def gammasgn(x: Any, /) -> Array:
     return catalog.select(lost, math.nan, sign)  # type: ignore[no-any-return]
 
 
-@primitive(elementwise=True, domain="inexact", family=family("rgamma"), extension="special")
-def rgamma_(x: Spec) -> Spec:
-    """Reciprocal of the gamma function."""
-    return x
-
-
 def rgamma(x: Any, /) -> Array:
     """Reciprocal of the gamma function, an entire function.
 
@@ -156,12 +137,6 @@ def _expand_rgamma(x: Any) -> Any:
     sine, _ = _sine_and_cosine(catalog.select(left, x, 0.0))
     right = catalog.select(left, 1.0 - x, x)
     return catalog.select(left, sine * (1 / math.pi) * gamma(right), 1.0 / gamma(right))
-
-
-@primitive(elementwise=True, domain="floating", family=family("poch"), extension="special")
-def poch_(z: Spec, m: Spec) -> Spec:
-    """Rising factorial."""
-    return z
 
 
 def poch(z: Any, m: Any, /) -> Array:
@@ -263,15 +238,18 @@ def bernoulli(n: int, /) -> Array:
     return asarray(np.array([float(b) for b in numbers]))
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(registry, gamma_, Slopes(singular=True, x=lambda x, out: out * digamma(x)))
-    register_scipy(registry, loggamma_, Slopes(singular=True, x=lambda x: digamma(x)))
-    register_scipy(registry, rgamma_, Slopes(singular=True, x=rgamma_slope), expansion=_expand_rgamma)
-    register_scipy(
-        registry,
-        poch_,
-        Slopes(singular=True, z=_poch_first_slope, m=lambda z, m, out: out * digamma(z + m)),
-    )
-    for known in (gamma_, loggamma_, poch_):
-        register_jax(registry, known)
+gamma_ = from_scipy("gamma", "x", "Gamma function.", domain="inexact", jax="gamma", x=lambda x, out: out * digamma(x))
+loggamma_ = from_scipy(
+    "loggamma",
+    "x",
+    "Principal branch of the logarithm of the gamma function.",
+    domain="inexact",
+    jax="loggamma",
+    x=lambda x: digamma(x),
+)
+rgamma_ = from_scipy(
+    "rgamma", "x", "Reciprocal of the gamma function.", domain="inexact", expansion=_expand_rgamma, x=rgamma_slope
+)
+poch_ = from_scipy(
+    "poch", "z m", "Rising factorial.", jax="poch", z=_poch_first_slope, m=lambda z, m, out: out * digamma(z + m)
+)

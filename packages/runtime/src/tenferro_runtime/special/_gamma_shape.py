@@ -7,13 +7,13 @@ side of x on which the polynomial's first order keeps its sign, and nothing canc
 
 from __future__ import annotations
 
-from math import comb
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime.special._increments import LARGE, stirling_error
-from tenferro_runtime.special._quadrature import DECAY, cut_off, in_blocks, laguerre, legendre
+from tenferro_runtime.special._quadrature import DECAY, cut_off, in_blocks, laguerre, legendre, weighted_sum
+from tenferro_runtime.special._recurrences import bell_polynomials
 from tenferro_runtime.special._scipy import host_special
 
 NODES: Final = 48
@@ -60,43 +60,33 @@ class _Bell:
     """The polynomial, as a function of the distance of u from log x."""
 
     def __init__(self, special: Any, a: Any, z: Any, order: int) -> None:
-        self.special, self.a, self.order, self.shift = special, a, order, False
-        self.z = z
-        self.cumulants = [special.polygamma(m - 1, a) for m in range(2, order + 1)]
+        self.special, self.a, self.z, self.order, self.shift = special, a, z, order, False
+        self.logs = self._higher_logs(a)
 
     def shifted(self) -> _Bell:
         """The same polynomial by way of ``gamma(a) = gamma(1 + a) / a``: small shapes have huge cumulants."""
         self.shift = bool((self.a < 1).any())
         if self.shift:
             self.z = self.z - 1 / self.a
-            self.cumulants = [self.special.polygamma(m - 1, self.a + 1) for m in range(2, self.order + 1)]
+            self.logs = self._higher_logs(self.a + 1)
         return self
 
+    def _higher_logs(self, a: Any) -> dict[tuple[int, int], Any]:
+        return {(m, 0): -self.special.polygamma(m - 1, a) for m in range(2, self.order + 1)}
+
     def __call__(self, distance: Any) -> Any:
-        values = self._values(self.z + distance)
-        return values[-1] + self.order / self.a * values[-2] if self.shift else values[-1]
-
-    def _values(self, z: Any) -> list[Any]:
-        values = [1.0, z]
-        for n in range(1, self.order):
-            more = z * values[n]
-            for m, cumulant in enumerate(self.cumulants[:n], 1):
-                more = more - comb(n, m) * cumulant * values[n - m]
-            values.append(more)
-        return values
-
-
-def _sum(values: Any, weights: Any, width: Any) -> Any:
-    return (values @ weights) * np.broadcast_to(width, (len(values), 1))[:, 0]
+        order = self.order
+        values = bell_polynomials({(1, 0): self.z + distance, **self.logs}, (order, 0))
+        return values[order, 0] + order / self.a * values[order - 1, 0] if self.shift else values[order, 0]
 
 
 def _small_below(a: Any, x: Any, bell: _Bell) -> Any:
     """``exp(-t)`` is 1, for which the integral is exact, and the rest, which vanishes quickly."""
     s, w = laguerre(8 + bell.order)
-    whole = _sum(bell(-s / a), w, 1 / a)
+    whole = weighted_sum(bell(-s / a), w, 1 / a)
     s, w = legendre(NODES)
     v = DECAY * s / (1 + a)
-    rest = _sum(np.exp(-a * v) * np.expm1(-x * np.exp(-v)) * bell(-v), w, DECAY / (1 + a))
+    rest = weighted_sum(np.exp(-a * v) * np.expm1(-x * np.exp(-v)) * bell(-v), w, DECAY / (1 + a))
     return (whole + rest) * np.exp(x[:, 0])  # the scale has exp(-x)
 
 
@@ -107,7 +97,7 @@ def _large_below(a: Any, x: Any, bell: _Bell) -> Any:
     width = cut_off(bound, lambda v: (a * v + x * np.expm1(-v), a - x * np.exp(-v)))
     s, w = legendre(NODES)
     v = width * s
-    return _sum(np.exp(-a * v - x * np.expm1(-v)) * bell(-v), w, width)
+    return weighted_sum(np.exp(-a * v - x * np.expm1(-v)) * bell(-v), w, width)
 
 
 def _small_above(a: Any, x: Any, bell: _Bell) -> Any:
@@ -115,13 +105,13 @@ def _small_above(a: Any, x: Any, bell: _Bell) -> Any:
     to_one = -np.log(x)
     s, w = legendre(NODES)
     v = to_one * s
-    whole = _sum(np.exp(a * v) * bell(v), w, to_one)
+    whole = weighted_sum(np.exp(a * v) * bell(v), w, to_one)
     short = np.minimum(to_one, DECAY)
     v = to_one - short * s
-    rest = _sum(np.exp(a * v) * np.expm1(-np.exp(v - to_one)) * bell(v), w, short)
+    rest = weighted_sum(np.exp(a * v) * np.expm1(-np.exp(v - to_one)) * bell(v), w, short)
     width = cut_off(np.full_like(a, 6.0), lambda v: (np.exp(v) - a * v, np.exp(v) - a))
     v = width * s
-    beyond = _sum(np.exp(a * (v + to_one) - np.exp(v)) * bell(v + to_one), w, width)
+    beyond = weighted_sum(np.exp(a * (v + to_one) - np.exp(v)) * bell(v + to_one), w, width)
     return (whole + rest + beyond) * np.exp(x[:, 0])
 
 
@@ -130,7 +120,7 @@ def _large_above(a: Any, x: Any, bell: _Bell) -> Any:
     width = cut_off(bound, lambda v: (x * np.expm1(v) - a * v, x * np.exp(v) - a))
     s, w = legendre(NODES)
     v = width * s
-    return _sum(np.exp(a * v - x * np.expm1(v)) * bell(v), w, width)
+    return weighted_sum(np.exp(a * v - x * np.expm1(v)) * bell(v), w, width)
 
 
 _BELOW: Final = (_small_below, _large_below)

@@ -6,25 +6,19 @@ derivatives come from values around them, at a third of the distance to the near
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._recurrences import rising
 from tenferro_runtime.special._sampling import around
 from tenferro_runtime.special._scipy import host_special
 from tenferro_runtime.special._tricomi import tricomi
 from tenferro_tensor import Array
 
 __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu"]
-
-hyp0f1_ = partials("hyp0f1", "v x", "Confluent hypergeometric limit function.")
-hyp1f1_ = partials("hyp1f1", "a b x", "Kummer's confluent hypergeometric function.")
-hyp2f1_ = partials("hyp2f1", "a b c x", "Gauss's hypergeometric function.")
-hyperu_ = partials("hyperu", "a b x", "Tricomi's confluent hypergeometric function.")
 
 
 def hyp0f1(v: Any, x: Any, /) -> Array:
@@ -103,16 +97,6 @@ def hyperu(a: Any, b: Any, x: Any, /) -> Array:
     return hyperu_(a, b, x)  # type: ignore[no-any-return]
 
 
-def _rising(a: Any, order: int, slope: int = 0) -> Any:
-    """``a (a + 1) ... (a + order - 1)``, or a derivative of it."""
-    if slope == 0:
-        product: Any = 1.0
-        for i in range(order):
-            product = product * (a + i)
-        return product
-    return np.polynomial.Polynomial.fromroots([-i for i in range(order)]).deriv(slope)(a)
-
-
 def _from_poles(b: Any) -> Any:
     """A third of the distance to the nearest of 0, -1, -2, ...; where that is none, some part of the gap."""
     distance = np.where(b > -0.5, np.abs(b), np.abs(b - np.round(b)))
@@ -123,7 +107,7 @@ def _hyp0f1(orders: tuple[int, int], v: Any, x: Any) -> Any:
     k, special = orders[1], host_special()
 
     def f(v: Any) -> Any:
-        return special.hyp0f1(v + k, x) / _rising(v, k)
+        return special.hyp0f1(v + k, x) / rising(v, k)
 
     radius = np.minimum(2.0 / (1.0 + 0.5 * np.log1p(np.abs(x))), _from_poles(v))
     return around(f, (v,), (radius,), orders[:1])
@@ -134,7 +118,7 @@ def _hyp1f1(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
 
     def f(a: Any, b: Any) -> Any:
         value = special.hyp1f1(a + k, b + k, x)
-        return value * (_rising(a, k) / _rising(b, k)) if k else value
+        return value * (rising(a, k) / rising(b, k)) if k else value
 
     radius = 2.0 / (1.0 + np.log1p(np.abs(x)))
     return around(f, (a, b), (radius, np.minimum(radius, _from_poles(b))), orders[:2])
@@ -147,7 +131,7 @@ def _hyp2f1(orders: tuple[int, int, int, int], a: Any, b: Any, c: Any, x: Any) -
         value = special.hyp2f1(a + k, b + k, c + k, x)
         if k == 0:
             return value
-        factor = _rising(a, k) * _rising(b, k) / _rising(c, k)
+        factor = rising(a, k) * rising(b, k) / rising(c, k)
         return np.where(factor == 0, 0.0, factor * value)  # a polynomial, where the function is infinite at 1
 
     radius = 2.0 / (1.0 + np.abs(np.log(np.maximum(1.0 - x, 1e-16))))
@@ -160,7 +144,7 @@ def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
     """Values are SciPy's where it has any, which is not so at some large integers `b`."""
     by_a, by_b, k = orders
     if by_a == by_b == 0:
-        factor = _rising(a, k) * (-1) ** k
+        factor = rising(a, k) * (-1) ** k
         value = host_special().hyperu(a + k, b + k, x)
         lost = np.isnan(value) & (x > 0)
         if lost.any():
@@ -169,17 +153,11 @@ def _hyperu(orders: tuple[int, int, int], a: Any, b: Any, x: Any) -> Any:
     total: Any = 0.0
     for i in range(min(by_a, k) + 1):  # the product rule
         rest = (by_a - i, by_b)
-        total = total + comb(by_a, i) * (-1) ** k * _rising(a, k, i) * tricomi(a + k, b + k, x, rest)
+        total = total + comb(by_a, i) * (-1) ** k * rising(a, k, i) * tricomi(a + k, b + k, x, rest)
     return total
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    computed: tuple[tuple[Any, Callable[..., Any]], ...] = (
-        (hyp0f1_, _hyp0f1),
-        (hyp1f1_, _hyp1f1),
-        (hyp2f1_, _hyp2f1),
-        (hyperu_, _hyperu),
-    )
-    for of, compute in computed:
-        register_partials(registry, of, compute, own=of is hyperu_)
+hyp0f1_ = partials("hyp0f1", "v x", "Confluent hypergeometric limit function.", _hyp0f1)
+hyp1f1_ = partials("hyp1f1", "a b x", "Kummer's confluent hypergeometric function.", _hyp1f1)
+hyp2f1_ = partials("hyp2f1", "a b c x", "Gauss's hypergeometric function.", _hyp2f1)
+hyperu_ = partials("hyperu", "a b x", "Tricomi's confluent hypergeometric function.", _hyperu, own=True)

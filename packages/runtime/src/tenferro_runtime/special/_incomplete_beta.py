@@ -4,44 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.extension import Primitive
 from tenferro_runtime.special._beta import betaln
+from tenferro_runtime.special._beta_shapes import shapes_derivative
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._densities import beta_density_derivative
 from tenferro_runtime.special._operands import both, counted, probable, real_floating, within
-from tenferro_runtime.special._scipy import family, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = ["bdtr", "bdtrc", "betainc", "betaincc", "betainccinv", "betaincinv", "fdtr", "fdtrc", "nbdtr", "nbdtrc"]
-
-
-@primitive(elementwise=True, domain="floating", family=family("betainc"), extension="special")
-def betainc_(a: Spec, b: Spec, x: Spec) -> Spec:
-    """Regularized incomplete beta function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("betaincc"), extension="special")
-def betaincc_(a: Spec, b: Spec, x: Spec) -> Spec:
-    """Complement of the regularized incomplete beta function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("betainc_shapes"), extension="special")
-def betainc_shapes_(a: Spec, b: Spec, x: Spec, *, first: int, second: int) -> Spec:
-    """A derivative of the regularized incomplete beta function by its shapes, of total order at least 1."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("betaincinv"), extension="special")
-def betaincinv_(a: Spec, b: Spec, y: Spec) -> Spec:
-    """Inverse of the regularized incomplete beta function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("betainccinv"), extension="special")
-def betainccinv_(a: Spec, b: Spec, y: Spec) -> Spec:
-    """Inverse of the complement of the regularized incomplete beta function."""
-    return a
 
 
 def betainc(a: Any, b: Any, x: Any, /) -> Array:
@@ -179,8 +150,7 @@ def nbdtr(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.nbdtr(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.25, 0.5 ])
     """
-    k, n = counted("nbdtr", k), counted("nbdtr", n)
-    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    k, n, inside = negative_binomial("nbdtr", k, n)
     return within(inside, betainc(n, k + 1.0, p))  # type: ignore[no-any-return]
 
 
@@ -198,9 +168,14 @@ def nbdtrc(k: Any, n: Any, p: Any, /) -> Array:
     >>> tr.special.nbdtrc(tr.asarray([0, 1]), 2, 0.5)
     Tensor([0.75, 0.5 ])
     """
-    k, n = counted("nbdtrc", k), counted("nbdtrc", n)
-    inside = both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
+    k, n, inside = negative_binomial("nbdtrc", k, n)
     return within(inside, betaincc(n, k + 1.0, p))  # type: ignore[no-any-return]
+
+
+def negative_binomial(name: str, k: Any, n: Any) -> tuple[Any, Any, Any]:
+    """The whole numbers `k` and `n`, and where the distribution is defined."""
+    k, n = counted(name, k), counted(name, n)
+    return k, n, both(catalog.ge(k, 0), catalog.gt(n, 0), catalog.is_finite(k), catalog.is_finite(n))
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Array:
@@ -247,61 +222,47 @@ def _ratio_is_defined(dfn: Any, dfd: Any, x: Any) -> Any:
     return both(finite, catalog.gt(dfn, 0), catalog.gt(dfd, 0), catalog.ge(x, 0))
 
 
-def _shapes_derivative(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
-    from tenferro_runtime.special._beta_shapes import shapes_derivative
-
-    return shapes_derivative(a, b, x, (first, second))
-
-
 def _density(a: Any, b: Any, x: Any, first: int = 0, second: int = 0) -> Any:
     return beta_density_derivative(a, b, x, (first, second), betaln)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(
-        registry,
-        betainc_,
-        Slopes(
-            singular=True,
-            a=lambda a, b, x: betainc_shapes_(a, b, x, first=1, second=0),
-            b=lambda a, b, x: betainc_shapes_(a, b, x, first=0, second=1),
-            x=lambda a, b, x: _density(a, b, x),
-        ),
-    )
-    register_scipy(
-        registry,
-        betaincc_,
-        Slopes(
-            singular=True,
-            a=lambda a, b, x: -betainc_shapes_(a, b, x, first=1, second=0),
-            b=lambda a, b, x: -betainc_shapes_(a, b, x, first=0, second=1),
-            x=lambda a, b, x: -_density(a, b, x),
-        ),
-        expansion=lambda a, b, x: betainc(b, a, 1.0 - x),
-    )
-    register_host(
-        registry,
-        betainc_shapes_,
-        Slopes(
-            singular=True,
-            a=lambda a, b, x, first, second: betainc_shapes_(a, b, x, first=first + 1, second=second),
-            b=lambda a, b, x, first, second: betainc_shapes_(a, b, x, first=first, second=second + 1),
-            x=_density,
-        ),
-        _shapes_derivative,
-    )
-    for inverse, sign in ((betaincinv_, 1.0), (betainccinv_, -1.0)):
-        register_scipy(registry, inverse, _inverse(sign))
-    register_jax(registry, betainc_)
-    register_jax(registry, betainc_shapes_, "betainc", by=("first", "second"))
-
-
-def _inverse(sign: float) -> Slopes:
+def _inverse(name: str, doc: str, sign: float) -> Primitive:
     def by_first(a: Any, b: Any, out: Any) -> Any:
         return -betainc_shapes_(a, b, out, first=1, second=0) / _density(a, b, out)
 
     def by_second(a: Any, b: Any, out: Any) -> Any:
         return -betainc_shapes_(a, b, out, first=0, second=1) / _density(a, b, out)
 
-    return Slopes(singular=True, a=by_first, b=by_second, y=lambda a, b, out: sign / _density(a, b, out))
+    by_value = lambda a, b, out: sign / _density(a, b, out)
+    return from_scipy(name, "a b y", doc, a=by_first, b=by_second, y=by_value)
+
+
+betainc_shapes_ = from_host(
+    "betainc_shapes",
+    "a b x",
+    "A derivative of the regularized incomplete beta function by its shapes, of total order at least 1.",
+    shapes_derivative,
+    {"a": "first", "b": "second"},
+    jax="betainc",
+    x=_density,
+)
+betainc_ = from_scipy(
+    "betainc",
+    "a b x",
+    "Regularized incomplete beta function.",
+    jax="betainc",
+    a=lambda a, b, x: betainc_shapes_(a, b, x, first=1, second=0),
+    b=lambda a, b, x: betainc_shapes_(a, b, x, first=0, second=1),
+    x=lambda a, b, x: _density(a, b, x),
+)
+betaincc_ = from_scipy(
+    "betaincc",
+    "a b x",
+    "Complement of the regularized incomplete beta function.",
+    expansion=lambda a, b, x: betainc(b, a, 1.0 - x),
+    a=lambda a, b, x: -betainc_shapes_(a, b, x, first=1, second=0),
+    b=lambda a, b, x: -betainc_shapes_(a, b, x, first=0, second=1),
+    x=lambda a, b, x: -_density(a, b, x),
+)
+betaincinv_ = _inverse("betaincinv", "Inverse of the regularized incomplete beta function.", 1.0)
+betainccinv_ = _inverse("betainccinv", "Inverse of the complement of the regularized incomplete beta function.", -1.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._densities import gamma_density, gamma_density_derivative
+from tenferro_runtime.special._gamma_shape import shape_derivative
 from tenferro_runtime.special._operands import real_floating, within
-from tenferro_runtime.special._scipy import family, register_host, register_jax, register_scipy
 from tenferro_tensor import Array, catalog
 
 __all__ = [
@@ -23,36 +23,6 @@ __all__ = [
     "pdtr",
     "pdtrc",
 ]
-
-
-@primitive(elementwise=True, domain="floating", family=family("gammainc"), extension="special")
-def gammainc_(a: Spec, x: Spec) -> Spec:
-    """Regularized lower incomplete gamma function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("gammaincc"), extension="special")
-def gammaincc_(a: Spec, x: Spec) -> Spec:
-    """Regularized upper incomplete gamma function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("gammainc_shape"), extension="special")
-def gammainc_shape_(a: Spec, x: Spec, *, order: int) -> Spec:
-    """A derivative of the regularized lower incomplete gamma function by its shape, of order at least 1."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("gammaincinv"), extension="special")
-def gammaincinv_(a: Spec, p: Spec) -> Spec:
-    """Inverse of the regularized lower incomplete gamma function."""
-    return a
-
-
-@primitive(elementwise=True, domain="floating", family=family("gammainccinv"), extension="special")
-def gammainccinv_(a: Spec, q: Spec) -> Spec:
-    """Inverse of the regularized upper incomplete gamma function."""
-    return a
 
 
 def gammainc(a: Any, x: Any, /) -> Array:
@@ -243,52 +213,46 @@ def pdtrc(k: Any, m: Any, /) -> Array:
     return within(catalog.ge(k, 0), gammainc(catalog.floor(k) + 1.0, m))  # type: ignore[no-any-return]
 
 
-def _shape_derivative(a: Any, x: Any, order: int) -> Any:
-    from tenferro_runtime.special._gamma_shape import shape_derivative
-
-    return shape_derivative(a, x, order)
+def _inverse_by_shape(a: Any, out: Any) -> Any:
+    return -gammainc_shape_(a, out, order=1) / gamma_density(a, out)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(
-        registry,
-        gammainc_,
-        Slopes(singular=True, a=lambda a, x: gammainc_shape_(a, x, order=1), x=gamma_density),
-    )
-    register_scipy(
-        registry,
-        gammaincc_,
-        Slopes(singular=True, a=lambda a, x: -gammainc_shape_(a, x, order=1), x=lambda a, x: -gamma_density(a, x)),
-    )
-    register_host(
-        registry,
-        gammainc_shape_,
-        Slopes(
-            singular=True,
-            a=lambda a, x, order: gammainc_shape_(a, x, order=order + 1),
-            x=lambda a, x, order: gamma_density_derivative(a, x, order),
-        ),
-        _shape_derivative,
-    )
-    register_scipy(
-        registry,
-        gammaincinv_,
-        Slopes(
-            singular=True,
-            a=lambda a, out: -gammainc_shape_(a, out, order=1) / gamma_density(a, out),
-            p=lambda a, out: 1.0 / gamma_density(a, out),
-        ),
-    )
-    register_scipy(
-        registry,
-        gammainccinv_,
-        Slopes(
-            singular=True,
-            a=lambda a, out: -gammainc_shape_(a, out, order=1) / gamma_density(a, out),
-            q=lambda a, out: -1.0 / gamma_density(a, out),
-        ),
-    )
-    register_jax(registry, gammainc_)
-    register_jax(registry, gammaincc_)
-    register_jax(registry, gammainc_shape_, "gammainc", by=("order",))
+gammainc_shape_ = from_host(
+    "gammainc_shape",
+    "a x",
+    "A derivative of the regularized lower incomplete gamma function by its shape, of order at least 1.",
+    shape_derivative,
+    {"a": "order"},
+    jax="gammainc",
+    x=gamma_density_derivative,
+)
+gammainc_ = from_scipy(
+    "gammainc",
+    "a x",
+    "Regularized lower incomplete gamma function.",
+    jax="gammainc",
+    a=lambda a, x: gammainc_shape_(a, x, order=1),
+    x=gamma_density,
+)
+gammaincc_ = from_scipy(
+    "gammaincc",
+    "a x",
+    "Regularized upper incomplete gamma function.",
+    jax="gammaincc",
+    a=lambda a, x: -gammainc_shape_(a, x, order=1),
+    x=lambda a, x: -gamma_density(a, x),
+)
+gammaincinv_ = from_scipy(
+    "gammaincinv",
+    "a p",
+    "Inverse of the regularized lower incomplete gamma function.",
+    a=_inverse_by_shape,
+    p=lambda a, out: 1.0 / gamma_density(a, out),
+)
+gammainccinv_ = from_scipy(
+    "gammainccinv",
+    "a q",
+    "Inverse of the regularized upper incomplete gamma function.",
+    a=_inverse_by_shape,
+    q=lambda a, out: -1.0 / gamma_density(a, out),
+)

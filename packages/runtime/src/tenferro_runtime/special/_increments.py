@@ -8,12 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.special._quadrature import legendre
+from tenferro_runtime.special._recurrences import STIRLING, horner
 
 LARGE: Final = 16.0
 """Least arguments for which Stirling's series is exact."""
-
-_STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-"""Coefficients of odd powers of ``1 / a`` in the logarithm of the gamma function."""
 
 NEAR: Final = 0.25
 """Relative steps below which the difference is an integral of the derivative."""
@@ -42,8 +40,7 @@ def increment(special: Any, order: int, a: Any, step: Any) -> Any:
 
 def stirling_error(a: Any) -> Any:
     """The error of Stirling's formula for the logarithm of the gamma function, for arguments of at least `LARGE`."""
-    power = 1 / a**2
-    return np.polynomial.polynomial.polyval(power, _STIRLING) / a
+    return horner(1.0 / (a * a), STIRLING) / a
 
 
 def log_beta(special: Any, a: Any, b: Any) -> Any:

@@ -5,36 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import composed
 from tenferro_runtime.special._operands import real_floating
-from tenferro_runtime.special._scipy import family, register_composed
 from tenferro_tensor import Array, catalog
 
 __all__ = ["entr", "huber", "kl_div", "pseudo_huber", "rel_entr", "xlog1py", "xlogy"]
-
-
-@primitive(elementwise=True, domain="inexact", family=family("xlogy"), extension="special")
-def xlogy_(x: Spec, y: Spec) -> Spec:
-    """``x * log(y)``, 0 where x is 0."""
-    return x
-
-
-@primitive(elementwise=True, domain="inexact", family=family("xlog1py"), extension="special")
-def xlog1py_(x: Spec, y: Spec) -> Spec:
-    """``x * log(1 + y)``, 0 where x is 0."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("entr"), extension="special")
-def entr_(x: Spec) -> Spec:
-    """``-x * log(x)``, 0 at 0."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("rel_entr"), extension="special")
-def rel_entr_(x: Spec, y: Spec) -> Spec:
-    """``x * log(x / y)``, 0 where x is 0."""
-    return x
 
 
 def xlogy(x: Any, y: Any, /) -> Array:
@@ -186,10 +161,7 @@ def _entr(x: Any) -> Any:
 
 
 def _inside(x: Any, y: Any) -> Any:
-    return catalog.bitwise_or(
-        catalog.bitwise_and(catalog.gt(x, 0), catalog.gt(y, 0)),
-        catalog.bitwise_and(catalog.eq(x, 0), catalog.ge(y, 0)),
-    )
+    return catalog.bitwise_or(_positive(x, y), catalog.bitwise_and(catalog.eq(x, 0), catalog.ge(y, 0)))
 
 
 def _nan(x: Any, y: Any) -> Any:
@@ -222,24 +194,30 @@ def _rel_entr_by_y(x: Any, y: Any) -> Any:
     return catalog.select(inside, -_over(catalog.select(inside, x, 0.0), catalog.select(inside, y, 1.0)), 0.0)
 
 
-def register(registry: Registry) -> None:
-    """Register the expansions and rules of this module."""
-    register_composed(
-        registry,
-        xlogy_,
-        Slopes(singular=True, x=lambda y: catalog.log(y), y=_over),
-        lambda x, y: x * catalog.log(catalog.select(_absorbs(x, y), 1.0, y)),
-    )
-    register_composed(
-        registry,
-        xlog1py_,
-        Slopes(singular=True, x=lambda y: catalog.log1p(y), y=lambda x, y: _over(x, 1.0 + y)),
-        lambda x, y: x * catalog.log1p(catalog.select(_absorbs(x, y), 0.0, y)),
-    )
-    register_composed(registry, entr_, Slopes(singular=True, x=_entr_slope), _entr)
-    register_composed(registry, rel_entr_, Slopes(singular=True, x=_rel_entr_by_x, y=_rel_entr_by_y), _rel_entr)
-
-
 def _entr_slope(x: Any) -> Any:
     below = catalog.lt(x, 0)
     return catalog.select(below, 0.0, -catalog.log(catalog.select(below, 1.0, x)) - 1.0)
+
+
+xlogy_ = composed(
+    "xlogy",
+    "x y",
+    "``x * log(y)``, 0 where x is 0.",
+    lambda x, y: x * catalog.log(catalog.select(_absorbs(x, y), 1.0, y)),
+    domain="inexact",
+    x=lambda y: catalog.log(y),
+    y=_over,
+)
+xlog1py_ = composed(
+    "xlog1py",
+    "x y",
+    "``x * log(1 + y)``, 0 where x is 0.",
+    lambda x, y: x * catalog.log1p(catalog.select(_absorbs(x, y), 0.0, y)),
+    domain="inexact",
+    x=lambda y: catalog.log1p(y),
+    y=lambda x, y: _over(x, 1.0 + y),
+)
+entr_ = composed("entr", "x", "``-x * log(x)``, 0 at 0.", _entr, x=_entr_slope)
+rel_entr_ = composed(
+    "rel_entr", "x y", "``x * log(x / y)``, 0 where x is 0.", _rel_entr, x=_rel_entr_by_x, y=_rel_entr_by_y
+)

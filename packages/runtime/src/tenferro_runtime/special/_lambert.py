@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import e, inf
 from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, host_special, register_scipy
+from tenferro_runtime.special._declared import from_host, from_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import complex_of, float64, kind_of
 
 __all__ = ["lambertw", "wrightomega"]
-
-
-@primitive(elementwise=True, domain="inexact", family=family("lambertw"), extension="special")
-def lambertw_(z: Spec, *, k: int) -> Spec:
-    """Branch `k` of Lambert's W function of complex numbers."""
-    return z
-
-
-@primitive(elementwise=True, domain="inexact", family=family("wrightomega"), extension="special")
-def wrightomega_(z: Spec) -> Spec:
-    """Wright's omega function."""
-    return z
 
 
 def lambertw(z: Any, /, k: int = 0) -> Array:
@@ -77,18 +64,9 @@ _NEAR_BRANCH = (-1.0, 1.0, -1 / 3, 11 / 72, -43 / 540, 769 / 17280, -221 / 8505)
 """Coefficients in ``sqrt(2 (1 + e z))`` at the branch point."""
 
 
-def _lambertw_kernel(ins: Any, outs: Any, *, k: int) -> Callable[..., Any]:
-    function, dtype = host_special().lambertw, outs[0].dtype
-
-    def run(z: Any) -> Any:
-        with np.errstate(all="ignore"):
-            wide = np.asarray(z, np.complex128)
-            value = np.asarray(function(wide, k))
-            if k in (-1, 0, 1):
-                value = _near_branch(wide, k, value)
-            return value.astype(dtype, copy=False)
-
-    return run
+def _lambertw(z: Any, k: int) -> Any:
+    value = host_special().lambertw(z, k)
+    return _near_branch(z, k, value) if k in (-1, 0, 1) else value
 
 
 def _near_branch(z: Any, k: int, value: Any) -> Any:
@@ -114,9 +92,15 @@ def _lambertw_slope(z: Any, out: Any, k: int) -> Any:
     return catalog.select(catalog.bitwise_or(at_zero, at_branch), inf, slope)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    _lambertw_kernel.any_size = True  # type: ignore[attr-defined]
-    registry.kernel(lambertw_, "cpu", _lambertw_kernel)
-    registry.rule(lambertw_, Slopes(singular=True, z=_lambertw_slope))
-    register_scipy(registry, wrightomega_, Slopes(singular=True, z=lambda out: out / (1.0 + out)))
+lambertw_ = from_host(
+    "lambertw",
+    "z",
+    "Branch `k` of Lambert's W function of complex numbers.",
+    _lambertw,
+    domain="inexact",
+    metadata=("k",),
+    z=_lambertw_slope,
+)
+wrightomega_ = from_scipy(
+    "wrightomega", "z", "Wright's omega function.", domain="inexact", z=lambda out: out / (1.0 + out)
+)

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
+from tenferro_runtime.special._recurrences import combined
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["lpmv", "sph_harm_y", "sph_legendre_p"]
-
-spherical_ = partials("sph_legendre_p", "n m theta", "Normalized associated Legendre function of a cosine.")
-lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.")
 
 
 def sph_legendre_p(n: Any, m: Any, theta: Any, /) -> Array:
@@ -90,18 +88,14 @@ def lpmv(m: Any, v: Any, x: Any, /) -> Array:
 
 def _spherical(orders: tuple[int, int, int], n: Any, m: Any, theta: Any) -> Any:
     """Each derivative leads to the orders above and below, with the factors of the ladder operators."""
-    terms: dict[int, Any] = {0: np.ones_like(theta)}
-    for _ in range(orders[2]):
-        after: dict[int, Any] = {}
-        for shift, factor in terms.items():
-            at = m + shift
-            up = 0.5 * np.sqrt(np.maximum((n - at) * (n + at + 1), 0.0))
-            down = -0.5 * np.sqrt(np.maximum((n + at) * (n - at + 1), 0.0))
-            after[shift + 1] = after.get(shift + 1, 0.0) + factor * up
-            after[shift - 1] = after.get(shift - 1, 0.0) + factor * down
-        terms = after
+
+    def neighbours(shift: int, factor: Any) -> Any:
+        at = m + shift
+        yield shift + 1, factor * (0.5 * np.sqrt(np.maximum((n - at) * (n + at + 1), 0.0)))
+        yield shift - 1, factor * (-0.5 * np.sqrt(np.maximum((n + at) * (n - at + 1), 0.0)))
+
     total: Any = 0.0
-    for shift, factor in terms.items():
+    for shift, factor in combined({0: np.ones_like(theta)}, orders[2], neighbours).items():
         at = m + shift
         value = _normalised(n, np.where(np.abs(at) > n, 0, at), theta)
         total = total + np.where(np.abs(at) > n, 0.0, factor * value)
@@ -125,18 +119,16 @@ def _lpmv(orders: tuple[int, int, int], m: Any, v: Any, x: Any) -> Any:
     scale = (-2.0) ** size * special.gamma(size + 0.5) / np.sqrt(pi)
     ratio = (-1.0) ** size * special.poch(v + size + 1, -2 * size)
     scale = np.where(m < 0, scale * ratio, scale)
-    terms = {(0, 0, 0): scale}  # by how often the power fell, the powers of x, the derivatives of the polynomial
-    for _ in range(order):
-        after: dict[tuple[int, int, int], Any] = {}
-        for (fallen, power, slope), factor in terms.items():
-            for key, more in (
-                ((fallen + 1, power + 1, slope), -(size - 2 * fallen)),
-                ((fallen, power - 1, slope), power),
-                ((fallen, power, slope + 1), 1.0),
-            ):
-                if key[1] >= 0:
-                    after[key] = after.get(key, 0.0) + factor * more
-        terms = after
+
+    def slopes(key: tuple[int, int, int], factor: Any) -> Any:
+        """The key tells how often the power fell, the power of x, and the derivative of the polynomial."""
+        fallen, power, slope = key
+        yield (fallen + 1, power + 1, slope), factor * -(size - 2 * fallen)
+        if power:
+            yield (fallen, power - 1, slope), factor * power
+        yield (fallen, power, slope + 1), factor * 1.0
+
+    terms = combined({(0, 0, 0): scale}, order, slopes)
     total: Any = 0.0
     base = (1.0 - x) * (1.0 + x)
     for (fallen, power, slope), factor in terms.items():
@@ -152,7 +144,7 @@ def _gegenbauer(special: Any, n: Any, alpha: Any, order: int, x: Any) -> Any:
     return np.where(m < 0, 0.0, factor * special.eval_gegenbauer(np.maximum(m, 0), alpha + order, x))
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_partials(registry, spherical_, _spherical, "n m")
-    register_partials(registry, lpmv_, _lpmv, "m v")
+spherical_ = partials(
+    "sph_legendre_p", "n m theta", "Normalized associated Legendre function of a cosine.", _spherical, "n m"
+)
+lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.", _lpmv, "m v")

@@ -5,18 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
 from tenferro_runtime.nn import log_sigmoid, sigmoid, softplus
-from tenferro_runtime.special._scipy import family, register_composed
+from tenferro_runtime.special._declared import composed
 from tenferro_tensor import Array, catalog
+from tenferro_tensor.functions import log_softmax, logaddexp, logsumexp, softmax
 
-__all__ = ["expit", "log_expit", "logit", "softplus"]
-
-
-@primitive(elementwise=True, domain="floating", family=family("logit"), extension="special")
-def logit_(x: Spec) -> Spec:
-    """``log(x / (1 - x))``."""
-    return x
+__all__ = ["expit", "log_expit", "log_softmax", "logaddexp", "logit", "logsumexp", "softmax", "softplus"]
 
 
 def expit(x: Any, /) -> Array:
@@ -74,6 +68,4 @@ def _logit(x: Any) -> Any:
     return catalog.select(start, -math.inf, catalog.select(end, math.inf, found))
 
 
-def register(registry: Registry) -> None:
-    """Register the expansion and the rule of this module."""
-    register_composed(registry, logit_, Slopes(singular=True, x=lambda x: 1.0 / (x * (1.0 - x))), _logit)
+logit_ = composed("logit", "x", "``log(x / (1 - x))``.", _logit, x=lambda x: 1.0 / (x * (1.0 - x)))

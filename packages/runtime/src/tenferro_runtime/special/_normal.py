@@ -8,37 +8,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, UnsupportedError, primitive
+from tenferro_runtime.special._declared import DECLARED, from_host, from_scipy, in_jax
 from tenferro_runtime.special._error_functions import erfc, erfcinv_, erfcx
 from tenferro_runtime.special._operands import is_complex, real_floating
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_jax, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["log_ndtr", "ndtr", "ndtri", "ndtri_exp"]
 
 _HALF: Final = math.sqrt(0.5)
 _MILLS: Final = math.sqrt(2 / math.pi)
-
-
-@primitive(elementwise=True, domain="floating", family=family("log_ndtr"), extension="special")
-def log_ndtr_(x: Spec, *, order: int) -> Spec:
-    """A derivative of the logarithm of the normal distribution function."""
-    return x
-
-
-_LOG_NDTR: Final = log_ndtr_.op(order=0)
-
-
-@primitive(elementwise=True, domain="floating", family=family("ndtri"), extension="special")
-def ndtri_(x: Spec) -> Spec:
-    """Quantile of the normal distribution."""
-    return x
-
-
-@primitive(elementwise=True, domain="floating", family=family("ndtri_exp"), extension="special")
-def ndtri_exp_(x: Spec) -> Spec:
-    """Quantile of the normal distribution, of the logarithm of a probability."""
-    return x
 
 
 def ndtr(x: Any, /) -> Array:
@@ -70,7 +49,7 @@ def log_ndtr(x: Any, /) -> Array:
     >>> tr.special.log_ndtr(tr.asarray([0.0, -100.0]))
     Tensor([-6.93147181e-01, -5.00552421e+03])
     """
-    return _LOG_NDTR(x)  # type: ignore[no-any-return]
+    return log_ndtr_(x)  # type: ignore[no-any-return]
 
 
 def ndtri(y: Any, /) -> Array:
@@ -140,27 +119,37 @@ def _log_ndtr(x: Any, order: int) -> Any:
     return np.where(far, series - (1.0 if k == 1 else 0.0), derivatives[-1])
 
 
+_lower_function = in_jax("log_ndtr", "log_ndtr", most=1)
+
+
 def _lower_log_ndtr(e: Any, xs: Any, outs: Any, *, order: int) -> Any:
+    if order != 1:
+        return _lower_function(e, xs, outs, order=order)
     (x,), (out,) = xs, outs
-    if order > 1:
-        raise UnsupportedError(
-            f"the derivative of order {order} of log_ndtr has no StableHLO lowering; run the program on the CPU "
-            "backend",
-            function="log_ndtr",
-        )
-    if order == 0:
-        return e.jax_function("log_ndtr", xs, out)
     ratio = e.jax_function("erfcx", (e.op("multiply", (x, e.constant(-_HALF, out)), out),), out)
     return e.op("divide", (e.constant(_MILLS, out), ratio), out)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    hazard = Slopes(singular=True, x=lambda x, order: log_ndtr_(x, order=order + 1))
-    register_host(registry, log_ndtr_, hazard, _log_ndtr, value="log_ndtr")
-    quantile = Slopes(singular=True, x=lambda out: math.sqrt(2 * math.pi) * catalog.exp(0.5 * (out * out)))
-    register_scipy(registry, ndtri_, quantile)
-    register_scipy(registry, ndtri_exp_, Slopes(singular=True, x=lambda out: erfcx(out * -_HALF) * (1 / _MILLS)))
-    registry.lowering(log_ndtr_, _lower_log_ndtr)
-    register_jax(registry, ndtri_)
-    registry.expansion(erfcinv_, lambda y: -_HALF * ndtri(0.5 * y), keep=True)
+log_ndtr_ = from_host(
+    "log_ndtr",
+    "x",
+    "A derivative of the logarithm of the normal distribution function.",
+    _log_ndtr,
+    {"x": "order"},
+    value="log_ndtr",
+    lowering=_lower_log_ndtr,
+)
+ndtri_ = from_scipy(
+    "ndtri",
+    "x",
+    "Quantile of the normal distribution.",
+    jax="ndtri",
+    x=lambda out: math.sqrt(2 * math.pi) * catalog.exp(0.5 * (out * out)),
+)
+ndtri_exp_ = from_scipy(
+    "ndtri_exp",
+    "x",
+    "Quantile of the normal distribution, of the logarithm of a probability.",
+    x=lambda out: erfcx(out * -_HALF) * (1 / _MILLS),
+)
+DECLARED.append(lambda registry: registry.expansion(erfcinv_, lambda y: -_HALF * ndtri(0.5 * y), keep=True))

@@ -8,8 +8,10 @@ from typing import Any
 
 from tenferro_runtime.nn._operands import real_floating
 from tenferro_tensor import catalog
+from tenferro_tensor.functions import asarray
+from tenferro_tensor_core import DTypeError, kind_of
 
-__all__ = ["both", "counted", "is_complex", "probable", "real_floating", "within"]
+__all__ = ["both", "counted", "degree", "is_complex", "probable", "real_floating", "within"]
 
 
 def is_complex(x: Any) -> bool:
@@ -37,3 +39,23 @@ def probable(p: Any) -> Any:
 def within(inside: Any, found: Any) -> Any:
     """`found` inside of the domain of a function, NaN outside."""
     return catalog.select(inside, found, math.nan)
+
+
+def degree(function: str, name: str, n: Any, x: Any) -> Any:
+    """An integer operand in the dtype of `x`, which has no derivative.
+
+    Raises:
+        DTypeError: it is not an integer.
+    """
+    if isinstance(n, int):
+        return n
+    n = asarray(n)
+    if n.dtype.kind not in "iu":
+        raise DTypeError(
+            f"{function} is defined for integers {name} only, and has no derivative by it; got {n.dtype}; "
+            "convert it with astype(int)",
+            dtype=str(n.dtype),
+            operand=name,
+        )
+    dtype = getattr(x, "dtype", None)
+    return n.astype(dtype) if dtype is not None and kind_of(dtype) == "f" else n

@@ -5,18 +5,11 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_runtime.special._declared import from_scipy
 from tenferro_tensor import Array, catalog
 from tenferro_tensor_core import finfo
 
 __all__ = ["owens_t"]
-
-
-@primitive(elementwise=True, domain="floating", family=family("owens_t"), extension="special")
-def owens_t_(h: Spec, a: Spec) -> Spec:
-    """Owen's T function."""
-    return h
 
 
 def owens_t(h: Any, a: Any, /) -> Array:
@@ -54,7 +47,6 @@ def _lowering(e: Any, xs: Any, outs: Any) -> Any:
     return e.jax_function("owens_t", (h, e.op("clamp", (low, a, high), a.spec)), outs[0])
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    registry.lowering(owens_t_, _lowering)
-    register_scipy(registry, owens_t_, Slopes(h=_by_height, a=_by_slope))
+owens_t_ = from_scipy(
+    "owens_t", "h a", "Owen's T function.", lowering=_lowering, singular=False, h=_by_height, a=_by_slope
+)

@@ -7,13 +7,16 @@ polynomials are analytic in their parameters, and derivatives by those come from
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import factorial
 from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Primitive, Registry
-from tenferro_runtime.special._partials import degree, partials, register_partials
+from tenferro_runtime.extension import Primitive
+from tenferro_runtime.special._declared import partials
+from tenferro_runtime.special._operands import degree
+from tenferro_runtime.special._recurrences import rising
 from tenferro_runtime.special._sampling import around
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
@@ -29,16 +32,6 @@ __all__ = [
     "eval_laguerre",
     "eval_legendre",
 ]
-
-legendre_ = partials("eval_legendre", "n x", "Legendre polynomial.")
-chebyt_ = partials("eval_chebyt", "n x", "Chebyshev polynomial of the first kind.")
-chebyu_ = partials("eval_chebyu", "n x", "Chebyshev polynomial of the second kind.")
-hermite_ = partials("eval_hermite", "n x", "Physicists' Hermite polynomial.")
-hermitenorm_ = partials("eval_hermitenorm", "n x", "Probabilists' Hermite polynomial.")
-laguerre_ = partials("eval_laguerre", "n x", "Laguerre polynomial.")
-genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalized Laguerre polynomial.")
-gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.")
-jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.")
 
 
 def eval_legendre(n: Any, x: Any, /) -> Array:
@@ -243,57 +236,23 @@ def _lowered(n: Any, k: int, polynomial: Callable[[Any], Any], factor: Any = 1.0
     return np.where(n < 0, np.nan, value)
 
 
-def _falling(n: Any, k: int) -> Any:
-    product: Any = 1.0
-    for i in range(k):
-        product = product * (n - i)
-    return product
+_SLOPES: dict[str, tuple[str, Callable[[int], tuple[float, ...]], Callable[[Any, int], Any]]] = {
+    "chebyt": ("gegenbauer", lambda k: (float(k),), lambda n, k: 2.0 ** (k - 1) * factorial(k - 1) * n),
+    "chebyu": ("gegenbauer", lambda k: (k + 1.0,), lambda n, k: 2.0**k * factorial(k)),
+    "hermite": ("hermite", lambda k: (), lambda n, k: 2.0**k * rising(n, k, step=-1)),
+    "hermitenorm": ("hermitenorm", lambda k: (), lambda n, k: rising(n, k, step=-1)),
+    "laguerre": ("genlaguerre", lambda k: (float(k),), lambda n, k: (-1.0) ** k),
+    "legendre": ("gegenbauer", lambda k: (k + 0.5,), lambda n, k: 2.0**k * rising(0.5, k)),
+}
+"""The derivative of order k of a polynomial of degree n: the family, its parameter, and a factor."""
 
 
-def _rising(a: Any, k: int) -> Any:
-    product: Any = 1.0
-    for i in range(k):
-        product = product * (a + i)
-    return product
-
-
-def _legendre(orders: tuple[int, int], n: Any, x: Any) -> Any:
+def _without_parameter(name: str, orders: tuple[int, int], n: Any, x: Any) -> Any:
     special, k = host_special(), orders[1]
     if k == 0:
-        return _lowered(n, 0, lambda m: special.eval_legendre(m, x))
-    return _lowered(n, k, lambda m: special.eval_gegenbauer(m, k + 0.5, x), 2.0**k * _rising(0.5, k))
-
-
-def _chebyt(orders: tuple[int, int], n: Any, x: Any) -> Any:
-    special, k = host_special(), orders[1]
-    if k == 0:
-        return _lowered(n, 0, lambda m: special.eval_chebyt(m, x))
-    factor = 2.0 ** (k - 1) * factorial(k - 1) * n
-    return _lowered(n, k, lambda m: special.eval_gegenbauer(m, float(k), x), factor)
-
-
-def _chebyu(orders: tuple[int, int], n: Any, x: Any) -> Any:
-    special, k = host_special(), orders[1]
-    if k == 0:
-        return _lowered(n, 0, lambda m: special.eval_chebyu(m, x))
-    return _lowered(n, k, lambda m: special.eval_gegenbauer(m, k + 1.0, x), 2.0**k * factorial(k))
-
-
-def _hermite(orders: tuple[int, int], n: Any, x: Any) -> Any:
-    k = orders[1]
-    return _lowered(n, k, lambda m: host_special().eval_hermite(m, x), 2.0**k * _falling(n, k))
-
-
-def _hermitenorm(orders: tuple[int, int], n: Any, x: Any) -> Any:
-    k = orders[1]
-    return _lowered(n, k, lambda m: host_special().eval_hermitenorm(m, x), _falling(n, k))
-
-
-def _laguerre(orders: tuple[int, int], n: Any, x: Any) -> Any:
-    special, k = host_special(), orders[1]
-    if k == 0:
-        return _lowered(n, 0, lambda m: special.eval_laguerre(m, x))
-    return _lowered(n, k, lambda m: special.eval_genlaguerre(m, float(k), x), (-1.0) ** k)
+        return _lowered(n, 0, lambda m: getattr(special, f"eval_{name}")(m, x))
+    family, parameter, factor = _SLOPES[name]
+    return _lowered(n, k, lambda m: getattr(special, f"eval_{family}")(m, *parameter(k), x), factor(n, k))
 
 
 def _radius(n: Any) -> Any:
@@ -325,7 +284,7 @@ def _gegenbauer(orders: tuple[int, int, int], n: Any, alpha: Any, x: Any) -> Any
     special, k = host_special(), orders[2]
 
     def f(a: Any) -> Any:
-        return _lowered(n, k, lambda m: special.eval_gegenbauer(m, a + k, x), 2.0**k * _rising(a, k))
+        return _lowered(n, k, lambda m: special.eval_gegenbauer(m, a + k, x), 2.0**k * rising(a, k))
 
     return around(f, (alpha,), (_radius(n),), orders[1:2])
 
@@ -334,25 +293,23 @@ def _jacobi(orders: tuple[int, int, int, int], n: Any, alpha: Any, beta: Any, x:
     special, k = host_special(), orders[3]
 
     def f(a: Any, b: Any) -> Any:
-        factor = _rising(n + a + b + 1, k) / 2.0**k
+        factor = rising(n + a + b + 1, k) / 2.0**k
         return _lowered(n, k, lambda m: special.eval_jacobi(m, a + k, b + k, x), factor)
 
     radii = (_radius(n), _radius(n))
     return around(f, (alpha, beta), radii, orders[1:3])
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    computed: dict[Primitive, Callable[..., Any]] = {
-        legendre_: _legendre,
-        chebyt_: _chebyt,
-        chebyu_: _chebyu,
-        hermite_: _hermite,
-        hermitenorm_: _hermitenorm,
-        laguerre_: _laguerre,
-        genlaguerre_: _genlaguerre,
-        gegenbauer_: _gegenbauer,
-        jacobi_: _jacobi,
-    }
-    for of, compute in computed.items():
-        register_partials(registry, of, compute, "n")
+def _plain(name: str, doc: str) -> Primitive:
+    return partials(f"eval_{name}", "n x", doc, partial(_without_parameter, name), "n")
+
+
+legendre_ = _plain("legendre", "Legendre polynomial.")
+chebyt_ = _plain("chebyt", "Chebyshev polynomial of the first kind.")
+chebyu_ = _plain("chebyu", "Chebyshev polynomial of the second kind.")
+hermite_ = _plain("hermite", "Physicists' Hermite polynomial.")
+hermitenorm_ = _plain("hermitenorm", "Probabilists' Hermite polynomial.")
+laguerre_ = _plain("laguerre", "Laguerre polynomial.")
+genlaguerre_ = partials("eval_genlaguerre", "n alpha x", "Generalized Laguerre polynomial.", _genlaguerre, "n")
+gegenbauer_ = partials("eval_gegenbauer", "n alpha x", "Gegenbauer polynomial.", _gegenbauer, "n")
+jacobi_ = partials("eval_jacobi", "n alpha beta x", "Jacobi polynomial.", _jacobi, "n")

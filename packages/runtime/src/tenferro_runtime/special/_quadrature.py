@@ -43,9 +43,14 @@ def cut_off(bound: Any, exponent: Callable[[Any], tuple[Any, Any]], steps: int =
     return v
 
 
-def in_blocks(compute: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
-    """A function of vectors, applied to `BLOCK` elements at a time."""
+def weighted_sum(values: Any, weights: Any, width: Any) -> Any:
+    """Integrals over intervals of some widths, by the values at the nodes, one row for each."""
+    return (values @ weights) * np.broadcast_to(width, (len(values), 1))[:, 0]
+
+
+def in_blocks(compute: Callable[..., Any], operands: tuple[Any, ...], block: int = BLOCK) -> Any:
+    """A function of vectors, applied to so many elements at a time."""
     n = len(operands[0])
-    if n <= BLOCK:
+    if n <= block:
         return compute(*operands)
-    return np.concatenate([compute(*[x[i : i + BLOCK] for x in operands]) for i in range(0, n, BLOCK)])
+    return np.concatenate([compute(*[x[i : i + block] for x in operands]) for i in range(0, n, block)])

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any, Final
 
-from tenferro_runtime.extension import Registry, Slopes, Spec, primitive
-from tenferro_runtime.special._scipy import family, register_scipy
+from tenferro_runtime.special._declared import composed, from_scipy
+from tenferro_runtime.special._recurrences import horner
 from tenferro_tensor import Array, catalog, functions
 
 __all__ = ["exprel", "sinc"]
@@ -24,16 +24,8 @@ def removable(x: Any, radius: float, coefficients: Sequence[float], closed: Call
     """
     small = catalog.lt(catalog.abs(x), radius)
     near = catalog.select(small, x, 0.0)
-    series: Any = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        series = near * series + c
+    series = horner(near, coefficients)
     return catalog.select(small, series, closed(catalog.select(small, radius, x)))
-
-
-@primitive(elementwise=True, domain="floating", family=family("exprel"), extension="special")
-def exprel_(x: Spec) -> Spec:
-    """``(exp(x) - 1) / x``."""
-    return x
 
 
 def exprel(x: Any, /) -> Array:
@@ -80,12 +72,6 @@ def _exprel_slope(x: Any) -> Any:
 _LOG1P: Final = [(-1) ** k / (k + 1) for k in range(36)]
 
 
-@primitive(elementwise=True, domain="floating", family=family("log1p_quotient"), extension="special")
-def log1p_quotient(x: Spec) -> Spec:
-    """``log(1 + x) / x``."""
-    return x
-
-
 def _expand_log1p_quotient(x: Any) -> Any:
     return removable(x, 0.25, _LOG1P, lambda x: catalog.log1p(x) / x)
 
@@ -110,7 +96,5 @@ def _expand_exprel(x: Any) -> Any:
     return removable(x, 1e-8, [1.0, 0.5], lambda x: catalog.expm1(x) / x)
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_scipy(registry, exprel_, Slopes(x=_exprel_slope), expansion=_expand_exprel)
-    registry.expansion(log1p_quotient, _expand_log1p_quotient)
+exprel_ = from_scipy("exprel", "x", "``(exp(x) - 1) / x``.", expansion=_expand_exprel, singular=False, x=_exprel_slope)
+log1p_quotient = composed("log1p_quotient", "x", "``log(1 + x) / x``.", _expand_log1p_quotient)

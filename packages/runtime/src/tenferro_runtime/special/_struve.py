@@ -7,21 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Registry
 from tenferro_runtime.special._bessel import neighbours
-from tenferro_runtime.special._partials import partials, register_partials
+from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._sampling import sampled
 from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array
 
 __all__ = ["bei", "beip", "ber", "berp", "kei", "keip", "ker", "kerp", "modstruve", "struve"]
-
-struve_ = partials("struve", "v x", "Struve function.")
-modstruve_ = partials("modstruve", "v x", "Modified Struve function.")
-ber_ = partials("ber", "x", "Real part of ``jv(0, x exp(3j pi / 4))``.")
-bei_ = partials("bei", "x", "Imaginary part of ``jv(0, x exp(3j pi / 4))``.")
-ker_ = partials("ker", "x", "Real part of ``kv(0, x exp(1j pi / 4))``.")
-kei_ = partials("kei", "x", "Imaginary part of ``kv(0, x exp(1j pi / 4))``.")
 
 
 def struve(v: Any, x: Any, /) -> Array:
@@ -249,9 +241,13 @@ def _compute_kelvin(kind: str, imaginary: bool, orders: tuple[int], x: Any) -> A
     return value.imag if imaginary else value.real
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    register_partials(registry, struve_, partial(_compute_struve, "struve", -1))
-    register_partials(registry, modstruve_, partial(_compute_struve, "modstruve", 1))
-    for of, kind, imaginary in ((ber_, "j", False), (bei_, "j", True), (ker_, "k", False), (kei_, "k", True)):
-        register_partials(registry, of, partial(_compute_kelvin, kind, imaginary), own=True)
+struve_ = partials("struve", "v x", "Struve function.", partial(_compute_struve, "struve", -1))
+modstruve_ = partials("modstruve", "v x", "Modified Struve function.", partial(_compute_struve, "modstruve", 1))
+ber_ = partials("ber", "x", "Real part of ``jv(0, x exp(3j pi / 4))``.", partial(_compute_kelvin, "j", False), own=True)
+bei_ = partials(
+    "bei", "x", "Imaginary part of ``jv(0, x exp(3j pi / 4))``.", partial(_compute_kelvin, "j", True), own=True
+)
+ker_ = partials("ker", "x", "Real part of ``kv(0, x exp(1j pi / 4))``.", partial(_compute_kelvin, "k", False), own=True)
+kei_ = partials(
+    "kei", "x", "Imaginary part of ``kv(0, x exp(1j pi / 4))``.", partial(_compute_kelvin, "k", True), own=True
+)

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, Registry, Slopes, Spec, primitive
+from tenferro_runtime.special._declared import from_host, from_scipy
 from tenferro_runtime.special._increments import LARGE, log_beta, polygamma
 from tenferro_runtime.special._quadrature import DECAY, in_blocks, legendre
+from tenferro_runtime.special._recurrences import bell_polynomials, horner
 from tenferro_runtime.special._removable import removable
-from tenferro_runtime.special._scipy import family, host_special, register_host, register_scipy
+from tenferro_runtime.special._scipy import host_special
 from tenferro_tensor import Array, catalog
 
 __all__ = ["stdtr", "stdtrit"]
@@ -21,23 +22,6 @@ __all__ = ["stdtr", "stdtrit"]
 NODES: Final = 40
 PANELS: Final = (0.0, 0.08, 0.4, 1.0)
 """Parts of the tail, in its logarithm: powers of it live in the first ones where it is long."""
-
-
-@primitive(elementwise=True, domain="floating", family=family("stdtr"), extension="special")
-def stdtr_(df: Spec, t: Spec, *, order: int) -> Spec:
-    """A derivative of Student's distribution function by the degrees of freedom."""
-    if order < 0:
-        raise ArgumentError(f"stdtr has derivatives of order at least 0, got {order}", order=order)
-    return df
-
-
-_STDTR: Final = stdtr_.op(order=0)
-
-
-@primitive(elementwise=True, domain="floating", family=family("stdtrit"), extension="special")
-def stdtrit_(df: Spec, p: Spec) -> Spec:
-    """Quantile of Student's distribution."""
-    return df
 
 
 def stdtr(df: Any, t: Any, /) -> Array:
@@ -53,7 +37,7 @@ def stdtr(df: Any, t: Any, /) -> Array:
     >>> tr.special.stdtr(tr.asarray([1.0, 5.0]), 1.0)
     Tensor([0.75      , 0.81839127])
     """
-    return _STDTR(df, t)  # type: ignore[no-any-return]
+    return stdtr_(df, t)  # type: ignore[no-any-return]
 
 
 def stdtrit(df: Any, p: Any, /) -> Array:
@@ -114,13 +98,6 @@ def _far_scale_derivative(df: Any, order: int) -> Any:
     return (-0.5) ** order * total
 
 
-def _bell(logs: list[Any]) -> Any:
-    values: list[Any] = [1.0]
-    for n in range(len(logs)):
-        values.append(sum(math.comb(n, k) * logs[k] * values[n - k] for k in range(n + 1)))
-    return values[-1]
-
-
 _HALF_STEP: Final = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224, -5461 / 425984)
 """Coefficients of odd powers of ``1 / z`` in the logarithm of ``gamma(z + 1/2) / gamma(z) / sqrt(z)``."""
 
@@ -130,11 +107,14 @@ def _log_scale(df: Any) -> Any:
     large = catalog.gt(df, 2 * LARGE)
     few, many = catalog.select(large, 1.0, 0.5 * df), catalog.select(large, 0.5 * df, LARGE)
     plain = catalog.lgamma(few + 0.5) - catalog.lgamma(few) - 0.5 * catalog.log(few)
-    power: Any = 1.0 / (many * many)
-    series: Any = _HALF_STEP[-1]
-    for c in _HALF_STEP[-2::-1]:
-        series = power * series + c
+    series = horner(1.0 / (many * many), _HALF_STEP)
     return catalog.select(large, series / many, plain) - 0.5 * math.log(2 * math.pi)
+
+
+def _over_density(logs: list[Any]) -> Any:
+    """A derivative of the density over it, by those of its logarithm."""
+    orders = len(logs), 0
+    return bell_polynomials({(k, 0): log for k, log in enumerate(logs, 1)}, orders)[orders]
 
 
 def _density(df: Any, t: Any, order: int = 0) -> Any:
@@ -153,7 +133,7 @@ def _density(df: Any, t: Any, order: int = 0) -> Any:
         near = _scale_derivative(few, m, lambda n, a: catalog.polygamma(a, order=n))
         return catalog.select(large, _far_scale_derivative(many, m), near)
 
-    return density * _bell(_log_derivatives(df, share, excess, order, scale))
+    return density * _over_density(_log_derivatives(df, share, excess, order, scale))
 
 
 def _derivative(df: Any, t: Any, order: int) -> Any:
@@ -190,7 +170,7 @@ def _of_block(special: Any, df: Any, t: Any, order: int) -> Any:
         series = np.polynomial.polynomial.polyval(np.minimum(share, 0.25), _EXCESS)
         excess = np.where(share < 0.25, series, log - share)
         logs = _log_derivatives(df, share, excess, order, lambda m: scales[m - 1])
-        return np.exp(scale - 0.5 * (df + 1) * log + log_t) * _bell(logs)
+        return np.exp(scale - 0.5 * (df + 1) * log + log_t) * _over_density(logs)
 
     s, w = legendre(NODES)
     inner = np.minimum(size, 2 * np.sqrt(np.minimum(df, 1.0)))
@@ -208,17 +188,20 @@ def _of_block(special: Any, df: Any, t: Any, order: int) -> Any:
     return out
 
 
-def register(registry: Registry) -> None:
-    """Register the kernels and rules of this module."""
-    rule = Slopes(
-        singular=True,
-        df=lambda df, t, order: stdtr_(df, t, order=order + 1),
-        t=lambda df, t, order: _density(df, t, order),
-    )
-    register_host(registry, stdtr_, rule, _derivative, value="stdtr")
-    inverse = Slopes(
-        singular=True,
-        df=lambda df, out: -stdtr_(df, out, order=1) / _density(df, out),
-        p=lambda df, out: 1.0 / _density(df, out),
-    )
-    register_scipy(registry, stdtrit_, inverse)
+stdtr_ = from_host(
+    "stdtr",
+    "df t",
+    "A derivative of Student's distribution function by the degrees of freedom.",
+    _derivative,
+    {"df": "order"},
+    refusal="stdtr has derivatives of order at least 0",
+    value="stdtr",
+    t=lambda df, t, order: _density(df, t, order),
+)
+stdtrit_ = from_scipy(
+    "stdtrit",
+    "df p",
+    "Quantile of Student's distribution.",
+    df=lambda df, out: -stdtr_(df, out, order=1) / _density(df, out),
+    p=lambda df, out: 1.0 / _density(df, out),
+)

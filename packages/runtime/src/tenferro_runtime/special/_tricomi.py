@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime.special._quadrature import in_blocks
+from tenferro_runtime.special._recurrences import exponential
 from tenferro_runtime.special._scipy import host_special
 
 __all__ = ["tricomi"]
@@ -31,11 +33,8 @@ STEPS_MAX = 1e4
 
 def tricomi(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
     """The derivative of the given orders by `a` and `b`, for positive `x`, of arrays with one axis."""
-    out = np.empty_like(x)
-    for start in range(0, len(x), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        out[block] = _descended(a[block], b[block], x[block], orders)
-    return out * (factorial(orders[0]) * factorial(orders[1]))
+    found = in_blocks(lambda a, b, x: _descended(a, b, x, orders), (a, b, x), _BLOCK)
+    return found * (factorial(orders[0]) * factorial(orders[1]))
 
 
 def _descended(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
@@ -75,10 +74,7 @@ def _integral(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Series:
     grown = np.log1p(np.exp(logarithm))
     exponent = a * logarithm - x * np.exp(logarithm) + (b - a - 1.0) * grown - special.gammaln(a)
     weight = np.exp(exponent) * (1.0 + np.exp(-u)) * spacing
-    ratio: list[Any] = [np.ones_like(a)]
-    for n in range(1, orders[0] + 1):
-        terms = [-special.polygamma(m - 1, a) / factorial(m - 1) * ratio[n - m] for m in range(1, n + 1)]
-        ratio.append(sum(terms) / n)
+    ratio = exponential(np.ones_like(a), [-special.polygamma(m, a) / factorial(m) for m in range(orders[0])])
     series: Series = {}
     for j in range(orders[1] + 1):
         moments = [

@@ -10,15 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.special._recurrences import BERNOULLI, exponential
 from tenferro_runtime.special._scipy import host_special
 
 TERMS: Final = 14
 """Terms that are summed one by one."""
-
-_BERNOULLI: Final = (
-    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
-    854513 / 138, -236364091 / 2730,
-)  # fmt: skip
 
 Series = list[Any]
 
@@ -57,7 +53,7 @@ def _series(s: Any, q: Any, order: int) -> Series:
     integral = [base * x for x in _times(tail, _reciprocal(s - 1, order))]
     total = [x + y + z / 2 for x, y, z in zip(total, integral, tail, strict=True)]
     rising = [x / base for x in _times(tail, _line(s, 1.0, order))]
-    for j, number in enumerate(_BERNOULLI, 1):
+    for j, number in enumerate(BERNOULLI, 1):
         factor = number / math.factorial(2 * j)
         total = [x + factor * y for x, y in zip(total, rising, strict=True)]
         for step in (2 * j - 1, 2 * j):
@@ -90,10 +86,8 @@ def _reflected(s: Any, order: int) -> Series:
     waves = (np.sin(angle), np.cos(angle), -np.sin(angle), -np.cos(angle))
     sine = [sign * waves[k % 4] * half**k / math.factorial(k) for k in range(order + 1)]
     power = [x * 2 for x in _power(np.full_like(s, 1 / (2 * np.pi)), s - 1, order)]
-    gamma = [special.gamma(1 - s)]  # by the series of its logarithm
     logs = [(-1) ** k * special.polygamma(k - 1, 1 - s) / math.factorial(k - 1) for k in range(1, order + 1)]
-    for k in range(1, order + 1):
-        gamma.append(sum(logs[i] * gamma[k - 1 - i] for i in range(k)) / k)
+    gamma = exponential(special.gamma(1 - s), logs)
     flipped = _series(1 - s, np.ones_like(s), order)
     zeta = [(-1) ** k * x for k, x in enumerate(flipped)]
     return _times(_times(power, sine), _times(gamma, zeta))

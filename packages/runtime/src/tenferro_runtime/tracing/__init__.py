@@ -1,13 +1,15 @@
 """Recording: values that represent variables, and the builder that records operations on them."""
 
+from tenferro_runtime.ir._interpret import interpret, recording
 from tenferro_runtime.tracing._builder import Builder
-from tenferro_runtime.tracing._interpret import interpret
+from tenferro_runtime.tracing._staged import Staged, staged
 from tenferro_runtime.tracing._staging import LISTENERS, stage, stage_above
-from tenferro_runtime.tracing._traced import TracedTensor, copied_into_stage, is_traced, recording, require_own_stage
+from tenferro_runtime.tracing._traced import TracedTensor, copied_into_stage, is_traced, require_own_stage
 
 __all__ = [
     "Builder",
     "LISTENERS",
+    "Staged",
     "TracedTensor",
     "copied_into_stage",
     "interpret",
@@ -16,5 +18,6 @@ __all__ = [
     "require_own_stage",
     "stage",
     "stage_above",
+    "staged",
 ]
 __dir__ = __all__.copy

@@ -12,10 +12,11 @@ import numpy as np
 
 from tenferro_runtime.ir._effects import effectful, silenced
 from tenferro_runtime.ir._inference import INFERRED, infer
+from tenferro_runtime.ir._interpret import recording
 from tenferro_runtime.ir._program import WRITTEN_OUT, Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime.ir._source import Source, here, user_line, where
 from tenferro_runtime.tracing import _staging
-from tenferro_runtime.tracing._traced import TracedTensor, recording
+from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_tensor import (
     SCALARS,
     Array,

@@ -148,22 +148,6 @@ class TracedTensor(TracedBase, Array):
         self._no_value("pickling was requested", "return the value and save it outside")
 
 
-def recording(x: Any) -> Any:
-    """The builder that records operations on a value, also on a traced value inside a differentiated one.
-
-    Args:
-        x: any value.
-
-    Returns:
-        The builder, or ``None`` if no value inside is traced.
-    """
-    while x.__class__ is not TracedTensor:
-        x = getattr(x, "value", None)
-        if x is None:
-            return None
-    return x.home
-
-
 def copied_into_stage(x: Any, copy: Callable[[], R]) -> R:
     """A copy of a value; in a branch or body that is being recorded, a value of that branch or body.
 

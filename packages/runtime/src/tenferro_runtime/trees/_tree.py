@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from weakref import WeakValueDictionary
 
 from tenferro_runtime.trees._containers import container_of, is_container
+from tenferro_tensor.calls import ValueBase
 from tenferro_tensor_core import ArgumentError, key_of
 from tenferro_tensor_core.forks import new_lock
 
@@ -146,6 +147,8 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     >>> flatten({"a": 1, "b": [2, (3, None)]})
     ([1, 2, 3], TreeDef({'a': *, 'b': [*, (*, None)]}))
     """
+    if isinstance(tree, ValueBase):
+        return [tree], LEAF
     leaves: list[Any] = []
     try:
         return leaves, _flatten(tree, leaves)
@@ -397,6 +400,8 @@ def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     >>> map_tree(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
     """
+    if not others and isinstance(tree, ValueBase):
+        return f(tree)
     leaves, treedef = flatten(tree)
     columns = [flatten_like(treedef, other, f"tree {i}") for i, other in enumerate(others, 1)]
     return unflatten(treedef, [f(*row) for row in zip(leaves, *columns, strict=True)])

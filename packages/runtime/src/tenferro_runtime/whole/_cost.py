@@ -8,6 +8,7 @@ from typing import Final
 
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.ir._call import ProgramPrimitive
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_runtime.ir._sizes import filled, named
 from tenferro_runtime.passes.schedule import VIEWS
@@ -27,17 +28,14 @@ EQUATION_NS: Final = 300_000
 CONTROL: Final = frozenset({scan, while_loop, cond})
 
 
+@kept
 def gains(program: Program) -> bool:
     """Whether a program gains as one native function: every program of more than one step does.
 
     A single step gains if it holds programs, or if its family has a lowering.
     """
-    found: bool | None = program.memo.get("gains")
-    if found is None:
-        working = [eq for eq in program.equations if eq.op.primitive not in VIEWS]
-        found = len(working) > 1 or any(_is_several(eq) for eq in working)
-        program.memo["gains"] = found
-    return found
+    working = [eq for eq in program.equations if eq.op.primitive not in VIEWS]
+    return len(working) > 1 or any(_is_several(eq) for eq in working)
 
 
 def _is_several(eq: Equation) -> bool:

@@ -11,6 +11,7 @@ from tenferro_runtime._native_forms import NativeForms
 from tenferro_runtime.fusion._bits import keeps_bits
 from tenferro_runtime.ir._call import PART
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
 from tenferro_runtime.rendering._tiers import Tiered
@@ -139,23 +140,26 @@ class Whole(Tiered):
         """
         if PART not in self.program.memo or not how_of(self.program).exact:
             return run
-        return lambda sizes, *raws: (run if all(map(_is_in_rows, raws)) else self._stepwise)(sizes, *raws)
+
+        def in_rows(sizes: tuple[int, ...], *raws: Any) -> Any:
+            for raw in raws:
+                if not raw.flags.c_contiguous and not _is_in_rows(raw):
+                    return self._stepwise(sizes, *raws)
+            return run(sizes, *raws)
+
+        return in_rows
 
 
 def _is_in_rows(raw: Any) -> bool:
-    """Whether an array is laid out in axis order, with neighbours of the last axis closest."""
-    if raw.flags.c_contiguous:
-        return True
+    """Whether an array that is not contiguous is laid out in axis order, with neighbours of the last axis closest."""
     steps = [s for n, s in zip(raw.shape, raw.strides) if n > 1]
     return steps[-1] > 0 and all(a >= b for a, b in pairwise(steps))
 
 
+@kept
 def _serves(program: Program) -> bool:
     """Whether a program has a native form; see `NativeForms`."""
-    found: bool | None = program.memo.get("serves")
-    if found is None:
-        found = program.memo["serves"] = gains(program) and not _refused(program)
-    return found
+    return gains(program) and not _refused(program)
 
 
 def _form(program: Program, bare: bool, steps: Callable[[], Prepare], donated: tuple[int, ...]) -> Prepare:

@@ -31,25 +31,37 @@ def require_axis(name: str, axis: Any, x: Spec, what: str = "axis") -> None:
         )
 
 
-def require_axes(name: str, axes: Any, ndim: int, of: str, what: str = "axes") -> None:
-    """Check for distinct axes in canonical form; errors call the array with `ndim` axes `of`."""
+def require_axes(name: str, axes: Any, ndim: int, of: Spec | tuple[DimLike, ...] | str, what: str = "axes") -> None:
+    """Check for distinct axes in canonical form.
+
+    Args:
+        name: the primitive.
+        axes: the axes.
+        ndim: number of axes of the array.
+        of: the array in errors: an operand, the shape of the result, or words.
+        what: the axes in errors.
+    """
     if axes.__class__ is not tuple or not all(map(_is_int, axes)):
         raise ArgumentError(f"{name} takes a tuple of integers as {what}, got {axes!r}", primitive=name)
     for axis in axes:
         if not 0 <= axis < ndim:
             raise AxisError(
-                f"{name}: {what} {axes} holds {axis}, out of range for {of}; {_range(axis, ndim)}", axis=axis, ndim=ndim
+                f"{name}: {what} {axes} holds {axis}, out of range for "
+                f"{f'the result shape {show(of)}' if isinstance(of, tuple) else of}; {_range(axis, ndim)}",
+                axis=axis,
+                ndim=ndim,
             )
     if len(set(axes)) != len(axes):
         raise AxisError(f"{name}: {what} {axes} names an axis twice; give each axis once", axes=axes)
 
 
-def require_length(name: str, values: Any, n: int, what: str, why: str) -> None:
-    """Check for a tuple of sizes with `n` entries."""
+def require_length(name: str, values: Any, x: Spec, what: str) -> None:
+    """Check for a tuple of sizes with one entry for each axis of an operand."""
     require_sizes(name, values, what)
-    if len(values) != n:
+    if len(values) != x.ndim:
         raise ShapeError(
-            f"{name} needs {n} entries in {what}, {why}, got {len(values)}: {show(values)}", primitive=name
+            f"{name} needs {x.ndim} entries in {what}, one for each axis of {x!r}, got {len(values)}: {show(values)}",
+            primitive=name,
         )
 
 

@@ -39,7 +39,7 @@ def dot_general(x: Spec, y: Spec, *, contract: Pair, batch: Pair) -> Spec:
         _require_pair(what, pair)
     for side, s in enumerate((x, y)):
         require_axes(
-            "dot_general", contract[side] + batch[side], s.ndim, repr(s), f"contract and batch axes of operand {side}"
+            "dot_general", contract[side] + batch[side], s.ndim, s, f"contract and batch axes of operand {side}"
         )
     for verb, (of_x, of_y) in (("contract", contract), ("batch", batch)):
         for i, j in zip(of_x, of_y, strict=True):

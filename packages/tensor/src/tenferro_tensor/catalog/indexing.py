@@ -56,9 +56,9 @@ def gather(
         AxisError: an axis is out of range or repeated.
     """
     _require_indices("gather", indices, len(start_index_map), "start_index_map")
-    require_axes("gather", start_index_map, x.ndim, repr(x), "start_index_map")
-    require_length("gather", slice_sizes, x.ndim, "slice_sizes", f"one for each axis of {x!r}")
-    _require_ascending("gather", collapsed_dims, x.ndim, repr(x), "collapsed_dims")
+    require_axes("gather", start_index_map, x.ndim, x, "start_index_map")
+    require_length("gather", slice_sizes, x, "slice_sizes")
+    _require_ascending("gather", collapsed_dims, x.ndim, x, "collapsed_dims")
     for d in collapsed_dims:
         if not same(slice_sizes[d], 1):
             raise ShapeError(
@@ -117,8 +117,8 @@ def scatter(
     if mode in ("min", "max"):
         require_kind(f"scatter with mode {mode!r}", x, "biuf", "real numbers, which are ordered")
     _require_indices("scatter", indices, len(scatter_dims), "scatter_dims")
-    require_axes("scatter", scatter_dims, x.ndim, repr(x), "scatter_dims")
-    _require_ascending("scatter", inserted_dims, x.ndim, repr(x), "inserted_dims")
+    require_axes("scatter", scatter_dims, x.ndim, x, "scatter_dims")
+    _require_ascending("scatter", inserted_dims, x.ndim, x, "inserted_dims")
     kept = [d for d in range(x.ndim) if d not in inserted_dims]
     if updates.ndim != len(kept) + indices.ndim - 1:
         raise ShapeError(
@@ -161,7 +161,7 @@ def dynamic_slice(x: Spec, *starts: Spec, sizes: tuple[DimLike, ...]) -> Spec:
         ShapeError: there is not one start and size for each axis, or the block does not fit.
         DTypeError: the starts are not integers of one dtype.
     """
-    require_length("dynamic_slice", sizes, x.ndim, "sizes", f"one for each axis of {x!r}")
+    require_length("dynamic_slice", sizes, x, "sizes")
     _require_starts("dynamic_slice", x, starts)
     _require_window("dynamic_slice", x, sizes)
     return x.with_(shape=sizes)
@@ -235,7 +235,7 @@ def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...], *, free: boo
             )
 
 
-def _require_ascending(name: str, axes: tuple[int, ...], ndim: int, of: str, what: str) -> None:
+def _require_ascending(name: str, axes: tuple[int, ...], ndim: int, of: Spec | str, what: str) -> None:
     require_axes(name, axes, ndim, of, what)
     if list(axes) != sorted(axes):
         raise ArgumentError(f"{name} takes {what} in ascending order, got {axes}; sort them", primitive=name)

@@ -21,7 +21,7 @@ _ORDERED = "booleans, integers or real floating point, but not complex numbers"
 
 
 def _reduced(name: str, x: Spec, axes: tuple[int, ...]) -> Spec:
-    require_axes(name, axes, x.ndim, repr(x))
+    require_axes(name, axes, x.ndim, x)
     return x.with_(shape=tuple([d for i, d in enumerate(x.shape) if i not in axes]))
 
 

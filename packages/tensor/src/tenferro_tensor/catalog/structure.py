@@ -38,8 +38,8 @@ def broadcast_in_dim(x: Spec, *, shape: tuple[DimLike, ...], dims: tuple[int, ..
     """
     name = "broadcast_in_dim"
     require_sizes(name, shape, "shape")
-    require_length(name, dims, x.ndim, "dims", f"one for each axis of {x!r}")
-    require_axes(name, dims, len(shape), f"the result shape {show(shape)}", "dims")
+    require_length(name, dims, x, "dims")
+    require_axes(name, dims, len(shape), shape, "dims")
     for i, d in enumerate(dims):
         if not same(x.shape[i], shape[d]):
             raise ShapeError(
@@ -90,8 +90,8 @@ def transpose(x: Spec, *, permutation: tuple[int, ...]) -> Spec:
         AxisError: an axis is out of range or repeated.
         ShapeError: an axis is missing.
     """
-    require_length("transpose", permutation, x.ndim, "permutation", f"one for each axis of {x!r}")
-    require_axes("transpose", permutation, x.ndim, repr(x), "permutation")
+    require_length("transpose", permutation, x, "permutation")
+    require_axes("transpose", permutation, x.ndim, x, "permutation")
     return x.with_(shape=tuple([x.shape[p] for p in permutation]))
 
 
@@ -121,7 +121,7 @@ def pad(
     if value.ndim:
         raise ShapeError(f"pad takes a value without axes, got {value!r}; reshape it to ()", shape=value.shape)
     for what, given in (("low", low), ("high", high), ("interior", interior)):
-        require_length("pad", given, x.ndim, what, f"one for each axis of {x!r}")
+        require_length("pad", given, x, what)
     shape = []
     for i, (n, lo, hi, gap) in enumerate(zip(x.shape, low, high, interior, strict=True)):
         if ask(gap, "<", 0):
@@ -191,7 +191,7 @@ def reverse(x: Spec, *, axes: tuple[int, ...]) -> Spec:
     Raises:
         AxisError: an axis is out of range or repeated.
     """
-    require_axes("reverse", axes, x.ndim, repr(x))
+    require_axes("reverse", axes, x.ndim, x)
     return x
 
 
@@ -213,7 +213,7 @@ def slice_(x: Spec, *, start: tuple[DimLike, ...], limit: tuple[DimLike, ...], s
         ArgumentError: a stride is less than 1.
     """
     for what, given in (("start", start), ("limit", limit), ("stride", stride)):
-        require_length("slice", given, x.ndim, what, f"one for each axis of {x!r}")
+        require_length("slice", given, x, what)
     shape = []
     for i, (n, a, b, s) in enumerate(zip(x.shape, start, limit, stride, strict=True)):
         if ask(s, "<", 1):
@@ -257,7 +257,7 @@ def update_slice(x: Spec, update: Spec, *, start: tuple[DimLike, ...], stride: t
             shapes=(x.shape, update.shape),
         )
     for what, given in (("start", start), ("stride", stride)):
-        require_length(name, given, x.ndim, what, f"one for each axis of {x!r}")
+        require_length(name, given, x, what)
     for i, (n, a, m, s) in enumerate(zip(x.shape, start, update.shape, stride, strict=True)):
         if ask(s, "<", 1):
             raise ArgumentError(f"{name}: stride {show(stride)} has an entry below 1; reverse the update", axis=i)

@@ -23,6 +23,7 @@ from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor.tables import Table
 from tenferro_tensor.views import linked
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, dim_min, int64
+from tenferro_tensor_core.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -91,6 +92,14 @@ def view_item(x: Any, key: Any) -> Array:
     Returns:
         The selected elements.
     """
+    try:
+        return _view_item(x, key)
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+def _view_item(x: Any, key: Any) -> Any:
     if not is_basic(key):
         return getitem(x, key)
     kept, above = _kept(key), () if x._view is None else x._view[1]

@@ -8,7 +8,7 @@ from tenferro_tensor.markup._document import card, details, page, preformatted, 
 from tenferro_tensor.markup._elements import COLOURS, Markup, element, joined
 from tenferro_tensor.markup._pictures import bar, picture, standalone
 from tenferro_tensor.markup._pixels import pattern, pixels
-from tenferro_tensor.markup._values import html_of
+from tenferro_tensor.markup._values import html_of, readable
 
 __all__ = [
     "COLOURS",
@@ -24,6 +24,7 @@ __all__ = [
     "picture",
     "pixels",
     "preformatted",
+    "readable",
     "standalone",
     "table",
 ]

@@ -97,13 +97,12 @@ def page(title: str, *parts: object, script: str = "") -> str:
     Returns:
         The text of an HTML file.
     """
+    style = ":root{color-scheme:light dark}body{margin:20px}h1{font:600 18px system-ui,sans-serif}"
     head = [
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
-        element(
-            "style", Markup(":root{color-scheme:light dark}body{margin:20px}h1{font:600 18px system-ui,sans-serif}")
-        ),
+        element("style", Markup(style)),
     ]
     body = [*parts, *([element("script", Markup(script))] if script else [])]
     whole = element("html", element("head", *head), element("body", *body), lang="en")

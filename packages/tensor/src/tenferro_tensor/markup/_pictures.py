@@ -25,16 +25,9 @@ def picture(width: float, height: float, *children: object, label: str = "") -> 
     Returns:
         The element.
     """
-    return element(
-        "svg",
-        *children,
-        xmlns="http://www.w3.org/2000/svg",
-        width=round(width),
-        height=round(height),
-        viewBox=f"0 0 {round(width)} {round(height)}",
-        role="img",
-        aria_label=label or None,
-    )
+    w, h = round(width), round(height)
+    size: dict[str, object] = {"width": w, "height": h, "viewBox": f"0 0 {w} {h}"}
+    return element("svg", *children, xmlns="http://www.w3.org/2000/svg", **size, role="img", aria_label=label or None)
 
 
 def standalone(drawing: str) -> str:
@@ -61,7 +54,6 @@ def bar(share: float, colour: str = "blue", width: int = 80) -> Markup:
     Returns:
         The element.
     """
-    part = element(
-        "span", style=f"display:inline-block;height:9px;background:{COLOURS[colour]}99;width:{share * width:.1f}px"
-    )
-    return element("span", part, style=f"display:inline-block;width:{width}px", title=f"{share:.1%}")
+    filled = f"display:inline-block;height:9px;background:{COLOURS[colour]}99;width:{share * width:.1f}px"
+    style = f"display:inline-block;width:{width}px"
+    return element("span", element("span", style=filled), style=style, title=f"{share:.1%}")

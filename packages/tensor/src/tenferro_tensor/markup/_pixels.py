@@ -84,11 +84,9 @@ def _sampled(matrix: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     padded = np.zeros([-(-n // step) * step for n in a.shape], a.dtype)
     padded[: a.shape[0], : a.shape[1]] = a
     blocks = padded.reshape(padded.shape[0] // step, step, -1, step).swapaxes(1, 2).reshape(-1, step * step)
-    chosen = blocks[
-        np.arange(len(blocks)), np.argmax(np.abs(blocks.astype(complex if a.dtype.kind == "c" else float)), 1)
-    ]
-    found: np.ndarray[Any, Any] = chosen.reshape(padded.shape[0] // step, -1)
-    return found
+    sizes = np.abs(blocks.astype(complex if a.dtype.kind == "c" else float))
+    found: np.ndarray[Any, Any] = blocks[np.arange(len(blocks)), np.argmax(sizes, 1)]
+    return found.reshape(padded.shape[0] // step, -1)
 
 
 def _png(rgba: np.ndarray[Any, Any]) -> bytes:

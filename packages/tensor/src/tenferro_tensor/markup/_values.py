@@ -18,6 +18,10 @@ FEW: Final = 60
 """Maximum size of an array of more than two axes whose elements are all shown."""
 
 
+LARGE_BYTES: Final = 100_000
+"""Smallest number of bytes that is shown."""
+
+
 def html_of(x: Any) -> Markup:
     """A value as HTML.
 
@@ -48,12 +52,9 @@ def _head(x: Any) -> Markup:
 
 def _more(x: Any) -> list[str]:
     """The size of a large value in bytes, and whether operations on it are recorded."""
-    size = x.spec.size
-    count = size * x.spec.dtype.itemsize if isinstance(size, int) else 0
-    return [
-        *([f"· {count / 1e6:.3g} MB" if count < 1e9 else f"· {count / 1e9:.3g} GB"] if count >= 1e5 else []),
-        *(["· requires grad"] if getattr(x, "requires_grad", False) else []),
-    ]
+    size = x.spec.size * x.spec.dtype.itemsize
+    large = isinstance(size, int) and size >= LARGE_BYTES
+    return [f"· {readable(size, 'B')}"] * large + ["· requires grad"] * bool(getattr(x, "requires_grad", False))
 
 
 def _cut(items: Any, most: int) -> list[Any]:
@@ -70,3 +71,27 @@ def _cell(number: Any) -> str:
     if number is None:
         return "…"
     return f"{number:.6g}" if isinstance(number, (np.floating, np.complexfloating)) else str(number)
+
+
+def readable(n: Any, unit: str = "") -> str:
+    """A count with a unit prefix, ``1.5 kB``; symbolic counts unchanged, ``?`` if unknown.
+
+    Args:
+        n: a number, a symbolic size, or ``None``.
+        unit: put behind the prefix.
+
+    Returns:
+        Text of three digits.
+
+    >>> readable(1536, "B"), readable(12), readable(3.2e9, "flop"), readable(None)
+    ('1.54 kB', '12', '3.2 Gflop', '?')
+    """
+    if n is None:
+        return "?"
+    if not isinstance(n, (int, float)):
+        return f"{n} {unit}".rstrip()
+    value, prefixes = float(n), iter(("", "k", "M", "G", "T", "P"))
+    prefix = next(prefixes)
+    while abs(value) >= 1000.0 and prefix != "P":
+        value, prefix = value / 1000.0, next(prefixes)
+    return f"{value:.3g} {prefix}{unit}".rstrip()

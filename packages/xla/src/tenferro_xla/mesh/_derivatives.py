@@ -12,17 +12,18 @@ from typing import Any
 
 from tenferro_runtime.batching import Shared, batched_body
 from tenferro_runtime.extension import (
-    Builder,
     General,
     Linear,
     Op,
     Program,
     Registry,
+    Spec,
     Within,
     catalog,
     optimise,
 )
 from tenferro_runtime.ir import applied
+from tenferro_runtime.tracing import staged
 from tenferro_xla.mesh import collectives
 from tenferro_xla.mesh._cheaper import cheaper
 from tenferro_xla.mesh._shard_map import entering, on_devices
@@ -36,55 +37,62 @@ def first(op: Op, program: Program) -> Op:
     """Return the forward part: residuals are outputs, concatenated along the mesh axes over which they differ."""
     mesh, ins, outs = op.params["mesh"], op.params["in_splits"], op.params["out_splits"]
     kinds = outputs(program, entering(mesh, ins))
-    builder = Builder()
-    found = list(applied(program, [builder.input(s) for s in program.inputs]))
-    splits = list(outs)
-    for j in range(len(outs), len(found)):
-        along = tuple([n for n, _ in mesh if n in kinds[j]])
-        split: Split = ((),) * found[j].spec.ndim
-        if along:
-            found[j] = catalog.reshape(found[j], shape=(1, *found[j].spec.shape))
-            split = (along, *split)
-        splits.append(split)
-    return on_devices.op(body=optimise(builder.close(found)), mesh=mesh, in_splits=ins, out_splits=tuple(splits))
+    along = [tuple([n for n, _ in mesh if n in kind]) for kind in kinds]
+    residuals = [
+        (axes, *empty) if axes else empty
+        for axes, spec in zip(along[len(outs) :], program.outputs[len(outs) :])
+        for empty in [((),) * spec.ndim]
+    ]
+
+    def stacked(*xs: Any) -> list[Any]:
+        found = applied(program, xs)
+        return [
+            catalog.reshape(y, shape=(1, *y.spec.shape)) if axes and j >= len(outs) else y
+            for j, (axes, y) in enumerate(zip(along, found))
+        ]
+
+    body = optimise(staged(stacked, program.inputs).program)
+    return on_devices.op(body=body, mesh=mesh, in_splits=ins, out_splits=(*outs, *residuals))
 
 
 def second(op: Op, first: Op, program: Program, ins: tuple[Role, ...], outs: tuple[Role, ...]) -> Op:
     """Return the backward part."""
     mesh: MeshAxes = op.params["mesh"]
     body = op.params["body"]
-    builder = Builder()
-    coordinates = [builder.input(s) for s in body.inputs[: len(mesh)]]
-    splits, values = [], []
     results = len(op.params["out_splits"])
-    for (kind, i), spec in zip(ins, program.inputs, strict=True):
-        if kind == "input":
-            values.append(coordinates[i])
-            continue
-        split = {
-            "operand": op.params["in_splits"],
-            "output": op.params["out_splits"],
-            "residual": first.params["out_splits"][results:],
-        }[kind][i]
-        splits.append(split)
-        stacked = kind == "residual" and len(split) > spec.ndim
-        x = builder.input(spec.with_(shape=(1, *spec.shape)) if stacked else spec)
-        if stacked:
-            x = catalog.reshape(x, shape=spec.shape)
-        elif kind == "output":
-            x = _share(x, split, mesh)
-        values.append(x)
-    found = list(applied(program, values))
-    for k, (kind, i) in enumerate(outs):
-        if kind == "operand":
-            rest = _others(op.params["in_splits"][i], mesh)
+    splits_of = {
+        "operand": op.params["in_splits"],
+        "output": op.params["out_splits"],
+        "residual": first.params["out_splits"][results:],
+    }
+    given = [(kind, splits_of[kind][i], s) for (kind, i), s in zip(ins, program.inputs, strict=True) if kind != "input"]
+    splits = [split for _, split, _ in given]
+
+    def devices(*xs: Any) -> list[Any]:
+        values = iter([_entering(*each, x, mesh) for each, x in zip(given, xs[len(mesh) :], strict=True)])
+        found = list(applied(program, [xs[i] if kind == "input" else next(values) for kind, i in ins]))
+        for k, (kind, i) in enumerate(outs):
+            rest = _others(op.params["in_splits"][i], mesh) if kind == "operand" else ()
             if rest:
-                found[k] = collectives.sum_devices(found[k], coordinates[0], axes=rest)
+                found[k] = collectives.sum_devices(found[k], xs[0], axes=rest)
+        return found
+
+    specs = [s.with_(shape=(1, *s.shape)) if _is_stacked(kind, split, s) else s for kind, split, s in given]
     out_splits = tuple([op.params["in_splits" if kind == "operand" else "out_splits"][i] for kind, i in outs])
-    made = optimise(builder.close(found))
+    made = optimise(staged(devices, [*body.inputs[: len(mesh)], *specs]).program)
     return on_devices.op(
         body=cheaper(made, entering(mesh, tuple(splits))), mesh=mesh, in_splits=tuple(splits), out_splits=out_splits
     )
+
+
+def _is_stacked(kind: str, split: Split, spec: Spec) -> bool:
+    return kind == "residual" and len(split) > spec.ndim
+
+
+def _entering(kind: str, split: Split, spec: Spec, x: Any, mesh: MeshAxes) -> Any:
+    if _is_stacked(kind, split, spec):
+        return catalog.reshape(x, shape=spec.shape)
+    return _share(x, split, mesh) if kind == "output" else x
 
 
 def _others(split: Split, mesh: MeshAxes) -> MeshAxes:

@@ -14,7 +14,7 @@ from tenferro_runtime.batching import Shared, with_lanes
 from tenferro_runtime.control_flow import primitives as control
 from tenferro_runtime.extension import Equation, Op, Primitive, Program, Registry, Spec, UnsupportedError, interpret
 from tenferro_runtime.extension import primitive as define
-from tenferro_runtime.ir import Literal, inner_programs
+from tenferro_runtime.ir import Literal, inner_programs, kept
 from tenferro_xla.mesh import collectives
 from tenferro_xla.mesh._spec import MeshAxes, Split, count
 
@@ -33,17 +33,14 @@ def agreed(x: Spec) -> Spec:
     return x
 
 
+@kept
 def on_lanes(program: Program, mesh: MeshAxes) -> Program:
-    """Return the program with `mix_lanes` for its collectives, also in loops and branches; memoized.
+    """Return the program with `mix_lanes` for its collectives, also in loops and branches.
 
     All devices take the same branches and iterations of control flow that contains collectives, so its conditions are
     evaluated once, not per lane.
     """
-    key = ("on lanes", mesh)
-    found: Program | None = program.memo.get(key)
-    if found is None:
-        found = program.memo.setdefault(key, _LaneMixer(program, mesh).run())
-    return found
+    return _LaneMixer(program, mesh).run()
 
 
 class _LaneMixer:

@@ -12,7 +12,6 @@ from tenferro_runtime.control_flow.primitives import ProgramHolding
 from tenferro_runtime.extension import (
     HOST,
     ArgumentError,
-    Builder,
     Op,
     Program,
     ProgramError,
@@ -23,8 +22,8 @@ from tenferro_runtime.extension import (
     unflatten,
 )
 from tenferro_runtime.ir import definitions, here
-from tenferro_runtime.passes import remove_dead_code
-from tenferro_runtime.tracing import stage
+from tenferro_runtime.passes.dead_code import with_outputs
+from tenferro_runtime.tracing import staged
 from tenferro_tensor.functions import asarray
 from tenferro_xla.mesh import _region
 from tenferro_xla.mesh._cheaper import cheaper
@@ -122,22 +121,20 @@ def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -
             x.spec.with_(shape=local_shape(x.spec.shape, split, axes, w))
             for x, split, w in zip(values, ins, paths, strict=True)
         ]
-        builder = Builder()
-        place = values[0].spec.place if values else HOST
-        try:
-            coordinates = tuple([builder.input(Spec((), np.dtype("int64"), place)) for _ in axes])
-            own = [builder.input(s) for s in parts]
-            with _region.recorded(_region.DeviceRegion(axes, coordinates)), stage(builder):
-                results, out_tree = flatten(f(*unflatten(tree, own)))
-                results = [asarray(y) for y in results]
-                program = builder.close(results)
-        finally:
-            builder.closed = True
+        out_tree: Any = None
+
+        def own(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            with _region.recorded(_region.DeviceRegion(axes, xs[: len(axes)])):
+                results, out_tree = flatten(f(*unflatten(tree, list(xs[len(axes) :]))))
+                return [asarray(y) for y in results]
+
+        coordinate = Spec((), np.dtype("int64"), values[0].spec.place if values else HOST)
+        program, captured, _ = staged(own, [*[coordinate] * len(axes), *parts], alone=True)
         if definitions(program):
             raise UnsupportedError(
                 f"a function passed to shard_map has sizes that depend on data{here()}; mask elements instead"
             )
-        captured = [v for v, _ in builder.captured]
         ins = (*ins, *[((),) * v.spec.ndim for v in captured])
         wanted = [
             PartitionSpec() if p is None else p for p in spread_specs(out_specs, out_tree, "out_specs", "the result")
@@ -174,12 +171,7 @@ def _require_alike(body: Program, mesh: MeshAxes, ins: tuple[Split, ...], outs: 
 def pruned(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
     """Return the op without its unused results."""
     body, kept = op.params["body"], [i for i, there in enumerate(used) if there]
-    key = ("on devices", used)
-    program = body.memo.get(key)
-    if program is None:
-        program = remove_dead_code(body.with_(output_ids=tuple([body.output_ids[i] for i in kept])))
-        program = body.memo.setdefault(key, program)
     outs = tuple([op.params["out_splits"][i] for i in kept])
-    return on_devices.op(**{**op.params, "body": program, "out_splits": outs}), tuple(
+    return on_devices.op(**{**op.params, "body": with_outputs(body, used), "out_splits": outs}), tuple(
         [kept.index(i) if there else None for i, there in enumerate(used)]
     )

@@ -10,14 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.kernels._fixed import fixed_reduction
+from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_reduction
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
-from tenferro_tensor_core.forks import new_lock
+from tenferro_tensor_core.forks import cached_property, new_lock
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]
@@ -71,15 +71,15 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         (x,) = ins
         if not axes or x.dtype.kind not in kinds or not available():
             return run
-        kernel = _reduced(kind, x.dtype)
-        planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)
+        planned = _Planned(kind, x.dtype, tuple(sorted(axes)), x.ndim, run)
         rows = _rows(planned.axes, x.ndim)
         if rows is None:
             return planned
-        over = Over.LEADING if rows.combined else Over.TRAILING
         fixed = fixed_reduction(kind, x.dtype)
-        address = fixed[rows.combined] if fixed else kernel.address(over, (Access.UNIT,), (Access.UNIT,))
-        return _entry(kernel.kernel, address, rows, planned, kernel.cost)
+        if fixed is not None:
+            return _entry(kind, x.dtype, fixed[rows.combined], rows, planned, fixed_cost(2 * x.dtype.itemsize))
+        over, kernel = Over.LEADING if rows.combined else Over.TRAILING, planned.kernel
+        return _entry(kind, x.dtype, kernel.address(over, (Access.UNIT,), (Access.UNIT,)), rows, planned, kernel.cost)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -95,8 +95,7 @@ def _maker_of_rows(kind: str, kinds: str, reference: Maker) -> Maker:
         found = fixed_reduction(kind, x.dtype, fastest=False)
         if rows is None or found is None or x.dtype.kind not in kinds:
             return run
-        kernel = KernelIR((Operand(x.dtype),), (), (0,), reduction=Reduction(kind))
-        return _entry(kernel, found[rows.combined], rows, run, BYTE_NS * x.dtype.itemsize)
+        return _entry(kind, x.dtype, found[rows.combined], rows, run, BYTE_NS * x.dtype.itemsize)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -114,11 +113,10 @@ def _rows(axes: tuple[int, ...], rank: int) -> Rows | None:
     return None
 
 
-def _entry(kernel: KernelIR, address: int, rows: Rows, fallback: Kernel, cost: float) -> Kernel:
-    assert kernel.reduction is not None
-    sums = kernel.reduction.kind in ("sum", "prod")
-    scan, rest = _scanned(sums, kernel.inputs[0].dtype), address if rows.combined else 0
-    made = partial(entry, address, kernel, rows, cost=cost, scan=scan, rest=rest)
+def _entry(kind: str, dtype: np.dtype[Any], address: int, rows: Rows, fallback: Kernel, cost: float) -> Kernel:
+    sums = kind in ("sum", "prod")
+    scan, rest = _scanned(sums, dtype), address if rows.combined else 0
+    made = partial(entry, address, (dtype,), (dtype,), rows, cost=cost, scan=scan, rest=rest, partible=True)
     if sums:
         return made(fallback)
     short = made(fallback, most=EXTREME_MAX_ELEMENTS)
@@ -145,17 +143,21 @@ class _Planned:
     so long sums of small arrays are first made contiguous.
     """
 
-    def __init__(self, kernel: Reduced, axes: tuple[int, ...], rank: int, run: Kernel) -> None:
-        self.kernel, self.axes, self.run = kernel, axes, run
-        self.sums = kernel.kind in ("sum", "prod")
+    def __init__(self, kind: str, dtype: np.dtype[Any], axes: tuple[int, ...], rank: int, run: Kernel) -> None:
+        self.kind, self.dtype, self.axes, self.run = kind, dtype, axes, run
+        self.sums = kind in ("sum", "prod")
         self.trailing = axes == tuple(range(rank - len(axes), rank))
         self.leading = not self.trailing and axes == tuple(range(len(axes)))
-        self.operand = kernel.kernel.inputs[0]
-        self.rounds = kernel.kind == "sum" and self.operand.dtype.kind in "fc"
+        self.rounds = kind == "sum" and dtype.kind in "fc"
         self.kept = tuple([a for a in range(rank) if a not in axes])
 
+    @cached_property
+    def kernel(self) -> Reduced:
+        """The kernel for large arrays."""
+        return _reduced(self.kind, self.dtype)
+
     def __call__(self, x: Any, *rest: Any) -> Any:
-        if rest or x.__class__ is not np.ndarray or x.dtype != self.operand.dtype:
+        if rest or x.__class__ is not np.ndarray or x.dtype != self.dtype:
             return self.run(x, *rest)
         length = prod([x.shape[a] for a in self.axes])
         if x.size < PLAN_MIN_ELEMENTS:

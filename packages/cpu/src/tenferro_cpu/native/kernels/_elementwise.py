@@ -196,7 +196,9 @@ class Fused:
             how: see `tenferro_cpu.native.kernels._fused_entry.entry`.
         """
         units = (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,) * len(self.kernel.outputs)
-        return entry(self.address(*units), self.kernel, Rows(), self.strided(fallback or self), cost=self.cost, **how)
+        inputs, written = (tuple([o.dtype for o in operands]) for operands in (self.kernel.inputs, self.kernel.written))
+        rest = self.strided(fallback or self)
+        return entry(self.address(*units), inputs, written, Rows(), rest, cost=self.cost, **how)
 
     def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
         """The variants compiled now or later, as a C entry of arrays with any strides.

@@ -10,12 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.kernels._forms import LOCATED
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MAX_OPERANDS, TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
-from tenferro_tensor.device_model import KernelIR, Operand
 
 ENTRY_MIN_ROW: Final = 8
 """Shorter rows are reduced side by side, one per lane, which entries do not support."""
@@ -48,9 +46,9 @@ class Rows:
     combined: bool = False
 
 
-def unpooled(written: Sequence[Operand]) -> int:
-    """Elements of the largest results that do not come from the pool."""
-    return (POOLED_MIN_BYTES - 1) // max([o.dtype.itemsize for o in written])
+def unpooled(written: Sequence[np.dtype[Any]]) -> int:
+    """Elements of the largest results of these dtypes that do not come from the pool."""
+    return (POOLED_MIN_BYTES - 1) // max([d.itemsize for d in written])
 
 
 def long_row(cost: float) -> int:
@@ -60,7 +58,8 @@ def long_row(cost: float) -> int:
 
 def entry(
     address: int,
-    kernel: KernelIR,
+    inputs: tuple[np.dtype[Any], ...],
+    written: tuple[np.dtype[Any], ...],
     rows: Rows,
     fallback: Callable[..., Any],
     *,
@@ -72,12 +71,14 @@ def entry(
     rest: int = 0,
     widest: int = UNBOUNDED,
     large: Callable[..., Any] | None = None,
+    partible: bool = False,
 ) -> Callable[..., Any]:
     """A callable of arrays that runs a kernel, or `fallback` if it has too many operands.
 
     Args:
         address: machine code for the accesses of `rows`.
-        kernel: what it computes.
+        inputs: dtypes of the operands.
+        written: dtypes of the results.
         rows: the iteration space.
         fallback: called with the same arguments for everything else.
         cost: nanoseconds per element, which decides the number of threads.
@@ -89,13 +90,12 @@ def entry(
         rest: machine code that combines the partial results of chunks of rows; without it there is one chunk at most.
         widest: length of the longest rows that are combined.
         large: called instead of `fallback` for spaces beyond `near` and `most`.
+        partible: whether rows are reduced, in a way in which parts of them can be combined.
     """
-    written = kernel.written
-    dtypes = tuple([o.dtype for o in (*kernel.inputs, *written)])
+    dtypes = (*inputs, *written)
     if len(dtypes) > MAX_OPERANDS:
         return fallback
     team()
-    partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     if rows.combined:
         longest = min(longest, COMBINED_ROWS * (COMBINED_ROWS if rest else 1))
         widest = min(widest, unpooled(written))
@@ -104,12 +104,12 @@ def entry(
 
     def make(most: int, large: Callable[..., Any]) -> Callable[..., Any]:
         return compiled.FusedEntry(
-            kernel=address, dtypes=dtypes, inputs=len(kernel.inputs), fallback=fallback, large=large,
+            kernel=address, dtypes=dtypes, inputs=len(inputs), fallback=fallback, large=large,
             trailing=rows.trailing, reduced=rows.reduced, combined=rows.combined, most=most,
             shortest=0 if not rows.reduced else ENTRY_MIN_ROW if rows.trailing else 1, longest=longest, widest=widest,
             paired=SHORT_ROW_MAX if partible and rows.trailing and not rows.combined else 0,
             few=ROW_BY_ROW_MAX_ELEMENTS, shared=int(TEAM_MIN_NS / cost),
-            scan=part_size(written[0].dtype) if scan else 0, rest=rest,
+            scan=part_size(written[0]) if scan else 0, rest=rest,
         )  # fmt: skip
 
     large = fallback if large is None else large

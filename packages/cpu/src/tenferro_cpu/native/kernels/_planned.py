@@ -39,7 +39,7 @@ def planned(
     """
     every = (*inputs, *written)
     block = words((0,) * len(every), step)
-    large = prod(shape) > unpooled(written) or cost * step.elements > TEAM_MIN_NS
+    large = prod(shape) > unpooled([o.dtype for o in written]) or cost * step.elements > TEAM_MIN_NS
     if large or len(block) > MAX_WORDS or len(every) > MAX_OPERANDS:
         return None
     return compiled.PlannedReduction(

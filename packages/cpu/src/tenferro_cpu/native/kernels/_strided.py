@@ -86,10 +86,10 @@ def strided(
         )  # fmt: skip
 
     if most is not None:
-        return make(min(most, unpooled(kernel.written)), fallback)
+        return make(min(most, unpooled([o.dtype for o in kernel.written])), fallback)
     have, large = pool(), fallback
     if have is not None:
         # Beyond the capacity of the caches the fallback writes past them.
         near = engine().host.near_bytes // sum([o.dtype.itemsize for o in every])
         large = have.giving_way(make(near, fallback))
-    return make(unpooled(kernel.written), large)
+    return make(unpooled([o.dtype for o in kernel.written]), large)
