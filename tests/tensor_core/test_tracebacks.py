@@ -59,7 +59,7 @@ CLEAN = {
     "svd": lambda: tr.linalg.svd(X),
     "fft": lambda: tr.fft.fft(X, axis=4),
     "random": lambda: tr.random.normal((3,)),
-    "keyword": lambda: tr.linalg.svd_trunc(A, chi=1),
+    "keyword": lambda: tr.linalg.svd_trunc(A, chi=1),  # type: ignore[call-arg]
     "gradient": lambda: ad.grad(misfit)(X),
     "gradient of a vector": lambda: ad.grad(lambda v: v)(X),
     "gradient of user code": lambda: ad.grad(own_zero_division)(X),

@@ -48,7 +48,7 @@ def repetition(steps: Any, slots: Any) -> tuple[Any, Any, Any]:
         return r + 1, reach * (slots + r + 1) // (r + 1), reach
 
     zero = 0 * steps
-    return while_loop(lambda now: now[1] < steps, more, (zero, zero + 1, zero))  # type: ignore[no-any-return]
+    return while_loop(lambda now: now[1] < steps, more, (zero, zero + 1, zero))
 
 
 def repeated_steps(steps: Any, slots: Any) -> Any:

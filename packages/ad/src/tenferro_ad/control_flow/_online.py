@@ -43,9 +43,9 @@ class Online:
 
         def replaced(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
             several = lambda ranks, horizon: self._spread_out(ranks, k, horizon)
-            return cond(self.many, several, one, ranks, horizon)  # type: ignore[no-any-return]
+            return cond(self.many, several, one, ranks, horizon)
 
-        return cond(k < self.slots, unused, replaced, ranks, horizon)  # type: ignore[no-any-return]
+        return cond(k < self.slots, unused, replaced, ranks, horizon)
 
     def spacing(self, k: Any, count: Any, horizon: Any) -> Any:
         """The number of steps from the state before step `k`, one of `count`, to the next one to store."""
@@ -105,7 +105,7 @@ class Online:
             horizon = horizon + maximum(horizon // HORIZON_GROWTH, 1)
             return self._with_gaps(ranks, horizon), horizon
 
-        return while_loop(lambda state: state[0].count == self.slots, wider, (ranks, horizon))  # type: ignore[no-any-return]
+        return while_loop(lambda state: state[0].count == self.slots, wider, (ranks, horizon))
 
     def _with_gaps(self, ranks: Ranks, horizon: Any) -> Ranks:
         """Keep the states nearest to the ends of gaps; evicted states get the last ranks."""
@@ -128,7 +128,7 @@ class Online:
             def drop(ranks: Ranks) -> tuple[Any, ...]:
                 return rank + 1, last, goal, ranks
 
-            return cond(here < goal, drop, keep, ranks)  # type: ignore[no-any-return]
+            return cond(here < goal, drop, keep, ranks)
 
         first = (number(1), number(0), self._gap(slots, horizon), ranks._replace(count=number(1)))
         return while_loop(lambda state: state[0] < slots, look, first)[3]  # type: ignore[no-any-return]

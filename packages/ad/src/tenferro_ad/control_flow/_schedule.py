@@ -124,7 +124,7 @@ class Schedule:
             rows = tuple([with_row(x, i, v) for x, v in zip(at.rows, outs[self.loop.carry :])])
             return _Position(at.k + 1, carry, rows, self._live(carry) if at.live else ())
 
-        return while_loop(lambda at: at.before(last), step, at)  # type: ignore[no-any-return]
+        return while_loop(lambda at: at.before(last), step, at)
 
     def _live(self, carry: tuple[Any, ...]) -> tuple[Any, ...]:
         return () if self.loop.cond is None else applied(self.loop.cond, [*self.fixed, *carry])[:1]
