@@ -121,9 +121,10 @@ ANY = {
     LOWER: """
         tenferro_runtime.extension.Builder.source_of tenferro_runtime.extension.Primitive.adopt
         tenferro_runtime.tracing.recording tenferro_runtime.tracing.stage_above tenferro_tensor.dispatch.spec_of
-        tenferro_tensor.families.member tenferro_tensor_core.as_size tenferro_tensor_core.home_of
+        tenferro_tensor.families.member tenferro_tensor_core.as_size
     """,
     "a Program or a SavedFunction, and the caller knows which": "tenferro_runtime.load",
+    "an array or a tuple of arrays, and the caller knows which": "tenferro_runtime.Program.__call__",
 }
 """Public functions that return `Any`, by reason. A union would reject programs that are right."""
 

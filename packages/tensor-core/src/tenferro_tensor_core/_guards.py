@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Final
 
 from ._decide import decide
 from ._decisions import ACTIVE, Decisions, at_line, inconclusive
@@ -332,7 +332,7 @@ def assume(a: DimLike, op: str, b: DimLike) -> None:
     _owning(ACTIVE.get(), a, b).assume(a, op, b)
 
 
-def home_of(*dims: DimLike) -> Any:
+def home_of(*dims: DimLike) -> object:
     """Return the `home` of the outermost active trace that knows all variables of some sizes.
 
     Values that depend on these sizes alone are recorded there.

@@ -16,6 +16,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from tenferro_tensor_core._errors import TenferroError
 
 __all__ = ["SYNONYMS", "KeywordError", "boundary", "hide_frames", "hiding"]
+__dir__ = __all__.copy
 
 VARIABLE: Final = "TENFERRO_TRACEBACK"
 

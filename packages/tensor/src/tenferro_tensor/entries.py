@@ -98,7 +98,7 @@ def _observed(op: Op, operands: tuple[Any, ...], entry: Entry, out: Any) -> Any:
 def _join(op: Op, args: tuple[Any, ...]) -> Any:
     """Record an op with symbolic sizes in its metadata in the trace that owns these sizes."""
     sizes = list(_open_sizes(op.params.values()))
-    home = home_of(*sizes)
+    home: Any = home_of(*sizes)
     if home is None:
         raise TracingError(
             f"{op!r} of concrete operands has the symbolic sizes {', '.join(sorted(map(str, sizes)))}, which have no "
