@@ -8,7 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime.trees._tree import flatten, unflatten
-from tenferro_tensor.functions import cast, concat, ravel, real, reshape, result_type, zeros
+from tenferro_tensor import SCALARS
+from tenferro_tensor.calls import ValueBase
+from tenferro_tensor.functions import asarray, cast, concat, ravel, real, reshape, result_type, zeros
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ShapeError
 
@@ -40,7 +42,8 @@ def ravel_tree(tree: Any) -> tuple[Array, Callable[[Any], Any]]:
     {'w': Tensor([[2., 4.]]), 'b': Tensor(6.)}
     """
     leaves, treedef = flatten(tree)
-    arrays = [value(leaf) for leaf in leaves]
+    home = next((leaf.device for leaf in leaves if isinstance(leaf, ValueBase)), None)
+    arrays = [asarray(leaf, device=home) if leaf.__class__ in SCALARS else value(leaf) for leaf in leaves]
     specs = [x.spec for x in arrays]
     ends = [0, *accumulate([prod(spec.shape) for spec in specs])]
 
