@@ -54,7 +54,7 @@ class _EinopsBackend(_abstract):  # type: ignore[misc]  # einops is not at hand 
         return isdtype(x.dtype, ("real floating", "complex floating"))
 
     def einsum(self, pattern: str, *x: Any) -> Any:
-        return export("einsum").einsum(pattern, *x)
+        return export("einsum")(pattern, *x)
 
     def arange(self, start: int, stop: int) -> Any:
         return functions.arange(start, stop)
