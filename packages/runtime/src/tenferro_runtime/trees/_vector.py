@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tenferro_runtime.trees._tree import flatten, unflatten
-from tenferro_tensor import SCALARS
-from tenferro_tensor.calls import ValueBase
+from tenferro_tensor import SCALARS, Array
 from tenferro_tensor.functions import asarray, cast, concat, ravel, real, reshape, result_type, zeros
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ShapeError
-
-if TYPE_CHECKING:
-    from tenferro_tensor import Array
 
 
 def ravel_tree(tree: Any) -> tuple[Array, Callable[[Any], Any]]:
@@ -42,7 +38,7 @@ def ravel_tree(tree: Any) -> tuple[Array, Callable[[Any], Any]]:
     {'w': Tensor([[2., 4.]]), 'b': Tensor(6.)}
     """
     leaves, treedef = flatten(tree)
-    home = next((leaf.device for leaf in leaves if isinstance(leaf, ValueBase)), None)
+    home = next((leaf.device for leaf in leaves if isinstance(leaf, Array)), None)
     arrays = [asarray(leaf, device=home) if leaf.__class__ in SCALARS else value(leaf) for leaf in leaves]
     specs = [x.spec for x in arrays]
     ends = [0, *accumulate([prod(spec.shape) for spec in specs])]
