@@ -18,7 +18,7 @@ F8 = Operand(np.dtype("float64"))
 
 
 class Host:
-    """The processor in the place of a GPU, for kernels written by hand."""
+    """Stands in for a GPU: compiles and runs hand-written kernels on the processor."""
 
     def __init__(self):
         self.compiler, self.functions = HostCompiler(), []

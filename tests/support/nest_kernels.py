@@ -17,7 +17,7 @@ GROUP = 8
 
 
 class HostTarget:
-    """The processor in the place of a GPU.
+    """Stands in for a GPU: compiles and runs kernels of loop nests on the processor.
 
     Args:
         backwards: run work items in the opposite order.
