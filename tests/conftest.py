@@ -8,6 +8,9 @@ from typing import Any
 
 from thorough import THOROUGH, tries
 
+# What is collected lives as long as the process: `pytest_collection_finish` turns the collector of garbage on.
+gc.disable()
+
 # Before NumPy is imported: on small matrices threads cost more than they give, and two test workers share the cores.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -35,9 +38,10 @@ machine_code.install()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Optimise machine code of the tests that are about it, and of no others."""
-    about_it = item.path.is_relative_to(ROOT / "tests" / "native") or item.get_closest_marker("optimised") is not None
-    machine_code.optimise(about_it)
+    """Optimise machine code of the tests that are about it and of no others; the same for compiling behind calls."""
+    about_it = item.path.is_relative_to(ROOT / "tests" / "native")
+    machine_code.optimise(about_it or item.get_closest_marker("optimised") is not None)
+    machine_code.compile_in_background(about_it or item.get_closest_marker("background") is not None)
 
 
 MOST_PROCESSES = 1000
@@ -107,6 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from going through tens of thousands of collected tests again and again."""
+    """Keep the garbage collector from going through collected tests and caches of programs again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()

@@ -25,18 +25,18 @@ from fuzzing.worker import failure, rng_of
 SUPPORT = Path(__file__).parents[1] / "support"
 
 SMOKE = {
-    "singles": 250,
-    "programs": 6,
-    "sizes": 8,
-    "gradients": 6,
-    "indexing": 80,
-    "layouts": 300,
-    "interchange": 80,
-    "files": 3,
-    "einsum": 50,
+    "singles": 120,
+    "programs": 3,
+    "sizes": 4,
+    "gradients": 3,
+    "indexing": 40,
+    "layouts": 150,
+    "interchange": 40,
+    "files": 2,
+    "einsum": 25,
     "processes": 1,
-    "plug-ins": 40,
-    "views": 60,
+    "plug-ins": 20,
+    "views": 30,
     "objects": 0,  # a crash would end the tests; theirs run in children
 }
 """Cases of a smoke run; a few seconds in all."""

@@ -14,6 +14,8 @@ import pytest
 from tenferro_runtime.rendering._background import COMPILING, Background
 from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 
+pytestmark = pytest.mark.background
+
 WORK = """
 import os, sys
 import numpy as np

@@ -84,6 +84,7 @@ def test_new_shapes_of_a_fused_program_compile_nothing():
     assert f.cache_info().traces == 1
 
 
+@pytest.mark.background
 def test_what_has_to_be_compiled_is_counted():
     if available():
         before = COUNTERS.compiles

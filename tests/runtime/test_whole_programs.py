@@ -230,6 +230,7 @@ def test_sizes_that_depend_on_data_stay_steps() -> None:
     assert compiled.explain(tensor([1.0, 2.0, -1.0])).form == "runs step by step: it has sizes that depend on data"
 
 
+@pytest.mark.background
 def test_a_program_says_how_it_runs_before_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     x = tensor([1.0, 2.0, -1.0])
     f = tr.compile(lambda x: tr.scan(lambda c, _: (tr.sin(c), None), x, None, length=3)[0])

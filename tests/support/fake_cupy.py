@@ -29,6 +29,10 @@ class OutOfMemoryError(MemoryError):
     """What CuPy raises where memory does not suffice."""
 
 
+class PinnedMemory(bytearray):
+    """Page-locked memory."""
+
+
 @like("cupy.cuda.MemoryPool")
 class MemoryPool:
     """A pool that counts the bytes that are allocated while it serves."""
@@ -344,7 +348,6 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
     synchronized: ClassVar[list[Any]] = []
     ordered: ClassVar[list[Any]] = []
     launched: ClassVar[list[Any]] = []
-    pinned: ClassVar[list[Any]] = []
     pageable: ClassVar[bool] = False
     failing: ClassVar[Exception | None] = None
 
@@ -384,20 +387,18 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         for part in ("linalg", "fft", "lib"):
             setattr(self, part, OnDevice(f"cupy.{part}", f"numpy.{part}"))
         FakeCupy.current, FakeCupy.stream, FakeCupy.failing = 0, Stream.null, None
-        for record in (FakeCupy.synchronized, FakeCupy.ordered, FakeCupy.launched, FakeCupy.pinned):
+        for record in (FakeCupy.synchronized, FakeCupy.ordered, FakeCupy.launched):
             record.clear()
 
     @staticmethod
     def _alloc_pinned(size: int) -> Any:
-        memory = bytearray(size)
-        FakeCupy.pinned.append(memory)
-        return memory
+        return PinnedMemory(size)
 
     @staticmethod
-    def is_pinned(x: np.ndarray) -> bool:
-        at = x.__array_interface__["data"][0]
-        starts = [(ctypes.addressof(ctypes.c_char.from_buffer(m)), len(m)) for m in FakeCupy.pinned]
-        return any(start <= at < start + size for start, size in starts)
+    def is_pinned(x: Any) -> bool:
+        while isinstance(x, np.ndarray):
+            x = x.base
+        return isinstance(x, memoryview) and isinstance(x.obj, PinnedMemory)
 
     @staticmethod
     def asnumpy(x: Any) -> np.ndarray:

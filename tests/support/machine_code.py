@@ -1,13 +1,18 @@
-"""Machine code of whole programs in tests: without LLVM's optimiser, except in tests that carry the mark `optimised`.
+"""Machine code of whole programs in tests: without LLVM's optimiser, and made only where a test asks for it.
 
-Compiling then takes a fifth of the time, which was two fifths of that of all tests. Rendered text is the same, and so
-are kernels of single operations, which no optimiser changes.
+Tests that carry the mark `optimised` have the optimiser: without it, compiling takes a fifth of the time. Rendered text
+is the same, and so are kernels of single operations, which no optimiser changes.
+
+Tests that carry the mark `background` have the thread that compiles programs after some calls: elsewhere its work would
+end at some later time, in another test. Loops that are worth waiting for, `fusion.wait` and ``warm`` compile as ever.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tenferro_cpu.native.machine import _jit
+from tenferro_runtime.rendering import _tiers
 from thorough import THOROUGH
 
 UNOPTIMISED: Final = -1
@@ -19,6 +24,14 @@ _optimised = [True]
 def optimise(wanted: bool) -> None:
     """Choose for programs that are compiled from now on; a thorough run optimises all of them."""
     _optimised[0] = wanted or THOROUGH
+
+
+CALLS_BEFORE_COMPILING: Final = _tiers.CALLS_BEFORE_COMPILING
+
+
+def compile_in_background(wanted: bool) -> None:
+    """Choose whether programs are compiled after some calls, or only on request."""
+    _tiers.CALLS_BEFORE_COMPILING = CALLS_BEFORE_COMPILING if wanted or THOROUGH else sys.maxsize  # type: ignore[misc]
 
 
 def level_of(usual: int) -> int:
