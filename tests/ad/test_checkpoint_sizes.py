@@ -106,7 +106,8 @@ TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
 def test_a_checkpoint_changes_no_result(name: str, transform: str) -> None:
     f, run = FUNCTIONS[name], TRANSFORMS[transform]
     held = checkpoint(f)
-    for x in (X, -X, X[::-1].copy(), np.abs(X)):  # other sizes, one trace
+    turn = [*TRANSFORMS].index(transform) % 2
+    for x in (X, -X, X[::-1].copy(), np.abs(X))[turn::2]:  # other sizes, one trace
         if name in ("norm", "truncate", "two outputs") and not (x > 1).any():
             continue
         want, got = run(f, tr.asarray(x)), run(held, tr.asarray(x))

@@ -113,15 +113,20 @@ TRANSFORMS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
     "grad of a variable": lambda f, x: grad(f)(variable(x)),
 }
 REAL_ONLY = {"hessian", "hvp", "jvp of grad", "grad of jvp", "grad of grad", "taylor", "laplacian"}
-CASES = [(t, d) for t in TRANSFORMS for d in X if d.startswith("float") or t not in REAL_ONLY]
+
+
+def _operand(transform: str, dtype: str) -> Any:
+    dtype = dtype.replace("complex128", "float64").replace("complex64", "float32") if transform in REAL_ONLY else dtype
+    return tr.asarray(X[dtype], dtype=dtype)
 
 
 @pytest.mark.parametrize("conversion", LOSING)
-@pytest.mark.parametrize(("transform", "dtype"), CASES)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("dtype", X)
 def test_a_conversion_that_would_cut_a_derivative_is_refused(conversion: str, transform: str, dtype: str) -> None:
-    x = tr.asarray(X[dtype], dtype=dtype)
+    x = _operand(transform, dtype)
     convert = LOSING[conversion]
-    if dtype.startswith("complex") and conversion in OF_REAL:
+    if x.spec.dtype.kind == "c" and conversion in OF_REAL:
         convert = lambda y: LOSING[conversion](tr.real(y))
     with pytest.raises(GradientError, match=r"silently cut off its derivative; .*\.detach\(\) first") as caught:
         TRANSFORMS[transform](_loss(convert, []), x)
@@ -130,9 +135,10 @@ def test_a_conversion_that_would_cut_a_derivative_is_refused(conversion: str, tr
 
 
 @pytest.mark.parametrize("conversion", KEEPING)
-@pytest.mark.parametrize(("transform", "dtype"), CASES)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("dtype", X)
 def test_what_cuts_no_derivative_by_itself_stays_allowed(conversion: str, transform: str, dtype: str) -> None:
-    x = tr.asarray(X[dtype], dtype=dtype)
+    x = _operand(transform, dtype)
     met: list[Any] = []
     convert = KEEPING[conversion]
     if transform in REAL_ONLY and conversion == "detached":

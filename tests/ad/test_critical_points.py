@@ -42,8 +42,8 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
 
     Every function meets every order, every composition of modes, and both ways to compile, and every order meets both
     ways to compile; of all three together a part is taken by `turn`, the number of the function: one order of the
-    compiled function, and another one compiled. Several points take every other composition of third derivatives by
-    turns, and the first one alone derivatives of the compiled function; an only point takes all.
+    compiled function, and another one compiled. Of several points, each takes one composition of third derivatives by
+    turns, and the first one alone derivatives of the compiled function; an only point takes every other composition.
     """
     eager = [{name: way(f) for name, way in ways.items()} for ways in WAYS]
     called = tr.compile(f)
@@ -59,9 +59,8 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
     def at(x: Any, number: int | None = None) -> list[dict[str, Any]]:
         found = []
         for order, ways in enumerate(eager):
-            taken = [
-                way for at, way in enumerate(ways.items()) if order < 2 or number is None or (at + number) % 2 == 0
-            ]
+            every = 1 if order < 2 or all_ways else 2 if number is None else 4
+            taken = [way for at, way in enumerate(ways.items()) if (at + turn + (number or 0)) % every == 0]
             taken += [way for way in compiled[order].items() if way[0] == "compiled" or not number]
             found.append({name: np.asarray(g(x)) for name, g in taken})
         return found

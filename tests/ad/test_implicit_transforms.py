@@ -135,21 +135,20 @@ def each(f: Any) -> Any:
     return lambda xs: tr.stack([f(x) for x in xs])
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("lanes", [4, 0])
-def test_lanes_of_fixed_points(compiled, lanes):
+@pytest.mark.parametrize("lanes", [3, 0])
+def test_lanes_of_fixed_points(lanes):
     xs = LANES[:lanes]
     pushed = lambda f: lambda a: jvp(f, (a,), (a,))[1]
     pulled = lambda f: lambda a: vjp(f, a)[1](a)[0]
     for made in (lambda f: f, pushed, pulled, lambda f: hessian(size_of(f))):
         inside = tr.vmap(made(limit))
-        found = (tr.compile(inside) if compiled else inside)(xs)
+        found = inside(xs), tr.compile(inside)(xs)
         if lanes:
-            close(found, each(made(unrolled_limit))(xs))
-        assert found.shape[0] == lanes
+            close(found, (each(made(unrolled_limit))(xs),) * 2)
+        assert {x.shape[0] for x in found} == {lanes}
     total = lambda f: lambda xs: tr.sum(tr.vmap(size_of(f))(xs))
     outside = grad(total(limit))
-    close((tr.compile(outside) if compiled else outside)(xs), grad(total(unrolled_limit))(xs))
+    close((outside(xs), tr.compile(outside)(xs)), (grad(total(unrolled_limit))(xs),) * 2)
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (1, 1)])

@@ -211,11 +211,19 @@ def test_the_switch_turns_native_kernels_off():
 
 
 def test_the_environment_bounds_the_vector_level(monkeypatch):
-    monkeypatch.delenv("TENFERRO_CPU_LEVEL", raising=False)
-    code = "from tenferro_cpu.native import engine; print(engine().host.level)"
-    assert run(code, TENFERRO_CPU_LEVEL="generic") == "generic"
-    assert run(code, TENFERRO_CPU_LEVEL="") == run(code)
-    assert run(code, TENFERRO_CPU_LEVEL="avx2") in ("avx2", "generic", "neon")
+    from tenferro_cpu.native.machine import _jit
+
+    def level(asked: str) -> str:
+        monkeypatch.setenv("TENFERRO_CPU_LEVEL", asked)
+        monkeypatch.setattr(_jit, "_engine", None)
+        return _jit.engine().host.level
+
+    best = level("")
+    assert level("generic") == "generic"
+    assert level("avx2") in ("avx2", "generic", "neon")
+    monkeypatch.delenv("TENFERRO_CPU_LEVEL")
+    monkeypatch.setattr(_jit, "_engine", None)
+    assert _jit.engine().host.level == best
 
 
 @pytest.mark.parametrize("limit", ["avx512", "avx2", "neon", "generic"])
