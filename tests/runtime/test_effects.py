@@ -15,6 +15,8 @@ from tenferro_runtime.passes import PASSES, optimise
 from tenferro_tensor import Spec
 from tenferro_tensor_core import ArgumentError
 
+pytestmark = pytest.mark.background
+
 XS = np.array([1.0, 2.0, 3.0])
 Notes = list[Any]
 

@@ -13,6 +13,8 @@ from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor import Tensor, tensor
 
+pytestmark = pytest.mark.background
+
 
 def energy(x, y):
     """Two results, one of them of the shape of an argument."""

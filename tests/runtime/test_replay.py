@@ -21,6 +21,8 @@ from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING
 from tenferro_tensor import Spec, catalog, tensor
 from tenferro_tensor_core import Guard, ShapeError, ask, dim
 
+pytestmark = pytest.mark.background
+
 F8 = np.dtype("float64")
 rng = np.random.default_rng(0)
 
@@ -84,7 +86,6 @@ def test_new_shapes_of_a_fused_program_compile_nothing():
     assert f.cache_info().traces == 1
 
 
-@pytest.mark.background
 def test_what_has_to_be_compiled_is_counted():
     if available():
         before = COUNTERS.compiles
