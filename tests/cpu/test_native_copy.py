@@ -60,9 +60,10 @@ class Guarded:
 @pytest.mark.parametrize("vector", [16, 32, 64])
 @pytest.mark.parametrize("seed", range(20))
 def test_random_layouts(seed: int, vector: int) -> None:
-    """Every element arrives, plain and streamed, at every vector level of this machine, and nothing else changes."""
-    if vector > VECTOR_BYTES:
-        pytest.skip("this machine has shorter vectors")
+    """Every element arrives, plain and streamed, at every level that is compiled and runs; nothing else changes."""
+    level = {16: "generic", 32: "avx2", 64: "avx512"}[vector]
+    if vector != VECTOR_BYTES and (vector > VECTOR_BYTES or compiled.contraction_sizes("d", level) is None):
+        pytest.skip("this machine has shorter vectors, or the level is not compiled")
     rng = np.random.default_rng(seed)
     for _ in range(25):
         x = layout(rng, str(rng.choice(TYPES)))

@@ -40,6 +40,8 @@ def test_sums_stay_in_registers(level, suffix, char):
             [OBJDUMP, "-d", "--no-show-raw-insn", f"--disassemble={name}", compiled.__file__],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
+        if f"<{name}>:" not in done.stdout and level != compiled.LEVEL:
+            pytest.skip("this level is not compiled")
         found = [loop for loop in loops(done.stdout) if "vfmadd" in str(loop)]
         assert [sum("vfmadd" in x for x in loop) for loop in found] == [code.vectors * code.columns * code.parts], way
         spilled = [x for x in found[0] if re.search(r"mm\d+,.*\(%r[sb]p", x)]
