@@ -18,6 +18,7 @@ from tenferro_einsum import einsum, plan
 from tenferro_runtime import fusion
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError
+from thorough import tries
 
 pytestmark = pytest.mark.optimised
 
@@ -66,7 +67,7 @@ arrays = st.sampled_from(DTYPES).flatmap(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(100, 400), deadline=None)
 @given(a=arrays, layout=st.sampled_from(sorted(LAYOUTS)), copy=st.sampled_from([None, True]))
 def test_a_shared_array_that_changes_leaves_spec_and_data_agreeing(a: Any, layout: str, copy: bool | None) -> None:
     a = LAYOUTS[layout](a)
@@ -351,7 +352,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=tries(40, 120), deadline=None)
 @given(a=arrays, name=st.sampled_from(sorted(COPIES)), layout=st.sampled_from(["as it is", "transposed", "strided"]))
 def test_copies_have_memory_of_their_own(a: Any, name: str, layout: str) -> None:
     x = tr.asarray(LAYOUTS[layout](a))

@@ -14,7 +14,7 @@ SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.la
 
 @pytest.mark.optimised
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@settings(max_examples=tries(4, 12), suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(3, 12), suppress_health_check=SLOW_TO_DRAW)
 @given(f=written_functions())
 def test_a_random_function_gives_one_result(way, f: Written) -> None:
     way(f)
@@ -23,14 +23,14 @@ def test_a_random_function_gives_one_result(way, f: Written) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("way", [way for way in WAYS if way is not xla], ids=lambda way: way.__name__)
-@settings(max_examples=tries(2, 30), suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(1, 30), suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_many_functions_of_one_kind_give_one_result(way, group: str, data) -> None:
     way(data.draw(written_functions(groups=(group, group, "element-wise", "two"))))
 
 
 @pytest.mark.parametrize("group", GROUPS)
-@settings(max_examples=tries(2, 30), suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=tries(1, 30), suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_functions_of_one_kind_give_one_result_by_xla(group: str, data) -> None:
     """Few of them, which take long to compile; more with ``TENFERRO_THOROUGH=1``."""

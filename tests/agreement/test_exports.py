@@ -31,6 +31,7 @@ from tenferro_runtime.extension import flatten
 from tenferro_tensor import REGISTRY, Tensor, primitive, tensor
 from tenferro_tensor.calls import kin
 from tenferro_tensor_core import HostAdapterError
+from thorough import tries
 from windows import EXPORTS, Old, break_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:Numpy has detected that you", "ignore::numpy.exceptions.ComplexWarning")
@@ -157,7 +158,7 @@ def test_whatever_makes_a_value(name: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(50, 150), deadline=None)
 @given(names=st.lists(st.sampled_from(sorted(CASES)), min_size=1, max_size=4), data=st.data())
 def test_chains_of_array_functions(names: list[str], data: Any) -> None:
     x: Any = tr.asarray(X)

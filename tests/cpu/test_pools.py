@@ -22,6 +22,7 @@ from tenferro_cpu.native.threads._threads import limit
 from tenferro_cpu.pools._thread import PoolThread
 from tenferro_tensor import Backend, ComputeDevice, clear_plans, compute_context, get_backend, tensor
 from tenferro_tensor_core import ArgumentError, PlacementError, UnsupportedError
+from thorough import tries
 
 CPU = get_backend("cpu")
 CPU0, CPU1, CPU2 = (ComputeDevice(f"cpu:{i}") for i in range(3))
@@ -143,7 +144,7 @@ def test_operations_run_in_the_pool_s_thread(pool: CpuPool, posts: list[str]) ->
     assert len(posts) == 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24, 60), deadline=None)
 @given(
     shape=st.lists(st.integers(0, 5), max_size=3).map(tuple),
     dtype=st.sampled_from(["float64", "float32", "complex128", "int32", "bool"]),

@@ -16,6 +16,7 @@ from tenferro_einsum._contractions import contractions
 from tenferro_runtime.extension import optimise
 from tenferro_tensor import REGISTRY
 from tenferro_tensor_core import ArgumentError
+from thorough import tries
 
 SEEDS = st.integers(0, 1 << 40)
 TINY = (1, 2, 3)
@@ -26,7 +27,7 @@ def op_of(graph, conjugated=0):
 
 
 @given(SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=tries(24, 60))
 def test_ops_and_the_engine_compute_the_same(seed):
     """What is done without an engine, and what the engine does, on any strides."""
     case = random_graph(seed)

@@ -78,7 +78,7 @@ def test_larger_networks_agree_with_opt_einsum(seed):
 
 
 @given(SEEDS, st.sampled_from(INEXACT))
-@settings(max_examples=40)
+@settings(max_examples=tries(16, 40))
 def test_gradients_against_differences(seed, dtype):
     """Both modes, for operands with any strides."""
     subscripts, arrays = random_equation(seed, (dtype,))
@@ -86,7 +86,7 @@ def test_gradients_against_differences(seed, dtype):
 
 
 @given(SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=tries(16, 40))
 def test_plans_write_into_any_memory(seed):
     """A given result of any strides is filled, whatever it held."""
     subscripts, arrays = random_equation(seed, ("float64",))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from array_oracles import ALL, array, arrays, assert_same, seeds
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
+from thorough import tries
 
 bounds = st.none() | st.integers(-6, 6)
 slices = st.builds(slice, bounds, bounds, st.none() | st.sampled_from([1, 2, 3, -1, -2]))
@@ -58,7 +59,7 @@ def numpy_takes(x, key):
         return None
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(80, 300))
 @given(data=st.data())
 def test_reading(data):
     x = data.draw(arrays(ALL, st.lists(st.integers(0, 4), max_size=4).map(tuple)))
@@ -75,7 +76,7 @@ def test_reading(data):
         assert_same(tr.asarray(x)[key[0]], want)
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(80, 300))
 @given(data=st.data())
 def test_writing(data):
     x = data.draw(arrays(("int64", "float64", "complex64"), st.lists(st.integers(0, 4), max_size=4).map(tuple)))

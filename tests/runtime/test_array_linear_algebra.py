@@ -9,12 +9,13 @@ import tenferro_runtime as tr
 from array_oracles import ALL, NUMBERS, array, arrays, assert_same, seeds
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
+from thorough import tries
 
 LOOSE = 2e-4
 extents = st.integers(0, 3)
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(50, 150))
 @given(data=st.data())
 def test_matmul(data):
     k, m, n = (data.draw(extents) for _ in range(3))

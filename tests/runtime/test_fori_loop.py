@@ -11,6 +11,7 @@ import tenferro_runtime as tr
 from tenferro_runtime import StructureError
 from tenferro_tensor import Interval
 from tenferro_tensor_core import DTYPES, ArgumentError, ShapeError
+from thorough import tries
 
 X = np.array([0.5, -1.5, 2.0, 0.25])
 FIVE: Any = 5
@@ -167,7 +168,7 @@ def test_a_step_changes_its_array_in_place():
     assert [eq.op.primitive.name for eq in loop.op.params["body"].equations] == ["dynamic_update_slice"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(16, 40), deadline=None)
 @given(st.integers(-3, 6), st.integers(-3, 6), st.integers(1, 4), st.booleans())
 def test_any_bounds(lo, hi, unroll, traced):
     body = lambda i, c: (c[0] * 3 + i, c[1] - i)

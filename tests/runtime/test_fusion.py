@@ -20,6 +20,7 @@ from tenferro_runtime.passes import optimise
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.whole import how
 from tenferro_tensor import Tensor, catalog, tensor
+from thorough import tries
 
 pytestmark = [
     pytest.mark.skipif(not available(), reason="native kernels are off"),
@@ -235,7 +236,7 @@ def regions(draw):
     return inputs, f
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(24, 60))
 @given(regions())
 def test_random_regions_give_the_same_in_all_tiers(case) -> None:
     inputs, f = case
@@ -243,7 +244,7 @@ def test_random_regions_give_the_same_in_all_tiers(case) -> None:
         run_in_all_tiers(f, *inputs)
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(16, 40))
 @given(regions())
 def test_random_deterministic_regions_have_the_bits_of_their_steps(case) -> None:
     inputs, f = case

@@ -12,6 +12,7 @@ from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor import Tensor, tensor
+from thorough import tries
 
 pytestmark = pytest.mark.background
 
@@ -48,7 +49,7 @@ def long_way(monkeypatch):
     return calls
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24, 60), deadline=None)
 @given(shapes=st.lists(st.tuples(*[st.integers(0, 6)] * 2), min_size=2, max_size=6))
 def test_new_sizes_give_what_eager_calls_give(shapes):
     f = tr.compile(energy)

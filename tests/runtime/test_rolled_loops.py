@@ -11,6 +11,7 @@ import tenferro_ad as ad
 import tenferro_runtime as tr
 from tenferro_runtime.ir import Program
 from tenferro_tensor_core import ArgumentError
+from thorough import tries
 
 X = np.linspace(-1.0, 1.0, 24)
 
@@ -368,7 +369,7 @@ def random_loop(steps, count, breaks):
 
 
 @given(bodies())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24, 60), deadline=None)
 def test_random_bodies_keep_their_bits(body):
     rolled(random_loop(*body), X)
 

@@ -20,6 +20,7 @@ from tenferro_tensor_core import (
     TracingError,
     UnsupportedError,
 )
+from thorough import tries
 
 X = np.arange(24.0).reshape(2, 3, 4)
 I8 = np.dtype("int64")
@@ -126,7 +127,7 @@ def test_beyond_the_ends():
         np.testing.assert_array_equal(found[3], x)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24, 60), deadline=None)
 @given(st.integers(1, 6), st.integers(0, 4), st.integers(0, 6), st.integers(-3, 3), st.booleans())
 def test_windows_as_numpy_has_them(n, k, i, offset, known):
     x = np.arange(float(n))
@@ -142,7 +143,7 @@ def test_windows_as_numpy_has_them(n, k, i, offset, known):
     np.testing.assert_array_equal(write(tr.asarray(np.arange(float(n))), at), x)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24, 60), deadline=None)
 @given(st.data())
 def test_slices_of_concrete_bounds_are_those_of_numpy(data):
     n = data.draw(st.integers(0, 6))
@@ -318,7 +319,7 @@ def test_rolls_by_traced_shifts(shift):
     assert len(program.equations) <= 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24, 60), deadline=None)
 @given(st.integers(-5, 5), st.integers(-5, 5), st.sampled_from([1, 2, 3, -1, -2]))
 def test_ranges_between_traced_bounds(start, stop, step):
     want = np.arange(start, stop, step)

@@ -23,6 +23,7 @@ from tenferro_runtime import fusion
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_runtime.whole import how
 from tenferro_tensor import Spec, tensor
+from thorough import tries
 
 pytestmark = [pytest.mark.optimised, pytest.mark.skipif(not available(), reason="no machine code here")]
 
@@ -80,7 +81,7 @@ def test_first_and_later_calls_agree_bit_for_bit(dtype: str, shape: tuple[int, .
 F = tr.compile(recurrent, static_argnames=("reverse",))
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(16, 40))
 @given(
     steps=st.integers(0, 80),
     n=st.integers(0, 6),
