@@ -116,7 +116,7 @@ def same(got, want) -> None:
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=tries(20, 60))
+@settings(max_examples=tries(10, 60))
 @given(loops(), st.lists(st.tuples(NUMBER, NUMBER), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
 def test_gradients_of_loops_over_indices_agree_in_every_way(loop, pairs, seed) -> None:
     xs = tr.asarray(np.array(pairs))
