@@ -11,6 +11,7 @@ from tenferro_tensor import Array, Tensor
 from tenferro_tensor.direct import DIRECT
 from tenferro_tensor.dispatch import recording
 from tenferro_tensor.functions import _numpy_forms
+from tenferro_tensor_core.tracebacks import refused
 
 Call = Callable[..., Any]
 
@@ -433,7 +434,7 @@ def test_the_form_takes_some_calls(f: Any, monkeypatch: pytest.MonkeyPatch) -> N
         taken[0] += result is not None
         return result
 
-    watched = type(f)(f.function, form, f.most, f.views)
+    watched = type(f)(f.function, form, refused, f.most, f.views)
     if f.__qualname__.startswith("Array."):
         monkeypatch.setattr(Array, f.__name__, property(watched) if f.__name__ in ("T", "mT") else watched)
     else:

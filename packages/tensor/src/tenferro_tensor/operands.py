@@ -34,7 +34,6 @@ from tenferro_tensor_core import (
     int64,
     likely,
 )
-from tenferro_tensor_core.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -317,15 +316,11 @@ class AxisOps(Table):
             The reduced value.
         """
         spec = x.spec
-        try:
-            if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
-                axis = axes_of(self.name, axis, spec.ndim)
-            op = self[spec.ndim, axis]
-            out = op(x)
-            return kept(out, spec, op.params["axes"]) if keepdims else out
-        except Exception as error:
-            hide_frames(error)
-            raise
+        if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
+            axis = axes_of(self.name, axis, spec.ndim)
+        op = self[spec.ndim, axis]
+        out = op(x)
+        return kept(out, spec, op.params["axes"]) if keepdims else out
 
 
 class AlongOps(Table):

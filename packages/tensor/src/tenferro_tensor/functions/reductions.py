@@ -57,10 +57,12 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fals
     >>> tr.sum(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     Tensor([4., 6.])
     """
-    if not hasattr(x, "spec"):
-        x = value(x)
-    if dtype is not None or not x.spec.inexact:
-        x = accumulated(x, dtype)
+    try:
+        plain = x.spec.inexact and dtype is None
+    except AttributeError:  # no value yet; this is faster than `hasattr`
+        plain = False
+    if not plain:
+        x = accumulated(value(x), dtype)
     return _SUM.reduce(x, axis, keepdims)
 
 
