@@ -240,7 +240,11 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _DEFERRED = {
     "_condition": "cond",

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from tenferro_runtime.ir._program import Program
 
 __all__ = ["MAX_EXECUTABLES", "ProgramCompiler", "compiled_by", "find_compiler", "only_compilers", "scoped_compiler"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 MAX_EXECUTABLES: Final = 32
 """Number of combinations of sizes for which a program keeps an executable."""

@@ -16,7 +16,11 @@ from typing import Any, Final, ParamSpec, TypeVar
 from tenferro_tensor_core._errors import TenferroError
 
 __all__ = ["SYNONYMS", "KeywordError", "boundary", "hide_frames", "hiding", "refused"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 VARIABLE: Final = "TENFERRO_TRACEBACK"
 

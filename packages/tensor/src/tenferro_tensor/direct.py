@@ -32,7 +32,11 @@ from tenferro_tensor.tables import TABLES
 from tenferro_tensor_core.tracebacks import refused
 
 __all__ = ["ANY_SIZE", "DIRECT", "direct", "public"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 ANY_SIZE: Final = 1 << 62
 """`most` for forms that return views, or in which NumPy is as fast as any kernel."""

@@ -45,7 +45,10 @@ __all__ = [
     "host_elements", "kept", "known_integer", "linear_form", "number", "own", "positions", "require_concrete",
     "shape_of", "size_of", "truth", "value", "whole",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def value(x: Any) -> Array:

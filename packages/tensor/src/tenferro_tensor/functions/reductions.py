@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _SUM: Final = AxisOps("sum", catalog.reduce_sum)
 _PROD: Final = AxisOps("prod", catalog.reduce_prod)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _floating(x: Any) -> Any:
