@@ -277,7 +277,7 @@ def given(key: str) -> Any:
 @pytest.mark.parametrize(
     ("call", "right"),
     [
-        (lambda key: tr.linalg.svd_trunc(A, **given(key)), dict.fromkeys("rank max_rank chi max_bond".split(), "k=")),
+        (lambda key: tr.linalg.svd_trunc(A, **given(key)), dict.fromkeys("rank max_rank chi D max_bond".split(), "k=")),
         (lambda key: tr.linalg.svd_trunc(A, **given(key)), dict.fromkeys(["cutoff", "tol", "eps"], "rtol= or atol=")),
         (lambda key: tr.linalg.eigh_trunc(A, **given(key)), {"rank": "k="}),
         (lambda key: tr.linalg.qr_trunc(A, **given(key)), {"rank": "k="}),
@@ -298,6 +298,7 @@ def given(key: str) -> Any:
         (lambda key: tr.cumsum(A, **given(key)), {"dim": "axis="}),
         (lambda key: tr.linspace(0, 1, **given(key)), {"steps": "num="}),
         (lambda key: tr.reshape(A, **given(key)), {"newshape": "shape="}),
+        (lambda key: tr.nn.softmax(A, **given(key)), {"dim": "axis="}),
         (lambda key: tr.clip(A, **given(key)), {"a_min": "min=", "a_max": "max="}),
         (lambda key: tr.mean(A, **given(key)), {"dim": "axis=", "keepdim": "keepdims="}),
         (lambda key: tr.std(A, **given(key)), {"dim": "axis=", "ddof": "correction=", "unbiased": "correction="}),

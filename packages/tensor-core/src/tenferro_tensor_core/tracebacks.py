@@ -30,6 +30,7 @@ OURS: Final = frozenset(
 """The packages whose frames are hidden; a plug-in with a similar name is not among them."""
 
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    "D": ("k",),
     "a": ("x",),
     "a_max": ("max",),
     "a_min": ("min",),

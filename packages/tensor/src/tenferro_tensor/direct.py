@@ -79,12 +79,13 @@ def public(found: _F) -> _F:
     op with its operands becomes that call. The function is replaced in its module too.
 
     Args:
-        found: a function of a module, as defined there; other objects are returned as they are.
+        found: a function as a module of this library defines it; other objects, and functions that are decorated, are
+            returned as they are.
 
     Returns:
         The public function, the same one at every call.
     """
-    if not isinstance(found, FunctionType):
+    if not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
         return found
     home = modules[found.__module__]
     known = getattr(home, found.__name__)
