@@ -7,66 +7,12 @@ names are unknown to the type checker, without an error.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import tenferro_ad
     import tenferro_fft as fft
     import tenferro_linalg as linalg
-    from tenferro_ad import (
-        check_grads,
-        checkpoint,
-        checkpoint_name,
-        checkpoint_policies,
-        custom_linear_solve,
-        custom_root,
-        custom_rule,
-        fixed_point,
-        grad,
-        hessian,
-        hvp,
-        jacfwd,
-        jacrev,
-        jvp,
-        laplacian,
-        linear_transpose,
-        linearize,
-        no_grad,
-        sparse_hessian,
-        sparse_jacobian,
-        sparsity,
-        taylor,
-        value_and_grad,
-        variable,
-        vjp,
-    )
+    from tenferro_ad import *  # noqa: F403 - all of its names
     from tenferro_einsum import einsum
     from tenferro_linalg import cross
 
-    __all__ = [
-        "check_grads",
-        "checkpoint",
-        "checkpoint_name",
-        "checkpoint_policies",
-        "cross",
-        "custom_linear_solve",
-        "custom_root",
-        "custom_rule",
-        "einsum",
-        "fft",
-        "fixed_point",
-        "grad",
-        "hessian",
-        "hvp",
-        "jacfwd",
-        "jacrev",
-        "jvp",
-        "laplacian",
-        "linalg",
-        "linear_transpose",
-        "linearize",
-        "no_grad",
-        "sparse_hessian",
-        "sparse_jacobian",
-        "sparsity",
-        "taylor",
-        "value_and_grad",
-        "variable",
-        "vjp",
-    ]
+    __all__ = ["cross", "einsum", "fft", "linalg"]
+    __all__ += tenferro_ad.__all__
