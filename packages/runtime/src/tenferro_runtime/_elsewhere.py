@@ -4,15 +4,53 @@ The one module that names higher layers, and only under TYPE_CHECKING. Where suc
 names are unknown to the type checker, without an error.
 """
 
+# ruff: noqa: F405 - `__all__` names what a star imports
+
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import tenferro_ad
     import tenferro_fft as fft
     import tenferro_linalg as linalg
-    from tenferro_ad import *  # noqa: F403 - all of its names
+    from tenferro_ad import *  # noqa: F403 - named below
     from tenferro_einsum import einsum
     from tenferro_linalg import cross
 
-    __all__ = ["cross", "einsum", "fft", "linalg"]
-    __all__ += tenferro_ad.__all__
+    __all__ = [
+        "EagerTensor",
+        "FixedPointStatus",
+        "PrimitiveError",
+        "PrimitiveReport",
+        "Sparsity",
+        "check_grads",
+        "check_primitive",
+        "checkpoint",
+        "checkpoint_name",
+        "checkpoint_policies",
+        "cross",
+        "custom_linear_solve",
+        "custom_root",
+        "custom_rule",
+        "einsum",
+        "fft",
+        "fixed_point",
+        "grad",
+        "hessian",
+        "hvp",
+        "jacfwd",
+        "jacrev",
+        "jvp",
+        "laplacian",
+        "linalg",
+        "linear_transpose",
+        "linearize",
+        "no_grad",
+        "record_sources",
+        "sparse_hessian",
+        "sparse_jacobian",
+        "sparsity",
+        "taylor",
+        "taylor_kind",
+        "value_and_grad",
+        "variable",
+        "vjp",
+    ]
