@@ -132,6 +132,8 @@ def test_a_class_name_has_one_meaning() -> None:
 def test_versions_move_together() -> None:
     assert {project["version"] for project in PROJECTS.values()} == {"0.1.0"}
     assert {project["requires-python"] for project in PROJECTS.values()} == {">=3.11"}
+    released = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert [version.split()[0] for version in released] == ["0.1.0"]
 
 
 def test_siblings_are_pinned_to_the_minor_version() -> None:

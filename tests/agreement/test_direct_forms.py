@@ -1,5 +1,7 @@
 """Functions with a direct form give what they give without it: values, dtypes, shapes and errors."""
 
+import inspect
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,10 +9,11 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_tensor import Array, Tensor
+from tenferro_tensor import Array, Tensor, functions
 from tenferro_tensor.direct import DIRECT
 from tenferro_tensor.dispatch import recording
 from tenferro_tensor.functions import _numpy_forms
+from tenferro_tensor_core.tracebacks import refused
 
 Call = Callable[..., Any]
 
@@ -433,7 +436,7 @@ def test_the_form_takes_some_calls(f: Any, monkeypatch: pytest.MonkeyPatch) -> N
         taken[0] += result is not None
         return result
 
-    watched = type(f)(f.function, form, f.most, f.views)
+    watched = type(f)(f.function, form, refused, f.most, f.views)
     if f.__qualname__.startswith("Array."):
         monkeypatch.setattr(Array, f.__name__, property(watched) if f.__name__ in ("T", "mT") else watched)
     else:
@@ -481,3 +484,19 @@ def test_other_values_go_to_the_function() -> None:
     assert seen
     own = tr.arange(3.0).with_compute_device("cpu:0")
     assert tr.flip(own).spec.place is own.spec.place and own[1:].spec.place is own.spec.place
+
+
+def test_public_functions_behave_as_functions() -> None:
+    for f in (tr.sum, tr.exp, tr.interp, tr.polyfit):
+        assert pickle.loads(pickle.dumps(f)) is f and inspect.isroutine(f)
+        assert f.__doc__ and str(inspect.signature(f)).startswith(("(x", "(p")) and repr(f).startswith("<function ")
+    assert tr.Array.sum is tr.sum and vars(functions.reductions)["sum"] is tr.sum
+
+
+def test_a_function_that_only_calls_an_op_is_that_call() -> None:
+    """The op refuses operands, and the function other numbers of them."""
+    found = {name: f for name in dir(functions) if getattr(f := getattr(tr, name, None), "arity", -1) > 0}
+    assert len(found) > 60 and {"exp", "add", "isnan", "multiply"} <= {*found} and "sum" not in found
+    assert all(f.form is inspect.unwrap(f).__globals__[inspect.unwrap(f).__code__.co_names[0]] for f in found.values())
+    with pytest.raises(TypeError, match=r"exp\(\) takes 1 positional argument but 2 were given"):
+        tr.exp(1.0, 2.0)  # type: ignore[call-arg]

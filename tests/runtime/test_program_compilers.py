@@ -164,6 +164,11 @@ def test_names(installed):
     text = re.escape("called 'wasm' is installed (installed: broken, nothing, toy); install the distribution that")
     with pytest.raises(BackendUnavailableError, match=text):
         tr.compile(lambda x: x, backend="wasm")
+    text = re.escape(
+        "; leave backend= out, so that programs run on the devices of their arguments, as after x = tr.to_dev"
+    )
+    with pytest.raises(BackendUnavailableError, match=text):
+        tr.compile(lambda x: x, backend="cuda")
     with pytest.raises(BackendUnavailableError, match="pip install tenferro-xla"):
         tr.compile(lambda x: x, backend="xla:cuda:7")
     with pytest.raises(ArgumentError, match="backend=3 is not a compiler"):

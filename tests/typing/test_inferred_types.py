@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import public_api
+import tenferro_ad as ad
 import tenferro_runtime as tr
 import tenferro_tensor.functions as functions_module
 from tenferro_runtime import _namespace
@@ -71,10 +72,33 @@ def test_dir_lists_public_names_and_nothing_else() -> None:
 
 
 def test_type_checkers_know_the_names_behind_the_door() -> None:
+    assert {name for name, home in _namespace.FORWARDED.items() if home == "ad"} == {*ad.__all__}
     text = Path(tr.__file__).with_name("_elsewhere.py").read_text()
-    (listed,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assign)]
+    listed = next(node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assign))
     assert ast.literal_eval(listed.value) == sorted({*_namespace.FAMILIES, *_namespace.FORWARDED})
     assert not hasattr(import_module("tenferro_runtime._elsewhere"), "grad")
+
+
+@pytest.mark.parametrize(("package", "others"), [("ad", set()), ("linalg", {"vander"}), ("runtime", set())])
+def test_imports_for_type_checkers_are_the_deferred_ones(package: str, others: set[str]) -> None:
+    """Type checkers read statements, and Python a table; both name the same objects of the same modules."""
+    name = f"tenferro_{package}"
+    tree = ast.parse(Path(import_module(name).__file__ or "").read_text())
+    stated = {
+        alias.name: (node.module or "").removeprefix(f"{name}.")
+        for block in tree.body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{name}.")
+        for alias in node.names
+        if alias.name != "*"
+    }
+    tables = [
+        ast.literal_eval(node) for node in ast.walk(tree) if isinstance(node, ast.Dict) and "*" not in ast.unparse(node)
+    ]
+    homes = [{part: module for module, line in table.items() for part in line.split()} for table in tables if table]
+    assert {**stated, **dict.fromkeys(others)}.keys() in [home.keys() for home in homes]
+    assert any(stated.items() <= home.items() for home in homes)
 
 
 CONTAINERS = "values in the containers of the argument, which no annotation describes"

@@ -82,4 +82,7 @@ __all__ = [
     "variable",
     "vjp",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -22,7 +22,11 @@ __all__ = [
     "save_names",
     "save_nothing",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 CONTRACTIONS: Final = frozenset({"contract", "contractions", "contract_slices"})
 """Names of the families' primitives that are contractions, like `dot_general`."""

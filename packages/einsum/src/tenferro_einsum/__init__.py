@@ -34,7 +34,11 @@ __all__ = [
     "save_paths",
     "tensordot",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _INSTEAD = {
     "array_contract": "einsum, with operands each followed by its labels",

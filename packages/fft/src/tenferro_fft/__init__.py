@@ -60,7 +60,11 @@ __all__ = [
     "set_workers",
     "zoom_fft",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 if not TYPE_CHECKING:
     __getattr__ = absent_from(__name__)

@@ -7,7 +7,10 @@ from tenferro_fft._primitives import PROVIDERS
 from tenferro_runtime.extension import ProviderRegistration
 
 __all__ = ["register"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def register(backend: str, make: Callable[[], Any]) -> ProviderRegistration:

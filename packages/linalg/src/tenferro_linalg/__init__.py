@@ -240,7 +240,11 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _DEFERRED = {
     "_condition": "cond",
@@ -277,6 +281,8 @@ _DEFERRED = {
 
 _INSTEAD = {
     "LinAlgError": "tenferro_tensor_core.NumericalError",
+    "coo_matrix": "tr.linalg.coo_array",
+    "csr_matrix": "tr.linalg.csr_array",
     "dot": "tr.dot",
     "einsum": "tr.einsum",
     "kron": "tr.kron",
@@ -285,6 +291,7 @@ _INSTEAD = {
     "randomized_svd": "tr.linalg.svd_random",
     "rsvd": "tr.linalg.svd_random",
     "svd_lowrank": "tr.linalg.svd_random, or tr.linalg.svd_trunc",
+    "svd_truncate": "tr.linalg.svd_trunc",
     "symeig": "tr.linalg.eigh",
     "tril": "tr.tril",
     "triu": "tr.triu",

@@ -12,7 +12,10 @@ from tenferro_linalg._providers import PROVIDERS
 from tenferro_runtime.extension import ProviderRegistration
 
 __all__ = ["LinalgProvider", "register"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def register(backend: str, make: Callable[[], Any]) -> ProviderRegistration:

@@ -50,6 +50,7 @@ from tenferro_tensor import (
     synchronize,
     synchronize_all,
 )
+from tenferro_tensor.direct import public
 from tenferro_tensor.expansions import Expansion
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool
@@ -676,10 +677,12 @@ if not TYPE_CHECKING:
             from importlib.metadata import version
 
             return version("tenferro-runtime")
-        if name in _OF_PROGRAMS:
-            with importing():
-                from tenferro_runtime import _programs  # noqa: F401
-        return _deferred(name)
+        if name not in _OF_PROGRAMS:
+            return _deferred(name)
+        with importing():
+            from tenferro_runtime import _programs  # noqa: F401
+        found = globals()[name] = public(_deferred(name))
+        return found
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     import tenferro_fft as fft
     import tenferro_linalg as linalg
     from tenferro_ad import (
+        EagerTensor,
+        FixedPointStatus,
+        PrimitiveError,
+        PrimitiveReport,
+        Sparsity,
         check_grads,
+        check_primitive,
         checkpoint,
         checkpoint_name,
         checkpoint_policies,
@@ -28,10 +34,12 @@ if TYPE_CHECKING:
         linear_transpose,
         linearize,
         no_grad,
+        record_sources,
         sparse_hessian,
         sparse_jacobian,
         sparsity,
         taylor,
+        taylor_kind,
         value_and_grad,
         variable,
         vjp,
@@ -40,7 +48,13 @@ if TYPE_CHECKING:
     from tenferro_linalg import cross
 
     __all__ = [
+        "EagerTensor",
+        "FixedPointStatus",
+        "PrimitiveError",
+        "PrimitiveReport",
+        "Sparsity",
         "check_grads",
+        "check_primitive",
         "checkpoint",
         "checkpoint_name",
         "checkpoint_policies",
@@ -62,10 +76,12 @@ if TYPE_CHECKING:
         "linear_transpose",
         "linearize",
         "no_grad",
+        "record_sources",
         "sparse_hessian",
         "sparse_jacobian",
         "sparsity",
         "taylor",
+        "taylor_kind",
         "value_and_grad",
         "variable",
         "vjp",

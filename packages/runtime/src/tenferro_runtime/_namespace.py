@@ -62,13 +62,14 @@ FORWARDED: Final = {
     "cross": "linalg",
     "einsum": "einsum",
     **dict.fromkeys(
-        "check_grads checkpoint checkpoint_name checkpoint_policies custom_linear_solve custom_root custom_rule "
-        "fixed_point grad hessian hvp jacfwd jacrev jvp laplacian linear_transpose linearize no_grad sparse_hessian "
-        "sparse_jacobian sparsity taylor value_and_grad variable vjp".split(),
+        "EagerTensor FixedPointStatus PrimitiveError PrimitiveReport Sparsity check_grads check_primitive checkpoint "
+        "checkpoint_name checkpoint_policies custom_linear_solve custom_root custom_rule fixed_point grad hessian hvp "
+        "jacfwd jacrev jvp laplacian linear_transpose linearize no_grad record_sources sparse_hessian sparse_jacobian "
+        "sparsity taylor taylor_kind value_and_grad variable vjp".split(),
         "ad",
     ),
 }
-"""Functions that other distributions provide, and the entry points that name their modules."""
+"""Names that other distributions provide, all of tenferro_ad among them, and the entry points of their modules."""
 
 
 class ArrayNamespaceInfo:

@@ -25,12 +25,18 @@ if TYPE_CHECKING:
     from tenferro_runtime.ir._program import Program
 
 __all__ = ["MAX_EXECUTABLES", "ProgramCompiler", "compiled_by", "find_compiler", "only_compilers", "scoped_compiler"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 MAX_EXECUTABLES: Final = 32
 """Number of combinations of sizes for which a program keeps an executable."""
 
-_INSTALL: Final = {"xla": "pip install tenferro-xla"}
+_DEVICES: Final = ("cpu", "cuda", "rocm")
+_INSTALL: Final = {"xla": "pip install tenferro-xla, or "} | dict.fromkeys(_DEVICES, "")
+_MOVE: Final = ", as after x = tr.to_device(x, '{}:0')"
 
 
 class ProgramCompiler(ABC):
@@ -110,8 +116,8 @@ def _make(backend: str) -> ProgramCompiler:
         have = ", ".join(sorted(offered)) or "none"
         raise BackendUnavailableError(
             f"no compiler of programs called {name!r} is installed (installed: {have}); "
-            f"{_INSTALL.get(name, 'install the distribution that offers it')}, or leave backend= out, so that programs "
-            "run on the devices of their arguments",
+            f"{_INSTALL.get(name, 'install the distribution that offers it, or ')}leave backend= out, so that programs "
+            f"run on the devices of their arguments{_MOVE.format(name) if name in _DEVICES else ''}",
             backend=backend,
         )
     make, who = entry_points.load(COMPILERS, name), entry_points.owner(offered[name])

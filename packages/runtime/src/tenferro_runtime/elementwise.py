@@ -20,7 +20,11 @@ from tenferro_tensor import Array, Spec
 from tenferro_tensor_core import GradientError, ShapeError, dim
 
 __all__ = ["DERIVATIVES", "along_captured", "applied", "derivative", "recorded"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 DERIVATIVES: Final[list[Callable[[Program, bool], Program]]] = []
 """The function that differentiates such a program, at most one; False for `derivative`, True for `along_captured`."""

@@ -159,7 +159,10 @@ __all__ = [
     "tensor",
     "unflatten",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def family_id(distribution: str, op: str, major: int) -> str:

@@ -33,7 +33,10 @@ from tenferro_tensor_core import (
 )
 
 __all__ = ["poly", "polyfit", "roots"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _inexact(x: Any) -> Any:

@@ -11,7 +11,10 @@ from tenferro_tensor.direct import ANY_SIZE, direct
 from tenferro_tensor_core import DTypeError
 
 __all__ = ["gcd", "lcm"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _form(function: Any) -> Callable[..., Any]:

@@ -21,7 +21,10 @@ from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: Any, **kwargs: Any) -> Array:

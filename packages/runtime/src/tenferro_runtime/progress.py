@@ -15,7 +15,11 @@ from importlib import import_module
 from typing import Any, Final
 
 __all__ = ["PARTS", "Bar", "counting", "interactive", "is_shown", "show_progress"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 PARTS: Final = 100
 """Number of times that a bar moves on, at most."""

@@ -18,7 +18,11 @@ from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import new_lock
 
 __all__ = ["FUSION", "How", "Runtime", "current_runtime", "how_of", "optimised_like", "promised_like"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 FUSION: Final = "fusion"
 """Key of a program's memo: `How` it is run."""

@@ -189,7 +189,10 @@ __all__ = [
     "uint64",
     "weak",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 if not TYPE_CHECKING:

@@ -9,7 +9,10 @@ from typing import Any
 from tenferro_tensor_core._errors import TenferroError
 
 __all__ = ["AbsentNameError", "absent_from", "advice_for", "nearest"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 class AbsentNameError(TenferroError, AttributeError):

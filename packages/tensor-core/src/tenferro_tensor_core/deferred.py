@@ -13,7 +13,10 @@ from typing import Any
 from tenferro_tensor_core.forks import importing
 
 __all__ = ["deferred"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def deferred(

@@ -21,7 +21,11 @@ from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakSet
 
 __all__ = ["Forked", "Lock", "cached_property", "idle_at_fork", "importing", "mended_after_fork", "new_lock"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 T = TypeVar("T")
 

@@ -8,15 +8,19 @@ Errors that are no `TenferroError` and come from the library itself are such bug
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from tenferro_tensor_core._errors import TenferroError
 
-__all__ = ["SYNONYMS", "KeywordError", "boundary", "hide_frames", "hiding"]
-__dir__ = __all__.copy
+__all__ = ["SYNONYMS", "KeywordError", "boundary", "hide_frames", "hiding", "refused"]
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 VARIABLE: Final = "TENFERRO_TRACEBACK"
 
@@ -26,6 +30,10 @@ OURS: Final = frozenset(
 """The packages whose frames are hidden; a plug-in with a similar name is not among them."""
 
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    "D": ("k",),
+    "a": ("x",),
+    "a_max": ("max",),
+    "a_min": ("min",),
     "argnum": ("argnums",),
     "axes": ("axis",),
     "axis": ("axes",),
@@ -33,26 +41,32 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "bond_dim": ("k",),
     "chi": ("k",),
     "cutoff": ("rtol", "atol"),
+    "ddof": ("correction",),
     "dim": ("axis", "axes"),
     "dim0": ("axis1",),
     "dim1": ("axis2",),
     "dims": ("axes", "axis"),
     "donate_argnums": ("donate",),
+    "end": ("stop",),
     "eps": ("rtol", "atol"),
     "in_dims": ("in_axes",),
     "input": ("x",),
     "keep_dims": ("keepdims",),
     "keepdim": ("keepdims",),
+    "kind": ("stable",),
     "lower": ("upper", "UPLO"),
     "max_bond": ("k",),
     "max_rank": ("k",),
     "maxdim": ("k",),
     "memory_limit": ("memory_budget",),
     "n_components": ("k",),
+    "newshape": ("shape",),
     "niter": ("iterations",),
     "norm_type": ("ord",),
     "num_steps": ("length",),
+    "other": ("x2",),
     "out_dims": ("out_axes",),
+    "p": ("ord",),
     "path": ("optimize",),
     "q": ("k",),
     "rank": ("k",),
@@ -62,7 +76,10 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "seed": ("key",),
     "size": ("shape",),
     "some": ("full_matrices",),
+    "steps": ("num",),
+    "tensor": ("x",),
     "tol": ("rtol", "atol"),
+    "unbiased": ("correction",),
     "upper": ("lower",),
 }
 """Parameters that keywords of NumPy, JAX, PyTorch, opt_einsum and quimb stand for, where a function has them."""
@@ -75,14 +92,13 @@ class KeywordError(TenferroError, TypeError):
     """A function has no such keyword; the message names the one that was probably meant, or lists all."""
 
 
-def hide_frames(error: BaseException, *, below: bool = False) -> None:
+def hide_frames(error: BaseException) -> None:
     """Hide the frames of this library in the traceback of an error, and in those of its causes.
 
     Call it in an ``except`` clause before a bare ``raise``: this hides the frame of that clause as well.
 
     Args:
         error: the error.
-        below: keep the outermost frame, where C code holds on to the traceback that begins there.
 
     >>> try:
     ...     tr.ones(2) + tr.ones(3)
@@ -95,12 +111,7 @@ def hide_frames(error: BaseException, *, below: bool = False) -> None:
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
-        trace = error.__traceback__
-        if below and trace is not None:
-            trace.tb_next = _shortened(error, trace.tb_next)
-        else:
-            error.__traceback__ = _shortened(error, trace)
-        below = False
+        error.__traceback__ = _shortened(error, error.__traceback__)
         following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if following is None:
             return
@@ -192,9 +203,8 @@ def boundary(function: Callable[_P, _R]) -> Callable[_P, _R]:
         try:
             return function(*args, **named)
         except Exception as error:
-            better = _wrong_keyword(function, error, named) if error.__class__ is TypeError else None
-            if better is None:
-                hide_frames(error)
+            better = refused(function, error, named)
+            if better is error:
                 raise
             try:
                 raise better from None
@@ -205,11 +215,28 @@ def boundary(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def _wrong_keyword(function: Any, error: Exception, named: dict[str, Any]) -> KeywordError | None:
-    """The error for a keyword that a function does not have, if this is what Python's error is about."""
-    refused = f"{function.__qualname__}() got an unexpected keyword argument "
-    name = next((name for name in named if str(error).startswith(f"{refused}{name!r}")), None)
-    return None if name is None else keyword_error(function, name)
+def refused(function: Any, error: Exception, keywords: Iterable[str] | None) -> Exception:
+    """The error that users of a public function see.
+
+    Args:
+        function: the function.
+        error: the error that its call raised.
+        keywords: names of the keywords of the call.
+
+    Returns:
+        An error about a keyword that the function lacks, if this is what Python's error is about; else the same error,
+        without the frames of this library.
+
+    >>> refused(len, ValueError("the same"), ())
+    ValueError('the same')
+    """
+    if error.__class__ is TypeError and keywords:
+        text = f"{function.__qualname__}() got an unexpected keyword argument "
+        for name in keywords:
+            if str(error).startswith(f"{text}{name!r}"):
+                return keyword_error(function, name)
+    hide_frames(error)
+    return error
 
 
 def keyword_error(function: Any, name: str) -> KeywordError:

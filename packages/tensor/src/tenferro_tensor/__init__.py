@@ -106,4 +106,7 @@ __all__ = [
     "synchronize_all",
     "tensor",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -1,4 +1,4 @@
-"""Functions with a direct form for concrete arrays in main memory, and ``x[key]``, which has one.
+"""Public functions, some with a direct form for concrete arrays in main memory, and ``x[key]``, which has one.
 
 `_c/direct.c` is the same in C.
 """
@@ -13,6 +13,7 @@ import numpy as np
 
 from tenferro_tensor._interpreted import SCALARS, TensorBase, key_parts, state
 from tenferro_tensor._interpreted_sharing import in_one, link
+from tenferro_tensor_core.tracebacks import boundary, hide_frames
 
 DIRECT_MAX_BYTES: Final = 1 << 18
 """Largest array in bytes for which NumPy's function is fastest."""
@@ -22,27 +23,45 @@ _MAX_DEPTH: Final = 3
 
 
 class DirectFunction:
-    """A function with a direct form.
+    """A public function, perhaps with a direct form.
 
     Attributes:
         function: the function on values of every kind.
-        form: the same on raw arrays in main memory; `function` is called if it raises or returns ``None``.
+        form: the same on raw arrays in main memory; `function` is called if it raises or returns ``None``. Or the op
+            that is all the function calls, or ``None``.
+        refused: called with the function, its error and the keywords of the call, returns the error to raise.
         most: bytes of the largest array that the form accepts.
         views: whether results may be views of the first argument.
+        arity: number of operands if the form is an op, else -1.
     """
 
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[..., Any], form: Callable[..., Any], most: int, views: bool = False) -> None:
-        self.function, self.form, self.most, self.views = function, form, most, views
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        form: Any,
+        refused: Callable[..., Exception],
+        most: int = 0,
+        views: bool = False,
+        arity: int = -1,
+    ) -> None:
+        self.function, self.form, self.most, self.views, self.arity = function, form, most, views, arity
+        self._called = boundary(function)  # which calls `refused`
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if not state.open_scopes:
+        if self.arity == len(args) and not named:
+            return self.form(*args)
+        if self.arity < 0 and self.form is not None and not state.open_scopes:
             found = _directly(self, args, named)
             if found is not None:
                 return found
-        return self.function(*args, **named)
+        try:
+            return self._called(*args, **named)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -42,8 +42,15 @@ class Step:
         moves: bool = False,
         contiguous: bool = False,
     ) -> None:
-        self.function, self.put, self.raw, self.args, self.named = function, put, raw, args, named or {}
-        self.asked, self.above, self.moves, self.contiguous = asked, above, moves, contiguous
+        self.function: Callable[..., Any] = function
+        self.put: Callable[..., Any] = put
+        self.raw: Callable[..., Any] = raw
+        self.args: tuple[Any, ...] = args
+        self.named: dict[str, Any] = named or {}
+        self.asked: Any = asked
+        self.above: tuple[Step, ...] = above
+        self.moves: bool = moves
+        self.contiguous: bool = contiguous
 
     def of(self, base: Any) -> Any:
         """The view of a base."""

@@ -42,7 +42,11 @@ __all__ = [
     "Backend", "LibraryEntry", "NativeProgram", "ObjectCode", "ObjectTarget", "OpenKernel", "SizeCondition", "THREAD",
     "available_backends", "get_backend", "is_available", "made", "modules_compiled", "place_of",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _INSTALL: Final = {
     "cpu": "pip install tenferro-cpu",

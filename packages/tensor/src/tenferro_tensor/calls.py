@@ -129,4 +129,7 @@ __all__ = [
     "unlink",
     "updated",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

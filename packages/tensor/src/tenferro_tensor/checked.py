@@ -8,7 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 __all__ = ["CHECKED_VARIABLE", "POISON", "is_checked", "poison"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 CHECKED_VARIABLE: Final = "TENFERRO_CHECKED"
 """Environment variable that turns the checks on, for programs that are prepared afterwards."""

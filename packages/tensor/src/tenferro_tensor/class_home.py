@@ -15,7 +15,10 @@ from tenferro_tensor._array import Array
 from tenferro_tensor_core.absent import AbsentNameError
 
 __all__ = ["class_home"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def class_home(package: str) -> Callable[[str], Any]:

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Contractible", "Labels", "contract", "has_contractible", "is_contractible", "matmul", "operands", "tensordot",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 Labels = tuple[Hashable, ...]
 """A name for each axis; axes with the same name are multiplied element by element, or summed."""

@@ -34,7 +34,10 @@ __all__ = [
     "Activated", "ComputeContext", "Decision", "Recorder", "Rule", "common_place", "compute_context", "compute_device",
     "decide", "explicit", "recorder", "recording", "scoped_context", "scoped_device", "selecting", "spec_of",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 class Rule(Enum):

@@ -25,7 +25,10 @@ from tenferro_tensor.transfers import Booked
 from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, Dim, TracingError, home_of
 
 __all__ = ["OpenStep", "clear_plans", "device_of", "entry_of", "evaluate", "open_step", "plan_stats"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:

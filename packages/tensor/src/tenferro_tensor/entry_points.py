@@ -25,7 +25,11 @@ __all__ = [
     "BACKENDS", "COMPILERS", "EXTENSIONS", "NAMESPACES", "RESERVED", "distribution_of", "installed", "load", "made_by",
     "owner", "own", "own_module", "rescan", "usurped", "version_of",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 EXTENSIONS: Final = "tenferro.extensions"
 """Entry point group of functions that register operation families."""

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._spec import Spec
 
 __all__ = ["Expansion"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _without_programs(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., Any]:

@@ -12,7 +12,11 @@ from tenferro_tensor_core import RegistryError
 from tenferro_tensor_core.forks import new_lock
 
 __all__ = ["check_family_id", "claim", "member", "members"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _FORM: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
 

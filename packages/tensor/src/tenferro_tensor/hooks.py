@@ -10,7 +10,11 @@ from tenferro_tensor._primitive import Primitive
 from tenferro_tensor_core import RegistryError
 
 __all__ = ["POSITIONAL", "require_call", "require_hook"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 POSITIONAL: Final[dict[str, tuple[str, ...]]] = {
     "kernel": ("ins", "outs"),

@@ -14,7 +14,11 @@ from tenferro_tensor.origins import aliased
 T = TypeVar("T")
 
 __all__ = ["Identity", "aliased", "apart", "handed", "identity"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 Identity = tuple[Any, ...]
 

@@ -19,7 +19,10 @@ from tenferro_tensor.results import Maker, Results
 from tenferro_tensor_core import RegistryError
 
 __all__ = ["followed", "kernel_of", "open_kernel_of", "trusted"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def kernel_of(

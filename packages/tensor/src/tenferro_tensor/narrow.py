@@ -22,7 +22,11 @@ from tenferro_tensor_core import ArgumentError, DType, float32, is_narrow
 T = TypeVar("T", bound=Any)
 
 __all__ = ["rounded", "wide", "widened_kernel", "widens"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 Kernel = Callable[..., Any]
 Makes = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Kernel]

@@ -19,7 +19,11 @@ from tenferro_tensor.origins import user_frame
 R = TypeVar("R")
 
 __all__ = ["at_user_line"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _KINDS: Final = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
 """NumPy's names for a kind in `numpy.geterr`, and in messages."""

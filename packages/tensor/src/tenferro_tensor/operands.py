@@ -34,7 +34,6 @@ from tenferro_tensor_core import (
     int64,
     likely,
 )
-from tenferro_tensor_core.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
@@ -46,7 +45,10 @@ __all__ = [
     "host_elements", "kept", "known_integer", "linear_form", "number", "own", "positions", "require_concrete",
     "shape_of", "size_of", "truth", "value", "whole",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def value(x: Any) -> Array:
@@ -317,15 +319,11 @@ class AxisOps(Table):
             The reduced value.
         """
         spec = x.spec
-        try:
-            if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
-                axis = axes_of(self.name, axis, spec.ndim)
-            op = self[spec.ndim, axis]
-            out = op(x)
-            return kept(out, spec, op.params["axes"]) if keepdims else out
-        except Exception as error:
-            hide_frames(error)
-            raise
+        if axis is not None and axis.__class__ is not int:  # 1.0 and True would match the entry of 1
+            axis = axes_of(self.name, axis, spec.ndim)
+        op = self[spec.ndim, axis]
+        out = op(x)
+        return kept(out, spec, op.params["axes"]) if keepdims else out
 
 
 class AlongOps(Table):

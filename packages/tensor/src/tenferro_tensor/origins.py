@@ -16,7 +16,11 @@ from weakref import ref
 T = TypeVar("T", bound=Any)
 
 __all__ = ["EVERYWHERE", "OURS", "line_of", "made_at", "noted", "user_frame", "user_line"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 VARIABLE: Final = "TENFERRO_TRACE"
 

@@ -22,7 +22,11 @@ from tenferro_tensor_core import BackendUnavailableError
 T = TypeVar("T", bound=Any)
 
 __all__ = ["borrowed", "copied", "handed_out", "is_owned", "owned", "read_only", "taken_back"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 PASSING_MAX_BYTES: Final = 4096
 """Largest array, in bytes, that an operation copies instead of sharing it: sharing would take longer."""

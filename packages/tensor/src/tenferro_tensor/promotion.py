@@ -41,7 +41,11 @@ __all__ = [
     "Operand", "broadcast_shapes", "broadcasts_to", "brought", "common_dtype", "describe", "keep_imaginary",
     "materialised", "normalised", "stretched", "targets",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _DEFAULT = {bool: bool_dtype, int: int64, float: float64, complex: complex128}
 _RANK = (bool, int, float, complex)

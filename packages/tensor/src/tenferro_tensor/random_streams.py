@@ -17,7 +17,10 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, uint64
 
 __all__ = ["random_bits", "random_exponential", "random_loggamma", "random_normal", "random_uniform"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _drawn(what: str, key: Spec, start: Spec, shape: tuple[DimLike, ...], dtype: np.dtype[Any], kinds: str) -> Spec:

@@ -23,7 +23,11 @@ from tenferro_tensor_core import RegistryError
 T = TypeVar("T", bound=Any)
 
 __all__ = ["ANY", "Maker", "Results", "arrived", "foreign", "owner_of", "reading"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 ANY: Final = None
 """Stands for an unknown shape."""

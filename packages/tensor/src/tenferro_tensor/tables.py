@@ -8,7 +8,11 @@ from tenferro_tensor_core.tracebacks import hide_frames
 T = TypeVar("T")
 
 __all__ = ["TABLES", "EntryTable", "Table"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 TABLES: Final[list["Table | EntryTable"]] = []
 """Every table of this package, for inspection and clearing."""

@@ -22,7 +22,10 @@ __all__ = [
     "Booked", "Move", "blaming", "book", "book_raw", "booking", "forbidding", "no_transfers", "require_allowed",
     "watching",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 class Move(NamedTuple):

@@ -22,7 +22,11 @@ from tenferro_tensor.direct import ANY_SIZE, direct
 T = TypeVar("T", bound=Any)
 
 __all__ = ["linked", "replace", "replace_base", "view"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

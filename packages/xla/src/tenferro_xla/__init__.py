@@ -33,7 +33,10 @@ __all__ = [
     "make_backend",
     "make_compiler",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 if not TYPE_CHECKING:

@@ -25,4 +25,7 @@ else:
     )
 
 __all__ = ["FixedPointStatus", "custom_linear_solve", "custom_root", "fixed_point"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -18,4 +18,7 @@ from tenferro_ad.power_series._laplacian import laplacian
 from tenferro_ad.power_series._taylor import taylor
 
 __all__ = ["laplacian", "taylor", "taylor_kind"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -20,7 +20,10 @@ from tenferro_tensor import Op, Primitive
 from tenferro_tensor_core import ArgumentError, TenferroError
 
 __all__ = ["Finding", "PrimitiveError", "PrimitiveReport", "check_primitive"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def check_primitive(

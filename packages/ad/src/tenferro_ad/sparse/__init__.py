@@ -18,4 +18,7 @@ __all__ = [
     "sparse_jacobian",
     "sparsity",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -8,4 +8,7 @@ from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import Engine, available, engine, host
 
 __all__ = ["Engine", "Host", "available", "engine", "host"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

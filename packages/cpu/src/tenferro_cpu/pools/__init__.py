@@ -5,4 +5,7 @@ from tenferro_cpu.pools._pool import CpuPool, open_pools
 from tenferro_cpu.pools._thread import inside
 
 __all__ = ["CpuPool", "inside", "open_pools", "opened"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -8,4 +8,7 @@ rules. Kernels handle all other lengths, and very long ones.
 from tenferro_fft.loops._transforms import complex_to_complex, half_to_real, real_to_half
 
 __all__ = ["complex_to_complex", "half_to_real", "real_to_half"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

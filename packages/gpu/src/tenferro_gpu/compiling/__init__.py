@@ -4,4 +4,7 @@ from tenferro_gpu.compiling._compiler import RuntimeCompiler, compiler
 from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
 
 __all__ = ["RuntimeCompiler", "RuntimeLibrary", "compiler", "runtime_library"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

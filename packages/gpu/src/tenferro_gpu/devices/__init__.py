@@ -17,4 +17,7 @@ __all__ = [
     "register_rocm",
     "require_dtype",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

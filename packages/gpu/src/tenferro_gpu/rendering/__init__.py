@@ -22,4 +22,7 @@ __all__ = [
     "rendered",
     "rows",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

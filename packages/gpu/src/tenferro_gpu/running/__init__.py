@@ -3,4 +3,7 @@
 from tenferro_gpu.running._program import GpuProgram
 
 __all__ = ["GpuProgram"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

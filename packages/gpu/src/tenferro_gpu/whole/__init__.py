@@ -7,4 +7,7 @@ from tenferro_gpu.whole._shape import FEW_ROWS
 from tenferro_gpu.whole._source import source_of
 
 __all__ = ["FEW_ROWS", "MIN_PART", "KernelSequence", "KernelTarget", "planned", "source_of"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

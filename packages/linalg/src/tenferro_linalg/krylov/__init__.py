@@ -56,4 +56,7 @@ __all__ = [
     "minres",
     "svds",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -33,7 +33,11 @@ from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_tri
 from tenferro_runtime.lowering import by_expansion
 
 __all__ = ["RULES"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 RULES: Final[dict[str, Callable[[Any], Any]]] = {
     rule.__name__: rule

@@ -8,4 +8,7 @@ from tenferro_linalg.sparse._array import SparseArray, coo_array, csr_array, spa
 from tenferro_linalg.sparse._structure import RowStructure
 
 __all__ = ["RowStructure", "SparseArray", "coo_array", "csr_array", "sparse_array", "spsolve"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

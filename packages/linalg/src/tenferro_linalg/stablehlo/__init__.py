@@ -14,4 +14,7 @@ sparse matrices, `_truncated` ranks, column orders and sketches.
 from tenferro_linalg.stablehlo._register import register
 
 __all__ = ["register"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

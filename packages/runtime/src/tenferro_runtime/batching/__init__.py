@@ -36,4 +36,7 @@ __all__ = [
     "vmap",
     "with_lanes",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

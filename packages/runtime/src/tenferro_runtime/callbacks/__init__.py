@@ -4,4 +4,7 @@ from tenferro_runtime.callbacks._debug import debug_callback, debug_print
 from tenferro_runtime.callbacks._pure import pure_callback
 
 __all__ = ["debug_callback", "debug_print", "pure_callback"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -6,4 +6,7 @@ from tenferro_runtime.compiling._recourses import RECOURSES, Recourse
 from tenferro_runtime.compiling._retraces import CacheInfo
 
 __all__ = ["RECOURSES", "CacheInfo", "Compiled", "Recourse", "in_open_trace", "outer_values"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

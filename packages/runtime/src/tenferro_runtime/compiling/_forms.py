@@ -181,14 +181,14 @@ class Form:
 
 def _explain(error: BaseException) -> bool:
     explain_failure(error)
-    hide_frames(error, below=True)
+    hide_frames(error)
     return recourse_of(error) is not None
 
 
 def _explain_step(equation: Equation, error: BaseException) -> bool:
     explain_failure(error)
     blame(error, equation)
-    hide_frames(error, below=True)
+    hide_frames(error)
     return recourse_of(error) is not None
 
 

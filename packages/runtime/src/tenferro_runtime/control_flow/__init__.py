@@ -30,4 +30,7 @@ __all__ = [
     "while_loop",
     "within_budget",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -14,7 +14,10 @@ from tenferro_tensor import REGISTRY, Op, Place, Primitive, Spec, catalog, get_b
 from tenferro_tensor_core import DimLike, key_of
 
 __all__ = ["ProgramHolding", "budgeted", "cond", "scan", "uninitialized", "while_loop"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 class ProgramHolding(Primitive):

@@ -4,4 +4,7 @@ from tenferro_runtime.costs import _bodies as _bodies  # registers the costs of 
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 
 __all__ = ["MemoryPlan", "plan_memory"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -37,10 +37,11 @@ class Storage:
     """
 
     def __init__(self, program: Program, victims: Mapping[int, int] | None = None) -> None:
-        self.program = program
-        self.victims = victims = victims or {}
+        self.program: Program = program
+        victims = victims or {}
+        self.victims: Mapping[int, int] = victims
         self._views: set[int] = set()
-        self.external = frozenset((*program.input_ids, *program.constants))
+        self.external: frozenset[int] = frozenset((*program.input_ids, *program.constants))
         self.owner: dict[int, int] = {v: v for v in self.external}
         self._in_order: dict[int, bool] = dict.fromkeys(self.owner, True)
         for eq in program.equations:

@@ -4,4 +4,7 @@ from tenferro_runtime.effects._callback import call_back
 from tenferro_runtime.effects._recording import Attempt, ambient, apply_here
 
 __all__ = ["Attempt", "ambient", "apply_here", "call_back"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -10,4 +10,7 @@ from tenferro_runtime.equations._closing import Closed, closed
 from tenferro_runtime.equations._primitives import linear_solve, parted, root
 
 __all__ = ["Closed", "adjoint", "closed", "linear_solve", "parted", "root"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

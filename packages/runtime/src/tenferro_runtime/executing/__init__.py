@@ -27,4 +27,7 @@ __all__ = [
     "sync_strategy",
     "verify",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

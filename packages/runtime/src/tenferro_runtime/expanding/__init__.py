@@ -15,4 +15,7 @@ __all__ = [
     "widened",
     "with_conditions",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -5,4 +5,7 @@ from tenferro_runtime.exporting._export import export_library
 from tenferro_runtime.exporting._library import LibraryFunction, load_library
 
 __all__ = ["LibraryFunction", "export_library", "load_library"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -6,4 +6,7 @@ from tenferro_runtime.files._save import hash_of, load, save
 from tenferro_runtime.files._trees import decode_tree, encode_tree
 
 __all__ = ["FileLimits", "ProgramFileError", "SavedFunction", "decode_tree", "encode_tree", "hash_of", "load", "save"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -8,4 +8,7 @@ from tenferro_runtime.fusion._parts import parts
 from tenferro_runtime.rendering._tiers import kernel_stats, wait
 
 __all__ = ["kernel_stats", "parts", "wait"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

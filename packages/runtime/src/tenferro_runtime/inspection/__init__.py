@@ -25,4 +25,7 @@ __all__ = [
     "show_ir",
     "transfers",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

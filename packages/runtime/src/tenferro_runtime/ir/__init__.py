@@ -34,4 +34,7 @@ __all__ = [
     "open_sizes", "sizes_for", "sizes_of", "substitute", "substituted", "user_line", "variables", "where",
     "without_effects",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

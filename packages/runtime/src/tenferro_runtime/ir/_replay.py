@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_runtime.ir._program import Literal, Program
+from tenferro_tensor import Op
 
 
 class Replay:
@@ -29,15 +30,15 @@ class Replay:
         literals = [v for eq in program.equations for v in eq.operands if isinstance(v, Literal)]
         last += len(constants)
         numbers = iter(range(last, last + len(literals)))
-        self.constants = (*constants.values(), *[v.value for v in literals])
+        self.constants: tuple[Any, ...] = (*constants.values(), *[v.value for v in literals])
         last += len(literals)
-        calls = []
+        calls: list[tuple[Op, tuple[int, ...]]] = []
         for eq in program.equations:
             calls.append((eq.op, tuple([next(numbers) if isinstance(v, Literal) else at[v] for v in eq.operands])))
             at.update(zip(eq.results, range(last, last + len(eq.results)), strict=True))
             last += len(eq.results)
-        self.calls = tuple(calls)
-        self.results = tuple([at[v] for v in program.output_ids])
+        self.calls: tuple[tuple[Op, tuple[int, ...]], ...] = tuple(calls)
+        self.results: tuple[int, ...] = tuple([at[v] for v in program.output_ids])
 
     def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
         registers = self.registers(values)

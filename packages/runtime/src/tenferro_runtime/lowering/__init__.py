@@ -40,4 +40,7 @@ __all__ = [
     "stored",
     "write",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -69,7 +69,11 @@ __all__ = [
     "swish",
     "tanh",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 if not TYPE_CHECKING:
     __getattr__ = absent_from(__name__, PARTS["nn"])

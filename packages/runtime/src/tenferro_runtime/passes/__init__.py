@@ -44,7 +44,11 @@ __all__ = [
     "simplify_rounding",
     "use_literals",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 PASSES: tuple[Pass, ...] = (
     inline_calls,

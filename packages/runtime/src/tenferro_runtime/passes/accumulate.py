@@ -22,7 +22,11 @@ from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
 
 __all__ = ["SUMMING", "accumulate", "accumulate_in_body"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _WINDOWED: Final = frozenset({c.scatter, c.dynamic_update_slice, c.pad, c.add})
 """Primitives whose results may be zero outside windows."""

@@ -13,7 +13,11 @@ from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 
 __all__ = ["EARLY_MIN_SHRINK", "VIEWS", "extent_in_trace", "peak_estimate", "schedule", "weight"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 VIEWS: Final = frozenset(
     {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}

@@ -5,4 +5,7 @@ from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._steps import aliases, raw_steps
 
 __all__ = ["Step", "aliases", "raw_steps", "render"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

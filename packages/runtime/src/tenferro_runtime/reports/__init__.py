@@ -35,4 +35,7 @@ __all__ = [
     "readable",
     "text_card",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -8,4 +8,7 @@ updates at moving positions, `_loop` writes the loop around it, and `_roll` roll
 from tenferro_runtime.rolling._roll import is_rolled, roll
 
 __all__ = ["is_rolled", "roll"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

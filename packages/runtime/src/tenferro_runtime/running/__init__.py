@@ -4,4 +4,7 @@ from tenferro_runtime.running._execute import call_kernel, run
 from tenferro_runtime.running._expansion_kernels import make_kernel
 
 __all__ = ["call_kernel", "make_kernel", "run"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -20,4 +20,7 @@ __all__ = [
     "stage_above",
     "staged",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

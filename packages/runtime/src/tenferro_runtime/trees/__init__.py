@@ -3,4 +3,7 @@
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, flatten_like, map_tree, parts_like, unflatten
 
 __all__ = ["LEAF", "TreeDef", "flatten", "flatten_like", "map_tree", "parts_like", "unflatten"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -6,4 +6,7 @@
 from tenferro_runtime.whole._form import how, memory
 
 __all__ = ["how", "memory"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -76,15 +76,15 @@ static void notify_failure(ProgramEntry *p)
     PyErr_NormalizeException(&type, &error, &trace);
     if (trace != NULL) {
         PyException_SetTraceback(error, trace);
+        Py_DECREF(trace);
     }
-    answer = PyObject_CallOneArg(p->failed, error);
+    answer = PyObject_CallOneArg(p->failed, error); /* may replace the traceback */
     PyErr_Clear();
     if (answer == Py_True) {
         Py_DECREF(type);
         Py_DECREF(error);
-        Py_XDECREF(trace);
     } else {
-        PyErr_Restore(type, error, trace);
+        PyErr_Restore(type, error, PyException_GetTraceback(error));
     }
     Py_XDECREF(answer);
 }

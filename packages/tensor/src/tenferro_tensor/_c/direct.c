@@ -1,4 +1,5 @@
-/* `DirectFunction`: a function with a direct form for concrete arrays in main memory; and `x[key]`, which has one.
+/* `DirectFunction`: a public function, perhaps with a direct form for concrete arrays in main memory; and `x[key]`,
+   which has one.
 
    The form takes NumPy arrays in place of tensors. If it raises or returns None, the function is called instead. */
 #include "_c/values.h"
@@ -11,8 +12,10 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *function; /* the function on values of every kind */
-    PyObject *form;     /* the same on raw arrays */
+    PyObject *form;     /* the same on raw arrays; or the op of all the function does; or None */
+    PyObject *refused;  /* refused(function, error, keywords): the error to raise instead */
     Py_ssize_t most;    /* bytes of the largest array that the form accepts */
+    Py_ssize_t arity;   /* number of operands of an op, else -1 */
     char views;         /* whether results may be views of the first argument */
     PyObject *dict;
     PyObject *weak;
@@ -177,26 +180,56 @@ static PyObject *directly(Direct *d, PyObject *const *args, Py_ssize_t n, Py_ssi
     return result;
 }
 
+/* Replace the error of the function by the one that users see, which may be the same with a shorter traceback. */
+static void refuse(Direct *d, PyObject *names)
+{
+    PyObject *type, *error, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+        return;
+    }
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    if (trace != NULL) {
+        PyException_SetTraceback(error, trace);
+        Py_DECREF(trace);
+    }
+    names = names == NULL ? Py_None : names;
+    PyObject *better = PyObject_CallFunctionObjArgs(d->refused, d->function, error, names, NULL);
+    if (better != NULL) {
+        PyErr_Restore(Py_NewRef(Py_TYPE(better)), better, PyException_GetTraceback(better));
+    }
+    Py_DECREF(type);
+    Py_DECREF(error);
+}
+
 static PyObject *direct_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     Direct *d = (Direct *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), all = n + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
-    if (UNSCOPED && all <= MAX_ARGUMENTS) {
-        PyObject *result = directly(d, args, n, all, names);
+    PyObject *result;
+    if (d->arity == all && names == NULL) {
+        return PyObject_Vectorcall(d->form, args, nargsf, NULL);
+    }
+    if (d->arity < 0 && d->form != Py_None && UNSCOPED && all <= MAX_ARGUMENTS) {
+        result = directly(d, args, n, all, names);
         if (result != NULL || PyErr_Occurred()) {
             return result;
         }
     }
-    return PyObject_Vectorcall(d->function, args, nargsf, names);
+    if ((result = PyObject_Vectorcall(d->function, args, nargsf, names)) == NULL) {
+        refuse(d, names);
+    }
+    return result;
 }
 
 static PyObject *direct_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"function", "form", "most", "views", NULL};
-    PyObject *function, *form;
-    Py_ssize_t most;
+    static char *names[] = {"function", "form", "refused", "most", "views", "arity", NULL};
+    PyObject *function, *form, *refused;
+    Py_ssize_t most = 0, arity = -1;
     int views = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOn|p:DirectFunction", names, &function, &form, &most, &views)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|npn:DirectFunction", names, &function, &form, &refused, &most,
+                                     &views, &arity)) {
         return NULL;
     }
     Direct *d = (Direct *)type->tp_alloc(type, 0);
@@ -204,7 +237,9 @@ static PyObject *direct_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         d->vectorcall = direct_call;
         d->function = Py_NewRef(function);
         d->form = Py_NewRef(form);
+        d->refused = Py_NewRef(refused);
         d->most = most;
+        d->arity = arity;
         d->views = (char)views;
     }
     return (PyObject *)d;
@@ -214,6 +249,7 @@ static int direct_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Direct *)self)->function);
     Py_VISIT(((Direct *)self)->form);
+    Py_VISIT(((Direct *)self)->refused);
     Py_VISIT(((Direct *)self)->dict);
     return 0;
 }
@@ -235,6 +271,7 @@ static void direct_dealloc(PyObject *self)
     Py_CLEAR(d->dict);
     Py_XDECREF(d->function);
     Py_XDECREF(d->form);
+    Py_XDECREF(d->refused);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -261,9 +298,10 @@ static PyMethodDef direct_methods[] = {
 
 static PyMemberDef direct_members[] = {
     {"function", T_OBJECT_EX, offsetof(Direct, function), READONLY, "The function on values of every kind."},
-    {"form", T_OBJECT_EX, offsetof(Direct, form), READONLY, "The same on raw arrays in main memory."},
+    {"form", T_OBJECT_EX, offsetof(Direct, form), READONLY, "The same on raw arrays in main memory, an op, or None."},
     {"views", T_BOOL, offsetof(Direct, views), READONLY, "Whether results may be views of the first argument."},
     {"most", T_PYSSIZET, offsetof(Direct, most), READONLY, "Bytes of the largest array that the form accepts."},
+    {"arity", T_PYSSIZET, offsetof(Direct, arity), READONLY, "Number of operands if the form is an op, else -1."},
     {NULL},
 };
 
@@ -275,7 +313,7 @@ static PyGetSetDef direct_getset[] = {
 static PyTypeObject Direct_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.DirectFunction",
-    .tp_doc = "DirectFunction(function, form, most, views=False)\n--\n\nA function with a direct form.",
+    .tp_doc = "DirectFunction(function, form, refused, most=0, views=False, arity=-1)\n--\n\nA public function.",
     .tp_basicsize = sizeof(Direct),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_vectorcall_offset = offsetof(Direct, vectorcall),

@@ -37,7 +37,10 @@ __all__ = [
     "tan",
     "tanh",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive(elementwise=True, domain="inexact")

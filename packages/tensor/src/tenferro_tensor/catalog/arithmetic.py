@@ -27,7 +27,10 @@ __all__ = [
     "sub",
     "trunc",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive(elementwise=True)

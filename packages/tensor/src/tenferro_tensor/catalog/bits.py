@@ -13,7 +13,10 @@ __all__ = [
     "shift_left",
     "shift_right",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive(elementwise=True, domain="bits")

@@ -17,7 +17,10 @@ __all__ = [
     "select",
     "signbit",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive(elementwise=True)

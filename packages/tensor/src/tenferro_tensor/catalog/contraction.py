@@ -8,7 +8,11 @@ from tenferro_tensor.catalog._axes import require_axes, require_same_dtype, same
 from tenferro_tensor_core import ArgumentError, ShapeError
 
 __all__ = ["dot_general"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 

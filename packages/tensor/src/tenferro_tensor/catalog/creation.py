@@ -12,7 +12,10 @@ from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError, 
 from tenferro_tensor_core import dtype as known_dtype
 
 __all__ = ["define_size", "dim_value", "iota"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive

@@ -18,7 +18,11 @@ from tenferro_tensor.catalog._axes import (
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask
 
 __all__ = ["SCATTER_MODES", "dynamic_slice", "dynamic_update_slice", "gather", "scatter"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 SCATTER_MODES = ("set", "add", "mul", "min", "max")
 """How `scatter` combines an update with the present element."""

@@ -10,7 +10,10 @@ from tenferro_tensor_core import DTypeError, complex_of, real_of
 from tenferro_tensor_core import dtype as known_dtype
 
 __all__ = ["complex", "conj", "convert", "imag", "real", "stop_gradient"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive(elementwise=True, widens=False)

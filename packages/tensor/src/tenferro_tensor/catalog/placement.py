@@ -6,7 +6,10 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import ArgumentError
 
 __all__ = ["transfer"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive

@@ -15,7 +15,11 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _ORDERED = "booleans, integers or real floating point, but not complex numbers"
 

@@ -5,7 +5,11 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog._axes import require_axis, require_flag, require_kind
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _ORDERED = "booleans, integers or real floating point, but not complex numbers"
 

@@ -6,7 +6,10 @@ from tenferro_tensor.catalog._axes import require_axis, require_flag, require_ki
 from tenferro_tensor_core import ArgumentError, ShapeError, int64
 
 __all__ = ["argsort", "searchsorted", "sort"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive(widens=True)

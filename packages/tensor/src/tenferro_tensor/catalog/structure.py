@@ -14,7 +14,10 @@ from tenferro_tensor.catalog._axes import (
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, floordiv
 
 __all__ = ["broadcast_in_dim", "concatenate", "pad", "reshape", "reverse", "slice_", "transpose", "update_slice"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @primitive

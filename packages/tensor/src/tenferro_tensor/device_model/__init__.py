@@ -67,4 +67,7 @@ __all__ = [
     "expansion",
     "user_cache",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -35,4 +35,7 @@ __all__ = [
     "register_device_runtime",
     "require_destination",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -8,6 +8,7 @@ position. Modules of rarely used functions are imported on first access to one o
 import types
 import typing
 
+from tenferro_tensor.direct import public as _public
 from tenferro_tensor.functions.analytic import *
 from tenferro_tensor.functions.arithmetic import *
 from tenferro_tensor.functions.bits import *
@@ -104,7 +105,14 @@ LATER: typing.Final = {
 DEFERRED: typing.Final = frozenset(" ".join(LATER.values()).split())
 
 if not typing.TYPE_CHECKING:  # for type checkers, which follow star imports
-    __getattr__ = _deferred(__name__, LATER)
+    _load = _deferred(__name__, LATER)
+
+    def __getattr__(name: str) -> typing.Any:
+        found = globals()[name] = _public(_load(name))
+        return found
+
+    for _name, _found in [*globals().items()]:
+        globals()[_name] = _found if _name.startswith("_") else _public(_found)
     __all__ = sorted(
         name
         for name, found in globals().items()

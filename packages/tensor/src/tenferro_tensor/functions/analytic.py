@@ -43,7 +43,11 @@ __all__ = [
     "tan",
     "tanh",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _ACOS: Final = catalog.acos.op()
 _ACOSH: Final = catalog.acosh.op()

@@ -40,7 +40,11 @@ __all__ = [
     "subtract",
     "trunc",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _ABS: Final = catalog.abs.op()
 _ADD: Final = catalog.add.op()

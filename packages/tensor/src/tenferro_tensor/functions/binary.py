@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _real(name: str, x: Any) -> Any:

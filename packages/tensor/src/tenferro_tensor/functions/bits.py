@@ -18,7 +18,11 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _BITWISE_AND: Final = catalog.bitwise_and.op()
 _POPULATION_COUNT: Final = catalog.population_count.op()

@@ -28,7 +28,11 @@ __all__ = [
     "signbit",
     "where",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _EQ: Final = catalog.eq.op()
 _SELECT: Final = catalog.select.op()

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["cumulative_trapezoid", "ediff1d", "gradient", "trapezoid", "unwrap"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @overload

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def append(x: Any, values: Any, /, axis: int | None = None) -> Array:

@@ -18,7 +18,10 @@ __all__ = [
     "angle", "deg2rad", "divmod", "fabs", "float_power", "fmax", "fmin", "heaviside", "i0", "logaddexp2", "rad2deg",
     "rint", "sinc",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def angle(z: Any, /, deg: bool = False) -> Array:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["argwhere", "flatnonzero", "ravel_multi_index", "unravel_index"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @direct(_numpy_forms.unravel_index)

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: tuple[Any, Any] | None = None, weights: Any = None) -> Array:

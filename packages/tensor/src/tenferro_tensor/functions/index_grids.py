@@ -32,7 +32,10 @@ __all__ = [
     "triu_indices",
     "triu_indices_from",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Array, ...]:

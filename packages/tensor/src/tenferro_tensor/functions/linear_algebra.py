@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 PRODUCTS: Final = Table("matrix products")
 """Ops of matrix products that are one `dot_general` of the unchanged operands, by their specs."""

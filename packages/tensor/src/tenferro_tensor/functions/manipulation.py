@@ -52,7 +52,11 @@ __all__ = [
     "squeeze",
     "swapaxes",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _RESHAPES: Final = Table("reshapes of known sizes")
 _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["argpartition", "lexsort", "partition", "top_k"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 class TopK(NamedTuple):

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "fliplr", "flipud", "rollaxis", "rot90"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @direct(_numpy_forms.atleast_1d, ANY_SIZE, views=True)

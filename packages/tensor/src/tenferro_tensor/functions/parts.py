@@ -19,7 +19,11 @@ __all__ = [
     "real",
     "stop_gradient",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _COMPLEX: Final = catalog.complex.op()
 _CONJ: Final = catalog.conj.op()

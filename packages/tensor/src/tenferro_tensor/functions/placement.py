@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["to_device"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> Array:

@@ -21,7 +21,10 @@ __all__ = [
     "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable",
     "ndim", "promote_types", "real_if_close", "shape", "size",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def iscomplex(x: Any, /) -> Array:

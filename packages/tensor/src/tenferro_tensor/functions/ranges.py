@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["copy", "frombuffer", "fromfunction", "fromiter", "geomspace", "logspace"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def copy(x: Any, /) -> Array:

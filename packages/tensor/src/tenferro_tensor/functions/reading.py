@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["take", "take_along_axis"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _basic_ops: Final = Table("ops behind keys of integers and slices")
 

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _SUM: Final = AxisOps("sum", catalog.reduce_sum)
 _PROD: Final = AxisOps("prod", catalog.reduce_prod)
@@ -57,10 +61,12 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fals
     >>> tr.sum(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     Tensor([4., 6.])
     """
-    if not hasattr(x, "spec"):
-        x = value(x)
-    if dtype is not None or not x.spec.inexact:
-        x = accumulated(x, dtype)
+    try:
+        plain = x.spec.inexact and dtype is None
+    except AttributeError:  # no value yet; this is faster than `hasattr`
+        plain = False
+    if not plain:
+        x = accumulated(value(x), dtype)
     return _SUM.reduce(x, axis, keepdims)
 
 

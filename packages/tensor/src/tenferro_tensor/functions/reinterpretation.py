@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__: list[str] = []
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def view(x: Any, dtype: Any) -> Array:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 DIFF_MAX_BYTES: Final = 1 << 21

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["argmax", "argmin", "nonzero", "searchsorted"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 _SEARCH: Final = {side: catalog.searchsorted.op(side=side) for side in ("left", "right")}

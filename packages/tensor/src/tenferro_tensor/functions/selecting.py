@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["choose", "extract", "piecewise", "select"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _WAY_OUT = "sort the elements and compare neighbours, which keeps the size"
 

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 SORT_MAX_BYTES: Final = 1 << 11
 """Largest operand (in bytes) for NumPy's own stable argsort."""

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["convolve", "correlate"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 SYMBOLIC_BLOCK_SIZE: Final = 32
 """Extent of a block if extents are symbolic."""

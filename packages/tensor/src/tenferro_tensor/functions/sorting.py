@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["argsort", "sort"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _SORT: Final = [AlongOps("sort", catalog.sort, descending=descending) for descending in (False, True)]
 _ARGSORT: Final = [AlongOps("argsort", catalog.argsort, descending=descending) for descending in (False, True)]

@@ -29,4 +29,7 @@ __all__ = [
     "bitwise_not", "concatenate", "conjugate", "degrees", "fix", "invert", "left_shift", "mod", "power", "radians",
     "right_shift", "true_divide",
 ]  # fmt: skip
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

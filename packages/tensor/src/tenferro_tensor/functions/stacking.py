@@ -30,7 +30,10 @@ __all__ = [
     "vsplit",
     "vstack",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 @direct(_numpy_forms.vstack)

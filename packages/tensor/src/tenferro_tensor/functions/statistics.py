@@ -14,13 +14,15 @@ from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.identity import aliased
 from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
 from tenferro_tensor_core import inexact_of
-from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _floating(x: Any) -> Any:
@@ -44,7 +46,6 @@ def converted_like(n: Any, x: Any) -> Any:
     return float(n) if n.__class__ is int else converted(n, catalog.real.infer(x.spec).dtype)  # type: ignore[union-attr]
 
 
-@boundary
 def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Arithmetic mean over axes; NaN for no elements.
 
@@ -71,7 +72,6 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     return _divided(_sum(x, axis, keepdims=keepdims), x, axis)
 
 
-@boundary
 def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Variance over axes: ``sum(abs(x - mean(x))**2) / (n - correction)``.
 
@@ -103,7 +103,6 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, correction)
 
 
-@boundary
 def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Standard deviation over axes, the square root of `var`.
 
@@ -157,7 +156,6 @@ def _below_real_peak(x: Any, axes: Any) -> tuple[Any, Any]:
     return x - peak, peak
 
 
-@boundary
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """``log(sum(exp(x)))`` over axes, without intermediate overflow; minus infinity for no elements.
 
@@ -209,7 +207,6 @@ def _reduced(kept: Any, axes: Any, keepdims: bool) -> Any:
     return kept if keepdims else catalog.reshape(kept, shape=rest)
 
 
-@boundary
 def softmax(x: Any, /, axis: Any = -1) -> Array:
     """``exp(x) / sum(exp(x))`` over axes, without intermediate overflow.
 
@@ -241,7 +238,6 @@ def softmax(x: Any, /, axis: Any = -1) -> Array:
     return e / _sum(e, axes, keepdims=True)
 
 
-@boundary
 def log_softmax(x: Any, /, axis: Any = -1) -> Array:
     """Logarithm of `softmax`, accurate for tiny shares.
 

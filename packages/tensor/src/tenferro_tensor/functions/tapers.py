@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _window(name: str, n: Any, *parameters: Any) -> Any:

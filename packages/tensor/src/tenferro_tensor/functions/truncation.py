@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["assume", "compress", "truncate"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Array:

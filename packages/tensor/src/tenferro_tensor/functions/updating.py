@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["At", "IndexUpdate"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 _COMBINED: Final = {"add": catalog.add, "mul": catalog.mul, "min": catalog.minimum, "max": catalog.maximum}

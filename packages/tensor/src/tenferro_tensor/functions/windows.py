@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tenferro_tensor._array import Array
 
 __all__ = ["dynamic_slice", "dynamic_update_slice"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Array:

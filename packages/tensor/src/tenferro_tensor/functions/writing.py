@@ -21,7 +21,10 @@ from tenferro_tensor.operands import axis_of, positions
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, ask, weak
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def _target(name: str, x: Any) -> Any:

@@ -85,4 +85,7 @@ __all__ = [
     "unproved",
     "verify",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -28,4 +28,7 @@ __all__ = [
     "standalone",
     "table",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

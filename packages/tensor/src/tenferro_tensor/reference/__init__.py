@@ -24,7 +24,11 @@ from tenferro_tensor.reference import (
 from tenferro_tensor.reference._table import Special, Table
 
 __all__ = ["kernels"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 _MODULES = (
     arithmetic, analytic, bits, comparison, numbers, structure, indexing, reduction, scan, sorting, contraction,

@@ -6,4 +6,7 @@ from tenferro_xla.checkpoints._load import load_sharded
 from tenferro_xla.checkpoints._save import save_sharded
 
 __all__ = ["Checkpoint", "CheckpointError", "load_sharded", "save_sharded"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

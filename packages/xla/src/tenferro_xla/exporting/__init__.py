@@ -3,4 +3,7 @@
 from tenferro_xla.exporting._export import ExportedProgram, export
 
 __all__ = ["ExportedProgram", "export"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

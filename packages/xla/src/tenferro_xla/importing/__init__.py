@@ -3,4 +3,7 @@
 from tenferro_xla.importing._import import OPERATIONS, ImportedFunction, import_stablehlo
 
 __all__ = ["OPERATIONS", "ImportedFunction", "import_stablehlo"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -8,4 +8,7 @@ from tenferro_xla.inside_jax._from_jax import from_jax
 from tenferro_xla.inside_jax._primitive import Derivatives, differentiate_with
 
 __all__ = ["Derivatives", "as_jax", "differentiate_with", "from_jax"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

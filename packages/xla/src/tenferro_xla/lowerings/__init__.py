@@ -21,4 +21,7 @@ CORE: dict[Primitive, Lowering] = {**ELEMENTWISE, **STRUCTURE, **REDUCTIONS, **I
 """Lowerings of the core primitives."""
 
 __all__ = ["CORE", "Lowering"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

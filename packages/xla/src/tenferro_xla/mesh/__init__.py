@@ -43,4 +43,7 @@ __all__ = [
     "shard_map",
     "with_sharding",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -32,4 +32,7 @@ __all__ = [
     "Vec",
     "number",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

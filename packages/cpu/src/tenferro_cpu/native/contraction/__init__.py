@@ -18,4 +18,7 @@ of records. In the order of the work:
 from tenferro_cpu.native.contraction._kernel import contraction
 
 __all__ = ["contraction"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -13,4 +13,7 @@ from tenferro_cpu.native.whole._fortran import fortran_symbols
 from tenferro_cpu.native.whole._render import NAME, RenderedFunction, render
 
 __all__ = ["NAME", "RenderedFunction", "arena_bytes", "arena_slots", "fortran_symbols", "native", "render"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()

@@ -41,7 +41,10 @@ __all__ = [
     "reuse_memory",
     "swap_copies",
 ]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
 
 
 def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
